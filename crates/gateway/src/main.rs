@@ -1,0 +1,2 @@
+//! Switchboard.
+fn main() {}

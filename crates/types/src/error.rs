@@ -1,0 +1,219 @@
+//! The closed list of ways a call can fail. Numbers and statuses live in the wire tables.
+
+use std::fmt;
+
+/// A failed call: what kind, said how, with which facts.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    facts: Vec<(&'static str, String)>,
+    violations: Vec<Violation>,
+}
+
+/// One bad field of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The path of the field, such as `message.parts[0].text`.
+    pub field: String,
+    /// What is wrong with it.
+    pub description: String,
+}
+
+/// What kind of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// Not JSON.
+    Parse,
+    /// JSON, but not a request.
+    InvalidRequest,
+    /// No such method or path.
+    MethodNotFound,
+    /// A field is missing or wrong.
+    InvalidParams,
+    /// Our fault.
+    Internal,
+    /// No such task, or not the caller's.
+    TaskNotFound,
+    /// The task is over.
+    TaskNotCancelable,
+    /// The agent sends no webhooks.
+    PushNotificationNotSupported,
+    /// The operation, or this aspect of it, is not offered.
+    UnsupportedOperation,
+    /// The agent does not take this media type.
+    ContentTypeNotSupported,
+    /// An agent answered with something that is no answer.
+    InvalidAgentResponse,
+    /// The extended card is advertised but not there.
+    ExtendedAgentCardNotConfigured,
+    /// The agent requires an extension that the caller did not ask for.
+    ExtensionSupportRequired,
+    /// This protocol version is not spoken here.
+    VersionNotSupported,
+    /// Nobody answered an input request in time.
+    InputTimeout,
+    /// A tool failed.
+    ToolExecutionFailed,
+    /// No such conversation.
+    ContextNotFound,
+    /// What stands behind the agent cannot be reached.
+    AgentUnavailable,
+    /// No or bad credentials.
+    Unauthenticated,
+    /// Known, but not allowed.
+    PermissionDenied,
+    /// Too many requests, or too much at once.
+    ResourceExhausted,
+    /// The request is larger than the limit.
+    PayloadTooLarge,
+    /// The server cannot take the request now (storage not writable, shutting down).
+    Unavailable,
+}
+
+impl ErrorKind {
+    /// Every kind, for tables and tests.
+    pub const ALL: [Self; 23] = [
+        Self::Parse,
+        Self::InvalidRequest,
+        Self::MethodNotFound,
+        Self::InvalidParams,
+        Self::Internal,
+        Self::TaskNotFound,
+        Self::TaskNotCancelable,
+        Self::PushNotificationNotSupported,
+        Self::UnsupportedOperation,
+        Self::ContentTypeNotSupported,
+        Self::InvalidAgentResponse,
+        Self::ExtendedAgentCardNotConfigured,
+        Self::ExtensionSupportRequired,
+        Self::VersionNotSupported,
+        Self::InputTimeout,
+        Self::ToolExecutionFailed,
+        Self::ContextNotFound,
+        Self::AgentUnavailable,
+        Self::Unauthenticated,
+        Self::PermissionDenied,
+        Self::ResourceExhausted,
+        Self::PayloadTooLarge,
+        Self::Unavailable,
+    ];
+
+    /// The machine-readable reason: the error's name in upper snake case (A2A 1.0 §5.4).
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Parse => "JSON_PARSE",
+            Self::InvalidRequest => "INVALID_REQUEST",
+            Self::MethodNotFound => "METHOD_NOT_FOUND",
+            Self::InvalidParams => "INVALID_PARAMS",
+            Self::Internal => "INTERNAL",
+            Self::TaskNotFound => "TASK_NOT_FOUND",
+            Self::TaskNotCancelable => "TASK_NOT_CANCELABLE",
+            Self::PushNotificationNotSupported => "PUSH_NOTIFICATION_NOT_SUPPORTED",
+            Self::UnsupportedOperation => "UNSUPPORTED_OPERATION",
+            Self::ContentTypeNotSupported => "CONTENT_TYPE_NOT_SUPPORTED",
+            Self::InvalidAgentResponse => "INVALID_AGENT_RESPONSE",
+            Self::ExtendedAgentCardNotConfigured => "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+            Self::ExtensionSupportRequired => "EXTENSION_SUPPORT_REQUIRED",
+            Self::VersionNotSupported => "VERSION_NOT_SUPPORTED",
+            Self::InputTimeout => "INPUT_TIMEOUT",
+            Self::ToolExecutionFailed => "TOOL_EXECUTION_FAILED",
+            Self::ContextNotFound => "CONTEXT_NOT_FOUND",
+            Self::AgentUnavailable => "AGENT_UNAVAILABLE",
+            Self::Unauthenticated => "UNAUTHENTICATED",
+            Self::PermissionDenied => "PERMISSION_DENIED",
+            Self::ResourceExhausted => "RESOURCE_EXHAUSTED",
+            Self::PayloadTooLarge => "PAYLOAD_TOO_LARGE",
+            Self::Unavailable => "UNAVAILABLE",
+        }
+    }
+}
+
+impl Error {
+    /// An error of that kind. The message is for the caller: lower case, no full stop, no secrets.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            facts: Vec::new(),
+            violations: Vec::new(),
+        }))
+    }
+
+    /// No such task, or none that this caller may see.
+    #[must_use]
+    pub fn task_not_found(id: &str) -> Self {
+        Self::new(ErrorKind::TaskNotFound, "task not found").fact("taskId", id)
+    }
+
+    /// A field is missing or wrong.
+    pub fn invalid_params(field: impl Into<String>, description: impl Into<String>) -> Self {
+        let (field, description) = (field.into(), description.into());
+        let mut error = Self::new(
+            ErrorKind::InvalidParams,
+            format!("invalid params: {field} {description}"),
+        );
+        error.0.violations.push(Violation { field, description });
+        error
+    }
+
+    /// Our fault; the cause goes to the log, not to the caller.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self::new(ErrorKind::Internal, "internal error")
+    }
+
+    /// The operation, or this aspect of it, is not offered.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::UnsupportedOperation, message)
+    }
+
+    /// Adds a fact: a camelCase key and its value.
+    #[must_use]
+    pub fn fact(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.0.facts.push((key, value.into()));
+        self
+    }
+
+    /// What kind of failure.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What the caller is told.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Facts that go with it.
+    #[must_use]
+    pub fn facts(&self) -> &[(&'static str, String)] {
+        &self.0.facts
+    }
+
+    /// Bad fields.
+    #[must_use]
+    pub fn violations(&self) -> &[Violation] {
+        &self.0.violations
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}

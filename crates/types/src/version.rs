@@ -1,0 +1,121 @@
+//! Protocol versions, and how a request picks one (protocol.md parts 4.2 and 10.3).
+
+use crate::error::{Error, ErrorKind};
+
+/// A protocol version Switchboard speaks. 0.2 and 0.3 cannot be told apart on the wire, so 0.2 is
+/// served as 0.3; they differ only in how cards are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProtocolVersion {
+    /// 0.2 and 0.3.
+    V0_3,
+    /// 1.0.
+    V1_0,
+}
+
+/// A JSON dialect: how the model is spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// 0.x JSON: `kind` discriminators (JSON-RPC 0.x; REST 0.3 by the letter of its text).
+    V0Json,
+    /// 0.x `ProtoJSON` (REST 0.3 as the official SDKs ship it).
+    V0Proto,
+    /// 1.0 `ProtoJSON`.
+    V1,
+}
+
+impl ProtocolVersion {
+    /// Every version, newest first: the order of a card's interfaces.
+    pub const ALL: [Self; 2] = [Self::V1_0, Self::V0_3];
+
+    /// Major and minor, as it stands in headers and cards.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V0_3 => "0.3",
+            Self::V1_0 => "1.0",
+        }
+    }
+
+    /// Reads `A2A-Version`: patch numbers are ignored, empty means 0.3 (A2A 1.0 §3.6.2).
+    ///
+    /// # Errors
+    ///
+    /// `VersionNotSupported` for anything else.
+    pub fn requested(value: &str) -> Result<Self, Error> {
+        let mut numbers = value.trim().split('.');
+        match (numbers.next(), numbers.next()) {
+            (Some(""), None) | (Some("0"), Some("2" | "3")) => Ok(Self::V0_3),
+            (Some("1"), Some("0")) => Ok(Self::V1_0),
+            _ => Err(Self::not_supported(value)),
+        }
+    }
+
+    /// The error for a version that is not spoken here.
+    #[must_use]
+    pub fn not_supported(value: &str) -> Error {
+        let supported = Self::ALL.map(Self::name).join(",");
+        Error::new(
+            ErrorKind::VersionNotSupported,
+            format!("A2A version {value:?} is not supported here; supported: {supported}"),
+        )
+        .fact("supportedVersions", supported)
+    }
+}
+
+impl Dialect {
+    /// The version this dialect belongs to.
+    #[must_use]
+    pub fn version(self) -> ProtocolVersion {
+        match self {
+            Self::V0Json | Self::V0Proto => ProtocolVersion::V0_3,
+            Self::V1 => ProtocolVersion::V1_0,
+        }
+    }
+
+    /// A short name for storage: push configs are rendered in the dialect they were made in.
+    #[must_use]
+    pub fn tag(self) -> &'static str {
+        match self {
+            Self::V0Json => "0.3",
+            Self::V0Proto => "0.3-proto",
+            Self::V1 => "1.0",
+        }
+    }
+
+    /// The dialect of that short name.
+    #[must_use]
+    pub fn from_tag(tag: &str) -> Option<Self> {
+        [Self::V0Json, Self::V0Proto, Self::V1]
+            .into_iter()
+            .find(|dialect| dialect.tag() == tag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absent_is_0_3_and_patch_numbers_do_not_matter() {
+        for (text, version) in [
+            ("", ProtocolVersion::V0_3),
+            ("0.2", ProtocolVersion::V0_3),
+            ("0.2.6", ProtocolVersion::V0_3),
+            ("0.3", ProtocolVersion::V0_3),
+            ("0.3.0", ProtocolVersion::V0_3),
+            ("1.0", ProtocolVersion::V1_0),
+            (" 1.0.1 ", ProtocolVersion::V1_0),
+        ] {
+            assert_eq!(ProtocolVersion::requested(text), Ok(version), "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_the_versions_spoken() {
+        for text in ["99.0", "1", "1.1", "0.1", "2.0", "latest", "1.0-beta"] {
+            let error = ProtocolVersion::requested(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::VersionNotSupported, "{text}");
+            assert_eq!(error.facts(), [("supportedVersions", "1.0,0.3".to_owned())]);
+        }
+    }
+}
