@@ -63,7 +63,16 @@ impl ServiceParams {
 
 /// What is answered.
 #[derive(Debug)]
-pub enum Reply {
+pub struct Reply {
+    /// The answer.
+    pub body: ReplyBody,
+    /// Extensions that were asked for and are active.
+    pub extensions: Vec<String>,
+}
+
+/// One answer, or many.
+#[derive(Debug)]
+pub enum ReplyBody {
     /// One answer.
     Response(Response),
     /// Events, as they are stored.
