@@ -45,7 +45,7 @@ pub struct Engine {
 struct Shared {
     name: Arc<str>,
     agent: Arc<dyn Agent>,
-    profile: Profile,
+    profile: Arc<Profile>,
     settings: Settings,
     log: Log,
     guard: Arc<Guard>,
@@ -134,7 +134,7 @@ impl Engine {
             shared: Arc::new(Shared {
                 name: parts.name,
                 agent: parts.agent,
-                profile: parts.profile,
+                profile: Arc::new(parts.profile),
                 settings: parts.settings,
                 log: parts.log,
                 guard: parts.guard,
@@ -152,7 +152,7 @@ impl Engine {
 
     /// What its card says.
     #[must_use]
-    pub fn profile(&self) -> &Profile {
+    pub fn profile(&self) -> &Arc<Profile> {
         &self.shared.profile
     }
 
