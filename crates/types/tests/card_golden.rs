@@ -72,6 +72,10 @@ fn every_peer_is_written_as_recorded() {
 fn every_shape_written_for_a_peer_reads_back_the_same() {
     for peer in PEERS {
         let mut card = card(peer);
+        // Lost in 1.0, and in a union that has nobody to tell.
+        if !card.interfaces.iter().any(|i| i.version == "0.3") {
+            card.capabilities.state_transition_history = None;
+        }
         assert_eq!(
             decode_card(encoded(CardShape::Union, &card).to_string().as_bytes()).as_ref(),
             Ok(&card),

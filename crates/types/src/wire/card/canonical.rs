@@ -103,14 +103,27 @@ fn ecmascript(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
     }
-    // Rust prints the shortest digits that read back as the same double, as ECMAScript demands;
-    // only the layout around them differs.
-    let scientific = format!("{:e}", number.abs());
+    let scientific = shortest(number.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let digits = mantissa.replace('.', "");
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let sign = if number < 0.0 { "-" } else { "" };
     format!("{sign}{}", layout(&digits, exponent))
+}
+
+/// `d.ddde±x` with the fewest digits that read back as the same double; among several of that
+/// length the closest, and of two equally close the even one. Rust prints the fewest digits too but
+/// does not promise which, while printing to a given number of digits rounds the right way.
+fn shortest(number: f64) -> String {
+    let any = format!("{number:e}");
+    let mantissa = any.split('e').next().unwrap_or_default();
+    let closest = format!("{number:.0$e}", mantissa.len().saturating_sub(2));
+    // Just above a power of two the closest may lie outside what reads back.
+    if closest.parse() == Ok(number) {
+        closest
+    } else {
+        any
+    }
 }
 
 /// Lays out `d.ddd × 10^exponent`, given all its digits.
