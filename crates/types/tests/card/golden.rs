@@ -1,6 +1,6 @@
 //! Cards of real peers and of the specification, read and written again in every shape.
 //!
-//! `tests/card/<peer>.json` is what the peer served (addresses replaced by localhost);
+//! `peers/<peer>.json` is what the peer served (addresses replaced by localhost);
 //! `<peer>.{v1,v0,union}.json` is what Switchboard writes for it. `UPDATE_GOLDENS=1` rewrites the
 //! latter.
 
@@ -24,7 +24,7 @@ const PEERS: [&str; 9] = [
 ];
 
 fn file(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/card/{name}.json"))
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/card/peers/{name}.json"))
 }
 
 fn json(name: &str) -> Value {
