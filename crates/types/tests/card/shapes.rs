@@ -236,13 +236,21 @@ fn several_flows_stay_in_one_scheme_in_0_x_but_for_what_it_lacks() {
 }
 
 #[test]
-fn the_union_of_a_split_scheme_serves_both_readers() {
+fn the_union_is_split_for_both_readers() {
     let card = two_flows();
     let union = encoded(CardShape::Union, &card);
-    assert!(schema::contains(&union, &encoded(CardShape::V0, &card)));
     assert!(schema::contains(&union, &encoded(CardShape::V1, &card)));
-    // A 0.3 reader chokes on a scheme without `type`.
-    assert_eq!(union["securitySchemes"]["oauth-2"]["type"], "oauth2");
+    let either = json!([{ "oauth": [], "tls": [] }, { "oauth-2": [], "tls": [] }]);
+    assert_eq!(union["security"], either);
+    // a2a-python 0.3 chokes on a scheme without `type`; 1.3 makes the 1.0 member anew from the 0.x
+    // members, and chokes if there is more than one flow in them.
+    for (name, flow) in [("oauth", "authorizationCode"), ("oauth-2", "deviceCode")] {
+        let scheme = &union["securitySchemes"][name];
+        assert_eq!(scheme["type"], "oauth2");
+        assert_eq!(scheme["flows"], scheme["oauth2SecurityScheme"]["flows"]);
+        assert_eq!(scheme["flows"].as_object().unwrap().len(), 1);
+        assert!(scheme["flows"].get(flow).is_some());
+    }
     let mut read = decode_card(union.to_string().as_bytes()).unwrap();
     read.capabilities.state_transition_history = None;
     assert_eq!(

@@ -17,7 +17,8 @@
 //! | order of interfaces | 1.0 before 0.x, unless signed | the main one first |
 //! | an empty string where 1.0 has no presence, an empty `params` or `header` | absent | absent |
 //!
-//! `Union` reads back as `V1` does, and keeps `stateTransitionHistory` besides.
+//! `Union` reads back as `V1` does, and keeps `stateTransitionHistory` besides; its 0.x members are
+//! split by OAuth flow like its 1.0 members.
 
 mod canonical;
 mod node;

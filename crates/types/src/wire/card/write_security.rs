@@ -1,7 +1,9 @@
 //! Security schemes and requirements to JSON, in each version's form or both.
 //!
-//! In the union a scheme carries its 0.x members (`type` and so on) beside its 1.0 member; each
-//! reader ignores the other's. Called by `write` only.
+//! In the union a scheme carries its 0.x members (`type` and so on) beside its 1.0 member. A 0.x
+//! reader ignores the latter. A 1.0 reader may ignore the former, or, like a2a-python 1.3, build
+//! the 1.0 member from them anew; so in the union they too hold one flow, with all that 1.0 knows of
+//! it. 0.x forbids no extra members (protocol.md 2.6). Called by `write` only.
 
 use std::collections::BTreeMap;
 
@@ -22,14 +24,13 @@ pub(super) fn schemes<'a>(
     let mut out = Members::new();
     for (name, scheme) in schemes {
         if !versions.v1 {
-            out.insert(name.clone(), v0_scheme(scheme).into());
+            out.insert(name.clone(), v0_scheme(scheme, v0_flow).into());
             continue;
         }
         for (part, one) in split.schemes(name, scheme) {
             let mut members = Members::new();
             if versions.v0 {
-                // The first part stands under the scheme's own name: to 0.x it is the whole scheme.
-                members = v0_scheme(if part == *name { scheme } else { &one });
+                members = v0_scheme(&one, union_flow);
             }
             let (member, inner) = v1_scheme(&one);
             members.insert(member.to_owned(), inner.into());
@@ -45,14 +46,20 @@ pub(super) fn requirements(
     split: &Split<'_>,
     required: &[SecurityRequirement],
 ) -> (Vec<Value>, Vec<Value>) {
-    let (mut v0, mut v1) = (Vec::new(), Vec::new());
-    if versions.v0 {
-        v0.extend(required.iter().map(|requirement| json!(requirement.0)));
+    if !versions.v1 {
+        return (required.iter().map(v0_requirement).collect(), Vec::new());
     }
-    if versions.v1 {
-        v1.extend(split.requirements(required).iter().map(v1_requirement));
-    }
-    (v0, v1)
+    let parts = split.requirements(required);
+    let old = if versions.v0 { &parts[..] } else { &[] };
+    (
+        old.iter().map(v0_requirement).collect(),
+        parts.iter().map(v1_requirement).collect(),
+    )
+}
+
+/// `{"a":["s"]}`.
+fn v0_requirement(requirement: &SecurityRequirement) -> Value {
+    json!(requirement.0)
 }
 
 /// `{"schemes":{"a":{"list":["s"]}}}`. A scheme without scopes keeps its entry, `{}`: the name is
@@ -73,8 +80,11 @@ fn v1_requirement(requirement: &SecurityRequirement) -> Value {
     json!({ "schemes": schemes })
 }
 
-/// A scheme by its `type`.
-fn v0_scheme(scheme: &SecurityScheme) -> Members {
+/// A scheme by its `type`, its flows written by `flow`.
+fn v0_scheme(
+    scheme: &SecurityScheme,
+    flow: impl Fn(&OAuthFlow) -> Option<(String, Value)>,
+) -> Members {
     let mut out = Members::new();
     let mut put = |name: &str, value: &str| out.insert(name.to_owned(), value.into());
     match scheme {
@@ -89,7 +99,7 @@ fn v0_scheme(scheme: &SecurityScheme) -> Members {
         }
         SecurityScheme::OAuth2 { flows, .. } => {
             put("type", "oauth2");
-            let flows: Members = flows.iter().filter_map(v0_flow).collect();
+            let flows: Members = flows.iter().filter_map(flow).collect();
             out.insert("flows".to_owned(), flows.into());
         }
         SecurityScheme::OpenIdConnect { url, .. } => {
@@ -203,6 +213,16 @@ fn v0_flow(flow: &OAuthFlow) -> Option<(String, Value)> {
         members["refreshUrl"] = url.into();
     }
     Some((name.to_owned(), members))
+}
+
+/// A flow with the members of both versions.
+fn union_flow(flow: &OAuthFlow) -> Option<(String, Value)> {
+    let (name, mut members) = v1_flow(flow);
+    if let (Some((_, Value::Object(v0))), Some(members)) = (v0_flow(flow), members.as_object_mut())
+    {
+        members.extend(v0);
+    }
+    Some((name, members))
 }
 
 /// A flow as 1.0 writes it. The deprecated ones have no REQUIRED member at all.
