@@ -42,7 +42,10 @@ pub(super) fn answer(
         .map_err(|_| {
             Error::new(
                 ErrorKind::ResourceExhausted,
-                format!("{} event streams are open: try again later", service.limits.streams),
+                format!(
+                    "{} event streams are open: try again later",
+                    service.limits.streams
+                ),
             )
         })?;
     let reader = Reader {
