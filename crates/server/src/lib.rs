@@ -1,1 +1,32 @@
-//! How to be an agent.
+//! How to be an agent: bindings, engine, durable log, stores, push.
+//!
+//! # The path of a request
+//!
+//! | module | question |
+//! |---|---|
+//! | [`http`] | is this request bearable? |
+//! | [`auth`] | who are you? |
+//! | [`binding`] | what do you ask? (bytes become a [`call::Call`]) |
+//! | [`engine`] | new task or next turn? who watches the agent? |
+//! | [`agent`] | what is the answer? |
+//! | [`log`] | is it safe? (append, then wake readers) |
+//! | [`store`] | where is it kept? |
+//! | [`push`] | who wants to be called? |
+//!
+//! An event is real only when it is in the log. SSE, subscriptions, blocking sends and webhooks are all
+//! [`log::Cursor`]s on it; no event travels from agent to socket by any other way.
+
+pub mod agent;
+pub mod auth;
+pub mod binding;
+pub mod call;
+pub mod clock;
+pub mod engine;
+pub mod http;
+pub mod log;
+pub mod net;
+pub mod push;
+pub mod shutdown;
+pub mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

@@ -5,12 +5,14 @@
 //! (`metadata`, data parts) travels as the text it came as.
 //!
 //! - [`v1_0`], [`v0_3`]: the objects, requests and errors of a version.
+//! - [`card`]: agent cards, of all versions at once.
 //! - [`jsonrpc`], [`rest`], [`sse`]: the envelopes of a binding.
 //! - `object`, `read`, `write`, `path`: what they share.
 //!
 //! The functions here pick the version by [`Dialect`]; the bindings of the server, its stores and
 //! the client call them and never a version folder.
 
+pub mod card;
 pub mod jsonrpc;
 mod object;
 mod path;
@@ -23,6 +25,7 @@ mod write;
 
 use serde_json::value::RawValue;
 
+use self::card::CardShape;
 use self::object::{IntoModel, PushConfig as WirePushConfig, Reading};
 use self::path::Path;
 use crate::error::{Error, ErrorKind};
@@ -85,7 +88,7 @@ fn encode_v1(response: &Response, out: &mut Vec<u8>) {
         Response::PushConfig(config) => encode::push_config(config, out),
         Response::PushConfigs(page) => encode::push_config_page(page, out),
         Response::Deleted => out.extend_from_slice(b"{}"),
-        Response::Card(_) => out.extend_from_slice(b"{}"),
+        Response::Card(card) => card::encode_card(CardShape::V1, card, out),
     }
 }
 
@@ -106,7 +109,7 @@ fn encode_v0(dialect: Dialect, response: &Response, out: &mut Vec<u8>) {
         Response::PushConfigs(page) => writer.push_config_page(page, out),
         Response::Deleted if proto => out.extend_from_slice(b"{}"),
         Response::Deleted => out.extend_from_slice(b"null"),
-        Response::Card(_) => out.extend_from_slice(b"{}"),
+        Response::Card(card) => card::encode_card(CardShape::V0, card, out),
     }
 }
 

@@ -1,0 +1,247 @@
+//! What stands behind an engine: the [`Agent`] trait and what it is given.
+//!
+//! An agent is handed a [`Turn`], speaks through [`Progress`] while it works, and *returns* an
+//! [`Outcome`]. So it cannot forget to end a task, nor speak after ending it. An error or a panic
+//! makes the task fail.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use switchboard_types::model::{Artifact, ContextId, Message, Object, Part, Task, TaskId};
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::Principal;
+use crate::engine::Voice;
+use crate::store;
+
+/// Something that can take a turn.
+#[async_trait]
+pub trait Agent: Send + Sync + fmt::Debug {
+    /// Takes one turn: from a message to an outcome.
+    ///
+    /// When [`Turn::canceled`] fires the agent has a short grace to stop by itself; then the future is
+    /// dropped.
+    async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError>;
+
+    /// Whether a turn cut off by a restart can be taken again.
+    fn on_restart(&self) -> Restart {
+        Restart::Fail
+    }
+
+    /// Whether running a turn touches the world outside Switchboard. If it does, the turn begins only
+    /// once the task is durable, so that a crash cannot leave work done for a task nobody knows.
+    fn has_effects(&self) -> bool {
+        true
+    }
+}
+
+/// What becomes of a turn that a restart cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    /// Run it again; [`Turn::emitted`] tells how far it came.
+    Resume,
+    /// It cannot be known how far it came: fail the task with a reason.
+    Fail,
+}
+
+/// One turn of a task.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// The task as it stands, this turn's message included in its history.
+    pub task: Arc<Task>,
+    /// What was said to begin this turn.
+    pub message: Message,
+    /// The request's own metadata.
+    pub metadata: Option<Object>,
+    /// Media types the caller can take; empty means any.
+    pub accepted_output_modes: Vec<String>,
+    /// On whose behalf.
+    pub principal: Principal,
+    /// How many events this turn had stored before it was cut off; 0 unless it is run again.
+    pub emitted: u64,
+    /// Nobody answered the agent's question in time, and it is to go on without.
+    pub input_timed_out: bool,
+    /// Fires when the task is to stop.
+    pub canceled: CancellationToken,
+    pub(crate) conversation: Conversation,
+}
+
+impl Turn {
+    /// The task's id.
+    #[must_use]
+    pub fn task_id(&self) -> &TaskId {
+        &self.task.id
+    }
+
+    /// The earlier tasks of this conversation, oldest first, at most `limit` of the latest.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn earlier(&self, limit: usize) -> Result<Vec<Arc<Task>>, AgentError> {
+        self.conversation
+            .earlier(&self.task.id, limit)
+            .await
+            .map_err(|e| AgentError::new(e.to_string()))
+    }
+}
+
+/// Access to the other tasks of a conversation.
+#[derive(Debug, Clone)]
+pub(crate) struct Conversation {
+    pub(crate) store: Arc<dyn store::Store>,
+    pub(crate) agent: Arc<str>,
+    pub(crate) principal: Principal,
+    pub(crate) context: ContextId,
+}
+
+impl Conversation {
+    async fn earlier(&self, but: &TaskId, limit: usize) -> Result<Vec<Arc<Task>>, store::Error> {
+        let query = store::TaskQuery {
+            context: Some(self.context.clone()),
+            limit: limit.saturating_add(1),
+            ..store::TaskQuery::of(Arc::clone(&self.agent), self.principal.owner().clone())
+        };
+        let page = self.store.list(query).await?;
+        let mut tasks = Vec::with_capacity(page.tasks.len());
+        for stored in page.tasks {
+            if stored.head.id != *but {
+                tasks.push(Arc::new(crate::engine::lifecycle::fold(stored)?));
+            }
+        }
+        tasks.truncate(limit);
+        tasks.reverse();
+        Ok(tasks)
+    }
+}
+
+/// How an agent speaks while it works. Each call waits while too much is not yet stored, so a slow
+/// store slows the agent, never a reader.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    pub(crate) voice: Voice,
+}
+
+impl Progress {
+    /// Says something about the work: a status update, still working.
+    ///
+    /// # Errors
+    ///
+    /// If the task is over (canceled, timed out): the agent should stop.
+    pub async fn working(&self, said: Said) -> Result<(), AgentError> {
+        self.voice.working(said).await
+    }
+
+    /// Hands over a whole artifact; replaces one of the same id.
+    ///
+    /// # Errors
+    ///
+    /// If the task is over: the agent should stop.
+    pub async fn artifact(&self, artifact: Artifact) -> Result<(), AgentError> {
+        self.chunk(artifact, false, true).await
+    }
+
+    /// Hands over a piece of an artifact. `append` adds to what was given before; `last` closes it.
+    ///
+    /// # Errors
+    ///
+    /// If the task is over: the agent should stop.
+    pub async fn chunk(
+        &self,
+        artifact: Artifact,
+        append: bool,
+        last: bool,
+    ) -> Result<(), AgentError> {
+        self.voice.chunk(artifact, append, last).await
+    }
+}
+
+/// What an agent says with a status.
+#[derive(Debug, Clone, Default)]
+pub struct Said {
+    /// The parts of the message; none means no message.
+    pub parts: Vec<Part>,
+    /// Metadata of the message.
+    pub message_metadata: Option<Object>,
+    /// Metadata of the event.
+    pub metadata: Option<Object>,
+}
+
+impl Said {
+    /// Says plain text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            parts: vec![Part::text(text)],
+            ..Self::default()
+        }
+    }
+}
+
+/// How a turn ends.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The task is done.
+    Completed(Said),
+    /// The task waits for a message.
+    InputRequired(Said),
+    /// The task waits for credentials.
+    AuthRequired(Said),
+    /// The agent refuses the task.
+    Rejected(Said),
+    /// A bare message instead of a task; only for agents set to `reply: message`, and only if nothing
+    /// was said before. Otherwise it ends the task as completed with this message.
+    Reply(Said),
+}
+
+/// Why a turn failed; the text goes to the caller.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct AgentError {
+    message: String,
+    kind: AgentErrorKind,
+}
+
+/// What kind of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentErrorKind {
+    /// The agent failed.
+    Failed,
+    /// What stands behind the agent cannot be reached.
+    Unavailable,
+    /// The task is over; nobody listens any more.
+    Over,
+}
+
+impl AgentError {
+    /// The agent failed.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            kind: AgentErrorKind::Failed,
+        }
+    }
+
+    /// What stands behind the agent cannot be reached.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            kind: AgentErrorKind::Unavailable,
+        }
+    }
+
+    /// The task is over.
+    #[must_use]
+    pub fn over() -> Self {
+        Self {
+            message: "the task is over".to_owned(),
+            kind: AgentErrorKind::Over,
+        }
+    }
+
+    /// What kind of failure.
+    #[must_use]
+    pub fn kind(&self) -> AgentErrorKind {
+        self.kind
+    }
+}

@@ -1,0 +1,49 @@
+//! Who asks. Authentication turns headers into a [`Principal`]; no operation runs without one.
+
+use std::sync::Arc;
+
+/// An authenticated caller; anonymous is one too.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Principal {
+    owner: Owner,
+}
+
+/// Whom a task belongs to, in the form that stores keep and compare.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Owner(Arc<str>);
+
+impl Principal {
+    /// The caller of an agent that asks for no credentials.
+    #[must_use]
+    pub fn anonymous() -> Self {
+        Self {
+            owner: Owner::new("anonymous"),
+        }
+    }
+
+    /// The owner of what this caller makes.
+    #[must_use]
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+}
+
+impl From<Owner> for Principal {
+    /// The caller on whose behalf a stored task goes on.
+    fn from(owner: Owner) -> Self {
+        Self { owner }
+    }
+}
+
+impl Owner {
+    /// The owner a store has kept under that text.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text to keep.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}

@@ -1,0 +1,103 @@
+//! The narrow waist: whatever arrives becomes a [`Call`], whatever leaves is a [`Reply`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use switchboard_types::operation::{Operation, Response};
+use switchboard_types::{Dialect, Error};
+
+use crate::auth::Principal;
+use crate::engine::Profile;
+use crate::log::Cursor;
+
+/// One request, with its binding and version forgotten.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// What is asked for.
+    pub operation: Operation,
+    /// Which agent, as far as the address tells.
+    pub target: Target,
+    /// Who asks.
+    pub principal: Principal,
+    /// What came beside the operation.
+    pub params: ServiceParams,
+}
+
+/// Which agent is meant.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Target {
+    /// The agent named by the path; `None` is the default agent.
+    pub agent: Option<Arc<str>>,
+    /// The `tenant` of the request, which may also name an agent.
+    pub tenant: Option<String>,
+}
+
+/// What comes beside an operation; filled by every binding by the same function.
+#[derive(Debug, Clone)]
+pub struct ServiceParams {
+    /// How the caller spells A2A; webhooks are rendered in the dialect they were registered in.
+    pub dialect: Dialect,
+    /// Extensions the caller asks for.
+    pub extensions: Vec<String>,
+    /// Repeats of a send under the same key are not run twice.
+    pub idempotency_key: Option<String>,
+    /// The last event a reconnecting reader has seen.
+    pub last_event_id: Option<u64>,
+    /// Where the caller reached us: scheme, host and path before `/a2a`, for cards.
+    pub base_url: Arc<str>,
+}
+
+impl ServiceParams {
+    /// The parameters of a call that did not come over the network.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self {
+            dialect: Dialect::V1,
+            extensions: Vec::new(),
+            idempotency_key: None,
+            last_event_id: None,
+            base_url: Arc::from(""),
+        }
+    }
+}
+
+/// What is answered.
+#[derive(Debug)]
+pub struct Reply {
+    /// The answer.
+    pub body: ReplyBody,
+    /// Extensions that were asked for and are active.
+    pub extensions: Vec<String>,
+}
+
+/// One answer, or many.
+#[derive(Debug)]
+pub enum ReplyBody {
+    /// One answer.
+    Response(Response),
+    /// Events, as they are stored.
+    Stream(Cursor),
+}
+
+/// Answers calls: the router, the guards and each agent's engine are handlers.
+#[async_trait]
+pub trait Handler: Send + Sync + fmt::Debug {
+    /// Answers one call.
+    async fn handle(&self, call: Call) -> Result<Reply, Error>;
+}
+
+/// Knows which agents there are.
+pub trait Directory: Send + Sync + fmt::Debug {
+    /// The agent a path means; `None` means the default one.
+    fn find(&self, name: Option<&str>) -> Option<Listing>;
+}
+
+/// An agent in the directory.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// Its name in paths.
+    pub name: Arc<str>,
+    /// What its card says.
+    pub profile: Arc<Profile>,
+}

@@ -1,0 +1,46 @@
+//! The one wall clock. Timers use `tokio::time`, which tests can pause; this is only for what people read.
+
+use std::time::{Duration, SystemTime};
+
+use switchboard_types::model::Timestamp;
+
+/// Now, to the millisecond: what is stored is then exactly what the wire shows.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that reads the wall clock"
+)]
+pub fn now() -> Timestamp {
+    let since_epoch = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX / 1000);
+    Timestamp::from_micros(millis.saturating_mul(1000))
+}
+
+/// The moment `ago` before now.
+#[must_use]
+pub fn before_now(ago: Duration) -> Timestamp {
+    shift(now(), -micros(ago))
+}
+
+/// The moment `ahead` after now.
+#[must_use]
+pub fn after_now(ahead: Duration) -> Timestamp {
+    shift(now(), micros(ahead))
+}
+
+/// How long until `moment`; zero if it has passed.
+#[must_use]
+pub fn until(moment: Timestamp) -> Duration {
+    let micros = moment.as_micros().saturating_sub(now().as_micros());
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn shift(moment: Timestamp, by: i64) -> Timestamp {
+    Timestamp::from_micros(moment.as_micros().saturating_add(by))
+}

@@ -1,0 +1,85 @@
+//! One event in the log, and its wire forms, each encoded once and shared by all readers.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use switchboard_types::Dialect;
+use switchboard_types::model::{Event, Message};
+use switchboard_types::wire;
+
+/// One event of a task's log.
+pub struct Entry {
+    /// Its place: 1, 2, 3 … without gaps. Also its SSE `id`.
+    pub seq: u64,
+    /// What happened.
+    pub event: Event,
+    /// The client's message that made it happen, if one did. It goes into the task's history; the
+    /// client that sent it does not hear it again.
+    pub received: Option<Message>,
+    encoded: [OnceLock<Bytes>; 3],
+}
+
+impl Entry {
+    /// An entry at place `seq`.
+    #[must_use]
+    pub fn new(seq: u64, event: Event, received: Option<Message>) -> Self {
+        Self {
+            seq,
+            event,
+            received,
+            encoded: [const { OnceLock::new() }; 3],
+        }
+    }
+
+    /// The event as JSON. `last` says that a stream ends with it, which 0.x readers are told.
+    #[must_use]
+    pub fn json(&self, dialect: Dialect, last: bool) -> Bytes {
+        if last != self.ends_the_task() && matches!(self.event, Event::Status(_)) {
+            // A stream that ends at a question: rare, and not shared with readers that stay.
+            return encode(dialect, &self.event, last);
+        }
+        let slot = match dialect {
+            Dialect::V1 => &self.encoded[0],
+            Dialect::V0Json => &self.encoded[1],
+            Dialect::V0Proto => &self.encoded[2],
+        };
+        slot.get_or_init(|| encode(dialect, &self.event, last))
+            .clone()
+    }
+
+    /// Whether the task is over with this event.
+    #[must_use]
+    pub fn ends_the_task(&self) -> bool {
+        match &self.event {
+            Event::Status(update) => update.status.state.is_terminal(),
+            Event::Task(task) => task.status.state.is_terminal(),
+            Event::Message(_) => true,
+            Event::Artifact(_) => false,
+        }
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.seq == other.seq && self.event == other.event && self.received == other.received
+    }
+}
+
+impl Eq for Entry {}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("seq", &self.seq)
+            .field("event", &self.event)
+            .field("received", &self.received)
+            .finish_non_exhaustive()
+    }
+}
+
+fn encode(dialect: Dialect, event: &Event, last: bool) -> Bytes {
+    let mut out = Vec::with_capacity(256);
+    wire::encode_event(dialect, event, last, &mut out);
+    Bytes::from(out)
+}
