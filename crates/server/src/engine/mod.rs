@@ -4,8 +4,8 @@
 //! [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
 //! the rest, [`recover`] leaves no task hanging at start.
 
-pub mod card;
 mod cancel;
+pub mod card;
 mod events;
 mod idempotency;
 pub mod lifecycle;
@@ -45,7 +45,7 @@ pub struct Engine {
 struct Shared {
     name: Arc<str>,
     agent: Arc<dyn Agent>,
-    profile: Profile,
+    profile: Arc<Profile>,
     settings: Settings,
     log: Log,
     guard: Arc<Guard>,
@@ -134,7 +134,7 @@ impl Engine {
             shared: Arc::new(Shared {
                 name: parts.name,
                 agent: parts.agent,
-                profile: parts.profile,
+                profile: Arc::new(parts.profile),
                 settings: parts.settings,
                 log: parts.log,
                 guard: parts.guard,
@@ -152,12 +152,16 @@ impl Engine {
 
     /// What its card says.
     #[must_use]
-    pub fn profile(&self) -> &Profile {
+    pub fn profile(&self) -> &Arc<Profile> {
         &self.shared.profile
     }
 
     /// The log of a task that this caller may see. Absent and forbidden look alike.
-    async fn task_of(&self, call: &Scope, id: &switchboard_types::model::TaskId) -> Result<Arc<TaskLog>, Error> {
+    async fn task_of(
+        &self,
+        call: &Scope,
+        id: &switchboard_types::model::TaskId,
+    ) -> Result<Arc<TaskLog>, Error> {
         let log = self.shared.log.open(id).await.map_err(storage)?;
         log.filter(|log| call.may_see(self, &log.origin().owner, &log.origin().agent))
             .ok_or_else(|| Error::task_not_found(id.as_str()))
@@ -188,9 +192,7 @@ impl Handler for Engine {
         let body = match call.operation {
             Operation::Send(send) => self.send(&scope, send).await?,
             Operation::Stream(send) => ReplyBody::Stream(self.stream(&scope, send).await?),
-            Operation::Subscribe(watch) => {
-                ReplyBody::Stream(self.subscribe(&scope, &watch).await?)
-            }
+            Operation::Subscribe(watch) => ReplyBody::Stream(self.subscribe(&scope, &watch).await?),
             other => ReplyBody::Response(self.answer(&scope, other).await?),
         };
         Ok(Reply { body, extensions })

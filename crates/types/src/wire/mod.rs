@@ -1,1 +1,3 @@
 //! Codecs between bytes and the model.
+
+pub mod card;
