@@ -7,4 +7,4 @@ mod deliver;
 mod target;
 
 pub use deliver::{Outbox, Settings};
-pub use target::{Allow, Guard, Refused};
+pub use target::{Allow, Guard, Lookup, Refused};
