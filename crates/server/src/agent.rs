@@ -60,6 +60,8 @@ pub struct Turn {
     pub principal: Principal,
     /// How many events this turn had stored before it was cut off; 0 unless it is run again.
     pub emitted: u64,
+    /// Nobody answered the agent's question in time, and it is to go on without.
+    pub input_timed_out: bool,
     /// Fires when the task is to stop.
     pub canceled: CancellationToken,
     pub(crate) conversation: Conversation,

@@ -8,6 +8,7 @@ use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Dialect, Error};
 
 use crate::auth::Principal;
+use crate::engine::Profile;
 use crate::log::Cursor;
 
 /// One request, with its binding and version forgotten.
@@ -63,7 +64,16 @@ impl ServiceParams {
 
 /// What is answered.
 #[derive(Debug)]
-pub enum Reply {
+pub struct Reply {
+    /// The answer.
+    pub body: ReplyBody,
+    /// Extensions that were asked for and are active.
+    pub extensions: Vec<String>,
+}
+
+/// One answer, or many.
+#[derive(Debug)]
+pub enum ReplyBody {
     /// One answer.
     Response(Response),
     /// Events, as they are stored.
@@ -75,4 +85,19 @@ pub enum Reply {
 pub trait Handler: Send + Sync + fmt::Debug {
     /// Answers one call.
     async fn handle(&self, call: Call) -> Result<Reply, Error>;
+}
+
+/// Knows which agents there are.
+pub trait Directory: Send + Sync + fmt::Debug {
+    /// The agent a path means; `None` means the default one.
+    fn find(&self, name: Option<&str>) -> Option<Listing>;
+}
+
+/// An agent in the directory.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// Its name in paths.
+    pub name: Arc<str>,
+    /// What its card says.
+    pub profile: Arc<Profile>,
 }

@@ -24,6 +24,7 @@ pub mod clock;
 pub mod engine;
 pub mod http;
 pub mod log;
+pub mod net;
 pub mod push;
 pub mod shutdown;
 pub mod store;

@@ -5,6 +5,7 @@
 //! fsync serve many tasks.
 
 mod memory;
+mod order;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
@@ -32,7 +33,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error>;
 
     /// Events of a task with `seq > after`, in order, `limit` at most.
-    async fn events(&self, id: &TaskId, after: u64, limit: usize) -> Result<Vec<Arc<Entry>>, Error>;
+    async fn events(&self, id: &TaskId, after: u64, limit: usize)
+    -> Result<Vec<Arc<Entry>>, Error>;
 
     /// Tasks that match, latest status first (ties: greatest id first), and how many match in all.
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error>;

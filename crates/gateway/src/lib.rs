@@ -1,0 +1,13 @@
+//! The product: one binary that puts every agent on one line.
+//!
+//! # Layout
+//!
+//! - [`cli`]: the commands. `main` calls [`cli::run`] and nothing else.
+//! - [`config`]: from a YAML file, the environment and flags to a checked [`config::Config`].
+//! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
+//! - [`telemetry`]: what the process tells its operators.
+
+pub mod app;
+pub mod cli;
+pub mod config;
+pub mod telemetry;

@@ -1,0 +1,136 @@
+//! Agent cards, at every address where clients look for them.
+
+use hyper::header::{
+    CACHE_CONTROL, ETAG, HeaderValue, IF_NONE_MATCH, LAST_MODIFIED, LOCATION, VARY,
+};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use switchboard_types::model::Timestamp;
+use switchboard_types::operation::{Operation, Response as Answer};
+use switchboard_types::wire::card::{CardShape, encode_card};
+use switchboard_types::wire::rest;
+use switchboard_types::{Dialect, ErrorKind, ProtocolVersion};
+
+use super::{Asked, JSON, json, version_in_query};
+use crate::call::ReplyBody;
+use crate::http::{Body, Peer, Service, not_allowed, status};
+
+/// Answers a request for a public card.
+pub(crate) fn answer(
+    service: &Service,
+    head: &Parts,
+    peer: &Peer,
+    agent: Option<&str>,
+) -> Response<Body> {
+    if head.method != Method::GET && head.method != Method::HEAD {
+        return not_allowed("GET, HEAD");
+    }
+    let query = head.uri.query().unwrap_or_default();
+    let name = agent.or_else(|| assistant_id(query));
+    let Some(listing) = service.directory.find(name) else {
+        return no_card(name);
+    };
+    let asked = head.headers.get(super::A2A_VERSION);
+    let asked = asked
+        .and_then(|value| value.to_str().ok())
+        .or_else(|| version_in_query(query))
+        .unwrap_or_default();
+    let shape = match ProtocolVersion::requested(asked) {
+        Ok(ProtocolVersion::V1_0) => CardShape::V1,
+        _ => listing.profile.shape,
+    };
+    let base_url = service.base_url.of(head, peer);
+    let card = listing.profile.card_at(&base_url, &listing.name);
+    let mut body = Vec::with_capacity(2048);
+    encode_card(shape, &card, &mut body);
+    cached(head, body, service.started)
+}
+
+/// The card with what a cache needs; nothing but that if the caller has it already.
+fn cached(head: &Parts, body: Vec<u8>, since: Timestamp) -> Response<Body> {
+    let tag = etag(&body);
+    let known = head.headers.get(IF_NONE_MATCH);
+    let unchanged = known
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|tags| tags == "*" || tags.split(',').any(|t| t.trim() == tag));
+    let mut response = if unchanged {
+        status(StatusCode::NOT_MODIFIED)
+    } else {
+        json(StatusCode::OK, JSON, body)
+    };
+    let headers = response.headers_mut();
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(ETAG, tag);
+    }
+    if let Ok(date) = HeaderValue::from_str(&http_date(since)) {
+        headers.insert(LAST_MODIFIED, date);
+    }
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("public, max-age=60"),
+    );
+    headers.insert(VARY, HeaderValue::from_static("A2A-Version, Host"));
+    response
+}
+
+/// An old address: the card is beside it.
+pub(crate) fn redirect(path: &str) -> Response<Body> {
+    let mut response = status(StatusCode::FOUND);
+    if let Ok(to) = HeaderValue::from_str(&format!("{path}-card.json")) {
+        response.headers_mut().insert(LOCATION, to);
+    }
+    response
+}
+
+/// Answers the GET by which 0.2 asks for the extended card.
+pub(crate) async fn extended(service: &Service, asked: Asked) -> Response<Body> {
+    let reply = match asked.call(Dialect::V0Json, Operation::ExtendedCard, None) {
+        Ok(call) => service.handler.handle(call).await,
+        Err(error) => Err(error),
+    };
+    match reply.map(|reply| reply.body) {
+        Ok(ReplyBody::Response(Answer::Card(card))) => {
+            let mut body = Vec::with_capacity(2048);
+            encode_card(CardShape::V0, &card, &mut body);
+            json(StatusCode::OK, JSON, body)
+        }
+        Ok(_) => status(StatusCode::INTERNAL_SERVER_ERROR),
+        Err(error) => {
+            let (_, body) = rest::write_error(Dialect::V0Json, &error);
+            let status = match error.kind() {
+                ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
+                ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
+                _ => StatusCode::NOT_FOUND,
+            };
+            json(status, JSON, body)
+        }
+    }
+}
+
+fn no_card(name: Option<&str>) -> Response<Body> {
+    let error = super::no_such_agent(name.unwrap_or_default());
+    let (_, body) = rest::write_error(Dialect::V0Json, &error);
+    json(StatusCode::NOT_FOUND, JSON, body)
+}
+
+/// `?assistant_id=` names an agent, as LangGraph servers have it.
+fn assistant_id(query: &str) -> Option<&str> {
+    query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("assistant_id="))
+        .filter(|name| !name.is_empty())
+}
+
+/// A tag that changes with the bytes: FNV-1a.
+fn etag(body: &[u8]) -> String {
+    let hash = body.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("\"{hash:016x}\"")
+}
+
+/// A moment as HTTP headers write it.
+fn http_date(moment: Timestamp) -> String {
+    let seconds = u64::try_from(moment.as_micros() / 1_000_000).unwrap_or(0);
+    httpdate::fmt_http_date(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds))
+}

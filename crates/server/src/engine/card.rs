@@ -1,0 +1,157 @@
+//! What an agent's card says, and what that means for calls.
+
+use switchboard_types::model::{AgentCard, Binding, Interface, Message};
+use switchboard_types::operation::Response;
+use switchboard_types::wire::card::CardShape;
+use switchboard_types::{Error, ErrorKind, ProtocolVersion};
+
+use super::{Engine, Scope};
+
+/// What an agent's card says. Interfaces are filled in for the address a caller used.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// The public card, without interfaces.
+    pub card: AgentCard,
+    /// The card for those who authenticate, without interfaces.
+    pub extended: Option<AgentCard>,
+    /// How the public card is spelled unless the caller asks for a version.
+    pub shape: CardShape,
+}
+
+impl Profile {
+    /// The extensions of this agent among those asked for.
+    ///
+    /// # Errors
+    ///
+    /// If a required one is not asked for (A2A 1.0 §3.3.4).
+    pub fn activate(&self, asked: &[String]) -> Result<Vec<String>, Error> {
+        let known = &self.card.capabilities.extensions;
+        for extension in known.iter().filter(|e| e.required) {
+            if !asked.contains(&extension.uri) {
+                return Err(Error::new(
+                    ErrorKind::ExtensionSupportRequired,
+                    format!(
+                        "this agent requires the extension {}: name it in A2A-Extensions",
+                        extension.uri
+                    ),
+                )
+                .fact("extension", extension.uri.clone()));
+            }
+        }
+        let mut active: Vec<String> = Vec::new();
+        for uri in asked {
+            if known.iter().any(|e| e.uri == *uri) && !active.contains(uri) {
+                active.push(uri.clone());
+            }
+        }
+        Ok(active)
+    }
+
+    /// # Errors
+    ///
+    /// If the agent does not stream.
+    pub fn require_streaming(&self) -> Result<(), Error> {
+        match self.card.capabilities.streaming {
+            Some(true) => Ok(()),
+            _ => Err(Error::unsupported("this agent does not stream")),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// If the agent calls no webhooks.
+    pub fn require_push(&self) -> Result<(), Error> {
+        match self.card.capabilities.push_notifications {
+            Some(true) => Ok(()),
+            _ => Err(Error::new(
+                ErrorKind::PushNotificationNotSupported,
+                "push notification is not supported by this agent",
+            )),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// If a part says a media type that neither the card nor a skill takes (A2A 1.0 §3.1.1).
+    pub fn require_input(&self, message: &Message) -> Result<(), Error> {
+        for (at, part) in message.parts.iter().enumerate() {
+            let Some(said) = &part.media_type else {
+                continue;
+            };
+            if !self.takes(said) {
+                return Err(Error::new(
+                    ErrorKind::ContentTypeNotSupported,
+                    format!("this agent does not take {said} (message.parts[{at}])"),
+                )
+                .fact("mediaType", said.clone())
+                .fact("supported", self.card.default_input_modes.join(",")));
+            }
+        }
+        Ok(())
+    }
+
+    fn takes(&self, media_type: &str) -> bool {
+        let skills = self.card.skills.iter().flat_map(|s| &s.input_modes);
+        let essence = media_type.split(';').next().unwrap_or_default().trim();
+        self.card
+            .default_input_modes
+            .iter()
+            .chain(skills)
+            .any(|mode| mode_takes(mode, essence))
+    }
+
+    /// The public card for a caller at `base_url`.
+    #[must_use]
+    pub fn card_at(&self, base_url: &str, name: &str) -> AgentCard {
+        with_interfaces(self.card.clone(), base_url, name)
+    }
+}
+
+/// Whether an input mode (`text/plain`, `image/*`, `*/*`) takes a media type.
+fn mode_takes(mode: &str, media_type: &str) -> bool {
+    let mode = mode.split(';').next().unwrap_or_default().trim();
+    match mode.strip_suffix("/*") {
+        Some("*") => true,
+        Some(kind) => media_type
+            .split_once('/')
+            .is_some_and(|(k, _)| k.eq_ignore_ascii_case(kind)),
+        None => mode == "*" || mode.eq_ignore_ascii_case(media_type),
+    }
+}
+
+/// All interfaces of an agent at `base_url`: both bindings share one address, newest version first.
+fn with_interfaces(mut card: AgentCard, base_url: &str, name: &str) -> AgentCard {
+    let url = format!("{base_url}/a2a/{name}");
+    card.interfaces = ProtocolVersion::ALL
+        .into_iter()
+        .flat_map(|version| {
+            [Binding::JsonRpc, Binding::HttpJson].map(|binding| Interface {
+                url: url.clone(),
+                binding,
+                version: version.name().to_owned(),
+                tenant: None,
+            })
+        })
+        .collect();
+    card
+}
+
+impl Engine {
+    pub(super) fn extended_card(&self, scope: &Scope) -> Result<Response, Error> {
+        let profile = self.profile();
+        match (
+            &profile.extended,
+            profile.card.capabilities.extended_agent_card,
+        ) {
+            (Some(card), Some(true)) => {
+                let card = with_interfaces(card.clone(), &scope.params.base_url, self.name());
+                Ok(Response::Card(Box::new(card)))
+            }
+            (None, Some(true)) => Err(Error::new(
+                ErrorKind::ExtendedAgentCardNotConfigured,
+                "the extended card is advertised but not configured",
+            )),
+            _ => Err(Error::unsupported("this agent has no extended card")),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! How the engine words events and makes ids.
+
+use switchboard_types::model::{
+    ContextId, Event, Id, Message, Object, Role, StatusUpdate, TaskId, TaskState, TaskStatus,
+};
+use uuid::Uuid;
+
+use crate::agent::Said;
+use crate::clock;
+use crate::log::Origin;
+
+/// A fresh identifier. Version 7: they grow with time, so stores add at the end.
+pub(crate) fn fresh_id<K>() -> Id<K> {
+    let mut text = Uuid::encode_buffer();
+    let text: &str = Uuid::now_v7().hyphenated().encode_lower(&mut text);
+    match Id::new(text) {
+        Ok(id) => id,
+        Err(_) => unreachable!("a UUID is a valid identifier"),
+    }
+}
+
+/// A status that begins now.
+pub(super) fn status(state: TaskState, message: Option<Message>) -> TaskStatus {
+    TaskStatus {
+        state,
+        message,
+        timestamp: Some(clock::now()),
+    }
+}
+
+/// The task goes to `state`, and the agent says something to it.
+pub(super) fn status_event(origin: &Origin, state: TaskState, said: Said) -> Event {
+    let message = agent_message(
+        &origin.id,
+        &origin.context,
+        said.parts,
+        said.message_metadata,
+    );
+    Event::Status(StatusUpdate {
+        task_id: origin.id.clone(),
+        context_id: origin.context.clone(),
+        status: status(state, message),
+        metadata: said.metadata,
+    })
+}
+
+/// A message of the agent in a task; none without parts.
+fn agent_message(
+    task: &TaskId,
+    context: &ContextId,
+    parts: Vec<switchboard_types::model::Part>,
+    metadata: Option<Object>,
+) -> Option<Message> {
+    if parts.is_empty() {
+        return None;
+    }
+    Some(Message {
+        task_id: Some(task.clone()),
+        context_id: Some(context.clone()),
+        metadata,
+        ..Message::new(fresh_id(), Role::Agent, parts)
+    })
+}
+
+/// A bare answer: a message of the agent without a task.
+pub(super) fn bare_message(context: &ContextId, said: Said) -> Message {
+    Message {
+        context_id: Some(context.clone()),
+        metadata: said.message_metadata,
+        ..Message::new(fresh_id(), Role::Agent, said.parts)
+    }
+}
+
+/// What a failed task says: the text as message, and as `metadata.error` for machines, with a reason.
+pub(super) fn failure(text: &str, reason: &str) -> Said {
+    let mut metadata = serde_json::Map::new();
+    metadata.insert("error".to_owned(), text.into());
+    metadata.insert("reason".to_owned(), reason.into());
+    Said {
+        metadata: Some(Object::from(&metadata)),
+        ..Said::text(text)
+    }
+}

@@ -1,0 +1,134 @@
+//! The pure heart: which event may follow in which state, and what a task is after it.
+//!
+//! No clock, no I/O, no async. The log asks [`check`] before it takes an event and calls [`apply`] once the
+//! event is stored; loading a task is the same fold.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use switchboard_types::model::{Artifact, ArtifactUpdate, Event, StateClass, Task, TaskState};
+
+use crate::log::Entry;
+use crate::store::{self, StoredTask};
+
+/// An event that may not happen now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum IllegalTransition {
+    /// The task is over, for good.
+    #[error("the task is {}", .0.name())]
+    Over(TaskState),
+    /// That state cannot follow this one.
+    #[error("a task cannot go from {} to {}", .from.name(), .to.name())]
+    Status {
+        /// Where the task stands.
+        from: TaskState,
+        /// Where it was to go.
+        to: TaskState,
+    },
+    /// Only a working task produces.
+    #[error("a task that is {} cannot produce an artifact", .0.name())]
+    Artifact(TaskState),
+    /// A task begins once, and a bare message is not part of one.
+    #[error("this event cannot happen to a task that exists")]
+    Beginning,
+}
+
+/// Whether `event` may happen to a task in `state`; the state after it.
+///
+/// # Errors
+///
+/// Says why it may not.
+pub fn check(state: TaskState, event: &Event) -> Result<TaskState, IllegalTransition> {
+    if state.is_terminal() {
+        return Err(IllegalTransition::Over(state));
+    }
+    match event {
+        Event::Status(update) => {
+            let to = update.status.state;
+            if may_follow(state, to) {
+                Ok(to)
+            } else {
+                Err(IllegalTransition::Status { from: state, to })
+            }
+        }
+        Event::Artifact(_) if state == TaskState::Working => Ok(state),
+        Event::Artifact(_) => Err(IllegalTransition::Artifact(state)),
+        Event::Task(_) | Event::Message(_) => Err(IllegalTransition::Beginning),
+    }
+}
+
+/// The state machine. A paused task goes on only by working again; nothing leaves a terminal state.
+fn may_follow(from: TaskState, to: TaskState) -> bool {
+    match (from.class(), to) {
+        (StateClass::Terminal, _) | (_, TaskState::Unknown | TaskState::Submitted) => false,
+        (StateClass::Active, _) => true,
+        (StateClass::Interrupted, to) => matches!(
+            to,
+            TaskState::Working | TaskState::Canceled | TaskState::Failed | TaskState::Rejected
+        ),
+    }
+}
+
+/// Makes a stored event part of the task. The event has passed [`check`].
+pub fn apply(task: &mut Task, entry: &Entry) {
+    if let Some(message) = &entry.received {
+        // The question the client answers becomes part of what was said (A2A 0.3 §9.4).
+        if task.status.state.is_interrupted() {
+            task.history.extend(task.status.message.take());
+        }
+        task.history.push(message.clone());
+    }
+    match &entry.event {
+        Event::Status(update) => task.status = update.status.clone(),
+        Event::Artifact(update) => apply_artifact(&mut task.artifacts, update),
+        Event::Task(_) | Event::Message(_) => {}
+    }
+}
+
+/// `append` adds parts to the artifact of that id; otherwise it is new, or replaces it (A2A 1.0 §4.2.2).
+/// An append to an artifact nobody has seen begins it.
+fn apply_artifact(artifacts: &mut Vec<Artifact>, update: &ArtifactUpdate) {
+    let piece = &update.artifact;
+    // The latest artifact is nearly always the one being streamed.
+    match artifacts.iter_mut().rfind(|a| a.id == piece.id) {
+        None => artifacts.push(piece.clone()),
+        Some(known) if update.append => {
+            known.parts.extend_from_slice(&piece.parts);
+            if piece.name.is_some() {
+                known.name.clone_from(&piece.name);
+            }
+            if piece.description.is_some() {
+                known.description.clone_from(&piece.description);
+            }
+            if piece.metadata.is_some() {
+                known.metadata.clone_from(&piece.metadata);
+            }
+        }
+        Some(known) => *known = piece.clone(),
+    }
+}
+
+/// The task that its stored parts make.
+///
+/// # Errors
+///
+/// If there is neither a snapshot nor a first event.
+pub fn fold(stored: StoredTask) -> Result<Task, store::Error> {
+    let mut entries = stored.entries.into_iter();
+    let mut task = match stored.snapshot {
+        Some(snapshot) => Arc::unwrap_or_clone(snapshot.task),
+        None => match entries.next().map(|first| first.event.clone()) {
+            Some(Event::Task(task)) => task,
+            _ => {
+                let id = stored.head.id;
+                return Err(store::Error::Damaged(format!("task {id} has no beginning")));
+            }
+        },
+    };
+    for entry in entries {
+        apply(&mut task, &entry);
+    }
+    Ok(task)
+}

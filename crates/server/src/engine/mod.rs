@@ -1,0 +1,230 @@
+//! The engine of one agent: turns calls into tasks, turns and answers.
+//!
+//! One file per concern: [`send`] decides between new task and next turn, [`run`] watches the agent,
+//! [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
+//! the rest, [`recover`] leaves no task hanging at start.
+
+mod cancel;
+pub mod card;
+mod events;
+mod idempotency;
+pub mod lifecycle;
+mod push_config;
+mod query;
+pub mod recover;
+mod run;
+mod send;
+mod subscribe;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use switchboard_types::operation::{Operation, Response};
+use switchboard_types::{Error, ErrorKind};
+
+use crate::agent::Agent;
+use crate::call::{Call, Handler, Reply, ReplyBody};
+use crate::log::{Log, TaskLog};
+use crate::push::Guard;
+use crate::shutdown::Tasks;
+use crate::store;
+
+pub use card::Profile;
+pub(crate) use events::fresh_id;
+pub(crate) use run::Voice;
+pub(crate) use send::ClientGuard;
+
+/// The engine of one agent; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    name: Arc<str>,
+    agent: Arc<dyn Agent>,
+    profile: Arc<Profile>,
+    settings: Settings,
+    log: Log,
+    guard: Arc<Guard>,
+    tasks: Tasks,
+    keys: idempotency::InFlight,
+}
+
+/// How an engine treats its tasks.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The agent may answer with a bare message.
+    pub reply_with_message: bool,
+    /// How long one turn may take.
+    pub task_timeout: Duration,
+    /// How long a task waits for an answer to its question.
+    pub input_timeout: Duration,
+    /// What happens then.
+    pub on_input_timeout: OnInputTimeout,
+    /// How long a blocking send waits before it returns the task as it stands.
+    pub blocking_deadline: Duration,
+    /// How long an agent may take to stop when told to.
+    pub cancel_grace: Duration,
+    /// What a client that goes away means for its task.
+    pub on_disconnect: OnDisconnect,
+    /// A message id names a request, as an `Idempotency-Key` does.
+    pub dedupe_by_message_id: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            reply_with_message: false,
+            task_timeout: Duration::from_secs(600),
+            input_timeout: Duration::from_secs(300),
+            on_input_timeout: OnInputTimeout::Fail,
+            blocking_deadline: Duration::from_secs(300),
+            cancel_grace: Duration::from_secs(5),
+            on_disconnect: OnDisconnect::Keep,
+            dedupe_by_message_id: false,
+        }
+    }
+}
+
+/// What happens when nobody answers a task's question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnInputTimeout {
+    /// The agent goes on without.
+    Continue,
+    /// The task fails.
+    Fail,
+}
+
+/// What a client that goes away means for its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDisconnect {
+    /// Nothing.
+    Keep,
+    /// It is canceled.
+    Cancel,
+}
+
+/// What an engine is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// The agent's name in paths.
+    pub name: Arc<str>,
+    /// What stands behind it.
+    pub agent: Arc<dyn Agent>,
+    /// What its card says.
+    pub profile: Profile,
+    /// How it treats its tasks.
+    pub settings: Settings,
+    /// Where its tasks are.
+    pub log: Log,
+    /// Where webhooks may point.
+    pub guard: Arc<Guard>,
+    /// Who owns what it spawns.
+    pub tasks: Tasks,
+}
+
+impl Engine {
+    /// Assembles an engine.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                name: parts.name,
+                agent: parts.agent,
+                profile: Arc::new(parts.profile),
+                settings: parts.settings,
+                log: parts.log,
+                guard: parts.guard,
+                tasks: parts.tasks,
+                keys: idempotency::InFlight::default(),
+            }),
+        }
+    }
+
+    /// The agent's name in paths.
+    #[must_use]
+    pub fn name(&self) -> &Arc<str> {
+        &self.shared.name
+    }
+
+    /// What its card says.
+    #[must_use]
+    pub fn profile(&self) -> &Arc<Profile> {
+        &self.shared.profile
+    }
+
+    /// The log of a task that this caller may see. Absent and forbidden look alike.
+    async fn task_of(
+        &self,
+        call: &Scope,
+        id: &switchboard_types::model::TaskId,
+    ) -> Result<Arc<TaskLog>, Error> {
+        let log = self.shared.log.open(id).await.map_err(storage)?;
+        log.filter(|log| call.may_see(self, &log.origin().owner, &log.origin().agent))
+            .ok_or_else(|| Error::task_not_found(id.as_str()))
+    }
+}
+
+/// Who asks, once the operation has been taken out of the call.
+#[derive(Debug, Clone)]
+struct Scope {
+    principal: crate::auth::Principal,
+    params: crate::call::ServiceParams,
+}
+
+impl Scope {
+    fn may_see(&self, engine: &Engine, owner: &crate::auth::Owner, agent: &str) -> bool {
+        *owner == *self.principal.owner() && *agent == *engine.shared.name
+    }
+}
+
+#[async_trait]
+impl Handler for Engine {
+    async fn handle(&self, call: Call) -> Result<Reply, Error> {
+        let extensions = self.profile().activate(&call.params.extensions)?;
+        let scope = Scope {
+            principal: call.principal,
+            params: call.params,
+        };
+        let body = match call.operation {
+            Operation::Send(send) => self.send(&scope, send).await?,
+            Operation::Stream(send) => ReplyBody::Stream(self.stream(&scope, send).await?),
+            Operation::Subscribe(watch) => ReplyBody::Stream(self.subscribe(&scope, &watch).await?),
+            other => ReplyBody::Response(self.answer(&scope, other).await?),
+        };
+        Ok(Reply { body, extensions })
+    }
+}
+
+impl Engine {
+    /// The operations that only read or change records.
+    async fn answer(&self, scope: &Scope, operation: Operation) -> Result<Response, Error> {
+        match operation {
+            Operation::Get(get) => self.get(scope, &get).await,
+            Operation::List(list) => self.list(scope, &list).await,
+            Operation::Cancel(cancel) => self.cancel(scope, &cancel).await,
+            Operation::CreatePushConfig(config) => self.create_push_config(scope, config).await,
+            Operation::GetPushConfig(get) => self.get_push_config(scope, &get).await,
+            Operation::ListPushConfigs(list) => self.list_push_configs(scope, &list).await,
+            Operation::DeletePushConfig(delete) => self.delete_push_config(scope, &delete).await,
+            Operation::ExtendedCard => self.extended_card(scope),
+            Operation::Send(_) | Operation::Stream(_) | Operation::Subscribe(_) => {
+                Err(Error::internal())
+            }
+        }
+    }
+}
+
+/// What a caller is told when the store could not do it; the cause is in the log.
+fn storage(error: store::Error) -> Error {
+    match error {
+        store::Error::Unavailable(_) => Error::new(ErrorKind::Unavailable, error.to_string()),
+        store::Error::Damaged(cause) => {
+            tracing::error!(%cause, "stored data is damaged");
+            Error::internal()
+        }
+    }
+}

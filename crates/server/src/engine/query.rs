@@ -1,0 +1,106 @@
+//! Reading tasks: one, or pages of them.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use switchboard_types::Error;
+use switchboard_types::model::{TaskId, Timestamp};
+use switchboard_types::operation::{GetTask, ListTasks, Response, TaskPage, TaskView};
+
+use super::{Engine, Scope, lifecycle, storage};
+use crate::store::{StoredTask, TaskQuery};
+
+/// The page size when the caller names none (A2A 1.0 §3.1.4).
+const PAGE_SIZE: u32 = 50;
+
+impl Engine {
+    pub(super) async fn get(&self, scope: &Scope, get: &GetTask) -> Result<Response, Error> {
+        let found = self.shared.log.read(&get.id).await.map_err(storage)?;
+        let (_, task) = found
+            .filter(|(head, _)| scope.may_see(self, &head.owner, &head.agent))
+            .ok_or_else(|| Error::task_not_found(get.id.as_str()))?;
+        Ok(Response::Task(TaskView {
+            task,
+            history_length: get.history_length,
+            artifacts: true,
+        }))
+    }
+
+    pub(super) async fn list(&self, scope: &Scope, list: &ListTasks) -> Result<Response, Error> {
+        let page_size = list.page_size.unwrap_or(PAGE_SIZE);
+        let filter = filter_mark(scope, list);
+        let after = match list.page_token.as_deref() {
+            None | Some("") => None,
+            Some(token) => Some(read_token(token, filter).ok_or_else(|| {
+                Error::invalid_params("pageToken", "is not the nextPageToken of this query")
+            })?),
+        };
+        let limit = usize::try_from(page_size).unwrap_or(usize::MAX);
+        let query = TaskQuery {
+            context: list.context_id.clone(),
+            state: list.status,
+            updated_from: list.status_timestamp_after,
+            after,
+            // One more than asked for tells whether there is another page.
+            limit: limit.saturating_add(1),
+            ..TaskQuery::of(
+                Arc::clone(&self.shared.name),
+                scope.principal.owner().clone(),
+            )
+        };
+        let mut found = self.shared.log.store().list(query).await.map_err(storage)?;
+        let more = found.tasks.len() > limit;
+        found.tasks.truncate(limit);
+        let next_page_token = match found.tasks.last() {
+            Some(last) if more => write_token(last, filter),
+            _ => String::new(),
+        };
+        let mut tasks = Vec::with_capacity(found.tasks.len());
+        for stored in found.tasks {
+            tasks.push(TaskView {
+                task: Arc::new(lifecycle::fold(stored).map_err(storage)?),
+                history_length: list.history_length,
+                artifacts: list.include_artifacts,
+            });
+        }
+        Ok(Response::Tasks(TaskPage {
+            tasks,
+            next_page_token,
+            page_size,
+            total_size: found.total,
+        }))
+    }
+}
+
+/// Tells one query from another, so that a token is not used with other filters.
+fn filter_mark(scope: &Scope, list: &ListTasks) -> u32 {
+    let text = format!(
+        "{:?}|{:?}|{:?}|{}",
+        list.context_id,
+        list.status,
+        list.status_timestamp_after,
+        scope.principal.owner().as_str()
+    );
+    text.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+fn write_token(last: &StoredTask, filter: u32) -> String {
+    let place = format!(
+        "{filter:x}.{}.{}",
+        last.head.updated.as_micros(),
+        last.head.id
+    );
+    URL_SAFE_NO_PAD.encode(place)
+}
+
+fn read_token(token: &str, filter: u32) -> Option<(Timestamp, TaskId)> {
+    let place = String::from_utf8(URL_SAFE_NO_PAD.decode(token).ok()?).ok()?;
+    let mut pieces = place.splitn(3, '.');
+    let mark = u32::from_str_radix(pieces.next()?, 16).ok()?;
+    let micros = pieces.next()?.parse().ok()?;
+    let id = TaskId::new(pieces.next()?).ok()?;
+    (mark == filter).then_some((Timestamp::from_micros(micros), id))
+}

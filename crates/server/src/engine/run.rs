@@ -1,0 +1,254 @@
+//! Who watches the agent: a turn is a tracked, cancellable, timed future, and it always ends.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use switchboard_types::ErrorKind;
+use switchboard_types::model::{Artifact, ArtifactUpdate, Event, Message, TaskState};
+
+use super::events::{bare_message, failure, status_event};
+use super::idempotency::Claim;
+use super::{Engine, OnInputTimeout};
+use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
+use crate::log::TaskLog;
+
+/// How an agent's [`Progress`] reaches the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Voice {
+    log: Arc<TaskLog>,
+}
+
+impl Voice {
+    pub(crate) async fn working(&self, said: Said) -> Result<(), AgentError> {
+        self.say(|log| status_event(log.origin(), TaskState::Working, said))
+            .await
+    }
+
+    pub(crate) async fn chunk(
+        &self,
+        artifact: Artifact,
+        append: bool,
+        last_chunk: bool,
+    ) -> Result<(), AgentError> {
+        self.say(|log| {
+            Event::Artifact(ArtifactUpdate {
+                task_id: log.origin().id.clone(),
+                context_id: log.origin().context.clone(),
+                artifact,
+                append,
+                last_chunk,
+                metadata: None,
+            })
+        })
+        .await
+    }
+
+    async fn say(&self, event: impl FnOnce(&TaskLog) -> Event) -> Result<(), AgentError> {
+        if self.log.is_held() {
+            self.log.publish();
+        }
+        self.log.room().await.map_err(|_| AgentError::over())?;
+        match self.log.append(event(&self.log), None) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(AgentError::over()),
+        }
+    }
+}
+
+/// How a turn ends.
+enum Ending {
+    Status(TaskState, Said),
+    Reply(Said),
+}
+
+impl Engine {
+    /// Starts a turn.
+    pub(super) fn start(&self, log: Arc<TaskLog>, turn: Turn, claim: Option<Claim>) {
+        let engine = self.clone();
+        self.shared
+            .tasks
+            .spawn(async move { engine.run(log, turn, claim).await });
+    }
+
+    /// Runs a turn, and those that follow from messages that came meanwhile.
+    async fn run(self, log: Arc<TaskLog>, mut turn: Turn, claim: Option<Claim>) {
+        let (principal, canceled) = (turn.principal.clone(), turn.canceled.clone());
+        let begins = log.last().1 == TaskState::Submitted;
+        if begins && !self.begin_working(&log).await {
+            return;
+        }
+        loop {
+            let event = match self.take_turn(&log, turn).await {
+                Ending::Reply(said) if log.is_held() => {
+                    self.reply(&log, said, claim.as_ref()).await;
+                    return;
+                }
+                Ending::Reply(said) => status_event(log.origin(), TaskState::Completed, said),
+                Ending::Status(state, said) => status_event(log.origin(), state, said),
+            };
+            if log.is_held() {
+                log.publish();
+            }
+            let working = || status_event(log.origin(), TaskState::Working, Said::default());
+            match log.end_turn(event, working) {
+                Some(message) => {
+                    turn = self.turn_for(principal.clone(), &log, message, canceled.clone());
+                }
+                None => break,
+            }
+        }
+        self.watch_input(&log);
+    }
+
+    /// The first turn of a task: says that work begins. An agent that touches the world waits until the task
+    /// is safe.
+    async fn begin_working(&self, log: &Arc<TaskLog>) -> bool {
+        if self.shared.agent.has_effects() && !log.is_held() && log.stored_up_to(1).await.is_err() {
+            return false;
+        }
+        let working = status_event(log.origin(), TaskState::Working, Said::default());
+        log.append(working, None).is_ok()
+    }
+
+    /// Lets the agent take its turn; whatever happens, there is an ending.
+    async fn take_turn(&self, log: &Arc<TaskLog>, turn: Turn) -> Ending {
+        let canceled = turn.canceled.clone();
+        let progress = Progress {
+            voice: Voice {
+                log: Arc::clone(log),
+            },
+        };
+        let work = AssertUnwindSafe(self.shared.agent.run(turn, progress)).catch_unwind();
+        tokio::pin!(work);
+        let limit = self.shared.settings.task_timeout;
+        tokio::select! {
+            biased;
+            () = canceled.cancelled() => {
+                // What the agent returns now comes too late: a cancel is never overwritten.
+                drop(tokio::time::timeout(self.shared.settings.cancel_grace, &mut work).await);
+                Ending::Status(TaskState::Canceled, Said::default())
+            }
+            ended = tokio::time::timeout(limit, &mut work) => match ended {
+                Ok(Ok(_)) | Err(_) if canceled.is_cancelled() => {
+                    Ending::Status(TaskState::Canceled, Said::default())
+                }
+                Ok(Ok(outcome)) => ending(outcome),
+                Ok(Err(panic)) => self.panicked(log, panic.as_ref()),
+                Err(_) => {
+                    canceled.cancel();
+                    let text = format!("the task took longer than {} s", limit.as_secs_f64());
+                    Ending::Status(TaskState::Failed, failure(&text, "TASK_TIMEOUT"))
+                }
+            },
+        }
+    }
+
+    fn panicked(&self, log: &TaskLog, panic: &(dyn Any + Send)) -> Ending {
+        let cause = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        tracing::error!(agent = %self.shared.name, task = %log.id(), cause, "the agent panicked");
+        let reason = ErrorKind::Internal.reason();
+        Ending::Status(TaskState::Failed, failure("the agent broke down", reason))
+    }
+
+    /// A bare answer; remembered first if the request had a key.
+    async fn reply(&self, log: &TaskLog, said: Said, claim: Option<&Claim>) {
+        let message = bare_message(&log.origin().context, said);
+        if let Some(claim) = claim {
+            let remembered = claim.answered_by_message(&message);
+            if let Err(error) = self.shared.log.commit(remembered).await {
+                tracing::error!(%error, "could not store an answer");
+            }
+        }
+        log.end_with_reply(message);
+    }
+
+    /// Sees to it that a question is not open for ever.
+    pub(super) fn watch_input(&self, log: &TaskLog) {
+        let (seq, state) = log.last();
+        if state == TaskState::InputRequired {
+            self.expire_input_after(log.id().clone(), seq, self.shared.settings.input_timeout);
+        }
+    }
+
+    /// Acts on a question that is still open `after` that long; `asked` is the event that asked it.
+    pub(super) fn expire_input_after(
+        &self,
+        id: switchboard_types::model::TaskId,
+        asked: u64,
+        after: std::time::Duration,
+    ) {
+        let engine = self.clone();
+        self.shared.tasks.spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(after) => {}
+                () = engine.shared.tasks.stopping().cancelled() => return,
+            }
+            match engine.shared.log.open(&id).await {
+                Ok(Some(log)) => engine.expire_input(&log, asked),
+                Ok(None) => {}
+                Err(error) => tracing::error!(%error, task = %id, "could not expire a question"),
+            }
+        });
+    }
+
+    fn expire_input(&self, log: &Arc<TaskLog>, asked: u64) {
+        let settings = &self.shared.settings;
+        let seconds = settings.input_timeout.as_secs_f64();
+        let (state, said) = match settings.on_input_timeout {
+            OnInputTimeout::Continue => (
+                TaskState::Working,
+                Said::text("Continuing without client input..."),
+            ),
+            OnInputTimeout::Fail => (
+                TaskState::Failed,
+                failure(
+                    &format!("input timeout: no answer within {seconds} s"),
+                    ErrorKind::InputTimeout.reason(),
+                ),
+            ),
+        };
+        let event = status_event(log.origin(), state, said);
+        let Some(canceled) = log.begin_turn(asked, Some(event)) else {
+            return;
+        };
+        let message = last_message(log);
+        match (settings.on_input_timeout, message) {
+            (OnInputTimeout::Continue, Some(message)) => {
+                let principal = log.origin().owner.clone().into();
+                let mut turn = self.turn_for(principal, log, message, canceled);
+                turn.input_timed_out = true;
+                self.start(Arc::clone(log), turn, None);
+            }
+            _ => log.turn_is_over(),
+        }
+    }
+}
+
+/// The latest message of the client in a task.
+pub(super) fn last_message(log: &TaskLog) -> Option<Message> {
+    let (_, task) = log.view()?;
+    let from_user = |m: &&Message| m.role == switchboard_types::model::Role::User;
+    task.history.iter().rfind(from_user).cloned()
+}
+
+fn ending(outcome: Result<Outcome, AgentError>) -> Ending {
+    match outcome {
+        Ok(Outcome::Completed(said)) => Ending::Status(TaskState::Completed, said),
+        Ok(Outcome::InputRequired(said)) => Ending::Status(TaskState::InputRequired, said),
+        Ok(Outcome::AuthRequired(said)) => Ending::Status(TaskState::AuthRequired, said),
+        Ok(Outcome::Rejected(said)) => Ending::Status(TaskState::Rejected, said),
+        Ok(Outcome::Reply(said)) => Ending::Reply(said),
+        Err(error) => {
+            let reason = match error.kind() {
+                AgentErrorKind::Unavailable => ErrorKind::AgentUnavailable.reason(),
+                AgentErrorKind::Failed | AgentErrorKind::Over => "AGENT_FAILED",
+            };
+            Ending::Status(TaskState::Failed, failure(&error.to_string(), reason))
+        }
+    }
+}

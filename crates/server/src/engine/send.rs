@@ -1,0 +1,405 @@
+//! New task or next turn? And how long the caller waits.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use switchboard_types::model::{Content, Message, Part, Task, TaskId, TaskState};
+use switchboard_types::operation::{Response, SendMessage, TaskView};
+use switchboard_types::{Error, ErrorKind};
+use tokio_util::sync::CancellationToken;
+
+use super::events::{fresh_id, status, status_event};
+use super::idempotency::Claimed;
+use super::{Engine, OnDisconnect, Scope, storage};
+use crate::agent::{Conversation, Said, Turn};
+use crate::call::ReplyBody;
+use crate::log::{Cursor, Joined, Origin, TaskLog, Until};
+use crate::store::{Change, Delivery, Webhook};
+
+/// Where a send has led.
+pub(super) struct Sent {
+    pub(super) log: Arc<TaskLog>,
+    /// The event that holds the caller's message.
+    pub(super) since: u64,
+}
+
+impl Engine {
+    /// Sends a message and waits for the answer, as long as the caller and the settings allow.
+    pub(super) async fn send(&self, scope: &Scope, send: SendMessage) -> Result<ReplyBody, Error> {
+        let history_length = send.configuration.history_length;
+        let at_once = send.configuration.return_immediately;
+        let sent = self.accept(scope, send).await?;
+        let guard = self.watch_client(&sent.log);
+        let answer = tokio::time::timeout(
+            self.shared.settings.blocking_deadline,
+            wait_for_answer(&sent, at_once),
+        );
+        let task = match answer.await {
+            Ok(answer) => answer?,
+            Err(_) => Answer::Task(self.as_it_stands(&sent.log)?),
+        };
+        guard.disarm();
+        Ok(ReplyBody::Response(match task {
+            Answer::Message(message) => Response::SentMessage(message),
+            Answer::Task(task) => Response::SentTask(TaskView {
+                task,
+                history_length,
+                artifacts: true,
+            }),
+        }))
+    }
+
+    /// Sends a message and follows the task.
+    pub(super) async fn stream(&self, scope: &Scope, send: SendMessage) -> Result<Cursor, Error> {
+        self.profile().require_streaming()?;
+        let sent = self.accept(scope, send).await?;
+        if sent.since <= 1 {
+            return Ok(Cursor::after(sent.log, 0, Until::TurnEnds).guarded(self.client_guard()));
+        }
+        // A stream begins with the task (A2A 1.0 §3.1.2), the caller's message in it.
+        sent.log.stored_up_to(sent.since).await.map_err(storage)?;
+        Ok(Cursor::from_now(sent.log, Until::TurnEnds).guarded(self.client_guard()))
+    }
+
+    /// The task when the caller has waited long enough.
+    fn as_it_stands(&self, log: &TaskLog) -> Result<Arc<Task>, Error> {
+        let view = log.view().map(|(_, task)| task);
+        view.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Unavailable,
+                "the agent has neither answered nor made a task in time",
+            )
+        })
+    }
+
+    /// Stores the message, as the beginning of a task or of its next turn.
+    async fn accept(&self, scope: &Scope, send: SendMessage) -> Result<Sent, Error> {
+        self.profile().require_input(&send.message)?;
+        if send.configuration.push.is_some() {
+            self.profile().require_push()?;
+        }
+        match self.task_to_continue(scope, &send.message).await? {
+            Some(log) => self.go_on(scope, log, send),
+            None => self.begin(scope, send).await,
+        }
+    }
+
+    /// The task a message belongs to: named by `taskId`, or by a tool result that answers the question of a
+    /// referenced task.
+    async fn task_to_continue(
+        &self,
+        scope: &Scope,
+        message: &Message,
+    ) -> Result<Option<Arc<TaskLog>>, Error> {
+        let result_id = tool_result_id(message);
+        if let Some(id) = &message.task_id {
+            let log = self.task_of(scope, id).await?;
+            if let (Some(result), Some(asked)) = (&result_id, open_request(&log))
+                && *result != asked
+            {
+                return Err(unasked(result, &asked));
+            }
+            return Ok(Some(log));
+        }
+        let Some(result) = result_id else {
+            return Ok(None);
+        };
+        for id in &message.reference_task_ids {
+            let Ok(log) = self.task_of(scope, id).await else {
+                continue;
+            };
+            match open_request(&log) {
+                Some(asked) if asked == result => return Ok(Some(log)),
+                Some(asked) => return Err(unasked(&result, &asked)),
+                None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next turn of a task.
+    fn go_on(&self, scope: &Scope, log: Arc<TaskLog>, send: SendMessage) -> Result<Sent, Error> {
+        let origin = log.origin().clone();
+        if let Some(context) = &send.message.context_id
+            && *context != origin.context
+        {
+            return Err(Error::invalid_params(
+                "message.contextId",
+                "does not belong to the task named by message.taskId",
+            ));
+        }
+        let webhook = self.webhook_of(scope, &origin.id, &send, log.last().0)?;
+        let message = addressed(send.message, &origin);
+        let working = status_event(&origin, TaskState::Working, Said::default());
+        let joined = log.receive(working, message.clone(), webhook.map(Change::PutWebhook));
+        let since = log.last().0;
+        match joined {
+            Joined::Over(state) => {
+                return Err(Error::unsupported(format!(
+                    "the task is {}: send a new message without taskId, in the same context",
+                    state.name()
+                ))
+                .fact("taskId", origin.id.as_str())
+                .fact("state", state.name()));
+            }
+            Joined::Waits => {}
+            Joined::Begins(canceled) => {
+                let mut turn = self.turn(scope, &log, message, canceled);
+                turn.metadata = send.metadata;
+                turn.accepted_output_modes = send.configuration.accepted_output_modes;
+                self.start(Arc::clone(&log), turn, None);
+            }
+        }
+        Ok(Sent { log, since })
+    }
+
+    /// A new task.
+    async fn begin(&self, scope: &Scope, send: SendMessage) -> Result<Sent, Error> {
+        let origin = Origin {
+            id: fresh_id(),
+            agent: Arc::clone(&self.shared.name),
+            owner: scope.principal.owner().clone(),
+            context: send.message.context_id.clone().unwrap_or_else(fresh_id),
+        };
+        let webhook = self.webhook_of(scope, &origin.id, &send, 0)?;
+        let log = self.shared.log.create(origin.clone());
+        let claim = match self.claim(scope, &send, &log).await? {
+            Claimed::First(claim) => claim,
+            Claimed::Before(earlier) => {
+                return Ok(Sent {
+                    log: earlier,
+                    since: 1,
+                });
+            }
+        };
+        let message = addressed(send.message, &origin);
+        let task = Task {
+            id: origin.id.clone(),
+            context_id: origin.context.clone(),
+            status: status(TaskState::Submitted, None),
+            artifacts: Vec::new(),
+            history: vec![message.clone()],
+            metadata: send.metadata.clone(),
+        };
+        let mut beside: Vec<Change> = webhook.map(Change::PutWebhook).into_iter().collect();
+        beside.extend(
+            claim
+                .as_ref()
+                .map(|claim| claim.answered_by_task(&origin.id)),
+        );
+        let held = self.shared.settings.reply_with_message;
+        let canceled = log.begin(task.clone(), beside, held);
+        let turn = Turn {
+            task: Arc::new(task),
+            message,
+            metadata: send.metadata,
+            accepted_output_modes: send.configuration.accepted_output_modes,
+            principal: scope.principal.clone(),
+            emitted: 0,
+            input_timed_out: false,
+            canceled,
+            conversation: self.conversation(&origin, scope.principal.clone()),
+        };
+        self.start(Arc::clone(&log), turn, claim);
+        Ok(Sent { log, since: 1 })
+    }
+
+    /// A turn on an existing task.
+    pub(super) fn turn(
+        &self,
+        scope: &Scope,
+        log: &TaskLog,
+        message: Message,
+        canceled: CancellationToken,
+    ) -> Turn {
+        self.turn_for(scope.principal.clone(), log, message, canceled)
+    }
+
+    pub(super) fn turn_for(
+        &self,
+        principal: crate::auth::Principal,
+        log: &TaskLog,
+        message: Message,
+        canceled: CancellationToken,
+    ) -> Turn {
+        let task = log.view().map(|(_, task)| task);
+        let task = match task {
+            Some(task) if task.history.contains(&message) => task,
+            Some(task) => Arc::new(with_message(&task, &message)),
+            None => Arc::new(Task {
+                id: log.id().clone(),
+                context_id: log.origin().context.clone(),
+                status: status(TaskState::Working, None),
+                artifacts: Vec::new(),
+                history: vec![message.clone()],
+                metadata: None,
+            }),
+        };
+        Turn {
+            metadata: task.metadata.clone(),
+            task,
+            message,
+            accepted_output_modes: Vec::new(),
+            conversation: self.conversation(log.origin(), principal.clone()),
+            principal,
+            emitted: 0,
+            input_timed_out: false,
+            canceled,
+        }
+    }
+
+    fn conversation(&self, origin: &Origin, principal: crate::auth::Principal) -> Conversation {
+        Conversation {
+            store: Arc::clone(self.shared.log.store()),
+            agent: Arc::clone(&origin.agent),
+            principal,
+            context: origin.context.clone(),
+        }
+    }
+
+    /// The webhook that came with a send; armed before the first event that follows.
+    fn webhook_of(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        send: &SendMessage,
+        delivered: u64,
+    ) -> Result<Option<Webhook>, Error> {
+        let Some(config) = send.configuration.push.clone() else {
+            return Ok(None);
+        };
+        let webhook = self.new_webhook(
+            scope,
+            task,
+            config,
+            "configuration.taskPushNotificationConfig",
+        )?;
+        Ok(Some(Webhook {
+            delivery: Delivery::up_to(delivered),
+            ..webhook
+        }))
+    }
+
+    /// Cancels the task when the client goes away, if the settings say so.
+    fn watch_client(&self, log: &TaskLog) -> ClientGuard {
+        let mut guard = self.client_guard();
+        guard.follow(log.id());
+        guard
+    }
+
+    fn client_guard(&self) -> ClientGuard {
+        ClientGuard {
+            engine: (self.shared.settings.on_disconnect == OnDisconnect::Cancel)
+                .then(|| self.clone()),
+            task: None,
+        }
+    }
+}
+
+/// Cancels a task when dropped before its time; does nothing unless the agent is set to
+/// `on_disconnect: cancel`.
+#[derive(Debug)]
+pub(crate) struct ClientGuard {
+    engine: Option<Engine>,
+    task: Option<TaskId>,
+}
+
+impl ClientGuard {
+    pub(crate) fn follow(&mut self, task: &TaskId) {
+        if self.engine.is_some() {
+            self.task = Some(task.clone());
+        }
+    }
+
+    pub(crate) fn disarm(mut self) {
+        self.task = None;
+    }
+}
+
+impl Drop for ClientGuard {
+    fn drop(&mut self) {
+        if let (Some(engine), Some(task)) = (self.engine.take(), self.task.take()) {
+            let tasks = engine.shared.tasks.clone();
+            tasks.spawn(async move { engine.stop(&task).await });
+        }
+    }
+}
+
+enum Answer {
+    Message(Message),
+    Task(Arc<Task>),
+}
+
+async fn wait_for_answer(sent: &Sent, at_once: bool) -> Result<Answer, Error> {
+    if let Some(message) = sent.log.decided().await.map_err(storage)? {
+        return Ok(Answer::Message(message));
+    }
+    if !at_once {
+        return sent
+            .log
+            .settled(sent.since)
+            .await
+            .map(Answer::Task)
+            .map_err(storage);
+    }
+    sent.log.stored_up_to(sent.since).await.map_err(storage)?;
+    match sent.log.view() {
+        Some((_, task)) => Ok(Answer::Task(task)),
+        None => Err(Error::internal()),
+    }
+}
+
+/// The message as it goes into the task's history.
+fn addressed(message: Message, origin: &Origin) -> Message {
+    Message {
+        task_id: Some(origin.id.clone()),
+        context_id: Some(origin.context.clone()),
+        ..message
+    }
+}
+
+fn with_message(task: &Task, message: &Message) -> Task {
+    let mut task = task.clone();
+    task.history.push(message.clone());
+    task
+}
+
+#[derive(Deserialize)]
+struct ToolResult {
+    r#type: String,
+    id: String,
+}
+
+/// The id of the tool result in a message, if it holds one.
+fn tool_result_id(message: &Message) -> Option<String> {
+    let result = |part: &Part| match &part.content {
+        Content::Data(json) => json.read::<ToolResult>(),
+        Content::Text(_) | Content::Raw(_) | Content::Url(_) => None,
+    };
+    let mut results = message.parts.iter().filter_map(result);
+    results.find(|r| r.r#type == "tool-result").map(|r| r.id)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InputRequest {
+    request_id: String,
+}
+
+/// The id of the question a task waits on, if it asked one with an id.
+fn open_request(log: &TaskLog) -> Option<String> {
+    let (_, task) = log.view()?;
+    if !task.status.state.is_interrupted() {
+        return None;
+    }
+    let metadata = task.status.message.as_ref()?.metadata.as_ref()?;
+    let request: InputRequest = metadata.get("inputRequest")?;
+    Some(request.request_id)
+}
+
+fn unasked(result: &str, asked: &str) -> Error {
+    Error::invalid_params(
+        "message.parts",
+        format!("hold a tool result for {result:?}, but the task asked {asked:?}"),
+    )
+}

@@ -1,0 +1,137 @@
+//! Is this request bearable? Sockets, limits and addresses; then the bindings take over.
+
+mod base_url;
+mod body;
+mod health;
+mod place;
+mod serve;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+use switchboard_types::model::Timestamp;
+use tokio::sync::Semaphore;
+
+use crate::auth::Principal;
+use crate::binding::{self, Asked};
+use crate::call::{Directory, Handler};
+use crate::clock;
+use crate::shutdown::Tasks;
+
+pub use base_url::BaseUrl;
+pub use body::Body;
+pub use serve::serve;
+
+pub(crate) use base_url::Peer;
+pub(crate) use body::not_allowed;
+use place::Place;
+
+/// What one client may ask of us.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The largest request body, in bytes.
+    pub body: usize,
+    /// How long a request body may take to arrive.
+    pub body_timeout: Duration,
+    /// How long request headers may take to arrive.
+    pub header_timeout: Duration,
+    /// How many connections may be open.
+    pub connections: usize,
+    /// How many event streams may be open.
+    pub streams: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body: 10 << 20,
+            body_timeout: Duration::from_secs(30),
+            header_timeout: Duration::from_secs(10),
+            connections: 16_384,
+            streams: 12_288,
+        }
+    }
+}
+
+/// What the server is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// Answers calls.
+    pub handler: Arc<dyn Handler>,
+    /// Knows the agents.
+    pub directory: Arc<dyn Directory>,
+    /// How our own address is found out.
+    pub base_url: BaseUrl,
+    /// What clients may ask of us.
+    pub limits: Limits,
+    /// Who owns connections and streams.
+    pub tasks: Tasks,
+}
+
+/// The HTTP side of the server.
+#[derive(Debug)]
+pub struct Service {
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) directory: Arc<dyn Directory>,
+    pub(crate) base_url: BaseUrl,
+    pub(crate) limits: Limits,
+    pub(crate) tasks: Tasks,
+    pub(crate) streams: Arc<Semaphore>,
+    /// When this server began: cards have not changed since.
+    pub(crate) started: Timestamp,
+}
+
+impl Service {
+    /// Assembles the HTTP side.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self {
+            handler: parts.handler,
+            directory: parts.directory,
+            base_url: parts.base_url,
+            streams: Arc::new(Semaphore::new(parts.limits.streams)),
+            limits: parts.limits,
+            tasks: parts.tasks,
+            started: clock::now(),
+        }
+    }
+
+    /// Answers one request.
+    async fn respond(&self, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+        let (head, incoming) = request.into_parts();
+        let path = head.uri.path().to_owned();
+        let place = Place::of(&path, |name| self.directory.find(Some(name)).is_some());
+        let (agent, rest) = match place {
+            Place::Live => return health::live(),
+            Place::Ready => return health::ready(self),
+            Place::Version => return health::version(),
+            Place::Card(agent) => return binding::card::answer(self, &head, &peer, agent),
+            Place::CardElsewhere => return binding::card::redirect(&path),
+            Place::ExtendedCard(agent) => {
+                let asked = Asked::new(self, &head, &peer, agent, Principal::anonymous());
+                return binding::card::extended(self, asked).await;
+            }
+            Place::Agent(agent, rest) => (agent, rest),
+        };
+        let asked = Asked::new(self, &head, &peer, agent, Principal::anonymous());
+        let rpc = rest.is_empty() || rest == "/";
+        if rpc && head.method != Method::POST {
+            return body::not_allowed("POST");
+        }
+        let read = body::read(&head, incoming, &self.limits).await;
+        if rpc {
+            binding::jsonrpc::answer(self, asked, read).await
+        } else {
+            binding::rest::answer(self, asked, rest, read).await
+        }
+    }
+}
+
+/// An empty answer with a status.
+pub(crate) fn status(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,132 @@
+//! What a path means, versions and operations apart.
+
+/// What a path means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place<'a> {
+    /// The process is alive.
+    Live,
+    /// The process can take requests.
+    Ready,
+    /// Which build this is.
+    Version,
+    /// A card; of the default agent if none is named.
+    Card(Option<&'a str>),
+    /// An old address of a card, which redirects.
+    CardElsewhere,
+    /// The extended card as 0.2 asks for it.
+    ExtendedCard(Option<&'a str>),
+    /// An agent's base; the rest is empty for JSON-RPC, a path for REST.
+    Agent(Option<&'a str>, &'a str),
+}
+
+impl<'a> Place<'a> {
+    /// Reads a path. `is_agent` tells agents from tenants in the first segment.
+    pub(super) fn of(path: &'a str, is_agent: impl Fn(&str) -> bool) -> Self {
+        match path {
+            "/livez" | "/healthz" => return Self::Live,
+            "/readyz" => return Self::Ready,
+            "/version" => return Self::Version,
+            // `{card url}/../agent/authenticatedExtendedCard`, resolved as RFC 3986 has it.
+            "/a2a/agent/authenticatedExtendedCard" => return Self::ExtendedCard(None),
+            _ => {}
+        }
+        if let Some(below) = path.strip_prefix("/a2a/") {
+            let (agent, rest) = split(below);
+            return Self::below(Some(agent), rest);
+        }
+        if let Some(rest) = path.strip_prefix("/api/a2a")
+            && (rest.is_empty() || rest.starts_with('/'))
+        {
+            return Self::below(None, rest);
+        }
+        let (first, rest) = split(path.strip_prefix('/').unwrap_or(path));
+        if is_agent(first) {
+            return Self::below(Some(first), rest);
+        }
+        Self::below(None, path)
+    }
+
+    fn below(agent: Option<&'a str>, rest: &'a str) -> Self {
+        match rest {
+            "/.well-known/agent-card.json" | "/.well-known/agent.json" | "/agent-card" => {
+                Self::Card(agent)
+            }
+            "/.well-known/agent" => Self::CardElsewhere,
+            "/agent/authenticatedExtendedCard" => Self::ExtendedCard(agent),
+            rest => Self::Agent(agent, rest),
+        }
+    }
+}
+
+/// The first segment, and what follows with its slash.
+fn split(path: &str) -> (&str, &str) {
+    path.find('/')
+        .map_or((path, ""), |slash| path.split_at(slash))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_of_the_requirements() {
+        let agent = |name| Some(name);
+        for (path, place) in [
+            ("/", Place::Agent(None, "/")),
+            ("/api/a2a", Place::Agent(None, "")),
+            ("/api/a2a/tasks/1", Place::Agent(None, "/tasks/1")),
+            ("/api/a2ax", Place::Agent(None, "/api/a2ax")),
+            ("/v1/message:send", Place::Agent(None, "/v1/message:send")),
+            ("/tasks/7:cancel", Place::Agent(None, "/tasks/7:cancel")),
+            ("/a2a/echo", Place::Agent(agent("echo"), "")),
+            ("/a2a/echo/", Place::Agent(agent("echo"), "/")),
+            (
+                "/a2a/echo/v1/tasks/7",
+                Place::Agent(agent("echo"), "/v1/tasks/7"),
+            ),
+            ("/a2a/nobody", Place::Agent(agent("nobody"), "")),
+            ("/echo", Place::Agent(agent("echo"), "")),
+            (
+                "/echo/message:send",
+                Place::Agent(agent("echo"), "/message:send"),
+            ),
+            (
+                "/acme/message:send",
+                Place::Agent(None, "/acme/message:send"),
+            ),
+            ("/.well-known/agent-card.json", Place::Card(None)),
+            ("/.well-known/agent.json", Place::Card(None)),
+            ("/a2a/echo/agent-card", Place::Card(agent("echo"))),
+            (
+                "/a2a/echo/.well-known/agent-card.json",
+                Place::Card(agent("echo")),
+            ),
+            (
+                "/a2a/echo/.well-known/agent.json",
+                Place::Card(agent("echo")),
+            ),
+            (
+                "/echo/.well-known/agent-card.json",
+                Place::Card(agent("echo")),
+            ),
+            ("/a2a/echo/.well-known/agent", Place::CardElsewhere),
+            (
+                "/agent/authenticatedExtendedCard",
+                Place::ExtendedCard(None),
+            ),
+            (
+                "/a2a/agent/authenticatedExtendedCard",
+                Place::ExtendedCard(None),
+            ),
+            (
+                "/a2a/echo/agent/authenticatedExtendedCard",
+                Place::ExtendedCard(agent("echo")),
+            ),
+            ("/livez", Place::Live),
+            ("/readyz", Place::Ready),
+            ("/version", Place::Version),
+        ] {
+            assert_eq!(Place::of(path, |name| name == "echo"), place, "{path}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Cursors: how every reader follows a task, from any event on, at its own pace.
+
+use std::sync::Arc;
+
+use switchboard_types::model::{Event, StatusUpdate, TaskId, TaskState};
+
+use super::task_log::Found;
+use super::{Entry, TaskLog};
+use crate::engine::ClientGuard;
+use crate::store::Error;
+
+/// How many events are taken at once.
+const PAGE: usize = 256;
+
+/// A place in a task's log, for one reader.
+#[derive(Debug)]
+pub struct Cursor {
+    log: Arc<TaskLog>,
+    /// Begin with the whole task as it stands.
+    snapshot: bool,
+    after: u64,
+    until: Until,
+    ended: bool,
+    client: Option<ClientGuard>,
+}
+
+/// Where a reader stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// At the end of the turn: when the task is over or asks for input. A task that waits for credentials
+    /// may go on by itself, so its streams stay open (A2A 1.0 §7.6.1).
+    TurnEnds,
+    /// When the task is over.
+    TaskEnds,
+}
+
+/// One event for a reader.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// The event.
+    pub entry: Arc<Entry>,
+    /// The reader's stream ends with it.
+    pub last: bool,
+}
+
+impl Cursor {
+    /// Follows `log` from the event after `after`.
+    #[must_use]
+    pub fn after(log: Arc<TaskLog>, after: u64, until: Until) -> Self {
+        Self {
+            log,
+            snapshot: false,
+            after,
+            until,
+            ended: false,
+            client: None,
+        }
+    }
+
+    /// Lets `client` know that its reader left early, if it does.
+    pub(crate) fn guarded(mut self, mut client: ClientGuard) -> Self {
+        client.follow(self.log.id());
+        self.client = Some(client);
+        self
+    }
+
+    /// Begins with the whole task as it stands, then follows it.
+    #[must_use]
+    pub fn from_now(log: Arc<TaskLog>, until: Until) -> Self {
+        Self {
+            snapshot: true,
+            ..Self::after(log, 0, until)
+        }
+    }
+
+    /// The task this cursor follows.
+    #[must_use]
+    pub fn task_id(&self) -> &TaskId {
+        self.log.id()
+    }
+
+    /// Waits for the next events; `None` when there will be no more.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read, or could not take the task's first event.
+    pub async fn next(&mut self) -> Result<Option<Vec<Item>>, Error> {
+        if self.ended {
+            return Ok(None);
+        }
+        let items = self.following().await?;
+        if self.ended
+            && let Some(client) = self.client.take()
+        {
+            client.disarm();
+        }
+        Ok(items)
+    }
+
+    async fn following(&mut self) -> Result<Option<Vec<Item>>, Error> {
+        if self.snapshot {
+            let items = self.task_as_it_stands();
+            if !items.is_empty() {
+                return Ok(Some(items));
+            }
+        }
+        match self.found().await? {
+            Found::Entries(entries) => Ok(Some(self.take(entries))),
+            Found::InStore => self.read_store().await.map(Some),
+            Found::Reply(message) => {
+                self.ended = true;
+                let entry = Arc::new(Entry::new(0, Event::Message(message), None));
+                Ok(Some(vec![Item { entry, last: true }]))
+            }
+            Found::Nothing => {
+                self.ended = true;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Waits until there is something; nothing means that the task is over.
+    async fn found(&self) -> Result<Found, Error> {
+        loop {
+            let ring = self.log.changed().notified();
+            tokio::pin!(ring);
+            ring.as_mut().enable();
+            match self.log.find(self.after, PAGE)? {
+                Found::Nothing if !self.task_is_over() => ring.await,
+                found => return Ok(found),
+            }
+        }
+    }
+
+    /// The whole task in place of the events up to now. Where the stream ends with it, its status follows
+    /// once more: 0.x readers are told the end by a status update.
+    fn task_as_it_stands(&mut self) -> Vec<Item> {
+        let Some((head, task)) = self.log.view() else {
+            return Vec::new();
+        };
+        self.snapshot = false;
+        self.after = head.seq;
+        self.ended = self.ends_in(head.state);
+        let closing = self.ended.then(|| {
+            Event::Status(StatusUpdate {
+                task_id: task.id.clone(),
+                context_id: task.context_id.clone(),
+                status: task.status.clone(),
+                metadata: None,
+            })
+        });
+        let whole = Event::Task(Arc::unwrap_or_clone(task));
+        let item = |event, last| Item {
+            entry: Arc::new(Entry::new(head.seq, event, None)),
+            last,
+        };
+        let mut items = vec![item(whole, false)];
+        items.extend(closing.map(|event| item(event, true)));
+        items
+    }
+
+    fn task_is_over(&self) -> bool {
+        self.log
+            .view()
+            .is_some_and(|(head, _)| head.state.is_terminal() && head.seq <= self.after)
+    }
+
+    /// Events that are no longer in memory. If they were folded away meanwhile, the whole task stands in
+    /// for them: nothing is lost, only told as one.
+    async fn read_store(&mut self) -> Result<Vec<Item>, Error> {
+        let store = Arc::clone(&self.log.shared().store);
+        let entries = store.events(self.log.id(), self.after, PAGE).await?;
+        let gapless = entries.first().is_some_and(|e| e.seq == self.after + 1);
+        if gapless {
+            return Ok(self.take(entries));
+        }
+        Ok(self.task_as_it_stands())
+    }
+
+    fn take(&mut self, entries: Vec<Arc<Entry>>) -> Vec<Item> {
+        let mut items = Vec::with_capacity(entries.len());
+        for entry in entries {
+            self.after = entry.seq;
+            self.ended = self.ends_at(&entry);
+            items.push(Item {
+                entry,
+                last: self.ended,
+            });
+            if self.ended {
+                break;
+            }
+        }
+        items
+    }
+
+    fn ends_at(&self, entry: &Entry) -> bool {
+        match &entry.event {
+            Event::Status(update) => self.ends_in(update.status.state),
+            Event::Task(_) | Event::Message(_) | Event::Artifact(_) => false,
+        }
+    }
+
+    fn ends_in(&self, state: TaskState) -> bool {
+        state.is_terminal() || (self.until == Until::TurnEnds && state == TaskState::InputRequired)
+    }
+}

@@ -1,0 +1,184 @@
+//! The log: the one truth about tasks.
+//!
+//! [`TaskLog::append`] is the only way an event comes into being. It is checked, numbered and queued; the
+//! writer commits everything that waits in one transaction, and only then readers see it. Readers are
+//! [`Cursor`]s. Nothing is told before it is stored.
+
+mod cursor;
+mod entry;
+mod registry;
+mod task_log;
+mod upkeep;
+mod writer;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use switchboard_types::model::{Message, Task, TaskId};
+use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::Owner;
+use crate::engine::{fresh_id, lifecycle};
+use crate::shutdown::Tasks;
+use crate::store::{Change, Error, Head, Store};
+
+pub use cursor::{Cursor, Item, Until};
+pub use entry::Entry;
+pub use task_log::{Joined, Origin, TaskLog};
+pub use upkeep::{Retention, Swept};
+
+use registry::Registry;
+
+/// All tasks, live ones in memory, the rest in the store. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Log {
+    shared: Arc<Shared>,
+    writer: Tasks,
+}
+
+/// What the log, its task logs and the writer share.
+#[derive(Debug)]
+struct Shared {
+    store: Arc<dyn Store>,
+    queue: Mutex<Queue>,
+    /// Rings when the queue is no longer empty.
+    work: Notify,
+    registry: Registry,
+    /// Tasks with webhooks that have new events.
+    to_push: Mutex<Vec<TaskId>>,
+    push: Notify,
+}
+
+/// What waits to be committed.
+#[derive(Debug, Default)]
+struct Queue {
+    logs: Vec<Arc<TaskLog>>,
+    changes: Vec<(Change, oneshot::Sender<Result<(), Error>>)>,
+}
+
+impl Log {
+    /// A log on `store`; its writer runs until [`Log::close`].
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        let shared = Arc::new(Shared {
+            store,
+            queue: Mutex::default(),
+            work: Notify::new(),
+            registry: Registry::default(),
+            to_push: Mutex::default(),
+            push: Notify::new(),
+        });
+        let writer = Tasks::default();
+        writer.spawn(writer::run(Arc::clone(&shared), writer.stopping().clone()));
+        Self { shared, writer }
+    }
+
+    /// Commits what waits and ends the writer.
+    pub async fn close(&self) {
+        self.writer.stop();
+        self.writer.drain(std::time::Duration::from_secs(30)).await;
+    }
+
+    /// The store behind the log, for questions. Changes go through the log.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    /// A log for a new task. Nobody finds it before its first event is stored.
+    #[must_use]
+    pub fn create(&self, origin: Origin) -> Arc<TaskLog> {
+        Arc::new(TaskLog::new(Arc::clone(&self.shared), origin))
+    }
+
+    /// A log that holds nothing but a bare answer given before.
+    #[must_use]
+    pub fn replied(&self, message: Message) -> Arc<TaskLog> {
+        let nowhere = Origin {
+            id: fresh_id(),
+            agent: Arc::from(""),
+            owner: Owner::new(""),
+            context: message.context_id.clone().unwrap_or_else(fresh_id),
+        };
+        let log = self.create(nowhere);
+        log.end_with_reply(message);
+        log
+    }
+
+    /// The log of a task, live or stored.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn open(&self, id: &TaskId) -> Result<Option<Arc<TaskLog>>, Error> {
+        loop {
+            let (found, epoch) = self.shared.registry.find(id);
+            if found.is_some() {
+                return Ok(found);
+            }
+            let Some(stored) = self.shared.store.task(id).await? else {
+                return Ok(None);
+            };
+            let has_webhooks = !self.shared.store.webhooks(id).await?.is_empty();
+            let head = stored.head.clone();
+            let task = lifecycle::fold(stored)?;
+            let log = TaskLog::stored(Arc::clone(&self.shared), &head, task, has_webhooks);
+            if let Some(log) = self.shared.registry.admit(Arc::new(log), epoch) {
+                return Ok(Some(log));
+            }
+        }
+    }
+
+    /// A task as it is stored, with where it stands; without bringing it to life.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn read(&self, id: &TaskId) -> Result<Option<(Head, Arc<Task>)>, Error> {
+        if let Some(view) = self.shared.registry.find(id).0.and_then(|log| log.view()) {
+            return Ok(Some(view));
+        }
+        let Some(stored) = self.shared.store.task(id).await? else {
+            return Ok(None);
+        };
+        let head = stored.head.clone();
+        Ok(Some((head, Arc::new(lifecycle::fold(stored)?))))
+    }
+
+    /// Commits a change that is no event.
+    ///
+    /// # Errors
+    ///
+    /// If the store could not; nothing was changed then.
+    pub async fn commit(&self, change: Change) -> Result<(), Error> {
+        let (done, outcome) = oneshot::channel();
+        lock(&self.shared.queue).changes.push((change, done));
+        self.shared.work.notify_one();
+        outcome
+            .await
+            .unwrap_or_else(|_| Err(Error::Unavailable("the log is closed".to_owned())))
+    }
+
+    /// Waits for tasks with webhooks to have new events, and names them.
+    pub async fn to_push(&self) -> Vec<TaskId> {
+        loop {
+            let ring = self.shared.push.notified();
+            let tasks = std::mem::take(&mut *lock(&self.shared.to_push));
+            if !tasks.is_empty() {
+                return tasks;
+            }
+            ring.await;
+        }
+    }
+
+    /// Ends the writer when this fires: for tests that crash on purpose.
+    #[must_use]
+    pub fn stopping(&self) -> &CancellationToken {
+        self.writer.stopping()
+    }
+}
+
+/// Locks, also after a panic elsewhere: every critical section leaves its data whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,101 @@
+//! Which task logs are in memory. Busy ones stay; idle ones stay while there is room.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use switchboard_types::model::TaskId;
+
+use super::{TaskLog, lock};
+
+/// How many idle task logs are kept for quick reads.
+const IDLE: usize = 1024;
+/// How much they may weigh together, roughly, in bytes.
+const IDLE_WEIGHT: usize = 32 << 20;
+
+/// The task logs in memory.
+#[derive(Debug, Default)]
+pub(super) struct Registry {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    logs: HashMap<TaskId, Arc<TaskLog>>,
+    idle: VecDeque<(TaskId, usize)>,
+    idle_weight: usize,
+    /// Counts evictions: a log loaded before one may be stale.
+    epoch: u64,
+}
+
+impl Registry {
+    /// The log of a task, if it is in memory; and the epoch to pass to [`Registry::admit`].
+    pub(super) fn find(&self, id: &TaskId) -> (Option<Arc<TaskLog>>, u64) {
+        let known = lock(&self.known);
+        (known.logs.get(id).cloned(), known.epoch)
+    }
+
+    /// Lets in a log that was loaded in `epoch`. Another one that came first wins; `None` means that
+    /// something was evicted since, so the load must be repeated.
+    pub(super) fn admit(&self, log: Arc<TaskLog>, epoch: u64) -> Option<Arc<TaskLog>> {
+        let mut known = lock(&self.known);
+        if let Some(first) = known.logs.get(log.id()) {
+            return Some(Arc::clone(first));
+        }
+        if known.epoch != epoch {
+            return None;
+        }
+        known.logs.insert(log.id().clone(), Arc::clone(&log));
+        known.retire(&log);
+        Some(log)
+    }
+
+    /// Lets in the log of a new task.
+    pub(super) fn insert(&self, log: &Arc<TaskLog>) {
+        lock(&self.known)
+            .logs
+            .insert(log.id().clone(), Arc::clone(log));
+    }
+
+    /// Says that nothing runs on this log now.
+    pub(super) fn retire(&self, log: &Arc<TaskLog>) {
+        lock(&self.known).retire(log);
+    }
+
+    /// Drops a log whose task never came to be, or is to be read from the store again.
+    pub(super) fn forget(&self, id: &TaskId) {
+        let mut known = lock(&self.known);
+        known.logs.remove(id);
+        known.epoch += 1;
+    }
+}
+
+impl Known {
+    fn retire(&mut self, log: &Arc<TaskLog>) {
+        let weight = log.weight();
+        self.idle.push_back((log.id().clone(), weight));
+        self.idle_weight += weight;
+        // Each pass takes one out or finds it busy; a bound keeps this short when all are busy.
+        for _ in 0..8 {
+            if self.idle.len() <= IDLE && self.idle_weight <= IDLE_WEIGHT {
+                break;
+            }
+            let Some((id, weight)) = self.idle.pop_front() else {
+                break;
+            };
+            self.idle_weight = self.idle_weight.saturating_sub(weight);
+            // One reference is ours; more means a run, a reader or the writer still holds it, and
+            // whoever runs it will retire it again.
+            match self.logs.get(&id) {
+                Some(log) if Arc::strong_count(log) == 1 => {
+                    self.logs.remove(&id);
+                    self.epoch += 1;
+                }
+                Some(_) => {
+                    self.idle.push_back((id, weight));
+                    self.idle_weight += weight;
+                }
+                None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Listing tasks. The index is ordered by state first, so that a state can be listed and aged out without
+//! passing over the others; a list of all states merges nine short walks.
+
+use std::cmp::Ordering;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use switchboard_types::model::{TaskId, TaskState, Timestamp};
+
+use super::read;
+use super::rows::{self, IdColumn, ReadId};
+use crate::store::{Error, TaskList, TaskQuery};
+
+/// A place in the order of the list.
+type Place = (i64, TaskId);
+
+/// Compares as the index does.
+fn by_place(a: &Place, b: &Place) -> Ordering {
+    a.0.cmp(&b.0)
+        .then_with(|| IdColumn::from(&a.1).cmp(&IdColumn::from(&b.1)))
+}
+
+/// Tasks that match, and how many do.
+pub(super) fn list(db: &Connection, query: &TaskQuery) -> Result<TaskList, Error> {
+    let scope = db
+        .prepare_cached("SELECT id FROM scope WHERE agent = ?1 AND owner = ?2")?
+        .query_row((&query.agent, query.owner.as_str()), |row| row.get(0))
+        .optional()?;
+    let Some(scope) = scope else {
+        return Ok(TaskList {
+            tasks: Vec::new(),
+            total: 0,
+        });
+    };
+    let (places, total) = if query.context.is_some() {
+        of_context(db, scope, query)?
+    } else {
+        of_scope(db, scope, query)?
+    };
+    let mut tasks = Vec::with_capacity(places.len());
+    for (_, id) in &places {
+        tasks.extend(read::task(db, id)?);
+    }
+    Ok(TaskList { tasks, total })
+}
+
+/// The tasks of a scope, in one state or in all.
+fn of_scope(db: &Connection, scope: i64, query: &TaskQuery) -> Result<(Vec<Place>, u64), Error> {
+    let mut page = db.prepare_cached(
+        "SELECT updated, id FROM task INDEXED BY task_list
+         WHERE scope = ?1 AND state = ?2 AND updated >= ?3 AND (updated, id) < (?4, ?5)
+         ORDER BY updated DESC, id DESC LIMIT ?6",
+    )?;
+    let from = query.updated_from.map_or(i64::MIN, Timestamp::as_micros);
+    let mut places = Vec::new();
+    let mut total = 0;
+    for (state, tasks) in tallies(db, scope, query.state)? {
+        total += match query.updated_from {
+            Some(_) => count_from(db, scope, state, from)?,
+            None => tasks,
+        };
+        let (updated, id) = start(query);
+        let found = page.query_map(
+            params![scope, state, from, updated, id, rows::size(query.limit)],
+            |row| Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0)),
+        )?;
+        for place in found {
+            places.push(place?);
+        }
+    }
+    places.sort_unstable_by(|a, b| by_place(b, a));
+    places.truncate(query.limit);
+    Ok((places, rows::unsigned(total)?))
+}
+
+/// The states in which a scope has tasks, and how many.
+fn tallies(
+    db: &Connection,
+    scope: i64,
+    state: Option<TaskState>,
+) -> Result<Vec<(i64, i64)>, Error> {
+    let mut statement = db.prepare_cached(
+        "SELECT state, tasks FROM tally
+         WHERE scope = ?1 AND (?2 IS NULL OR state = ?2) AND tasks > 0",
+    )?;
+    let state = state.map(rows::state_number);
+    let found = statement.query_map(params![scope, state], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+fn count_from(db: &Connection, scope: i64, state: i64, from: i64) -> Result<i64, Error> {
+    let mut statement = db.prepare_cached(
+        "SELECT count(*) FROM task INDEXED BY task_list
+         WHERE scope = ?1 AND state = ?2 AND updated >= ?3",
+    )?;
+    Ok(statement.query_row([scope, state, from], |row| row.get(0))?)
+}
+
+/// The tasks of a conversation.
+fn of_context(db: &Connection, scope: i64, query: &TaskQuery) -> Result<(Vec<Place>, u64), Error> {
+    let context = query.context.as_ref().map(IdColumn::from);
+    let state = query.state.map(rows::state_number);
+    let from = query.updated_from.map_or(i64::MIN, Timestamp::as_micros);
+    let total: i64 = db
+        .prepare_cached(
+            "SELECT count(*) FROM task INDEXED BY task_context
+             WHERE scope = ?1 AND context = ?2 AND updated >= ?3 AND (?4 IS NULL OR state = ?4)",
+        )?
+        .query_row(params![scope, context, from, state], |row| row.get(0))?;
+    let mut page = db.prepare_cached(
+        "SELECT updated, id FROM task INDEXED BY task_context
+         WHERE scope = ?1 AND context = ?2 AND updated >= ?3 AND (?4 IS NULL OR state = ?4)
+           AND (updated, id) < (?5, ?6)
+         ORDER BY updated DESC, id DESC LIMIT ?7",
+    )?;
+    let (updated, id) = start(query);
+    let found = page.query_map(
+        params![
+            scope,
+            context,
+            from,
+            state,
+            updated,
+            id,
+            rows::size(query.limit)
+        ],
+        |row| Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0)),
+    )?;
+    Ok((found.collect::<Result<_, _>>()?, rows::unsigned(total)?))
+}
+
+/// Where the page begins: before everything, or after the last task of the page before.
+fn start(query: &TaskQuery) -> (i64, IdColumn<'_>) {
+    match &query.after {
+        Some((updated, id)) => (updated.as_micros(), id.into()),
+        None => (i64::MAX, IdColumn::Text("")),
+    }
+}
+
+/// Tasks in a state whose status is of `before` or earlier, oldest first.
+pub(super) fn expired(
+    db: &Connection,
+    state: TaskState,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<TaskId>, Error> {
+    if !state.is_terminal() {
+        return Ok(Vec::new());
+    }
+    let state = rows::state_number(state);
+    let mut scopes = db.prepare_cached(
+        "SELECT scope FROM tally INDEXED BY tally_state WHERE state = ?1 AND tasks > 0",
+    )?;
+    let mut oldest = db.prepare_cached(
+        "SELECT updated, id FROM task INDEXED BY task_list
+         WHERE scope = ?1 AND state = ?2 AND updated <= ?3
+         ORDER BY updated, id LIMIT ?4",
+    )?;
+    let mut places: Vec<Place> = Vec::new();
+    let mut before = before.as_micros();
+    let scopes = scopes.query_map([state], |row| row.get::<_, i64>(0))?;
+    for scope in scopes {
+        let found = oldest.query_map([scope?, state, before, rows::size(limit)], |row| {
+            Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0))
+        })?;
+        for place in found {
+            places.push(place?);
+        }
+        places.sort_unstable_by(by_place);
+        places.truncate(limit);
+        // With enough found, only what is older still counts.
+        if let (true, Some((updated, _))) = (places.len() == limit, places.last()) {
+            before = *updated;
+        }
+    }
+    Ok(places.into_iter().map(|(_, id)| id).collect())
+}

@@ -1,0 +1,172 @@
+//! The embedded store: one SQLite database in a data directory, in write-ahead mode.
+//!
+//! One connection writes; a few others read, each on a blocking thread. A commit is one transaction and one
+//! sync of the write-ahead log. What is stored how stands in [`schema`] and [`rows`].
+
+mod append;
+mod error;
+mod list;
+mod open;
+mod read;
+mod readers;
+mod rows;
+mod schema;
+mod webhooks;
+mod write;
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
+
+use super::{
+    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, Store, StoredTask, TaskList,
+    TaskQuery, Webhook,
+};
+use crate::log::Entry;
+use readers::Readers;
+use write::Writer;
+
+/// What an acknowledged commit survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The loss of power: each commit waits for the disk.
+    #[default]
+    PowerLoss,
+    /// The death of the process only: after a power loss the last moments may be missing.
+    ProcessDeath,
+}
+
+/// Where and how to store.
+#[derive(Debug, Clone)]
+pub struct SqliteOptions {
+    /// The data directory; made if it is not there.
+    pub dir: PathBuf,
+    /// What a commit survives.
+    pub durability: Durability,
+}
+
+/// A store in an SQLite database.
+#[derive(Debug)]
+pub struct SqliteStore {
+    writer: Arc<Mutex<Writer>>,
+    readers: Arc<Readers>,
+    /// Held until the store is dropped.
+    _lock: File,
+}
+
+impl SqliteOptions {
+    /// A store in `dir` whose commits survive the loss of power.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: dir.into(),
+            durability: Durability::default(),
+        }
+    }
+}
+
+impl SqliteStore {
+    /// Opens the data directory, making it and bringing its database up to date where needed. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be used, is in use, or was written by a newer version.
+    pub fn open(options: &SqliteOptions) -> Result<Self, Error> {
+        let opened = open::open(options)?;
+        Ok(Self {
+            writer: Arc::new(Mutex::new(Writer::new(opened.writer))),
+            readers: Arc::new(Readers::new(opened.path)),
+            _lock: opened.lock,
+        })
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
+        let writer = Arc::clone(&self.writer);
+        readers::blocking(move || {
+            let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+            writer.commit(&changes)
+        })
+        .await
+    }
+
+    async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
+        let id = id.clone();
+        self.readers.read(move |db| read::task(db, &id)).await
+    }
+
+    async fn events(
+        &self,
+        id: &TaskId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Arc<Entry>>, Error> {
+        let id = id.clone();
+        self.readers
+            .read(move |db| read::events(db, &id, after, limit))
+            .await
+    }
+
+    async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
+        self.readers.read(move |db| list::list(db, &query)).await
+    }
+
+    async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
+        self.readers
+            .read(move |db| read::live(db, after.as_ref(), limit))
+            .await
+    }
+
+    async fn waiting_since(&self, before: Timestamp, limit: usize) -> Result<Vec<Head>, Error> {
+        self.readers
+            .read(move |db| read::waiting_since(db, before, limit))
+            .await
+    }
+
+    async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
+        let task = task.clone();
+        self.readers.read(move |db| webhooks::of(db, &task)).await
+    }
+
+    async fn undelivered(
+        &self,
+        after: Option<(TaskId, PushConfigId)>,
+        limit: usize,
+    ) -> Result<Vec<Webhook>, Error> {
+        self.readers
+            .read(move |db| webhooks::undelivered(db, after.as_ref(), limit))
+            .await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
+        self.readers
+            .read(move |db| webhooks::dead_letters(db, limit))
+            .await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
+        let key = key.clone();
+        self.readers.read(move |db| read::answered(db, key)).await
+    }
+
+    async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
+        self.readers
+            .read(move |db| read::foldable(db, before, limit))
+            .await
+    }
+
+    async fn expired(
+        &self,
+        state: TaskState,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<TaskId>, Error> {
+        self.readers
+            .read(move |db| list::expired(db, state, before, limit))
+            .await
+    }
+}

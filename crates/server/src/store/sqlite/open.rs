@@ -1,0 +1,110 @@
+//! Opening: the directory, its lock, and the connections to the database in it.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{Durability, SqliteOptions, schema};
+use crate::store::Error;
+
+/// The database in the data directory.
+const DATABASE: &str = "switchboard.db";
+/// Whoever holds a lock on this file may write.
+const LOCK: &str = "switchboard.lock";
+/// The page size of a new database.
+const PAGE_SIZE: u32 = 4096;
+/// How long a connection waits for another one of this process, such as a checkpoint.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What an open data directory consists of.
+#[derive(Debug)]
+pub(super) struct Opened {
+    /// Held as long as the store is open.
+    pub(super) lock: File,
+    /// The database file.
+    pub(super) path: PathBuf,
+    /// The connection that writes.
+    pub(super) writer: Connection,
+}
+
+/// Opens the data directory, making it if it is new.
+pub(super) fn open(options: &SqliteOptions) -> Result<Opened, Error> {
+    let dir = &options.dir;
+    make_dir(dir).map_err(|e| unusable(dir, &e))?;
+    let lock = lock(dir)?;
+    let path = dir.join(DATABASE);
+    private_file(&path).map_err(|e| unusable(&path, &e))?;
+    let mut writer = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    writer.set_prepared_statement_cache_capacity(64);
+    // Only a database without tables takes another page size.
+    writer.pragma_update(None, "page_size", PAGE_SIZE)?;
+    writer.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    let synchronous = match options.durability {
+        Durability::PowerLoss => "full",
+        Durability::ProcessDeath => "normal",
+    };
+    writer.pragma_update(None, "synchronous", synchronous)?;
+    writer.pragma_update(None, "cache_size", -16 * 1024)?;
+    writer.pragma_update(None, "wal_autocheckpoint", 4000)?;
+    // Larger than the log gets between checkpoints, so that its file is overwritten and not grown anew.
+    writer.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
+    schema::migrate(&mut writer)?;
+    Ok(Opened { lock, path, writer })
+}
+
+/// One more connection, for reading.
+pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.pragma_update(None, "cache_size", -2 * 1024)?;
+    Ok(connection)
+}
+
+/// A connection with what all of ours have in common.
+fn connect(path: &Path, mode: OpenFlags) -> Result<Connection, Error> {
+    // Each connection is used by one thread at a time.
+    let connection = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "foreign_keys", false)?;
+    Ok(connection)
+}
+
+/// Makes sure that no other process, and no other store of this one, has the directory open.
+fn lock(dir: &Path) -> Result<File, Error> {
+    let path = dir.join(LOCK);
+    let file = private_file(&path).map_err(|e| unusable(&path, &e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Unavailable(format!(
+            "{} is in use by another switchboard: stop that one, or choose another data directory",
+            dir.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(unusable(&path, &error)),
+    }
+}
+
+/// The error for a file or directory that cannot be used.
+fn unusable(path: &Path, error: &io::Error) -> Error {
+    Error::Unavailable(format!("{} cannot be used: {error}", path.display()))
+}
+
+/// Makes a directory, and those above it, that only its owner can enter.
+fn make_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// Opens a file, making it if it is new, that only its owner can read.
+fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

@@ -1,0 +1,224 @@
+//! Reading tasks, events and answers.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
+use switchboard_types::model::{TaskId, Timestamp};
+use switchboard_types::{Dialect, wire};
+
+use super::rows::{self, IdColumn, ReadId, number};
+use super::schema::PLACES;
+use crate::auth::Owner;
+use crate::log::Entry;
+use crate::store::{Answer, Answered, Error, Head, IdempotencyKey, Snapshot, StoredTask};
+
+/// A row of `task`: a head, and where to find the rest.
+struct Found {
+    head: Head,
+    key: i64,
+    folded: u64,
+}
+
+/// One task.
+pub(super) fn task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, Error> {
+    let mut statement = db.prepare_cached(
+        "SELECT task.id, agent, owner, context, state, updated, seq, key, folded
+         FROM task JOIN scope ON scope.id = task.scope WHERE task.id = ?1",
+    )?;
+    let mut found = statement.query([IdColumn::from(id)])?;
+    let Some(row) = found.next()? else {
+        return Ok(None);
+    };
+    let found = Found {
+        head: head(row)?,
+        key: row.get(7)?,
+        folded: rows::unsigned(row.get(8)?)?,
+    };
+    let snapshot = if found.folded == 0 {
+        None
+    } else {
+        Some(snapshot(db, found.key)?)
+    };
+    let mut entries = Vec::new();
+    read_events(db, found.key, found.folded, usize::MAX, &mut entries)?;
+    Ok(Some(StoredTask {
+        head: found.head,
+        snapshot,
+        entries,
+    }))
+}
+
+/// Events of a task after one of them.
+pub(super) fn events(
+    db: &Connection,
+    id: &TaskId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Arc<Entry>>, Error> {
+    let key = db
+        .prepare_cached("SELECT key FROM task WHERE id = ?1")?
+        .query_row([IdColumn::from(id)], |row| row.get(0))
+        .optional()?;
+    let mut entries = Vec::new();
+    if let Some(key) = key {
+        read_events(db, key, after, limit, &mut entries)?;
+    }
+    Ok(entries)
+}
+
+/// Tasks that are not over, in id order.
+pub(super) fn live(
+    db: &Connection,
+    after: Option<&TaskId>,
+    limit: usize,
+) -> Result<Vec<Head>, Error> {
+    // No id is empty, and text comes before bytes: this is before all of them.
+    let start = after.map_or(IdColumn::Text(""), IdColumn::from);
+    heads(
+        db,
+        "SELECT task.id, agent, owner, context, state, updated, seq
+         FROM task INDEXED BY task_live CROSS JOIN scope ON scope.id = task.scope
+         WHERE state <= 4 AND task.id > ?1 ORDER BY task.id LIMIT ?2",
+        params![start, rows::size(limit)],
+    )
+}
+
+/// Tasks that have waited for their client since `before` or longer.
+pub(super) fn waiting_since(
+    db: &Connection,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<Head>, Error> {
+    heads(
+        db,
+        "SELECT task.id, agent, owner, context, state, updated, seq
+         FROM task INDEXED BY task_waiting CROSS JOIN scope ON scope.id = task.scope
+         WHERE state IN (3, 4) AND updated <= ?1 ORDER BY updated, task.id LIMIT ?2",
+        params![before.as_micros(), rows::size(limit)],
+    )
+}
+
+/// Finished tasks whose events are better folded.
+pub(super) fn foldable(
+    db: &Connection,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<TaskId>, Error> {
+    let mut statement = db.prepare_cached(
+        "SELECT id FROM task INDEXED BY task_heavy
+         WHERE state >= 5 AND (chunks > 4 OR bytes > 16384) AND updated <= ?1
+           AND NOT EXISTS (SELECT 1 FROM webhook
+                           WHERE webhook.task = task.id AND webhook.delivered < task.seq)
+         ORDER BY updated, id LIMIT ?2",
+    )?;
+    let ids = statement.query_map([before.as_micros(), rows::size(limit)], |row| {
+        Ok(row.get::<_, ReadId<_>>(0)?.0)
+    })?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
+/// What was answered under a key.
+pub(super) fn answered(db: &Connection, key: IdempotencyKey) -> Result<Option<Answered>, Error> {
+    let mut statement = db.prepare_cached(
+        "SELECT fingerprint, at, task, message, format FROM answer
+         WHERE scope = (SELECT id FROM scope WHERE agent = ?1 AND owner = ?2) AND key = ?3",
+    )?;
+    let mut found = statement.query((&key.agent, key.owner.as_str(), &key.key))?;
+    let Some(row) = found.next()? else {
+        return Ok(None);
+    };
+    rows::check_format(row.get(4)?)?;
+    let answer = match row.get::<_, Option<ReadId<_>>>(2)? {
+        Some(task) => Answer::Task(task.0),
+        None => Answer::Message(
+            wire::decode_message(Dialect::V1, rows::text(row, 3)?).map_err(rows::damaged)?,
+        ),
+    };
+    Ok(Some(Answered {
+        fingerprint: row.get::<_, i64>(0)?.cast_unsigned(),
+        at: Timestamp::from_micros(row.get(1)?),
+        answer,
+        key,
+    }))
+}
+
+fn heads(db: &Connection, sql: &str, params: &[&dyn ToSql]) -> Result<Vec<Head>, Error> {
+    let mut statement = db.prepare_cached(sql)?;
+    let mut found = statement.query(params)?;
+    let mut heads = Vec::new();
+    while let Some(row) = found.next()? {
+        heads.push(head(row)?);
+    }
+    Ok(heads)
+}
+
+fn head(row: &Row<'_>) -> Result<Head, Error> {
+    Ok(Head {
+        id: row.get::<_, ReadId<_>>(0)?.0,
+        agent: row.get(1)?,
+        owner: Owner::new(row.get::<_, Arc<str>>(2)?),
+        context: row.get::<_, ReadId<_>>(3)?.0,
+        state: rows::state_of(row.get(4)?)?,
+        updated: Timestamp::from_micros(row.get(5)?),
+        seq: rows::unsigned(row.get(6)?)?,
+    })
+}
+
+fn snapshot(db: &Connection, key: i64) -> Result<Snapshot, Error> {
+    let mut statement =
+        db.prepare_cached("SELECT seq, format, data FROM snapshot WHERE key = ?1")?;
+    let mut found = statement.query([key])?;
+    let Some(row) = found.next()? else {
+        return Err(Error::Damaged(format!("the snapshot {key} is missing")));
+    };
+    rows::check_format(row.get(1)?)?;
+    let task = wire::decode_task(Dialect::V1, rows::text(row, 2)?).map_err(rows::damaged)?;
+    Ok(Snapshot {
+        task: Arc::new(task),
+        seq: rows::unsigned(row.get(0)?)?,
+    })
+}
+
+/// Adds up to `limit` events of a task after `after` to `entries`.
+fn read_events(
+    db: &Connection,
+    key: i64,
+    after: u64,
+    limit: usize,
+    entries: &mut Vec<Arc<Entry>>,
+) -> Result<(), Error> {
+    if limit == 0 {
+        return Ok(());
+    }
+    // From the row that holds the event after `after`: the last one that begins there or before.
+    let mut statement = db.prepare_cached(
+        "SELECT place, last, format, data FROM event
+         WHERE place >= coalesce((SELECT max(place) FROM event WHERE place BETWEEN ?1 AND ?2), ?1)
+           AND place < ?3 AND last > ?4
+         ORDER BY place",
+    )?;
+    let first = key * PLACES;
+    let after_column = number(after).min(PLACES - 2);
+    let mut found = statement.query([
+        first,
+        first + after_column + 1,
+        first + PLACES,
+        number(after),
+    ])?;
+    while let Some(row) = found.next()? {
+        let place: i64 = row.get(0)?;
+        rows::check_format(row.get(2)?)?;
+        let data = row.get_ref(3)?.as_blob().map_err(rows::damaged)?;
+        let end = rows::read_entries(data, rows::unsigned(place - first)?, after, entries)?;
+        if end != rows::unsigned(row.get(1)?)? + 1 {
+            return Err(Error::Damaged(format!(
+                "the events at {place} are not complete"
+            )));
+        }
+        if entries.len() >= limit {
+            entries.truncate(limit);
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! How model values stand in columns. Rows hold the 1.0 JSON form beside a format number, so that later
+//! versions can read what earlier ones wrote.
+
+use std::sync::Arc;
+
+use rusqlite::Row;
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use switchboard_types::Dialect;
+use switchboard_types::model::{Id, TaskState};
+use switchboard_types::wire;
+use uuid::Uuid;
+
+use crate::log::Entry;
+use crate::store::Error;
+
+/// The format of `event.data`, `snapshot.data` and other JSON columns: lines of A2A 1.0 JSON.
+pub(super) const FORMAT: i64 = 1;
+
+/// Begins a line that holds the message an event was caused by; event lines begin with `{`.
+const RECEIVED: u8 = b'<';
+
+/// States up to this one are not over.
+pub(super) const LAST_LIVE_STATE: i64 = 4;
+
+/// An id as it is stored: 16 bytes if it is a UUID as we write them, else its text. Ordered as SQLite does,
+/// which for ids of one kind is the order of their texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum IdColumn<'a> {
+    Text(&'a str),
+    Uuid([u8; 16]),
+}
+
+impl<'a, K> From<&'a Id<K>> for IdColumn<'a> {
+    fn from(id: &'a Id<K>) -> Self {
+        let text = id.as_str();
+        // Only the canonical spelling, so that the text read back is the text given.
+        let canonical = text.len() == 36 && !text.bytes().any(|b| b.is_ascii_uppercase());
+        match Uuid::try_parse(text) {
+            Ok(uuid) if canonical => Self::Uuid(uuid.into_bytes()),
+            _ => Self::Text(text),
+        }
+    }
+}
+
+impl ToSql for IdColumn<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Uuid(bytes) => ValueRef::Blob(bytes),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+        }))
+    }
+}
+
+/// An id as it is read back.
+#[derive(Debug)]
+pub(super) struct ReadId<K>(pub(super) Id<K>);
+
+impl<K> FromSql for ReadId<K> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let mut text = Uuid::encode_buffer();
+        let text: &str = match value {
+            ValueRef::Blob(bytes) => Uuid::from_slice(bytes)
+                .map_err(FromSqlError::other)?
+                .hyphenated()
+                .encode_lower(&mut text),
+            other => other.as_str()?,
+        };
+        Id::new(text).map(Self).map_err(FromSqlError::other)
+    }
+}
+
+/// The number of a state. Live ones come first; numbers never change their meaning.
+pub(super) fn state_number(state: TaskState) -> i64 {
+    match state {
+        TaskState::Submitted => 1,
+        TaskState::Working => 2,
+        TaskState::InputRequired => 3,
+        TaskState::AuthRequired => 4,
+        TaskState::Completed => 5,
+        TaskState::Failed => 6,
+        TaskState::Canceled => 7,
+        TaskState::Rejected => 8,
+        TaskState::Unknown => 9,
+    }
+}
+
+/// The state of a number.
+pub(super) fn state_of(number: i64) -> Result<TaskState, Error> {
+    TaskState::ALL
+        .into_iter()
+        .find(|state| state_number(*state) == number)
+        .ok_or_else(|| Error::Damaged(format!("no task state has the number {number}")))
+}
+
+/// Writes entries as lines into `data`, each event after the message that caused it, if one did.
+pub(super) fn write_entries(entries: &[Arc<Entry>], data: &mut Vec<u8>) {
+    for entry in entries {
+        if let Some(message) = &entry.received {
+            data.push(RECEIVED);
+            wire::encode_message(Dialect::V1, message, data);
+            data.push(b'\n');
+        }
+        data.extend_from_slice(&entry.json(Dialect::V1, entry.ends_the_task()));
+        data.push(b'\n');
+    }
+}
+
+/// Reads lines whose first event is `first`, and adds those after `after` to `entries`.
+pub(super) fn read_entries(
+    data: &[u8],
+    first: u64,
+    after: u64,
+    entries: &mut Vec<Arc<Entry>>,
+) -> Result<u64, Error> {
+    let text = str::from_utf8(data).map_err(damaged)?;
+    let mut seq = first;
+    let mut received = None;
+    for line in text.split_terminator('\n') {
+        if let Some(message) = line.strip_prefix(char::from(RECEIVED)) {
+            if seq > after {
+                received = Some(wire::decode_message(Dialect::V1, message).map_err(damaged)?);
+            }
+            continue;
+        }
+        if seq > after {
+            let event = wire::decode_event(Dialect::V1, line).map_err(damaged)?;
+            entries.push(Arc::new(Entry::new(seq, event, received.take())));
+        }
+        seq += 1;
+    }
+    Ok(seq)
+}
+
+/// An unsigned number as SQLite keeps it; ours never reach the sign bit.
+pub(super) fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// An unsigned number as it is read back.
+pub(super) fn unsigned(value: i64) -> Result<u64, Error> {
+    u64::try_from(value).map_err(damaged)
+}
+
+/// A size or limit as SQLite takes it.
+pub(super) fn size(value: usize) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// A row that cannot be read, because of `cause`.
+pub(super) fn damaged(cause: impl std::fmt::Display) -> Error {
+    Error::Damaged(cause.to_string())
+}
+
+/// A JSON column as text.
+pub(super) fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, Error> {
+    let bytes = row.get_ref(column)?.as_blob().map_err(damaged)?;
+    str::from_utf8(bytes).map_err(damaged)
+}
+
+/// Checks that a row is written as we know it.
+pub(super) fn check_format(format: i64) -> Result<(), Error> {
+    if format == FORMAT {
+        Ok(())
+    } else {
+        Err(Error::Damaged(format!(
+            "a row has the unknown format {format}"
+        )))
+    }
+}

@@ -1,0 +1,143 @@
+//! The tables, as an ordered list of steps. `PRAGMA user_version` counts the steps a database has taken;
+//! a step that was released is never changed, only followed by another.
+//!
+//! A task that is made and over within one commit touches four trees, all but one at their right edge:
+//! `task`, `task_list`, `task_context` and `event`.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::store::Error;
+
+/// How many events a task can have: `event.place` is the task's key times this, plus a number of an event.
+pub(super) const PLACES: i64 = 1 << 24;
+
+/// The steps, oldest first.
+const STEPS: [&str; 1] = [V1];
+
+const V1: &str = "
+-- Whose tasks at which agent: a short number for a pair that many tasks share.
+CREATE TABLE scope (
+    id    INTEGER PRIMARY KEY,
+    agent TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    UNIQUE (agent, owner)
+) STRICT;
+
+-- Where each task stands. UUIDs are kept as 16 bytes, other ids as text.
+CREATE TABLE task (
+    id      ANY NOT NULL PRIMARY KEY,
+    key     INTEGER NOT NULL,   -- short, never used again: names the task in event and snapshot
+    scope   INTEGER NOT NULL,
+    context ANY NOT NULL,
+    state   INTEGER NOT NULL,   -- 1 submitted 2 working 3 input-required 4 auth-required
+                                -- 5 completed 6 failed 7 canceled 8 rejected 9 unknown
+    updated INTEGER NOT NULL,   -- microseconds since 1970
+    seq     INTEGER NOT NULL,   -- the last event
+    folded  INTEGER NOT NULL,   -- the event of the snapshot, 0 if there is none
+    chunks  INTEGER NOT NULL,   -- rows in event
+    bytes   INTEGER NOT NULL    -- size of these rows
+) STRICT, WITHOUT ROWID;
+CREATE INDEX task_list ON task (scope, state, updated, id);
+CREATE INDEX task_context ON task (scope, context, updated, id);
+CREATE INDEX task_live ON task (id) WHERE state <= 4;
+CREATE INDEX task_waiting ON task (updated) WHERE state IN (3, 4);
+CREATE INDEX task_heavy ON task (updated) WHERE state >= 5 AND (chunks > 4 OR bytes > 16384);
+
+-- The events of a task that were committed together.
+CREATE TABLE event (
+    place  INTEGER PRIMARY KEY, -- task.key * 2^24 + the first event
+    last   INTEGER NOT NULL,    -- the last event
+    format INTEGER NOT NULL,    -- 1: a line of A2A 1.0 JSON per event, each after `<` and the message that
+    data   BLOB NOT NULL        --    caused it, if one did
+) STRICT;
+
+-- A task as it stood after one event.
+CREATE TABLE snapshot (
+    key    INTEGER PRIMARY KEY, -- task.key
+    seq    INTEGER NOT NULL,
+    format INTEGER NOT NULL,    -- 1: A2A 1.0 JSON
+    data   BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE webhook (
+    task          ANY NOT NULL,
+    id            TEXT NOT NULL,
+    made          INTEGER NOT NULL, -- counts the webhooks of a task
+    settled       INTEGER NOT NULL, -- 1: the task is over and all of it is delivered
+    format        INTEGER NOT NULL, -- 1: A2A 1.0 JSON
+    config        BLOB NOT NULL,
+    dialect       TEXT NOT NULL,
+    delivered     INTEGER NOT NULL,
+    attempts      INTEGER NOT NULL,
+    failing_since INTEGER,
+    retry_at      INTEGER,
+    last_error    TEXT,
+    PRIMARY KEY (task, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX webhook_open ON webhook (task, id) WHERE settled = 0;
+
+CREATE TABLE dead_letter (
+    id       INTEGER PRIMARY KEY,
+    task     ANY NOT NULL,
+    webhook  TEXT NOT NULL,
+    seq      INTEGER NOT NULL,
+    url      TEXT NOT NULL,
+    body     TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    error    TEXT NOT NULL,
+    at       INTEGER NOT NULL
+) STRICT;
+CREATE INDEX dead_letter_task ON dead_letter (task);
+
+-- What was answered under an idempotency key: a task, or a message.
+CREATE TABLE answer (
+    scope       INTEGER NOT NULL,
+    key         TEXT NOT NULL,
+    fingerprint INTEGER NOT NULL,
+    at          INTEGER NOT NULL,
+    task        ANY,
+    format      INTEGER NOT NULL, -- 1: A2A 1.0 JSON
+    message     BLOB,
+    PRIMARY KEY (scope, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX answer_at ON answer (at);
+CREATE INDEX answer_task ON answer (task) WHERE task IS NOT NULL;
+
+-- How many tasks of a scope are in a state: totals without counting.
+CREATE TABLE tally (
+    scope INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    tasks INTEGER NOT NULL,
+    PRIMARY KEY (scope, state)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tally_state ON tally (state, scope) WHERE tasks > 0;
+
+CREATE TABLE counter (
+    name  TEXT NOT NULL PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO counter VALUES ('task.key', 1);
+";
+
+/// Takes the steps that are missing.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let taken = usize::try_from(version).unwrap_or(usize::MAX);
+    let Some(missing) = STEPS.get(taken..) else {
+        let known = STEPS.len();
+        return Err(Error::Unavailable(format!(
+            "the database has format {version}, this version of switchboard knows {known} at most: \
+             use the newer version that wrote it, or another data directory"
+        )));
+    };
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
+    for step in missing {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", super::rows::size(STEPS.len()))?;
+    transaction.commit()?;
+    Ok(())
+}

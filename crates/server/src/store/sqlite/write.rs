@@ -1,0 +1,232 @@
+//! The writer: one transaction for all changes of a commit.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use switchboard_types::model::{TaskId, Timestamp};
+use switchboard_types::{Dialect, wire};
+
+use super::rows::{FORMAT, IdColumn, LAST_LIVE_STATE};
+use super::schema::PLACES;
+use crate::auth::Owner;
+use crate::store::{Answer, Answered, Change, Error};
+
+/// How many scopes are remembered; beyond, they are looked up anew.
+const SCOPES: usize = 10_000;
+
+/// How much room for encoding is kept from one row to the next.
+const ROOM: usize = 256 * 1024;
+
+/// The connection that writes.
+#[derive(Debug)]
+pub(super) struct Writer {
+    connection: Connection,
+    memory: Memory,
+}
+
+/// What the writer knows from one commit to the next. Forgotten when a commit fails, since it may tell of
+/// rows that were rolled back.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    scopes: HashMap<(Arc<str>, Owner), i64>,
+    next_key: Option<i64>,
+    data: Vec<u8>,
+}
+
+/// A commit under way.
+pub(super) struct Commit<'a> {
+    pub(super) db: &'a Transaction<'a>,
+    pub(super) memory: &'a mut Memory,
+    /// How many tasks more, or less, a scope has in a state.
+    tallies: HashMap<(i64, i64), i64>,
+    keys_taken: bool,
+}
+
+impl Memory {
+    /// Room for encoding one row.
+    pub(super) fn room(&mut self) -> &mut Vec<u8> {
+        self.data.clear();
+        self.data.shrink_to(ROOM);
+        &mut self.data
+    }
+}
+
+impl Writer {
+    /// Writes to the database of `connection`.
+    pub(super) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            memory: Memory::default(),
+        }
+    }
+
+    /// Makes all changes durable, or none.
+    pub(super) fn commit(&mut self, changes: &[Change]) -> Result<(), Error> {
+        let committed = self.write(changes);
+        if committed.is_err() {
+            self.memory = Memory::default();
+        }
+        committed
+    }
+
+    fn write(&mut self, changes: &[Change]) -> Result<(), Error> {
+        let behavior = TransactionBehavior::Immediate;
+        let transaction = self.connection.transaction_with_behavior(behavior)?;
+        let mut commit = Commit {
+            db: &transaction,
+            memory: &mut self.memory,
+            tallies: HashMap::new(),
+            keys_taken: false,
+        };
+        for change in changes {
+            commit.apply(change)?;
+        }
+        commit.finish()?;
+        transaction.commit()?;
+        Ok(())
+    }
+}
+
+impl Commit<'_> {
+    fn apply(&mut self, change: &Change) -> Result<(), Error> {
+        match change {
+            Change::Append(append) => self.append(append),
+            Change::PutWebhook(webhook) => self.put_webhook(webhook),
+            Change::DeleteWebhook(task, id) => self.delete_webhook(task, id),
+            Change::Delivery(task, id, delivery) => self.delivery(task, id, delivery),
+            Change::DeadLetter(letter) => self.dead_letter(letter),
+            Change::Answered(answered) => self.answered(answered),
+            Change::Fold(snapshot) => self.fold(snapshot),
+            Change::Remove(task) => self.remove(task),
+            Change::ForgetAnswers(before) => self.forget_answers(*before),
+        }
+    }
+
+    /// Writes what was gathered while the changes were applied.
+    fn finish(&mut self) -> Result<(), Error> {
+        let mut statement = self.db.prepare_cached(
+            "INSERT INTO tally (scope, state, tasks) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET tasks = tasks + ?3",
+        )?;
+        for ((scope, state), more) in self.tallies.drain().filter(|(_, more)| *more != 0) {
+            statement.execute((scope, state, more))?;
+        }
+        if let (true, Some(next)) = (self.keys_taken, self.memory.next_key) {
+            self.db
+                .prepare_cached("UPDATE counter SET value = ?1 WHERE name = 'task.key'")?
+                .execute([next])?;
+        }
+        Ok(())
+    }
+
+    /// Counts `more` tasks of a scope in a state.
+    pub(super) fn tally(&mut self, scope: i64, state: i64, more: i64) {
+        *self.tallies.entry((scope, state)).or_default() += more;
+    }
+
+    /// The number of a scope, a new one if it is new.
+    pub(super) fn scope(&mut self, agent: &Arc<str>, owner: &Owner) -> Result<i64, Error> {
+        let name = (Arc::clone(agent), owner.clone());
+        if let Some(scope) = self.memory.scopes.get(&name) {
+            return Ok(*scope);
+        }
+        let found = self
+            .db
+            .prepare_cached("SELECT id FROM scope WHERE agent = ?1 AND owner = ?2")?
+            .query_row((agent, owner.as_str()), |row| row.get(0))
+            .optional()?;
+        let scope = if let Some(scope) = found {
+            scope
+        } else {
+            self.db
+                .prepare_cached("INSERT INTO scope (agent, owner) VALUES (?1, ?2)")?
+                .insert((agent, owner.as_str()))?
+        };
+        if self.memory.scopes.len() >= SCOPES {
+            self.memory.scopes.clear();
+        }
+        self.memory.scopes.insert(name, scope);
+        Ok(scope)
+    }
+
+    /// A key for a new task.
+    pub(super) fn next_key(&mut self) -> Result<i64, Error> {
+        let key = if let Some(key) = self.memory.next_key {
+            key
+        } else {
+            self.db
+                .prepare_cached("SELECT value FROM counter WHERE name = 'task.key'")?
+                .query_row([], |row| row.get(0))?
+        };
+        self.memory.next_key = Some(key + 1);
+        self.keys_taken = true;
+        Ok(key)
+    }
+
+    fn answered(&mut self, answered: &Answered) -> Result<(), Error> {
+        let scope = self.scope(&answered.key.agent, &answered.key.owner)?;
+        let (task, message) = match &answered.answer {
+            Answer::Task(task) => (Some(IdColumn::from(task)), None),
+            Answer::Message(message) => {
+                let mut data = Vec::new();
+                wire::encode_message(Dialect::V1, message, &mut data);
+                (None, Some(data))
+            }
+        };
+        self.db
+            .prepare_cached(
+                "INSERT INTO answer (scope, key, fingerprint, at, task, format, message)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
+            )?
+            .execute(params![
+                scope,
+                answered.key.key,
+                answered.fingerprint.cast_signed(),
+                answered.at.as_micros(),
+                task,
+                FORMAT,
+                message,
+            ])?;
+        Ok(())
+    }
+
+    fn forget_answers(&mut self, before: Timestamp) -> Result<(), Error> {
+        self.db
+            .prepare_cached("DELETE FROM answer WHERE at <= ?1")?
+            .execute([before.as_micros()])?;
+        Ok(())
+    }
+
+    fn remove(&mut self, task: &TaskId) -> Result<(), Error> {
+        let id = IdColumn::from(task);
+        let found = self
+            .db
+            .prepare_cached(
+                "DELETE FROM task WHERE id = ?1 AND state > ?2 RETURNING key, scope, state",
+            )?
+            .query_row(params![id, LAST_LIVE_STATE], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?))
+            })
+            .optional()?;
+        let Some((key, scope, state)) = found else {
+            return Ok(());
+        };
+        self.tally(scope, state, -1);
+        let first = key * PLACES;
+        self.db
+            .prepare_cached("DELETE FROM event WHERE place BETWEEN ?1 AND ?2")?
+            .execute([first, first + PLACES - 1])?;
+        self.db
+            .prepare_cached("DELETE FROM snapshot WHERE key = ?1")?
+            .execute([key])?;
+        for table in [
+            "DELETE FROM webhook WHERE task = ?1",
+            "DELETE FROM dead_letter WHERE task = ?1",
+            "DELETE FROM answer WHERE task = ?1",
+        ] {
+            self.db.prepare_cached(table)?.execute([id])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! The agent card on the wire: three shapes written, any shape read, and the bytes that are signed.
+//!
+//! It converts between JSON and [`AgentCard`]; it fetches no card, keeps none, signs and verifies
+//! nothing. Called by whoever serves a card (well-known paths, both "extended card" methods) and
+//! by whoever reads one (discovery, the client, the configuration). gRPC has its own card codec.
+//!
+//! # What each shape loses
+//!
+//! | in the model | `V1` | `V0` |
+//! |---|---|---|
+//! | `stateTransitionHistory` | lost (removed in 1.0) | kept |
+//! | several OAuth flows in one scheme | split into several schemes (`name`, `name-2`, ...) | kept, one of each kind |
+//! | order of OAuth flows | kept (by split name) | the order of the 0.x schema |
+//! | device code flow, PKCE flag | kept | lost |
+//! | 1.0 interfaces, `tenant` | kept | lost |
+//! | interfaces of another 0.x version | kept | become 0.3 |
+//! | order of interfaces | 1.0 before 0.x, unless signed | the main one first |
+//! | an empty string where 1.0 has no presence, an empty `params` or `header` | absent | absent |
+//!
+//! `Union` reads back as `V1` does, and keeps `stateTransitionHistory` besides; its 0.x members are
+//! split by OAuth flow like its 1.0 members.
+
+mod canonical;
+mod node;
+mod read;
+mod read_security;
+mod split;
+mod write;
+mod write_security;
+
+use crate::error::Error;
+use crate::model::AgentCard;
+
+/// Which members a card is written with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CardShape {
+    /// The 1.0 members plus all that a 0.2 or 0.3 client needs, in one object. A card without any
+    /// 0.x interface has nothing to tell such a client and is written as [`CardShape::V1`].
+    Union,
+    /// 1.0 and nothing else: the 1.0 conformance kit refuses every other key.
+    V1,
+    /// 0.3 and nothing else.
+    V0,
+}
+
+/// Appends `card` to `out` as JSON on one line.
+///
+/// The answer of `GetExtendedAgentCard` is [`CardShape::V1`]; that of
+/// `agent/getAuthenticatedExtendedCard` is [`CardShape::V0`] or [`CardShape::Union`].
+pub fn encode_card(shape: CardShape, card: &AgentCard, out: &mut Vec<u8>) {
+    write::card(shape, card, out);
+}
+
+/// Reads a card of any version or mixture of versions.
+///
+/// Leniently: an absent or `null` member is its default, unknown members are ignored, `snake_case`
+/// is as good as `camelCase`. Only `name` has to be there, so that an error page is not mistaken
+/// for a card.
+///
+/// # Errors
+///
+/// `Parse` if it is not JSON; `InvalidParams`, with the path, if a member has the wrong type.
+pub fn decode_card(json: &[u8]) -> Result<AgentCard, Error> {
+    read::card(json)
+}
+
+/// The bytes a 1.0 signature covers: the 1.0 shape without `signatures`, by RFC 8785
+/// (A2A 1.0 §8.4.1).
+///
+/// Interfaces keep the order of the model, here as in the encoding of a card that bears
+/// signatures, so signing first and serving afterwards is sound.
+#[must_use]
+pub fn canonical_card(card: &AgentCard) -> Vec<u8> {
+    canonical::canonical(&write::signing_payload(card))
+}
