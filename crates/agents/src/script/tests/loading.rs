@@ -89,9 +89,9 @@ fn a_file_has_a_profile_and_a_script() {
     let file = AgentFile::parse("profile: { reply: message }\nscript: [{ reply: hi }]").unwrap();
     assert!(file.profile.reply_message());
     assert_eq!(file.profile.version, "1.0.0");
-    let error = AgentFile::parse("profile: { nmae: x }\nscript: []").unwrap_err();
+    let error = AgentFile::parse("profile: { tilte: x }\nscript: []").unwrap_err();
     assert!(
-        error.to_string().contains("unknown field `nmae`"),
+        error.to_string().contains("unknown field `tilte`"),
         "{error}"
     );
 }
