@@ -26,7 +26,7 @@ pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> Str
     let first = &config.default_agent;
     let kept = match &config.store {
         Store::Memory => "nowhere: everything is lost at the end".to_owned(),
-        Store::Sqlite { path, .. } => path.display().to_string(),
+        Store::Sqlite(sqlite) => sqlite.dir.display().to_string(),
     };
     let mut text = format!(
         "\
@@ -39,7 +39,7 @@ pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> Str
 ",
         agents = names.join(" "),
     );
-    if let (Some(slow), Store::Sqlite { .. }) =
+    if let (Some(slow), Store::Sqlite(_)) =
         (names.iter().find(|n| **n == "research"), &config.store)
     {
         text.push_str(&format!(
