@@ -6,7 +6,10 @@ use switchboard_types::model::Timestamp;
 
 /// Now, to the millisecond: what is stored is then exactly what the wire shows.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the wall clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that reads the wall clock"
+)]
 pub fn now() -> Timestamp {
     let since_epoch = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

@@ -20,9 +20,9 @@ impl Cidr {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
         };
-        let network: IpAddr = address
-            .parse()
-            .map_err(|_| format!("{text:?} is neither an address nor a range such as 10.0.0.0/8"))?;
+        let network: IpAddr = address.parse().map_err(|_| {
+            format!("{text:?} is neither an address nor a range such as 10.0.0.0/8")
+        })?;
         let width = if network.is_ipv4() { 32 } else { 128 };
         let bits = match bits {
             None => width,
@@ -38,7 +38,8 @@ impl Cidr {
     /// Whether the address lies in the range. IPv4-mapped IPv6 addresses count as IPv4.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        let bits = |value: u128, width: u8| value.checked_shr(u32::from(width - self.bits)).unwrap_or(0);
+        let bits =
+            |value: u128, width: u8| value.checked_shr(u32::from(width - self.bits)).unwrap_or(0);
         match (self.network, address.to_canonical()) {
             (IpAddr::V4(a), IpAddr::V4(b)) => {
                 bits(u128::from(a.to_bits()), 32) == bits(u128::from(b.to_bits()), 32)
@@ -56,7 +57,9 @@ mod tests {
     #[test]
     fn contains_what_shares_the_prefix() {
         let contains = |range: &str, address: &str| {
-            Cidr::parse(range).unwrap().contains(address.parse().unwrap())
+            Cidr::parse(range)
+                .unwrap()
+                .contains(address.parse().unwrap())
         };
         assert!(contains("10.0.0.0/8", "10.255.0.1"));
         assert!(!contains("10.0.0.0/8", "11.0.0.1"));

@@ -21,9 +21,7 @@ use super::template::{Data, Template};
 pub struct Script(pub(super) Steps);
 
 /// Steps, one after the other. A step that ends the turn must be the last.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(try_from = "Vec<Step>")]
-#[schemars(with = "Vec<Step>")]
+#[derive(Debug, Clone, Default, JsonSchema)]
 pub struct Steps(pub(super) Vec<Step>);
 
 /// One step.

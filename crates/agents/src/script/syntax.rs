@@ -46,7 +46,7 @@ impl<'de, T: Deserialize<'de> + From<Template>> de::Visitor<'de> for TextOrMap<T
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text (in quotes if it looks like a number), or a map")
+        f.write_str("a text (in quotes where YAML would read a number, yes or no), or a map")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
@@ -214,21 +214,54 @@ impl Steps {
     }
 }
 
-impl TryFrom<Vec<Step>> for Steps {
-    type Error = &'static str;
+impl<'de> Deserialize<'de> for Steps {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(StepsVisitor)
+    }
+}
 
-    fn try_from(steps: Vec<Step>) -> Result<Self, &'static str> {
-        if steps.iter().rev().skip(1).any(Step::ends) {
-            return Err("a step that ends the turn must be the last one");
+struct StepsVisitor;
+
+impl<'de> de::Visitor<'de> for StepsVisitor {
+    type Value = Steps;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of steps")
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Steps, A::Error> {
+        let mut steps: Vec<Step> = Vec::new();
+        loop {
+            let after_end = steps.last().is_some_and(Step::ends);
+            let Some(step) = seq.next_element_seed(NextStep { after_end })? else {
+                return Ok(Steps(steps));
+            };
+            steps.push(step);
         }
-        for step in &steps {
-            if let Step::Repeat(repeat) = step
-                && repeat.times.is_some() == repeat.words.is_some()
-            {
-                return Err("repeat needs either times or words");
-            }
+    }
+}
+
+/// Checks a step where it stands, so that an error can tell the line.
+struct NextStep {
+    after_end: bool,
+}
+
+impl<'de> de::DeserializeSeed<'de> for NextStep {
+    type Value = Step;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Step, D::Error> {
+        let step = Step::deserialize(deserializer)?;
+        if self.after_end {
+            return Err(de::Error::custom(
+                "no step can follow one that ends the turn",
+            ));
         }
-        Ok(Self(steps))
+        if let Step::Repeat(repeat) = &step
+            && repeat.times.is_some() == repeat.words.is_some()
+        {
+            return Err(de::Error::custom("repeat needs either times or words"));
+        }
+        Ok(step)
     }
 }
 

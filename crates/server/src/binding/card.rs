@@ -65,7 +65,10 @@ fn cached(head: &Parts, body: Vec<u8>, since: Timestamp) -> Response<Body> {
     if let Ok(date) = HeaderValue::from_str(&http_date(since)) {
         headers.insert(LAST_MODIFIED, date);
     }
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("public, max-age=60"),
+    );
     headers.insert(VARY, HeaderValue::from_static("A2A-Version, Host"));
     response
 }

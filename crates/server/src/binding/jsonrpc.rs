@@ -47,7 +47,10 @@ async fn ask(
     };
     let body = body.map_err(|error| {
         let status = wire::error_status(plain, error.kind());
-        early(error, StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST))
+        early(
+            error,
+            StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST),
+        )
     })?;
     asked
         .require_json()
@@ -92,10 +95,7 @@ async fn ask(
 }
 
 /// The call in an envelope; and how its answer is to be framed.
-fn read_call(
-    asked: Asked,
-    envelope: Envelope<'_>,
-) -> Result<(Id, Dialect, bool, Call), Refused> {
+fn read_call(asked: Asked, envelope: Envelope<'_>) -> Result<(Id, Dialect, bool, Call), Refused> {
     let id = envelope.id;
     let refused = |dialect, stream, error| Refused {
         id: id.clone(),

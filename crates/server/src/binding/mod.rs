@@ -91,8 +91,15 @@ impl Asked {
                 Error::invalid_params("Last-Event-ID", "must be the id of an event of this task")
             })?),
         };
-        if self.idempotency_key.as_ref().is_some_and(|k| k.is_empty() || k.len() > 255) {
-            return Err(Error::invalid_params("Idempotency-Key", "must be 1 to 255 characters"));
+        if self
+            .idempotency_key
+            .as_ref()
+            .is_some_and(|k| k.is_empty() || k.len() > 255)
+        {
+            return Err(Error::invalid_params(
+                "Idempotency-Key",
+                "must be 1 to 255 characters",
+            ));
         }
         Ok(Call {
             operation,
@@ -113,7 +120,10 @@ impl Asked {
 
     /// The caller takes nothing but an event stream.
     fn wants_only_events(&self) -> bool {
-        let mut types = self.accept.split(',').map(|t| t.split(';').next().unwrap_or_default().trim());
+        let mut types = self
+            .accept
+            .split(',')
+            .map(|t| t.split(';').next().unwrap_or_default().trim());
         !self.accept.is_empty() && types.all(|t| t.eq_ignore_ascii_case("text/event-stream"))
     }
 
@@ -134,7 +144,10 @@ impl Asked {
         }
         Err(Error::new(
             ErrorKind::ContentTypeNotSupported,
-            format!("the request body must be application/json, not {}", self.content_type),
+            format!(
+                "the request body must be application/json, not {}",
+                self.content_type
+            ),
         ))
     }
 }
@@ -183,14 +196,22 @@ fn tell_extensions(response: &mut Response<Body>, extensions: &[String]) {
 
 /// The agent a path names does not exist.
 fn no_such_agent(name: &str) -> Error {
-    Error::new(ErrorKind::MethodNotFound, format!("there is no agent named {name:?}"))
-        .fact("agent", name)
+    Error::new(
+        ErrorKind::MethodNotFound,
+        format!("there is no agent named {name:?}"),
+    )
+    .fact("agent", name)
 }
 
 /// Adds what every refusal for lack of room says: when to come again.
 fn tell_when_to_retry(response: &mut Response<Body>, error: &Error) {
-    if matches!(error.kind(), ErrorKind::ResourceExhausted | ErrorKind::Unavailable) {
+    if matches!(
+        error.kind(),
+        ErrorKind::ResourceExhausted | ErrorKind::Unavailable
+    ) {
         let value = HeaderValue::from_static("1");
-        response.headers_mut().insert(hyper::header::RETRY_AFTER, value);
+        response
+            .headers_mut()
+            .insert(hyper::header::RETRY_AFTER, value);
     }
 }

@@ -22,7 +22,10 @@ pub(crate) async fn answer(
         Ok(route) => route,
         Err(RouteError::MethodNotAllowed(allow)) => return not_allowed(allow),
         Err(RouteError::NotFound) => {
-            let error = Error::new(ErrorKind::MethodNotFound, "there is nothing at this address");
+            let error = Error::new(
+                ErrorKind::MethodNotFound,
+                "there is nothing at this address",
+            );
             return refuse(dialect_of(&asked), plain, &error);
         }
     };
@@ -68,8 +71,9 @@ async fn ask(
             wire::encode_response(dialect, &response, &mut out);
             json(StatusCode::OK, media_type(dialect, plain), out)
         }
-        ReplyBody::Stream(cursor) => sse::answer(service, cursor, Frames::Rest(dialect))
-            .map_err(|error| (dialect, error))?,
+        ReplyBody::Stream(cursor) => {
+            sse::answer(service, cursor, Frames::Rest(dialect)).map_err(|error| (dialect, error))?
+        }
     };
     tell_extensions(&mut response, &reply.extensions);
     Ok(response)

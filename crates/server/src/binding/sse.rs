@@ -15,9 +15,6 @@ use tokio_util::sync::CancellationToken;
 use crate::http::{Body, Service};
 use crate::log::{Cursor, Item};
 
-/// How long a stream may be silent: idle proxies cut connections that are.
-const HEARTBEAT: Duration = Duration::from_secs(15);
-
 /// How events are framed.
 #[derive(Debug)]
 pub(super) enum Frames {
@@ -42,13 +39,17 @@ pub(super) fn answer(
         .map_err(|_| {
             Error::new(
                 ErrorKind::ResourceExhausted,
-                format!("{} event streams are open: try again later", service.limits.streams),
+                format!(
+                    "{} event streams are open: try again later",
+                    service.limits.streams
+                ),
             )
         })?;
     let reader = Reader {
         cursor,
         frames,
         stopping: service.tasks.stopping().clone(),
+        heartbeat: service.limits.heartbeat,
         over: false,
         _permit: permit,
     };
@@ -84,6 +85,7 @@ struct Reader {
     cursor: Cursor,
     frames: Frames,
     stopping: CancellationToken,
+    heartbeat: Duration,
     over: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -94,7 +96,7 @@ impl Reader {
         if self.over {
             return None;
         }
-        let events = tokio::time::timeout(HEARTBEAT, self.cursor.next());
+        let events = tokio::time::timeout(self.heartbeat, self.cursor.next());
         let found = tokio::select! {
             biased;
             found = events => found,

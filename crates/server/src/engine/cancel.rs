@@ -12,7 +12,11 @@ use crate::agent::Said;
 use crate::log::TaskLog;
 
 impl Engine {
-    pub(super) async fn cancel(&self, scope: &Scope, cancel: &CancelTask) -> Result<Response, Error> {
+    pub(super) async fn cancel(
+        &self,
+        scope: &Scope,
+        cancel: &CancelTask,
+    ) -> Result<Response, Error> {
         let log = self.task_of(scope, &cancel.id).await?;
         let said = Said {
             metadata: cancel.metadata.clone(),
@@ -37,7 +41,7 @@ impl Engine {
         if let Ok(Some(log)) = self.shared.log.open(id).await {
             let canceled = status_event(log.origin(), TaskState::Canceled, Said::default());
             // It may be over already: then there is nothing to stop.
-            drop(log.cancel(canceled));
+            log.cancel(canceled).ok();
         }
     }
 }

@@ -139,7 +139,10 @@ fn with_interfaces(mut card: AgentCard, base_url: &str, name: &str) -> AgentCard
 impl Engine {
     pub(super) fn extended_card(&self, scope: &Scope) -> Result<Response, Error> {
         let profile = self.profile();
-        match (&profile.extended, profile.card.capabilities.extended_agent_card) {
+        match (
+            &profile.extended,
+            profile.card.capabilities.extended_agent_card,
+        ) {
             (Some(card), Some(true)) => {
                 let card = with_interfaces(card.clone(), &scope.params.base_url, self.name());
                 Ok(Response::Card(Box::new(card)))

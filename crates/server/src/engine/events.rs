@@ -30,7 +30,12 @@ pub(super) fn status(state: TaskState, message: Option<Message>) -> TaskStatus {
 
 /// The task goes to `state`, and the agent says something to it.
 pub(super) fn status_event(origin: &Origin, state: TaskState, said: Said) -> Event {
-    let message = agent_message(&origin.id, &origin.context, said.parts, said.message_metadata);
+    let message = agent_message(
+        &origin.id,
+        &origin.context,
+        said.parts,
+        said.message_metadata,
+    );
     Event::Status(StatusUpdate {
         task_id: origin.id.clone(),
         context_id: origin.context.clone(),

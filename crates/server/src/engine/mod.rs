@@ -4,8 +4,8 @@
 //! [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
 //! the rest, [`recover`] leaves no task hanging at start.
 
-pub mod card;
 mod cancel;
+pub mod card;
 mod events;
 mod idempotency;
 pub mod lifecycle;
@@ -157,7 +157,11 @@ impl Engine {
     }
 
     /// The log of a task that this caller may see. Absent and forbidden look alike.
-    async fn task_of(&self, call: &Scope, id: &switchboard_types::model::TaskId) -> Result<Arc<TaskLog>, Error> {
+    async fn task_of(
+        &self,
+        call: &Scope,
+        id: &switchboard_types::model::TaskId,
+    ) -> Result<Arc<TaskLog>, Error> {
         let log = self.shared.log.open(id).await.map_err(storage)?;
         log.filter(|log| call.may_see(self, &log.origin().owner, &log.origin().agent))
             .ok_or_else(|| Error::task_not_found(id.as_str()))
@@ -188,9 +192,7 @@ impl Handler for Engine {
         let body = match call.operation {
             Operation::Send(send) => self.send(&scope, send).await?,
             Operation::Stream(send) => ReplyBody::Stream(self.stream(&scope, send).await?),
-            Operation::Subscribe(watch) => {
-                ReplyBody::Stream(self.subscribe(&scope, &watch).await?)
-            }
+            Operation::Subscribe(watch) => ReplyBody::Stream(self.subscribe(&scope, &watch).await?),
             other => ReplyBody::Response(self.answer(&scope, other).await?),
         };
         Ok(Reply { body, extensions })

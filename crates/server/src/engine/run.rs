@@ -105,8 +105,7 @@ impl Engine {
     /// The first turn of a task: says that work begins. An agent that touches the world waits until the task
     /// is safe.
     async fn begin_working(&self, log: &Arc<TaskLog>) -> bool {
-        if self.shared.agent.has_effects() && !log.is_held() && log.stored_up_to(1).await.is_err()
-        {
+        if self.shared.agent.has_effects() && !log.is_held() && log.stored_up_to(1).await.is_err() {
             return false;
         }
         let working = status_event(log.origin(), TaskState::Working, Said::default());

@@ -182,7 +182,11 @@ impl Engine {
             metadata: send.metadata.clone(),
         };
         let mut beside: Vec<Change> = webhook.map(Change::PutWebhook).into_iter().collect();
-        beside.extend(claim.as_ref().map(|claim| claim.answered_by_task(&origin.id)));
+        beside.extend(
+            claim
+                .as_ref()
+                .map(|claim| claim.answered_by_task(&origin.id)),
+        );
         let held = self.shared.settings.reply_with_message;
         let canceled = log.begin(task.clone(), beside, held);
         let turn = Turn {
@@ -264,7 +268,12 @@ impl Engine {
         let Some(config) = send.configuration.push.clone() else {
             return Ok(None);
         };
-        let webhook = self.new_webhook(scope, task, config, "configuration.taskPushNotificationConfig")?;
+        let webhook = self.new_webhook(
+            scope,
+            task,
+            config,
+            "configuration.taskPushNotificationConfig",
+        )?;
         Ok(Some(Webhook {
             delivery: Delivery::up_to(delivered),
             ..webhook

@@ -8,7 +8,11 @@ use crate::log::{Cursor, Until};
 
 impl Engine {
     /// Follows a task: from now on, or from the event a reconnecting reader names.
-    pub(super) async fn subscribe(&self, scope: &Scope, watch: &Subscribe) -> Result<Cursor, Error> {
+    pub(super) async fn subscribe(
+        &self,
+        scope: &Scope,
+        watch: &Subscribe,
+    ) -> Result<Cursor, Error> {
         self.profile().require_streaming()?;
         let log = self.task_of(scope, &watch.id).await?;
         let (last, state) = log.last();

@@ -33,7 +33,11 @@ impl BaseUrl {
         let trusted = self.trusts(peer.address.ip());
         let forwarded = |name| trusted.then(|| first_value(&head.headers, name)).flatten();
         let host = forwarded("x-forwarded-host")
-            .or_else(|| head.uri.authority().map(hyper::http::uri::Authority::as_str))
+            .or_else(|| {
+                head.uri
+                    .authority()
+                    .map(hyper::http::uri::Authority::as_str)
+            })
             .or_else(|| head.headers.get(HOST)?.to_str().ok())
             .filter(|host| is_host(host));
         let scheme = forwarded("x-forwarded-proto")
@@ -50,7 +54,9 @@ impl BaseUrl {
     }
 
     fn trusts(&self, address: IpAddr) -> bool {
-        self.trusted_proxies.iter().any(|range| range.contains(address))
+        self.trusted_proxies
+            .iter()
+            .any(|range| range.contains(address))
     }
 }
 
@@ -96,8 +102,14 @@ mod tests {
     #[test]
     fn the_host_header_counts_when_nothing_else_is_known() {
         let config = BaseUrl::default();
-        assert_eq!(base(&config, &[("host", "localhost:7420")]), "http://localhost:7420");
-        assert_eq!(base(&config, &[("host", "[::1]:7420")]), "http://[::1]:7420");
+        assert_eq!(
+            base(&config, &[("host", "localhost:7420")]),
+            "http://localhost:7420"
+        );
+        assert_eq!(
+            base(&config, &[("host", "[::1]:7420")]),
+            "http://[::1]:7420"
+        );
     }
 
     #[test]
@@ -123,7 +135,11 @@ mod tests {
     fn a_host_that_could_forge_a_url_is_ignored() {
         for host in ["evil.example/path", "user@evil.example", "a b", ""] {
             let config = BaseUrl::default();
-            assert_eq!(base(&config, &[("host", host)]), "http://127.0.0.1:7420", "{host}");
+            assert_eq!(
+                base(&config, &[("host", host)]),
+                "http://127.0.0.1:7420",
+                "{host}"
+            );
         }
     }
 }

@@ -114,9 +114,8 @@ async fn collect(mut incoming: Incoming, limit: usize) -> Result<Bytes, Error> {
     let mut first = Bytes::new();
     let mut all: Option<BytesMut> = None;
     while let Some(frame) = incoming.frame().await {
-        let frame = frame.map_err(|_| {
-            Error::new(ErrorKind::InvalidRequest, "the request body broke off")
-        })?;
+        let frame = frame
+            .map_err(|_| Error::new(ErrorKind::InvalidRequest, "the request body broke off"))?;
         let Ok(data) = frame.into_data() else {
             continue;
         };

@@ -22,7 +22,8 @@ pub(super) fn ready(service: &Service) -> Response<Body> {
 /// Which build this is.
 pub(super) fn version() -> Response<Body> {
     let version = env!("CARGO_PKG_VERSION");
-    let body = format!(r#"{{"name":"switchboard","version":"{version}","a2a":["1.0","0.3","0.2"]}}"#);
+    let body =
+        format!(r#"{{"name":"switchboard","version":"{version}","a2a":["1.0","0.3","0.2"]}}"#);
     json(StatusCode::OK, body)
 }
 

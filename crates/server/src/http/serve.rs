@@ -20,10 +20,8 @@ use super::base_url::Peer;
 /// How long to wait after the system refused a connection (out of file descriptors, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a client hears when there is no room: written by hand, so that it costs nothing.
-const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
-    Retry-After: 1\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 80\r\n\r\n\
-    {\"error\":{\"code\":503,\"status\":\"UNAVAILABLE\",\"message\":\"too many connections\"}}\r\n\r\n";
+/// What a client hears when there is no room: written by hand, so that it costs next to nothing.
+const NO_ROOM: &str = r#"{"error":{"code":503,"status":"UNAVAILABLE","message":"too many connections: try again later"}}"#;
 
 /// Serves `listener` until shutdown begins, then lets open requests finish. The caller drains the tasks.
 pub async fn serve(listener: TcpListener, service: Arc<Service>) {
@@ -56,8 +54,13 @@ fn admit(stream: TcpStream, address: SocketAddr, room: &Arc<Semaphore>, service:
 }
 
 async fn turn_away(mut stream: TcpStream) {
+    let length = NO_ROOM.len();
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{NO_ROOM}"
+    );
     let told = async {
-        stream.write_all(NO_ROOM).await?;
+        stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await
     };
     // Whoever does not listen for a second is not told.

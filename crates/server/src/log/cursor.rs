@@ -104,23 +104,30 @@ impl Cursor {
                 return Ok(Some(items));
             }
         }
+        match self.found().await? {
+            Found::Entries(entries) => Ok(Some(self.take(entries))),
+            Found::InStore => self.read_store().await.map(Some),
+            Found::Reply(message) => {
+                self.ended = true;
+                let entry = Arc::new(Entry::new(0, Event::Message(message), None));
+                Ok(Some(vec![Item { entry, last: true }]))
+            }
+            Found::Nothing => {
+                self.ended = true;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Waits until there is something; nothing means that the task is over.
+    async fn found(&self) -> Result<Found, Error> {
         loop {
             let ring = self.log.changed().notified();
             tokio::pin!(ring);
             ring.as_mut().enable();
             match self.log.find(self.after, PAGE)? {
-                Found::Entries(entries) => return Ok(Some(self.take(entries))),
-                Found::InStore => return self.read_store().await.map(Some),
-                Found::Reply(message) => {
-                    self.ended = true;
-                    let entry = Arc::new(Entry::new(0, Event::Message(message), None));
-                    return Ok(Some(vec![Item { entry, last: true }]));
-                }
-                Found::Nothing if self.task_is_over() => {
-                    self.ended = true;
-                    return Ok(None);
-                }
-                Found::Nothing => ring.await,
+                Found::Nothing if !self.task_is_over() => ring.await,
+                found => return Ok(found),
             }
         }
     }

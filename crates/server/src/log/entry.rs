@@ -44,7 +44,8 @@ impl Entry {
             Dialect::V0Json => &self.encoded[1],
             Dialect::V0Proto => &self.encoded[2],
         };
-        slot.get_or_init(|| encode(dialect, &self.event, last)).clone()
+        slot.get_or_init(|| encode(dialect, &self.event, last))
+            .clone()
     }
 
     /// Whether the task is over with this event.

@@ -8,6 +8,7 @@ mod cursor;
 mod entry;
 mod registry;
 mod task_log;
+mod upkeep;
 mod writer;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +25,7 @@ use crate::store::{Change, Error, Head, Store};
 pub use cursor::{Cursor, Item, Until};
 pub use entry::Entry;
 pub use task_log::{Joined, Origin, TaskLog};
+pub use upkeep::{Retention, Swept};
 
 use registry::Registry;
 

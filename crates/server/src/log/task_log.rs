@@ -113,12 +113,7 @@ impl TaskLog {
         Self::with(shared, origin, inner)
     }
 
-    pub(super) fn stored(
-        shared: Arc<Shared>,
-        head: &Head,
-        task: Task,
-        has_webhooks: bool,
-    ) -> Self {
+    pub(super) fn stored(shared: Arc<Shared>, head: &Head, task: Task, has_webhooks: bool) -> Self {
         let origin = Origin {
             id: head.id.clone(),
             agent: Arc::clone(&head.agent),
@@ -153,7 +148,12 @@ impl TaskLog {
 
     /// Begins the task: its first event, with the changes to be stored in the same transaction, and the
     /// turn that will work on it. A task that is `held` is not stored before [`TaskLog::publish`].
-    pub fn begin(self: &Arc<Self>, task: Task, beside: Vec<Change>, held: bool) -> CancellationToken {
+    pub fn begin(
+        self: &Arc<Self>,
+        task: Task,
+        beside: Vec<Change>,
+        held: bool,
+    ) -> CancellationToken {
         let canceled = CancellationToken::new();
         {
             let mut inner = lock(&self.inner);
@@ -270,7 +270,9 @@ impl TaskLog {
                 .filter(|_| interrupted)
                 .and_then(|turn| turn.inbox.pop_front());
             match &next {
-                Some(_) => drop(inner.append(working(), None)),
+                Some(_) => {
+                    inner.append(working(), None).ok();
+                }
                 None => inner.turn = None,
             }
             next
@@ -304,7 +306,9 @@ impl TaskLog {
             let mut inner = lock(&self.inner);
             match &inner.turn {
                 Some(turn) if !inner.state.is_terminal() => turn.canceled.cancel(),
-                _ => drop(inner.append(canceled, None)?),
+                _ => {
+                    inner.append(canceled, None)?;
+                }
             }
         }
         self.enqueue();
@@ -344,7 +348,8 @@ impl TaskLog {
     ///
     /// If the store could not take it.
     pub async fn stored_up_to(&self, seq: u64) -> Result<(), Error> {
-        self.wait(|inner| (inner.durable >= seq).then_some(())).await
+        self.wait(|inner| (inner.durable >= seq).then_some(()))
+            .await
     }
 
     /// Waits until the agent answered with a bare message, or a task was stored (`None`).

@@ -1,3 +1,240 @@
 //! Codecs between bytes and the model.
+//!
+//! Bytes are decoded straight into lenient wire structs and those are converted into the strict
+//! model; the model is encoded straight into a buffer. There is no JSON tree in between: free JSON
+//! (`metadata`, data parts) travels as the text it came as.
+//!
+//! - [`v1_0`], [`v0_3`]: the objects, requests and errors of a version.
+//! - [`card`]: agent cards, of all versions at once.
+//! - [`jsonrpc`], [`rest`], [`sse`]: the envelopes of a binding.
+//! - `object`, `read`, `write`, `path`: what they share.
+//!
+//! The functions here pick the version by [`Dialect`]; the bindings of the server, its stores and
+//! the client call them and never a version folder.
 
 pub mod card;
+pub mod jsonrpc;
+mod object;
+mod path;
+mod read;
+pub mod rest;
+pub mod sse;
+pub mod v0_3;
+pub mod v1_0;
+mod write;
+
+use serde_json::value::RawValue;
+
+use self::card::CardShape;
+use self::object::{IntoModel, PushConfig as WirePushConfig, Reading};
+use self::path::Path;
+use crate::error::{Error, ErrorKind};
+use crate::model::{Event, Message, PushConfig, Task};
+use crate::operation::{Method, Operation, Response};
+use crate::version::Dialect;
+
+/// What a caller asks for, and of which tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The operation.
+    pub operation: Operation,
+    /// The tenant, which only 1.0 can name.
+    pub tenant: Option<String>,
+}
+
+/// Decodes the parameters of a JSON-RPC call. Absent parameters are an empty object: enough for the
+/// extended card, too little for everything else.
+///
+/// # Errors
+///
+/// `InvalidParams` with the path of the bad field.
+pub fn decode_params(
+    dialect: Dialect,
+    method: Method,
+    params: Option<&RawValue>,
+) -> Result<Request, Error> {
+    let params = params.map_or("{}", RawValue::get);
+    let params = if params == "null" { "{}" } else { params };
+    match dialect {
+        Dialect::V1 => v1_0::request::decode(method, params),
+        Dialect::V0Json | Dialect::V0Proto => {
+            v0_3::request::decode(dialect, method, params).map(|operation| Request {
+                operation,
+                tenant: None,
+            })
+        }
+    }
+}
+
+/// Encodes an answer: the `result` of JSON-RPC, the body of REST.
+pub fn encode_response(dialect: Dialect, response: &Response, out: &mut Vec<u8>) {
+    match dialect {
+        Dialect::V1 => encode_v1(response, out),
+        Dialect::V0Json | Dialect::V0Proto => encode_v0(dialect, response, out),
+    }
+}
+
+fn encode_v1(response: &Response, out: &mut Vec<u8>) {
+    use v1_0::encode;
+    match response {
+        Response::SentTask(view) => write::object(out, |o| {
+            encode::task_view(view, o.value("task"));
+        }),
+        Response::SentMessage(message) => write::object(out, |o| {
+            encode::message(message, o.value("message"));
+        }),
+        Response::Task(view) => encode::task_view(view, out),
+        Response::Tasks(page) => encode::task_page(page, out),
+        Response::PushConfig(config) => encode::push_config(config, out),
+        Response::PushConfigs(page) => encode::push_config_page(page, out),
+        Response::Deleted => out.extend_from_slice(b"{}"),
+        Response::Card(card) => card::encode_card(CardShape::V1, card, out),
+    }
+}
+
+fn encode_v0(dialect: Dialect, response: &Response, out: &mut Vec<u8>) {
+    let writer = v0_3::encode::Writer::new(dialect);
+    let proto = dialect == Dialect::V0Proto;
+    match response {
+        Response::SentTask(view) if proto => write::object(out, |o| {
+            writer.task_view(view, o.value("task"));
+        }),
+        Response::SentMessage(message) if proto => write::object(out, |o| {
+            writer.message(message, o.value("message"));
+        }),
+        Response::SentTask(view) | Response::Task(view) => writer.task_view(view, out),
+        Response::SentMessage(message) => writer.message(message, out),
+        Response::Tasks(page) => writer.task_page(page, out),
+        Response::PushConfig(config) => writer.push_config(config, out),
+        Response::PushConfigs(page) => writer.push_config_page(page, out),
+        Response::Deleted if proto => out.extend_from_slice(b"{}"),
+        Response::Deleted => out.extend_from_slice(b"null"),
+        Response::Card(card) => card::encode_card(CardShape::V0, card, out),
+    }
+}
+
+/// Encodes a stream item. `last`: nothing follows it on this response, which 0.x says as `final`.
+pub fn encode_event(dialect: Dialect, event: &Event, last: bool, out: &mut Vec<u8>) {
+    match dialect {
+        Dialect::V1 => v1_0::encode::event(event, out),
+        Dialect::V0Json | Dialect::V0Proto => {
+            v0_3::encode::Writer::new(dialect).event(event, last, out);
+        }
+    }
+}
+
+/// Decodes a stream item, or the answer to a send: what an agent said, so leniently.
+///
+/// # Errors
+///
+/// `InvalidParams` with the path of the bad field, `Parse` if it is no JSON.
+pub fn decode_event(dialect: Dialect, json: &str) -> Result<Event, Error> {
+    let how = answered(dialect);
+    match dialect {
+        Dialect::V1 => {
+            read::decode::<v1_0::object::StreamResponse<'_>>(json)?.into_model(&Path::ROOT, how)
+        }
+        Dialect::V0Json | Dialect::V0Proto => v0_3::event::decode(json, how),
+    }
+}
+
+/// Encodes a whole task: stored rows, webhooks of 0.x.
+pub fn encode_task(dialect: Dialect, task: &Task, out: &mut Vec<u8>) {
+    match dialect {
+        Dialect::V1 => v1_0::encode::task(task, out),
+        Dialect::V0Json | Dialect::V0Proto => v0_3::encode::Writer::new(dialect).task(task, out),
+    }
+}
+
+/// Decodes a task.
+///
+/// # Errors
+///
+/// As [`decode_event`].
+pub fn decode_task(dialect: Dialect, json: &str) -> Result<Task, Error> {
+    let how = answered(dialect);
+    match dialect {
+        Dialect::V1 => read::decode::<v1_0::object::Task<'_>>(json)?.into_model(&Path::ROOT, how),
+        Dialect::V0Json | Dialect::V0Proto => {
+            read::decode::<v0_3::object::Task<'_>>(json)?.into_model(&Path::ROOT, how)
+        }
+    }
+}
+
+/// Encodes a message.
+pub fn encode_message(dialect: Dialect, message: &Message, out: &mut Vec<u8>) {
+    match dialect {
+        Dialect::V1 => v1_0::encode::message(message, out),
+        Dialect::V0Json | Dialect::V0Proto => {
+            v0_3::encode::Writer::new(dialect).message(message, out);
+        }
+    }
+}
+
+/// Decodes a message.
+///
+/// # Errors
+///
+/// As [`decode_event`].
+pub fn decode_message(dialect: Dialect, json: &str) -> Result<Message, Error> {
+    let how = answered(dialect);
+    match dialect {
+        Dialect::V1 => {
+            read::decode::<v1_0::object::Message<'_>>(json)?.into_model(&Path::ROOT, how)
+        }
+        Dialect::V0Json | Dialect::V0Proto => {
+            read::decode::<v0_3::object::Message<'_>>(json)?.into_model(&Path::ROOT, how)
+        }
+    }
+}
+
+/// Encodes a webhook, secrets and all.
+pub fn encode_push_config(dialect: Dialect, config: &PushConfig, out: &mut Vec<u8>) {
+    match dialect {
+        Dialect::V1 => v1_0::encode::push_config(config, out),
+        Dialect::V0Json | Dialect::V0Proto => {
+            v0_3::encode::Writer::new(dialect).push_config(config, out);
+        }
+    }
+}
+
+/// Decodes a webhook.
+///
+/// # Errors
+///
+/// As [`decode_event`].
+pub fn decode_push_config(dialect: Dialect, json: &str) -> Result<PushConfig, Error> {
+    let how = answered(dialect);
+    match dialect {
+        Dialect::V1 => read::decode::<WirePushConfig<'_>>(json)?.into_model(&Path::ROOT, how),
+        Dialect::V0Json | Dialect::V0Proto => {
+            read::decode::<v0_3::request::NamedConfig<'_>>(json)?.into_model(&Path::ROOT, how)
+        }
+    }
+}
+
+/// The HTTP status of an error in REST.
+#[must_use]
+pub fn error_status(dialect: Dialect, kind: ErrorKind) -> u16 {
+    match dialect {
+        Dialect::V1 => v1_0::error::row(kind).status,
+        Dialect::V0Json | Dialect::V0Proto => v0_3::error::row(kind).status,
+    }
+}
+
+/// The number of an error in JSON-RPC.
+#[must_use]
+pub fn error_code(dialect: Dialect, kind: ErrorKind) -> i32 {
+    match dialect {
+        Dialect::V1 => v1_0::error::row(kind).code,
+        Dialect::V0Json | Dialect::V0Proto => v0_3::error::row(kind).code,
+    }
+}
+
+/// How to read what an agent or a store said.
+fn answered(dialect: Dialect) -> Reading {
+    Reading {
+        dialect,
+        request: false,
+    }
+}

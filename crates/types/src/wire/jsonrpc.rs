@@ -1,0 +1,278 @@
+//! The JSON-RPC 2.0 envelope, and which version a call speaks.
+//!
+//! Called by the server's JSON-RPC binding: [`read`], [`negotiate`], `wire::decode_params`, then one
+//! of the writers. HTTP statuses and streams are the binding's business.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+use super::read::{Obj, bare_string, not_json, present};
+use super::{encode_response, v0_3, v1_0};
+use crate::error::{Error, ErrorKind};
+use crate::operation::{Method, Response};
+use crate::version::{Dialect, ProtocolVersion};
+
+/// What seed 002 says to everything that is no request.
+const NOT_A_REQUEST: &str = "must be valid JSON-RPC 2.0";
+
+/// The longest method name that is said back in an error.
+const LONGEST_ECHO: usize = 100;
+
+/// The id of a call: a string, a number or null, echoed to the letter.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Id(Option<Box<str>>);
+
+/// A call whose envelope is fine.
+#[derive(Debug)]
+pub struct Envelope<'a> {
+    /// The id to answer with.
+    pub id: Id,
+    /// The method.
+    pub method: Cow<'a, str>,
+    /// The parameters, not yet looked into; `null` is absent.
+    pub params: Option<&'a RawValue>,
+}
+
+/// Bytes that are no call.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The id to answer with, null if it cannot be read.
+    pub id: Id,
+    /// Why.
+    pub error: Error,
+    /// A JSON object that does not even claim to be JSON-RPC: it has neither `jsonrpc` nor `method`.
+    /// Such callers look at the HTTP status, so they get 400.
+    pub not_jsonrpc: bool,
+}
+
+/// All members raw: whatever they hold, the others can still be read.
+#[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
+struct Raw<'a> {
+    #[serde(default, borrow)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    params: Option<&'a RawValue>,
+}
+
+impl Id {
+    /// The id of a call that has none that could be read.
+    #[must_use]
+    pub fn null() -> Self {
+        Self(None)
+    }
+
+    /// The JSON text of the id.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or("null")
+    }
+
+    /// A string, a number or null; objects, arrays and booleans are no ids.
+    fn read(raw: &RawValue) -> Option<Self> {
+        match raw.get().as_bytes().first()? {
+            b'n' => Some(Self::null()),
+            b'"' | b'-' | b'0'..=b'9' => Some(Self(Some(raw.get().into()))),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Reads the envelope of a call.
+///
+/// # Errors
+///
+/// A [`Refusal`]: `Parse` for what is no JSON, `InvalidRequest` for what is no call (a batch, too:
+/// A2A has none), `InvalidParams` for parameters that are no object.
+pub fn read(body: &[u8]) -> Result<Envelope<'_>, Refusal> {
+    let raw = match serde_json::from_slice::<Obj<Raw<'_>>>(body) {
+        Ok(raw) => raw.0,
+        Err(error) => return Err(unreadable(body, &error)),
+    };
+    let not_jsonrpc = raw.jsonrpc.is_none() && raw.method.is_none();
+    let refuse = |id: &Id, error| Refusal {
+        id: id.clone(),
+        error,
+        not_jsonrpc,
+    };
+    let Some(id) = raw.id.and_then(Id::read) else {
+        let why = match raw.id {
+            Some(_) => "id must be a string, a number or null",
+            None => "id is required",
+        };
+        return Err(refuse(&Id::null(), invalid_request(why)));
+    };
+    if raw.jsonrpc.and_then(bare_string).as_deref() != Some("2.0") {
+        return Err(refuse(&id, invalid_request("jsonrpc must be \"2.0\"")));
+    }
+    let Some(method) = raw
+        .method
+        .and_then(bare_string)
+        .filter(|name| !name.is_empty())
+    else {
+        return Err(refuse(&id, invalid_request("method must be a string")));
+    };
+    if raw
+        .params
+        .is_some_and(|params| !params.get().starts_with('{'))
+    {
+        let error = Error::invalid_params("params", "must be an object");
+        return Err(refuse(&id, error));
+    }
+    Ok(Envelope {
+        id,
+        method,
+        params: raw.params,
+    })
+}
+
+/// Tells broken JSON from JSON that is no call.
+#[cold]
+fn unreadable(body: &[u8], error: &serde_json::Error) -> Refusal {
+    let broken = match error.classify() {
+        // The reader stopped at the first odd value; what follows may still be broken.
+        Category::Data => serde_json::from_slice::<IgnoredAny>(body).is_err(),
+        Category::Io | Category::Syntax | Category::Eof => true,
+    };
+    let error = if broken {
+        not_json(&error.to_string())
+    } else if body.trim_ascii_start().starts_with(b"[") {
+        invalid_request("batches are not supported")
+    } else if body.trim_ascii_start().starts_with(b"{") {
+        invalid_request("a member is given twice")
+    } else {
+        invalid_request("the request must be an object")
+    };
+    Refusal {
+        id: Id::null(),
+        error,
+        not_jsonrpc: false,
+    }
+}
+
+fn invalid_request(why: &str) -> Error {
+    let message = format!("invalid request: {NOT_A_REQUEST}: {why}");
+    Error::new(ErrorKind::InvalidRequest, message)
+}
+
+/// Decides what a call speaks and asks for: the method tells the dialect, `version` (the
+/// `A2A-Version` of header or query, empty if absent) whether it is welcome (protocol.md 10.3).
+///
+/// # Errors
+///
+/// `VersionNotSupported` or `MethodNotFound`, and the dialect to say it in.
+pub fn negotiate(method: &str, version: &str) -> Result<(Dialect, Method), (Dialect, Error)> {
+    let newer = Method::ALL.into_iter().find(|known| known.name() == method);
+    let older = method.contains('/');
+    let requested = match ProtocolVersion::requested(version) {
+        Ok(requested) => requested,
+        Err(error) if older => return Err((Dialect::V0Json, error)),
+        Err(error) => return Err((Dialect::V1, error)),
+    };
+    match (requested, newer) {
+        (ProtocolVersion::V1_0, Some(method)) => Ok((Dialect::V1, method)),
+        (ProtocolVersion::V1_0, None) if older => {
+            let hint = "methods with a slash are 0.3: leave out A2A-Version or use the 1.0 method";
+            Err((Dialect::V0Json, method_not_found(method, Some(hint))))
+        }
+        (ProtocolVersion::V1_0, None) => Err((Dialect::V1, method_not_found(method, None))),
+        (ProtocolVersion::V0_3, Some(_)) => Err((Dialect::V1, wants_1_0(method, version))),
+        (ProtocolVersion::V0_3, None) => match method_0_3(method) {
+            Some(method) => Ok((Dialect::V0Json, method)),
+            None => Err((Dialect::V0Json, method_not_found(method, None))),
+        },
+    }
+}
+
+/// The methods of 0.2 and 0.3. `tasks/list` comes from drafts; the extended card has two names.
+fn method_0_3(name: &str) -> Option<Method> {
+    Some(match name {
+        "message/send" => Method::Send,
+        "message/stream" => Method::Stream,
+        "tasks/get" => Method::Get,
+        "tasks/list" => Method::List,
+        "tasks/cancel" => Method::Cancel,
+        "tasks/resubscribe" => Method::Subscribe,
+        "tasks/pushNotificationConfig/set" => Method::CreatePushConfig,
+        "tasks/pushNotificationConfig/get" => Method::GetPushConfig,
+        "tasks/pushNotificationConfig/list" => Method::ListPushConfigs,
+        "tasks/pushNotificationConfig/delete" => Method::DeletePushConfig,
+        "agent/getAuthenticatedExtendedCard" | "agent/authenticatedExtendedCard" => {
+            Method::ExtendedCard
+        }
+        _ => return None,
+    })
+}
+
+fn method_not_found(method: &str, hint: Option<&str>) -> Error {
+    let end = method.floor_char_boundary(LONGEST_ECHO);
+    let message = match hint {
+        Some(hint) => format!("method not found: {hint}"),
+        None => "method not found".to_owned(),
+    };
+    Error::new(ErrorKind::MethodNotFound, message).fact("method", &method[..end])
+}
+
+/// A 1.0 method without `A2A-Version: 1.0` (an empty value means 0.3, A2A 1.0 §3.6.2).
+fn wants_1_0(method: &str, version: &str) -> Error {
+    let version = version.trim();
+    let what = if version.is_empty() {
+        "requests without A2A-Version are A2A 0.3".to_owned()
+    } else {
+        format!("A2A-Version {version} was requested")
+    };
+    let supported = ProtocolVersion::ALL.map(ProtocolVersion::name).join(",");
+    Error::new(
+        ErrorKind::VersionNotSupported,
+        format!("{what}, which has no method {method}; send A2A-Version: 1.0"),
+    )
+    .fact("supportedVersions", supported)
+}
+
+/// Appends a successful answer.
+pub fn write_response(out: &mut Vec<u8>, id: &Id, dialect: Dialect, response: &Response) {
+    open(out, id, "result");
+    encode_response(dialect, response, out);
+    out.push(b'}');
+}
+
+/// Appends the answer that carries one stream item, already encoded.
+pub fn write_event(out: &mut Vec<u8>, id: &Id, event_json: &[u8]) {
+    out.reserve(event_json.len() + 64);
+    open(out, id, "result");
+    out.extend_from_slice(event_json);
+    out.push(b'}');
+}
+
+/// Appends a failed answer.
+pub fn write_error(out: &mut Vec<u8>, id: &Id, dialect: Dialect, error: &Error) {
+    open(out, id, "error");
+    match dialect {
+        Dialect::V1 => v1_0::error::jsonrpc(error, out),
+        Dialect::V0Json | Dialect::V0Proto => v0_3::error::jsonrpc(error, out),
+    }
+    out.push(b'}');
+}
+
+fn open(out: &mut Vec<u8>, id: &Id, member: &str) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_str().as_bytes());
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(member.as_bytes());
+    out.extend_from_slice(b"\":");
+}

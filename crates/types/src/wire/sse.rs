@@ -1,0 +1,32 @@
+//! Server-sent events: how one JSON document becomes a frame. Called by the server's streams.
+
+use std::io::Write as _;
+
+/// A comment that keeps idle connections open; written whole, between frames.
+pub const KEEP_ALIVE: &str = ": keep-alive\n\n";
+
+/// Appends one frame. `data` is one JSON document on one line; `seq` becomes the event's id, from
+/// which a client can resume.
+pub fn write_frame(out: &mut Vec<u8>, seq: Option<u64>, data: &[u8]) {
+    out.reserve(data.len() + 32);
+    if let Some(seq) = seq {
+        // A buffer takes every write.
+        let _ = writeln!(out, "id: {seq}");
+    }
+    out.extend_from_slice(b"data: ");
+    out.extend_from_slice(data);
+    out.extend_from_slice(b"\n\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_data_line_per_frame() {
+        let mut out = Vec::new();
+        write_frame(&mut out, Some(7), b"{}");
+        write_frame(&mut out, None, b"[]");
+        assert_eq!(out, b"id: 7\ndata: {}\n\ndata: []\n\n");
+    }
+}

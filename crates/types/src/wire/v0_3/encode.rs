@@ -1,0 +1,291 @@
+//! Everything that leaves in 0.x, in both spellings.
+//!
+//! JSON: `kind` stands first in every object that has one (seed 002). `ProtoJSON`: no `kind`,
+//! unions by member name, `content` in messages, upper-case enums, `CANCELLED` with two L.
+
+use super::free;
+use super::object::role_name;
+use crate::model::{
+    Artifact, ArtifactUpdate, Content, Event, Json, Message, Part, PushConfig, Role, StatusUpdate,
+    Task, TaskState, TaskStatus,
+};
+use crate::operation::{PushConfigPage, TaskPage, TaskView};
+use crate::version::Dialect;
+use crate::wire::v1_0::encode::state_name as proto_state_name;
+use crate::wire::write::{Members, array, object, string};
+
+/// Writes in one of the two spellings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Writer {
+    proto: bool,
+}
+
+impl Writer {
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self {
+            proto: dialect == Dialect::V0Proto,
+        }
+    }
+
+    fn kind(self, o: &mut Members<'_>, kind: &str) {
+        if !self.proto {
+            o.str("kind", kind);
+        }
+    }
+
+    /// A whole task.
+    pub(crate) fn task(self, task: &Task, out: &mut Vec<u8>) {
+        self.task_shown(task, &task.history, Some(&task.artifacts), out);
+    }
+
+    /// As much of a task as the caller wants to see.
+    pub(crate) fn task_view(self, view: &TaskView, out: &mut Vec<u8>) {
+        let artifacts = view.artifacts.then_some(view.task.artifacts.as_slice());
+        self.task_shown(&view.task, view.history(), artifacts, out);
+    }
+
+    fn task_shown(
+        self,
+        task: &Task,
+        history: &[Message],
+        artifacts: Option<&[Artifact]>,
+        out: &mut Vec<u8>,
+    ) {
+        object(out, |o| {
+            self.kind(o, "task");
+            o.str("id", task.id.as_str());
+            o.str("contextId", task.context_id.as_str());
+            self.status(&task.status, o.value("status"));
+            if let Some(artifacts) = artifacts.filter(|artifacts| !artifacts.is_empty()) {
+                o.array("artifacts", artifacts, |artifact, out| {
+                    self.artifact(artifact, out);
+                });
+            }
+            if !history.is_empty() {
+                o.array("history", history, |said, out| self.message(said, out));
+            }
+            o.opt_json("metadata", task.metadata.as_ref());
+        });
+    }
+
+    /// A page of tasks, in the form of the drafts that followed 0.3: with the token, so that a
+    /// caller can turn the page.
+    pub(crate) fn task_page(self, page: &TaskPage, out: &mut Vec<u8>) {
+        object(out, |o| {
+            o.array("tasks", &page.tasks, |view, out| self.task_view(view, out));
+            o.str("nextPageToken", &page.next_page_token);
+            o.number("pageSize", page.page_size);
+            o.number("totalSize", page.total_size);
+        });
+    }
+
+    fn status(self, status: &TaskStatus, out: &mut Vec<u8>) {
+        object(out, |o| {
+            o.str("state", self.state_name(status.state));
+            if let Some(said) = &status.message {
+                self.message(said, o.value("message"));
+            }
+            if let Some(time) = status.timestamp {
+                o.time("timestamp", time);
+            }
+        });
+    }
+
+    /// A message.
+    pub(crate) fn message(self, message: &Message, out: &mut Vec<u8>) {
+        object(out, |o| {
+            self.kind(o, "message");
+            o.str("role", self.role_name(message.role));
+            let parts = if self.proto { "content" } else { "parts" };
+            o.array(parts, &message.parts, |part, out| self.part(part, out));
+            o.str("messageId", message.id.as_str());
+            if let Some(task) = &message.task_id {
+                o.str("taskId", task.as_str());
+            }
+            if let Some(context) = &message.context_id {
+                o.str("contextId", context.as_str());
+            }
+            if !message.reference_task_ids.is_empty() {
+                o.array(
+                    "referenceTaskIds",
+                    &message.reference_task_ids,
+                    |id, out| {
+                        string(id.as_str(), out);
+                    },
+                );
+            }
+            o.strings("extensions", &message.extensions);
+            o.opt_json("metadata", message.metadata.as_ref());
+        });
+    }
+
+    fn part(self, part: &Part, out: &mut Vec<u8>) {
+        object(out, |o| match &part.content {
+            Content::Text(text) => {
+                self.kind(o, "text");
+                o.str("text", text);
+                o.opt_json("metadata", part.metadata.as_ref());
+            }
+            Content::Raw(bytes) => {
+                self.kind(o, "file");
+                let member = if self.proto { "fileWithBytes" } else { "bytes" };
+                o.object("file", |o| {
+                    file_members(part, o);
+                    o.base64(member, bytes);
+                });
+                o.opt_json("metadata", part.metadata.as_ref());
+            }
+            Content::Url(url) => {
+                self.kind(o, "file");
+                let member = if self.proto { "fileWithUri" } else { "uri" };
+                o.object("file", |o| {
+                    file_members(part, o);
+                    o.str(member, url);
+                });
+                o.opt_json("metadata", part.metadata.as_ref());
+            }
+            Content::Data(data) => {
+                self.kind(o, "data");
+                self.data(data, part, o);
+            }
+        });
+    }
+
+    /// 0.x takes only objects: everything else is wrapped, and marked as such (protocol.md 2.8).
+    fn data(self, data: &Json, part: &Part, o: &mut Members<'_>) {
+        let wrapped = !data.is_object();
+        let fill = |o: &mut Members<'_>| {
+            if wrapped {
+                o.object("data", |o| o.json("value", data));
+            } else {
+                o.json("data", data);
+            }
+        };
+        if self.proto {
+            o.object("data", fill);
+        } else {
+            fill(o);
+        }
+        if wrapped {
+            o.opt_json("metadata", free::wrap(part.metadata.as_ref()).as_ref());
+        } else {
+            o.opt_json("metadata", part.metadata.as_ref());
+        }
+    }
+
+    fn artifact(self, artifact: &Artifact, out: &mut Vec<u8>) {
+        object(out, |o| {
+            o.str("artifactId", artifact.id.as_str());
+            o.opt_str("name", artifact.name.as_deref());
+            o.opt_str("description", artifact.description.as_deref());
+            o.array("parts", &artifact.parts, |part, out| self.part(part, out));
+            o.strings("extensions", &artifact.extensions);
+            o.opt_json("metadata", artifact.metadata.as_ref());
+        });
+    }
+
+    /// A stream item. `last` becomes `final`: nothing follows on this response (protocol.md 6.4).
+    pub(crate) fn event(self, event: &Event, last: bool, out: &mut Vec<u8>) {
+        if self.proto {
+            object(out, |o| match event {
+                Event::Task(task) => self.task(task, o.value("task")),
+                Event::Message(said) => self.message(said, o.value("message")),
+                Event::Status(update) => self.status_update(update, last, o.value("statusUpdate")),
+                Event::Artifact(update) => self.artifact_update(update, o.value("artifactUpdate")),
+            });
+        } else {
+            match event {
+                Event::Task(task) => self.task(task, out),
+                Event::Message(said) => self.message(said, out),
+                Event::Status(update) => self.status_update(update, last, out),
+                Event::Artifact(update) => self.artifact_update(update, out),
+            }
+        }
+    }
+
+    fn status_update(self, update: &StatusUpdate, last: bool, out: &mut Vec<u8>) {
+        object(out, |o| {
+            self.kind(o, "status-update");
+            o.str("taskId", update.task_id.as_str());
+            o.str("contextId", update.context_id.as_str());
+            self.status(&update.status, o.value("status"));
+            o.bool("final", last);
+            o.opt_json("metadata", update.metadata.as_ref());
+        });
+    }
+
+    fn artifact_update(self, update: &ArtifactUpdate, out: &mut Vec<u8>) {
+        object(out, |o| {
+            self.kind(o, "artifact-update");
+            o.str("taskId", update.task_id.as_str());
+            o.str("contextId", update.context_id.as_str());
+            self.artifact(&update.artifact, o.value("artifact"));
+            // Written even when false, as every example of 0.x does.
+            o.bool("append", update.append);
+            o.bool("lastChunk", update.last_chunk);
+            o.opt_json("metadata", update.metadata.as_ref());
+        });
+    }
+
+    /// A webhook and its task: named by id in JSON, by resource name in `ProtoJSON`.
+    pub(crate) fn push_config(self, config: &PushConfig, out: &mut Vec<u8>) {
+        object(out, |o| {
+            let task = config.task_id.as_ref().map_or("", |id| id.as_str());
+            let id = config.id.as_ref().map_or("", |id| id.as_str());
+            if self.proto {
+                o.str(
+                    "name",
+                    &format!("tasks/{task}/pushNotificationConfigs/{id}"),
+                );
+            } else {
+                o.opt_str("taskId", Some(task));
+            }
+            o.object("pushNotificationConfig", |o| {
+                o.opt_str("id", Some(id));
+                o.str("url", &config.url);
+                o.opt_str("token", config.token.as_ref().map(|token| token.reveal()));
+                if let Some(info) = &config.authentication {
+                    o.object("authentication", |o| {
+                        o.array("schemes", [&info.scheme], |scheme, out| string(scheme, out));
+                        let credentials = info.credentials.as_ref();
+                        o.opt_str("credentials", credentials.map(|secret| secret.reveal()));
+                    });
+                }
+            });
+        });
+    }
+
+    /// All webhooks of a task.
+    pub(crate) fn push_config_page(self, page: &PushConfigPage, out: &mut Vec<u8>) {
+        let each = |config: &PushConfig, out: &mut Vec<u8>| self.push_config(config, out);
+        if self.proto {
+            object(out, |o| {
+                o.array("configs", &page.configs, each);
+                o.opt_str("nextPageToken", Some(&page.next_page_token));
+            });
+        } else {
+            array(out, &page.configs, each);
+        }
+    }
+
+    fn role_name(self, role: Role) -> &'static str {
+        match role {
+            Role::User if self.proto => "ROLE_USER",
+            Role::Agent if self.proto => "ROLE_AGENT",
+            Role::User | Role::Agent => role_name(role),
+        }
+    }
+
+    fn state_name(self, state: TaskState) -> &'static str {
+        match state {
+            TaskState::Canceled if self.proto => "TASK_STATE_CANCELLED",
+            state if self.proto => proto_state_name(state),
+            state => state.name(),
+        }
+    }
+}
+
+fn file_members(part: &Part, o: &mut Members<'_>) {
+    o.opt_str("name", part.filename.as_deref());
+    o.opt_str("mimeType", part.media_type.as_deref());
+}

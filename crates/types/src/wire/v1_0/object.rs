@@ -1,0 +1,160 @@
+//! Messages, parts and stream items of 1.0, from the wire.
+//!
+//! Members are read in camelCase and in the proto's snake_case; unknown ones are ignored, so a part
+//! that also carries a 0.x `kind` is fine.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::error::Error;
+use crate::model::{self, Content};
+use crate::wire::object::{self, IntoModel, Reading};
+use crate::wire::path::Path;
+use crate::wire::read::{self, Obj, Text, Word};
+
+/// A task of 1.0.
+pub(crate) type Task<'a> = object::Task<'a, Message<'a>, Part<'a>>;
+
+/// One turn of conversation.
+#[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
+pub(crate) struct Message<'a> {
+    #[serde(default, borrow, rename = "messageId", alias = "message_id")]
+    message_id: Option<Text<'a>>,
+    #[serde(default, borrow, rename = "contextId", alias = "context_id")]
+    context_id: Option<Text<'a>>,
+    #[serde(default, borrow, rename = "taskId", alias = "task_id")]
+    task_id: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    role: Option<Word<'a>>,
+    #[serde(default, borrow)]
+    parts: Option<Vec<Obj<Part<'a>>>>,
+    #[serde(default, borrow)]
+    metadata: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    extensions: Option<Vec<Text<'a>>>,
+    #[serde(
+        default,
+        borrow,
+        rename = "referenceTaskIds",
+        alias = "reference_task_ids"
+    )]
+    reference_task_ids: Option<Vec<Text<'a>>>,
+}
+
+/// One piece of content.
+#[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
+pub(crate) struct Part<'a> {
+    #[serde(default, borrow)]
+    text: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    raw: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    url: Option<Text<'a>>,
+    /// The one member whose `null` is a value (A2A 1.0 §5.5: `google.protobuf.Value`).
+    #[serde(default, borrow, deserialize_with = "read::present")]
+    data: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    metadata: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    filename: Option<Text<'a>>,
+    #[serde(default, borrow, rename = "mediaType", alias = "media_type")]
+    media_type: Option<Text<'a>>,
+}
+
+/// One item of a stream, or the answer to a send: exactly one member.
+#[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
+pub(crate) struct StreamResponse<'a> {
+    #[serde(default, borrow)]
+    task: Option<Obj<Task<'a>>>,
+    #[serde(default, borrow)]
+    message: Option<Obj<Message<'a>>>,
+    #[serde(default, borrow, rename = "statusUpdate", alias = "status_update")]
+    status_update: Option<Obj<object::StatusUpdate<'a, Message<'a>>>>,
+    #[serde(default, borrow, rename = "artifactUpdate", alias = "artifact_update")]
+    artifact_update: Option<Obj<object::ArtifactUpdate<'a, Part<'a>>>>,
+}
+
+impl IntoModel for Message<'_> {
+    type Model = model::Message;
+
+    fn into_model(self, at: &Path<'_>, how: Reading) -> Result<model::Message, Error> {
+        let parts = object::parts(self.parts, &at.field("parts"), how)?;
+        Ok(model::Message {
+            id: object::message_id(self.message_id, &parts, &at.field("messageId"), how)?,
+            role: object::role(self.role.as_ref(), &at.field("role"), how)?,
+            parts,
+            context_id: object::optional_id(self.context_id, &at.field("contextId"))?,
+            task_id: object::optional_id(self.task_id, &at.field("taskId"))?,
+            reference_task_ids: object::task_ids(
+                self.reference_task_ids,
+                &at.field("referenceTaskIds"),
+            )?,
+            extensions: object::strings(self.extensions),
+            metadata: object::free_object(self.metadata, &at.field("metadata"))?,
+        })
+    }
+}
+
+impl IntoModel for Part<'_> {
+    type Model = model::Part;
+
+    fn into_model(self, at: &Path<'_>, _: Reading) -> Result<model::Part, Error> {
+        // Callers that print every member send `data: null` beside the one they mean.
+        let others = self.text.is_some() || self.raw.is_some() || self.url.is_some();
+        let data = self.data.filter(|raw| !others || raw.get() != "null");
+        let content = match (self.text, self.raw, self.url, data) {
+            (Some(text), None, None, None) => Content::Text(text.into_string()),
+            (None, Some(raw), None, None) => {
+                let bytes = read::base64(raw.as_str())
+                    .ok_or_else(|| at.field("raw").error("must be base64"))?;
+                Content::Raw(Bytes::from(bytes))
+            }
+            (None, None, Some(url), None) => Content::Url(url.into_string()),
+            (None, None, None, Some(data)) => Content::Data(object::free(data, &at.field("data"))?),
+            _ => return Err(at.error("must have exactly one of text, raw, url and data")),
+        };
+        Ok(model::Part {
+            content,
+            media_type: object::not_empty(self.media_type),
+            filename: object::not_empty(self.filename),
+            metadata: object::free_object(self.metadata, &at.field("metadata"))?,
+        })
+    }
+}
+
+impl IntoModel for StreamResponse<'_> {
+    type Model = model::Event;
+
+    fn into_model(self, at: &Path<'_>, how: Reading) -> Result<model::Event, Error> {
+        match (
+            self.task,
+            self.message,
+            self.status_update,
+            self.artifact_update,
+        ) {
+            (Some(task), None, None, None) => task
+                .0
+                .into_model(&at.field("task"), how)
+                .map(model::Event::Task),
+            (None, Some(message), None, None) => message
+                .0
+                .into_model(&at.field("message"), how)
+                .map(model::Event::Message),
+            (None, None, Some(update), None) => update
+                .0
+                .into_model(&at.field("statusUpdate"), how)
+                .map(model::Event::Status),
+            (None, None, None, Some(update)) => update
+                .0
+                .into_model(&at.field("artifactUpdate"), how)
+                .map(model::Event::Artifact),
+            _ => Err(
+                at.error("must have exactly one of task, message, statusUpdate and artifactUpdate")
+            ),
+        }
+    }
+}
