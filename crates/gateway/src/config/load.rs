@@ -301,6 +301,7 @@ impl Check<'_> {
                 raw.body_timeout,
                 default.body_timeout,
             ),
+            heartbeat: self.some_time(&at("heartbeat"), raw.heartbeat, default.heartbeat),
         }
     }
 

@@ -11,7 +11,7 @@ const BAD: [(&str, &str); 34] = [
     (
         "limits:\n  body: 10MiB\n  size: 5\n",
         "switchboard.yaml:3:3: limits: unknown key `size`\n  hint: one of `body`, `connections`, \
-         `streams`, `header_timeout`, `body_timeout` can stand here",
+         `streams`, `header_timeout`, `body_timeout`, `heartbeat` can stand here",
     ),
     (
         "listen: everywhere\n",
@@ -211,17 +211,17 @@ fn a_part_that_could_not_be_read_causes_no_second_problem() {
     let yaml = "default_agent: a\nagents:\n  a:\n    script: {steps: []}\n";
     assert_eq!(
         Written::new(yaml).problems(&[]),
-        "switchboard.yaml:4:13: agents.a.script: expected a list, found a mapping"
+        "switchboard.yaml:4:13: agents.a.script: expected a list of steps, found a mapping"
     );
 }
 
 #[test]
 fn mistakes_in_a_script_file_are_placed_there() {
     let written = Written::new("agents: {a: {script_file: a.yaml}}\n");
-    written.file("a.yaml", "profile:\n  nam: A\nscript:\n  - wait: long\n");
+    written.file("a.yaml", "profile:\n  titel: A\nscript:\n  - wait: long\n");
     assert_eq!(
         written.problems(&[]),
-        "a.yaml:2:3: profile: unknown key `nam`\n  hint: did you mean `name`?\n\
+        "a.yaml:2:3: profile: unknown key `titel`\n  hint: did you mean `title`?\n\
          a.yaml:4:11: script[0].wait: `long` is not a duration such as 300ms, 2s or 1m"
     );
 }

@@ -126,7 +126,7 @@ fn the_profile_of_a_script_file_counts_where_the_entry_says_nothing() {
     let written = Written::new("agents: {a: {script_file: a.yaml, title: Mine}}\n");
     written.file(
         "a.yaml",
-        "profile: {name: Theirs, description: does things, reply: message, output_modes: [image/png]}\n\
+        "profile: {title: Theirs, description: does things, reply: message, output_modes: [image/png]}\n\
          script: [{reply: hello}]\n",
     );
     let agent = written.load().unwrap().agents.remove(0);
