@@ -301,11 +301,7 @@ impl Check<'_> {
                 raw.body_timeout,
                 default.body_timeout,
             ),
-<<<<<<< HEAD
-            heartbeat: default.heartbeat,
-=======
             heartbeat: self.some_time(&at("heartbeat"), raw.heartbeat, default.heartbeat),
->>>>>>> gateway
         }
     }
 
