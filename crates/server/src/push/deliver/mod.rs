@@ -165,7 +165,8 @@ impl Outbox {
                 to: self.report.clone(),
             };
             self.tasks.spawn(async move {
-                report.ended = worker::run(&context, &report.key).await;
+                let ended = worker::run(&context, &report.key).await;
+                report.set(ended);
             });
         }
     }
@@ -217,6 +218,12 @@ impl Outbox {
         });
         let key = (webhook.task.clone(), webhook.id.clone());
         self.queue.add(key, host(&webhook.config.url), until);
+    }
+}
+
+impl Report {
+    fn set(&mut self, ended: Ended) {
+        self.ended = ended;
     }
 }
 

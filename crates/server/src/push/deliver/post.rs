@@ -1,7 +1,7 @@
 //! One attempt: a POST that goes where the guard lets it and nowhere else.
 
 use std::collections::HashMap;
-use std::error::Error as _;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -102,9 +102,8 @@ impl Poster {
             "could not send"
         };
         // Only the deepest cause says something; reqwest's own message holds the URL.
-        let causes = std::iter::successors(error.source(), |cause| cause.source());
-        match causes.last() {
-            Some(deepest) => format!("{what}: {deepest}"),
+        match error.source() {
+            Some(cause) => format!("{what}: {}", deepest(cause)),
             None => what.to_owned(),
         }
     }
@@ -119,6 +118,13 @@ impl Failure {
             retry_after: None,
         }
     }
+}
+
+fn deepest<'a>(mut cause: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause
 }
 
 fn client(
