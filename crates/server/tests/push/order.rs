@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchboard_server::push::Settings;
-use switchboard_server::store::{Change, Delivery};
+use switchboard_server::store::{Change, Delivery, Snapshot};
 use switchboard_types::Dialect;
 use switchboard_types::model::{Authentication, PushConfigId, Secret, TaskId, TaskState};
 
@@ -120,6 +120,65 @@ async fn speaks_0_x_to_those_who_registered_so() {
     assert_eq!(texts(0), [json!("one")]);
     assert_eq!(got[1].json()["status"]["state"], "completed");
     assert_eq!(texts(1), [json!("one"), json!("two")]);
+}
+
+#[tokio::test]
+async fn tells_0_x_how_a_task_stood_before_its_last_snapshot() {
+    let receiver = Receiver::start().await;
+    let scene = Scene::without_outbox(loopback(), quick());
+    let task = scene.task("t", &[("w", &receiver.url("/"), Dialect::V0Json)]);
+    task.becomes(TaskState::Working);
+    task.produces("early");
+    task.becomes(TaskState::InputRequired);
+    task.becomes(TaskState::Working);
+    for seq in 6..300 {
+        task.produces(&"x".repeat(1024));
+        task.stored_up_to(seq).await.unwrap();
+    }
+    let stored = scene.store.task(task.id()).await.unwrap().unwrap();
+    assert!(stored.snapshot.unwrap().seq > 4, "this needs a snapshot");
+    scene.run();
+    let got = receiver.after(1).await;
+    assert_eq!(got[0].seq(), 4);
+    assert_eq!(got[0].json()["status"]["state"], "input-required");
+    assert_eq!(
+        got[0].json()["artifacts"][0]["parts"],
+        json!([{"kind": "text", "text": "early"}])
+    );
+}
+
+#[tokio::test]
+async fn the_whole_task_stands_in_for_events_that_were_folded_away() {
+    let receiver = Receiver::start().await;
+    let scene = Scene::without_outbox(loopback(), quick());
+    let task = scene.task("t", &[]);
+    task.becomes(TaskState::Working);
+    for _ in 0..20 {
+        task.produces("x");
+    }
+    task.becomes(TaskState::Completed);
+    task.stored_up_to(23).await.unwrap();
+    let (head, whole) = scene.log.read(task.id()).await.unwrap().unwrap();
+    let snapshot = Snapshot {
+        task: whole,
+        seq: head.seq,
+    };
+    scene.log.commit(Change::Fold(snapshot)).await.unwrap();
+    for (id, dialect) in [("new", Dialect::V1), ("old", Dialect::V0Json)] {
+        let webhook = webhook("t", id, &receiver.url(&format!("/{id}")), dialect);
+        scene.log.commit(Change::PutWebhook(webhook)).await.unwrap();
+    }
+    scene.run();
+    let got = receiver.after(2).await;
+    for got in got {
+        let body = got.json();
+        let task = body.get("task").unwrap_or(&body);
+        assert_eq!(got.seq(), 23);
+        assert_eq!(task["artifacts"][0]["parts"].as_array().unwrap().len(), 20);
+    }
+    scene.until("t", "new", |d| *d == Delivery::up_to(23)).await;
+    scene.until("t", "old", |d| *d == Delivery::up_to(23)).await;
+    assert_eq!(receiver.got().len(), 2);
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use switchboard_types::model::{
 use crate::receiver::soon;
 
 pub(crate) struct Scene {
-    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) log: Log,
     pub(crate) tasks: Tasks,
     guard: Arc<Guard>,
@@ -52,8 +52,11 @@ impl Scene {
     }
 
     pub(crate) fn without_outbox(guard: Guard, settings: Settings) -> Self {
-        let store = Arc::new(MemoryStore::new());
-        let log = Log::new(Arc::clone(&store) as Arc<dyn Store>);
+        Self::on(Arc::new(MemoryStore::new()), guard, settings)
+    }
+
+    pub(crate) fn on(store: Arc<dyn Store>, guard: Guard, settings: Settings) -> Self {
+        let log = Log::new(Arc::clone(&store));
         Self {
             store,
             log,
@@ -75,7 +78,7 @@ impl Scene {
         assert!(self.tasks.drain(Duration::from_secs(5)).await);
         self.log.close().await;
         let scene = Self {
-            log: Log::new(Arc::clone(&self.store) as Arc<dyn Store>),
+            log: Log::new(Arc::clone(&self.store)),
             tasks: Tasks::default(),
             ..self
         };

@@ -123,7 +123,7 @@ impl Outbox {
         });
         let outbox = Self {
             context,
-            tasks: tasks.clone(),
+            tasks,
             queue,
             ended,
             report,
@@ -132,6 +132,7 @@ impl Outbox {
                 at: Instant::now(),
             },
         };
+        let tasks = outbox.tasks.clone();
         tasks.spawn(outbox.run());
         Ok(())
     }
