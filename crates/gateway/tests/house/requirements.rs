@@ -34,7 +34,13 @@ fn every_number_has_one_row() {
     for number in rows().iter().flat_map(|row| &row.numbers) {
         assert!(seen.insert(number.clone()), "{number} has two rows");
     }
-    let counts = [("S0", 60), ("S1", 196), ("S2", 123), ("S3", 126), ("S4", 53)];
+    let counts = [
+        ("S0", 60),
+        ("S1", 196),
+        ("S2", 123),
+        ("S3", 126),
+        ("S4", 53),
+    ];
     let mut missing = Vec::new();
     for (seed, count) in counts {
         let numbers = (1..=count).map(|n| format!("{seed}-{n:03}"));
@@ -48,7 +54,10 @@ fn every_test_that_is_named_exists() {
     let mut found = Vec::new();
     for row in rows() {
         let shown_by = &row.shown_by;
-        if ["later: ", "not a test: ", "missing: "].iter().any(|how| shown_by.starts_with(how)) {
+        if ["later: ", "not a test: ", "missing: "]
+            .iter()
+            .any(|how| shown_by.starts_with(how))
+        {
             continue;
         }
         let mut file = String::new();
