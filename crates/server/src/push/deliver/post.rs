@@ -102,7 +102,7 @@ impl Poster {
             "could not send"
         };
         // Only the deepest cause says something; reqwest's own message holds the URL.
-        let causes = std::iter::successors(error.source(), |cause| cause.source());
+        let causes = std::iter::successors(error.source(), |cause| (*cause).source());
         match causes.last() {
             Some(deepest) => format!("{what}: {deepest}"),
             None => what.to_owned(),
