@@ -9,6 +9,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct Profile {
     /// The name on the card; the agent's key if left out.
+    #[serde(rename = "title")]
     pub name: Option<String>,
     /// What it does, for people and for other agents that look for help.
     pub description: String,

@@ -15,7 +15,7 @@ use switchboard_types::operation::{SendConfiguration, SendMessage};
 use super::language::Call;
 use super::part;
 use super::run::Run;
-use super::scope::{Answer, Asked, DELEGATE};
+use super::scope::{Answer, DELEGATE};
 use super::stage::Line;
 
 /// The other agent's task, as far as it was heard of.
@@ -27,6 +27,8 @@ struct Child {
     end: Option<TaskState>,
     /// What it said last.
     said: Option<Message>,
+    /// The number of the last event.
+    event: u64,
 }
 
 impl Run<'_> {
@@ -59,11 +61,8 @@ impl Run<'_> {
         child: &mut Child,
     ) -> Result<Result<(), String>, AgentError> {
         let agent = call.agent.as_str();
-        let asked = self.scope.asked.take_if(|asked| asked.agent == agent);
-        let answers = asked.is_some();
-        let mut line = match self.dial(call, asked, child).await? {
-            Ok(Some(line)) => line,
-            Ok(None) => return Ok(Ok(())),
+        let mut line = match self.dial(call).await? {
+            Ok(line) => line,
             Err(reason) => return Ok(Err(reason)),
         };
         let mut announced = false;
@@ -79,7 +78,10 @@ impl Run<'_> {
                 next = line.next() => next,
             };
             let event = match next {
-                Ok(Some(event)) => event,
+                Ok(Some((number, event))) => {
+                    child.event = number;
+                    event
+                }
                 Ok(None) => return Ok(Err("stopped without an answer".to_owned())),
                 Err(reason) => return Ok(Err(reason)),
             };
@@ -89,9 +91,7 @@ impl Run<'_> {
                 self.say(about(agent, task, vec![Part::text(text)])).await?;
                 announced = true;
             }
-            // Where a stream takes up a task in the middle, what it begins with is a matter of chance, and
-            // a run must be repeatable.
-            if let (Some(said), Some(task), false) = (said, &child.task, answers) {
+            if let (Some(said), Some(task)) = (said, &child.task) {
                 self.say(about(agent, task, attributed(agent, said.parts)))
                     .await?;
             }
@@ -99,34 +99,28 @@ impl Run<'_> {
         Ok(Ok(()))
     }
 
-    /// Sends the message; if an earlier run has sent it already, only listens. No line if there is nothing
-    /// left to hear.
-    async fn dial(
-        &self,
-        call: &Call,
-        asked: Option<Asked>,
-        child: &mut Child,
-    ) -> Result<Result<Option<Box<dyn Line>>, String>, AgentError> {
+    /// Sends the message, as the answer to a question if the agent has asked one. An answer that an earlier run
+    /// has given is not given again.
+    async fn dial(&mut self, call: &Call) -> Result<Result<Box<dyn Line>, String>, AgentError> {
+        let agent = call.agent.as_str();
         let key = format!("{}-{}-{}", self.scope.task_id, self.scope.turn, self.calls);
         let mut request = self.request(call, &key)?;
-        let agent = call.agent.as_str();
-        let asked = asked.and_then(|asked| TaskId::new(asked.task_id).ok());
-        let Some(id) = asked else {
-            return Ok(self.stage.send(agent, request, key).await.map(Some));
+        let asked = self.scope.asked.take_if(|asked| asked.agent == agent);
+        let Some(asked) = asked else {
+            return Ok(self.stage.send(agent, request, key).await);
         };
-        request.message.task_id = Some(id.clone());
+        let id = TaskId::new(asked.task_id).map_err(|e| AgentError::new(e.to_string()))?;
         let task = match self.stage.task(agent, id.clone()).await {
             Ok(task) => task,
             Err(reason) => return Ok(Err(reason)),
         };
         if !task.history.iter().any(|m| m.id == request.message.id) {
-            return Ok(self.stage.send(agent, request, key).await.map(Some));
+            request.message.task_id = Some(id.clone());
+            if let Err(reason) = self.stage.tell(agent, request).await {
+                return Ok(Err(reason));
+            }
         }
-        if !task.status.state.is_terminal() {
-            return Ok(self.stage.follow(agent, id).await.map(Some));
-        }
-        child.take(Task::clone(&task));
-        Ok(Ok(None))
+        Ok(self.stage.follow(agent, id, asked.event).await)
     }
 
     fn request(&self, call: &Call, key: &str) -> Result<SendMessage, AgentError> {
@@ -156,7 +150,9 @@ impl Run<'_> {
             .and_then(|object| object.as_json().read())
             .unwrap_or_default();
         if let Some(task) = &child.task {
-            members.insert(DELEGATE.to_owned(), delegate(&call.agent, task));
+            let mut question = delegate(&call.agent, task);
+            question["event"] = child.event.into();
+            members.insert(DELEGATE.to_owned(), question);
         }
         let parts = match said {
             Some(message) => message.parts.clone(),

@@ -37,6 +37,8 @@ pub(super) struct Asked {
     pub(super) agent: String,
     /// Its task.
     pub(super) task_id: String,
+    /// The event of that task that asked.
+    pub(super) event: u64,
 }
 
 /// What a call brought back.

@@ -37,8 +37,11 @@ pub(super) trait Stage: Send + Sync {
         key: String,
     ) -> Result<Box<dyn Line>, String>;
 
-    /// Follows a task of another agent.
-    async fn follow(&self, agent: &str, id: TaskId) -> Result<Box<dyn Line>, String>;
+    /// Sends a message to a task of another agent without waiting for the answer.
+    async fn tell(&self, agent: &str, message: SendMessage) -> Result<(), String>;
+
+    /// Follows a task of another agent from the event after `after`.
+    async fn follow(&self, agent: &str, id: TaskId, after: u64) -> Result<Box<dyn Line>, String>;
 
     /// A task of another agent as it stands.
     async fn task(&self, agent: &str, id: TaskId) -> Result<Arc<Task>, String>;
@@ -50,8 +53,8 @@ pub(super) trait Stage: Send + Sync {
 /// What another agent answers, event by event.
 #[async_trait]
 pub(super) trait Line: Send {
-    /// The next event; `None` when there will be no more.
-    async fn next(&mut self) -> Result<Option<Event>, String>;
+    /// The next event and its number; `None` when there will be no more.
+    async fn next(&mut self) -> Result<Option<(u64, Event)>, String>;
 }
 
 /// The stage of a turn in an engine.
@@ -62,11 +65,16 @@ pub(super) struct Live<'a> {
 }
 
 impl Live<'_> {
-    async fn ask(
+    async fn ask(&self, agent: &str, operation: Operation) -> Result<ReplyBody, String> {
+        self.ask_with(agent, operation, ServiceParams::internal())
+            .await
+    }
+
+    async fn ask_with(
         &self,
         agent: &str,
         operation: Operation,
-        key: Option<String>,
+        params: ServiceParams,
     ) -> Result<ReplyBody, String> {
         let handler = self
             .handler
@@ -78,10 +86,7 @@ impl Live<'_> {
                 tenant: None,
             },
             principal: self.principal.clone(),
-            params: ServiceParams {
-                idempotency_key: key,
-                ..ServiceParams::internal()
-            },
+            params,
         };
         let reply = handler.handle(call).await;
         reply.map(|r| r.body).map_err(|e| e.message().to_owned())
@@ -109,13 +114,26 @@ impl Stage for Live<'_> {
         message: SendMessage,
         key: String,
     ) -> Result<Box<dyn Line>, String> {
-        let reply = self.ask(agent, Operation::Stream(message), Some(key)).await;
-        reply.and_then(line)
+        let params = ServiceParams {
+            idempotency_key: Some(key),
+            ..ServiceParams::internal()
+        };
+        let stream = Operation::Stream(message);
+        self.ask_with(agent, stream, params).await.and_then(line)
     }
 
-    async fn follow(&self, agent: &str, id: TaskId) -> Result<Box<dyn Line>, String> {
-        let reply = self.ask(agent, Operation::Subscribe(Subscribe { id }), None);
-        reply.await.and_then(line)
+    async fn tell(&self, agent: &str, mut message: SendMessage) -> Result<(), String> {
+        message.configuration.return_immediately = true;
+        self.ask(agent, Operation::Send(message)).await.map(drop)
+    }
+
+    async fn follow(&self, agent: &str, id: TaskId, after: u64) -> Result<Box<dyn Line>, String> {
+        let params = ServiceParams {
+            last_event_id: Some(after),
+            ..ServiceParams::internal()
+        };
+        let subscribe = Operation::Subscribe(Subscribe { id });
+        self.ask_with(agent, subscribe, params).await.and_then(line)
     }
 
     async fn task(&self, agent: &str, id: TaskId) -> Result<Arc<Task>, String> {
@@ -123,7 +141,7 @@ impl Stage for Live<'_> {
             id,
             history_length: None,
         };
-        match self.ask(agent, Operation::Get(get), None).await? {
+        match self.ask(agent, Operation::Get(get)).await? {
             ReplyBody::Response(Response::Task(view)) => Ok(view.task),
             _ => Err("did not answer with a task".to_owned()),
         }
@@ -132,7 +150,7 @@ impl Stage for Live<'_> {
     async fn cancel(&self, agent: &str, id: TaskId) {
         let task = id.clone();
         let cancel = Operation::Cancel(CancelTask { id, metadata: None });
-        if let Err(error) = self.ask(agent, cancel, None).await {
+        if let Err(error) = self.ask(agent, cancel).await {
             tracing::debug!(agent, %task, error, "could not cancel a delegated task");
         }
     }
@@ -159,21 +177,21 @@ fn line(body: ReplyBody) -> Result<Box<dyn Line>, String> {
 /// A cursor, read event by event.
 struct Followed {
     cursor: Option<Cursor>,
-    ready: VecDeque<Event>,
+    ready: VecDeque<(u64, Event)>,
 }
 
 impl Followed {
     fn just(event: Event) -> Self {
         Self {
             cursor: None,
-            ready: VecDeque::from([event]),
+            ready: VecDeque::from([(0, event)]),
         }
     }
 }
 
 #[async_trait]
 impl Line for Followed {
-    async fn next(&mut self) -> Result<Option<Event>, String> {
+    async fn next(&mut self) -> Result<Option<(u64, Event)>, String> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
@@ -185,8 +203,8 @@ impl Line for Followed {
             let Some(items) = items else {
                 return Ok(None);
             };
-            let events = items.into_iter().map(|item: Item| item.entry.event.clone());
-            self.ready.extend(events);
+            let entries = items.into_iter().map(|item: Item| item.entry);
+            self.ready.extend(entries.map(|e| (e.seq, e.event.clone())));
         }
     }
 }

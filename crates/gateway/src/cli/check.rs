@@ -25,7 +25,7 @@ pub(super) fn summary(config: &Config) -> String {
         .collect();
     let store = match &config.store {
         Store::Memory => "memory, nothing is kept".to_owned(),
-        Store::Sqlite { path, .. } => format!("sqlite, {}", path.display()),
+        Store::Sqlite(sqlite) => format!("sqlite in {}", sqlite.dir.display()),
     };
     let public = match &config.public_url {
         Some(url) => format!("public: {url}\n"),

@@ -26,11 +26,10 @@ pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> Str
     let first = &config.default_agent;
     let kept = match &config.store {
         Store::Memory => "nowhere: everything is lost at the end".to_owned(),
-        Store::Sqlite { path, .. } => path.display().to_string(),
+        Store::Sqlite(sqlite) => sqlite.dir.display().to_string(),
     };
     let mut text = format!(
-        "\
-  agents    {agents}   at {base}
+        "  agents    {agents}   at {base}
   tasks     {kept}
 
   card      curl -s {base}/a2a/{first}/.well-known/agent-card.json
@@ -39,12 +38,11 @@ pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> Str
 ",
         agents = names.join(" "),
     );
-    if let (Some(slow), Store::Sqlite { .. }) =
+    if let (Some(slow), Store::Sqlite(_)) =
         (names.iter().find(|n| **n == "research"), &config.store)
     {
         text.push_str(&format!(
-            "\
-  survive   stream from {slow} instead; remember the task's id and the last `id:`; then, from elsewhere,
+            "  survive   stream from {slow} instead; remember the task's id and the last `id:`; then, from elsewhere,
               kill -9 {process}
             start again, and go on at the next event:
               curl -N -X POST {base}/a2a/{slow}/tasks/TASK_ID:subscribe -H 'A2A-Version: 1.0' \\

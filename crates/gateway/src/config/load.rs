@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agent;
+use switchboard_server::http::Limits;
+use switchboard_server::log::Retention;
+use switchboard_server::store::sqlite::{Durability, SqliteOptions};
+
 use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
 use super::value::{Bound, Listen, Size, Time};
 use super::yaml::{self, Node, Step, Step::Key};
-use super::{Config, Durability, Env, Limits, Log, LogFormat, Push, Retention, Store, env};
+use super::{Config, Env, Log, LogFormat, Push, Store, UNLIMITED, env};
 
 /// Where the agents come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,12 +163,9 @@ impl Check<'_> {
         path: &[Step<'_>],
         bound: Option<Bound>,
         default: Duration,
-    ) -> Option<Duration> {
-        match bound {
-            Some(Bound(None)) => None,
-            Some(Bound(Some(time))) => Some(self.some_time(path, Some(Time(time)), default)),
-            None => Some(default),
-        }
+    ) -> Duration {
+        let time = bound.map(|bound| Time(bound.0.unwrap_or(UNLIMITED)));
+        self.some_time(path, time, default)
     }
 
     fn count(&mut self, path: &[Step<'_>], count: Option<usize>, default: usize) -> usize {
@@ -178,7 +178,7 @@ impl Check<'_> {
     fn config(&mut self, raw: raw::Config, source: &Source, flags: &Flags) -> Option<Config> {
         let listen = self.listen(&raw, flags);
         let data = self.data(raw.data, flags);
-        let store = self.store(&raw.store.unwrap_or_default(), data.as_deref(), flags);
+        let store = self.store(&raw.store.unwrap_or_default(), data, flags);
         let limits = self.limits(&raw.limits.unwrap_or_default());
         let retention = retention(&raw.retention.unwrap_or_default());
         let push = self.push(raw.push.unwrap_or_default());
@@ -186,15 +186,19 @@ impl Check<'_> {
         let log = self.log(raw.log.unwrap_or_default(), flags);
         let agents = match source {
             Source::File(_) => self.agents(raw.agents.unwrap_or_default()),
-            Source::BuiltIn => agent::built_in(),
+            Source::BuiltIn => self.built_in(raw.agents.unwrap_or_default()),
         };
         let default_agent = self.default_agent(raw.default_agent, &agents);
         Some(Config {
             listen,
-            public_url: raw.public_url.map(|url| url.0),
-            trust_forwarded: raw.trust_forwarded.unwrap_or_default(),
+            public_url: raw.public_url.map(|url| Arc::from(url.0)),
+            trust_forwarded: raw
+                .trust_forwarded
+                .unwrap_or_default()
+                .into_iter()
+                .map(|network| network.0)
+                .collect(),
             default_agent: default_agent?,
-            data,
             store: store?,
             limits,
             retention,
@@ -239,7 +243,7 @@ impl Check<'_> {
         if let Some(data) = written.filter(|data| !data.is_empty()) {
             // What stands in a file is relative to the file; what comes from elsewhere, to where we are.
             return Some(match self.tree.place_of(&[Key("data")]) {
-                Place::File { .. } => self.base.join(data),
+                Place::File { .. } => self.base.join(data).components().collect(),
                 _ => PathBuf::from(data),
             });
         }
@@ -253,7 +257,7 @@ impl Check<'_> {
             .map(|dir| dir.join("switchboard"))
     }
 
-    fn store(&mut self, raw: &raw::Store, data: Option<&Path>, flags: &Flags) -> Option<Store> {
+    fn store(&mut self, raw: &raw::Store, data: Option<PathBuf>, flags: &Flags) -> Option<Store> {
         if flags.memory || matches!(raw.kind, Some(raw::StoreKind::Memory)) {
             return Some(Store::Memory);
         }
@@ -265,33 +269,47 @@ impl Check<'_> {
             );
             return None;
         };
-        Some(Store::Sqlite {
-            path: data.join("switchboard.db"),
-            durability: raw.durability.unwrap_or(Durability::PowerLoss),
-        })
+        Some(Store::Sqlite(SqliteOptions {
+            dir: data,
+            durability: match raw.durability {
+                None | Some(raw::Durability::PowerLoss) => Durability::PowerLoss,
+                Some(raw::Durability::ProcessDeath) => Durability::ProcessDeath,
+            },
+        }))
     }
 
     fn limits(&mut self, raw: &raw::Limits) -> Limits {
         let at = |key| [Key("limits"), Key(key)];
-        let seconds = Duration::from_secs;
-        let body = raw.body.unwrap_or(Size(10 << 20)).0;
-        if body == 0 {
+        let default = Limits::default();
+        if raw.body == Some(Size(0)) {
             self.wrong(&at("body"), "must be more than zero".to_owned(), None);
         }
+        let body = raw
+            .body
+            .map(|body| usize::try_from(body.0).unwrap_or(usize::MAX));
         Limits {
-            body: usize::try_from(body).unwrap_or(usize::MAX),
-            connections: self.count(&at("connections"), raw.connections, 10_000),
-            streams: self.count(&at("streams"), raw.streams, 5_000),
-            header_timeout: self.some_time(&at("header_timeout"), raw.header_timeout, seconds(10)),
-            body_timeout: self.some_time(&at("body_timeout"), raw.body_timeout, seconds(30)),
-            heartbeat: self.some_time(&at("heartbeat"), raw.heartbeat, seconds(15)),
+            body: body.unwrap_or(default.body),
+            connections: self.count(&at("connections"), raw.connections, default.connections),
+            streams: self.count(&at("streams"), raw.streams, default.streams),
+            header_timeout: self.some_time(
+                &at("header_timeout"),
+                raw.header_timeout,
+                default.header_timeout,
+            ),
+            body_timeout: self.some_time(
+                &at("body_timeout"),
+                raw.body_timeout,
+                default.body_timeout,
+            ),
+            heartbeat: self.some_time(&at("heartbeat"), raw.heartbeat, default.heartbeat),
         }
     }
 
     fn push(&mut self, raw: raw::Push) -> Push {
         let at = |key| [Key("push"), Key(key)];
+        let allow = raw.allow.unwrap_or_default();
         Push {
-            allow: raw.allow.unwrap_or_default(),
+            allow: allow.into_iter().map(|target| target.0).collect(),
             timeout: self.some_time(&at("timeout"), raw.timeout, Duration::from_secs(15)),
             give_up_after: raw.give_up_after.map_or(DAY, |time| time.0),
         }

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
+use switchboard_server::net::Cidr;
+use switchboard_server::push::Allow;
 
 /// A length of time: `500ms`, `30s`, `10m`, `24h`, `7d`, `1h30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,14 @@ pub struct Listen(pub SocketAddr);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url(pub String);
 
+/// A network: `10.0.0.0/8`, `::1`, `192.168.1.7`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network(pub Cidr);
+
+/// Where webhooks may go that they otherwise may not: a host, an address or a network, for all ports or one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PushTarget(pub Allow);
+
 impl FromStr for Time {
     type Err = String;
 
@@ -51,7 +61,7 @@ impl FromStr for Time {
                 "m" | "min" => 60_000,
                 "h" => 3_600_000,
                 "d" => 86_400_000,
-                "" => return Err(format!("`{text}` has no unit: {WRITE}")),
+                "" if after.is_empty() => return Err(format!("`{text}` has no unit: {WRITE}")),
                 _ => return Err(wrong()),
             };
             let part = number.checked_mul(millis).map(Duration::from_millis);
@@ -179,8 +189,29 @@ impl FromStr for Url {
     }
 }
 
-/// Reads any of the values above, and those of `net`, from a text.
-pub(super) fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Cidr::parse(text.trim()).map(Self)
+    }
+}
+
+impl FromStr for PushTarget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains("://") {
+            return Err(format!(
+                "`{text}` is a URL: write the host alone, such as localhost or localhost:9000"
+            ));
+        }
+        Allow::parse(text).map(Self)
+    }
+}
+
+/// Reads any of the values above from a text.
+fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr<Err = String>,
@@ -216,6 +247,46 @@ impl<'de> Deserialize<'de> for Listen {
 impl<'de> Deserialize<'de> for Url {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_text(deserializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Network {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for PushTarget {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
+impl JsonSchema for Network {
+    fn schema_name() -> Cow<'static, str> {
+        "Network".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": r"^[0-9a-fA-F.:]+(/[0-9]+)?$|\$\{",
+            "description": "An IP address or a range: `127.0.0.1`, `10.0.0.0/8`, `::1`."
+        })
+    }
+}
+
+impl JsonSchema for PushTarget {
+    fn schema_name() -> Cow<'static, str> {
+        "PushTarget".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "A host (`hooks.internal`, `*.internal`), an IP address or a range (`10.0.0.0/8`), for \
+                all ports or one (`localhost:9000`)."
+        })
     }
 }
 
@@ -322,7 +393,7 @@ mod tests {
             ),
             ("", format!("`` is not a duration: {write}")),
             ("-5s", format!("`-5s` is not a duration: {write}")),
-            ("1.5h", format!("`1.5h` has no unit: {write}")),
+            ("1.5h", format!("`1.5h` is not a duration: {write}")),
             ("30", format!("`30` has no unit: {write}")),
             (
                 "9999999999999d",

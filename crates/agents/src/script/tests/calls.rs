@@ -41,10 +41,7 @@ async fn passes_on_progress_and_brings_back_the_answer() {
         ]
     );
     let asked = play.agents.asked.lock().unwrap();
-    assert_eq!(
-        *asked,
-        [r#"send helper t1-1-1 task - for ["t1"]: do hello there"#]
-    );
+    assert_eq!(*asked, [r#"send helper t1-1-1 for ["t1"]: do hello there"#]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,7 +155,7 @@ async fn a_question_of_the_other_agent_is_passed_on() {
             .agents(agents)
             .run()
             .await;
-        let delegate = r#"{"delegate":{"agent":"a","taskId":"child"}}"#;
+        let delegate = r#"{"delegate":{"agent":"a","taskId":"child","event":2}}"#;
         assert_eq!(played.end, format!("{name}: well? #{delegate}"));
     }
 }
@@ -174,14 +171,16 @@ const ANSWER: &str = r#"
 - fail: nobody asked
 "#;
 
-fn waiting(state: TaskState, history: Vec<Message>) -> Agents {
+/// An agent whose task waits for an answer, or has heard it already.
+fn waiting(history: Vec<Message>) -> Agents {
     let events = vec![
-        Event::Task(task("child", TaskState::Working, Vec::new())),
+        stands(TaskState::Working, ""),
         stands(TaskState::Working, "thanks"),
         stands(TaskState::Completed, "done"),
     ];
     let mut agents = Agents::default().agent("a", events);
-    agents.tasks.insert("a", task("child", state, history));
+    let task = task("child", TaskState::InputRequired, history);
+    agents.tasks.insert("a", task);
     agents
 }
 
@@ -191,30 +190,29 @@ async fn the_answer_goes_to_the_agent_that_asked() {
     let play = script(ANSWER)
         .after(history)
         .text("yes")
-        .agents(waiting(TaskState::InputRequired, Vec::new()));
+        .agents(waiting(Vec::new()));
     let played = play.run().await;
-    assert_eq!(played.events, ["working: passed to a"]);
+    assert_eq!(
+        played.events,
+        ["working: passed to a", "working: a: thanks"]
+    );
     assert_eq!(played.end, "completed: done");
-    let asked = play.agents.asked.lock().unwrap();
-    assert_eq!(*asked, [r#"send a t1-2-1 task child for ["t1"]: yes"#]);
+    let asked = play.agents.asked.lock().unwrap().join(", ");
+    assert_eq!(
+        asked,
+        r#"tell a t1-2-1 in Some("child"): yes, follow a child after 7"#
+    );
+    play.resumes_anywhere().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_not_given_twice() {
     let history = vec![user("m1", vec![Part::text("hi")]), passed_on("a")];
     let given = vec![user("t1-2-1", vec![Part::text("yes")])];
-    let play = script(ANSWER)
-        .after(history)
-        .agents(waiting(TaskState::Working, given.clone()));
+    let play = script(ANSWER).after(history).agents(waiting(given));
     assert_eq!(play.run().await.end, "completed: done");
-    assert_eq!(*play.agents.asked.lock().unwrap(), ["follow a child"]);
-
-    let mut agents = waiting(TaskState::Completed, given);
-    let child = agents.tasks.get_mut("a").unwrap();
-    child.status.message = Some(user("said", vec![Part::text("over")]));
-    let play = play.agents(agents);
-    assert_eq!(play.run().await.end, "completed: over");
-    assert_eq!(*play.agents.asked.lock().unwrap(), [""; 0]);
+    let asked = play.agents.asked.lock().unwrap();
+    assert_eq!(*asked, ["follow a child after 7"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -89,11 +89,22 @@ fn a_file_has_a_profile_and_a_script() {
     let file = AgentFile::parse("profile: { reply: message }\nscript: [{ reply: hi }]").unwrap();
     assert!(file.profile.reply_message());
     assert_eq!(file.profile.version, "1.0.0");
-    let error = AgentFile::parse("profile: { nmae: x }\nscript: []").unwrap_err();
+    let error = AgentFile::parse("profile: { tilte: x }\nscript: []").unwrap_err();
     assert!(
-        error.to_string().contains("unknown field `nmae`"),
+        error.to_string().contains("unknown field `tilte`"),
         "{error}"
     );
+}
+
+#[test]
+fn the_examples_of_the_reference_are_scripts() {
+    let reference = include_str!("../language.md");
+    let examples = reference.split("```yaml\n").skip(1);
+    let examples: Vec<&str> = examples.filter_map(|e| e.split("```").next()).collect();
+    assert_eq!(examples.len(), 4);
+    for example in examples {
+        Script::parse(example).unwrap();
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod calls;
 mod loading;
 mod steps;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -175,7 +175,7 @@ fn user(id: &str, parts: Vec<Part>) -> Message {
     Message::new(MessageId::new(id).unwrap(), Role::User, parts)
 }
 
-fn object(value: Value) -> Object {
+fn object(value: &Value) -> Object {
     Object::from(value.as_object().unwrap())
 }
 
@@ -215,18 +215,18 @@ impl Agents {
 
     fn line(&self, agent: &str) -> Result<Box<dyn Line>, String> {
         let events = self.scripts.get(agent).ok_or("no such agent")?;
-        Ok(Box::new(Tape(events.clone().into_iter())))
+        Ok(Box::new(Tape((1..).zip(events.clone()).collect())))
     }
 }
 
 /// Events of another agent, one second each. Where they stop, the agent goes silent.
-struct Tape(std::vec::IntoIter<Event>);
+struct Tape(VecDeque<(u64, Event)>);
 
 #[async_trait]
 impl Line for Tape {
-    async fn next(&mut self) -> Result<Option<Event>, String> {
+    async fn next(&mut self) -> Result<Option<(u64, Event)>, String> {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        Ok(self.0.next())
+        Ok(self.0.pop_front())
     }
 }
 
@@ -263,22 +263,26 @@ impl Stage for Recorder {
         key: String,
     ) -> Result<Box<dyn Line>, String> {
         let message = &send.message;
-        let references: Vec<&str> = message
-            .reference_task_ids
-            .iter()
-            .map(|t| t.as_str())
-            .collect();
-        let continues = message.task_id.as_ref().map_or("-", |t| t.as_str());
+        let references = &message.reference_task_ids;
         self.agents.note(format!(
-            "send {agent} {key} task {continues} for {references:?}: {}",
+            "send {agent} {key} for {references:?}: {}",
             content(&message.parts)
         ));
         assert_eq!(message.id.as_str(), key);
         self.agents.line(agent)
     }
 
-    async fn follow(&self, agent: &str, id: TaskId) -> Result<Box<dyn Line>, String> {
-        self.agents.note(format!("follow {agent} {id}"));
+    async fn tell(&self, agent: &str, send: SendMessage) -> Result<(), String> {
+        let Message { id, task_id, .. } = &send.message;
+        let content = content(&send.message.parts);
+        self.agents
+            .note(format!("tell {agent} {id} in {task_id:?}: {content}"));
+        Ok(())
+    }
+
+    async fn follow(&self, agent: &str, id: TaskId, after: u64) -> Result<Box<dyn Line>, String> {
+        self.agents
+            .note(format!("follow {agent} {id} after {after}"));
         self.agents.line(agent)
     }
 
@@ -331,7 +335,7 @@ fn made(name: &str, text: &str, append: bool) -> Event {
 fn passed_on(agent: &str) -> Message {
     Message {
         metadata: Some(object(
-            json!({"delegate": {"agent": agent, "taskId": "child"}}),
+            &json!({"delegate": {"agent": agent, "taskId": "child", "event": 7}}),
         )),
         ..Message::new(
             MessageId::new("q").unwrap(),

@@ -244,9 +244,9 @@ async fn chooses_the_first_case_that_applies() {
 #[tokio::test(start_paused = true)]
 async fn metadata_of_the_message_comes_before_that_of_the_request() {
     let mut play = script(CHOOSE);
-    play.metadata = Some(object(json!({"skill": "slow", "level": "2"})));
+    play.metadata = Some(object(&json!({"skill": "slow", "level": "2"})));
     assert_eq!(play.run().await.events[0], "working: other");
-    play.message.metadata = Some(object(json!({"skill": "fast"})));
+    play.message.metadata = Some(object(&json!({"skill": "fast"})));
     assert_eq!(play.run().await.events[0], "working: fast 2!");
 }
 

@@ -80,7 +80,8 @@ pub(crate) struct Agent {
 
     /// What stands behind it: steps to follow, written here.
     pub(crate) script: Option<Script>,
-    /// What stands behind it: a YAML file of steps to follow. Relative to this file.
+    /// What stands behind it: a YAML file of steps to follow. It may be a list of steps, or have `profile` and
+    /// `script`; what the profile says counts where nothing is said here. The path is relative to this file.
     pub(crate) script_file: Option<String>,
 
     /// What it answers with.
@@ -189,7 +190,7 @@ pub(crate) struct Timeouts {
 /// What an agent answers with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum ReplyKind {
+pub(crate) enum ReplyKind {
     /// Always a task.
     Task,
     /// A bare message where the agent chooses so, otherwise a task.
@@ -198,7 +199,7 @@ pub enum ReplyKind {
 
 /// The shape of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub enum CardShape {
+pub(crate) enum CardShape {
     /// 1.0, and beside it what clients of 0.3 look for.
     #[serde(rename = "union")]
     Union,
@@ -227,7 +228,7 @@ impl JsonSchema for CardShape {
 /// What becomes of a task whose question was not answered in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum OnInputTimeout {
+pub(crate) enum OnInputTimeout {
     /// The agent goes on without an answer.
     Continue,
     /// The task fails.
@@ -237,7 +238,7 @@ pub enum OnInputTimeout {
 /// What becomes of a running task when the caller who waits for it goes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum OnDisconnect {
+pub(crate) enum OnDisconnect {
     /// It goes on; the caller can come back for it.
     Keep,
     /// It is canceled.

@@ -9,11 +9,12 @@ mod agent;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(crate) use agent::{Agent, Agents, Extension, Skill};
-pub use agent::{CardShape, OnDisconnect, OnInputTimeout, ReplyKind};
+pub(crate) use agent::{
+    Agent, Agents, CardShape, ExtendedCard, Extension, OnDisconnect, OnInputTimeout, ReplyKind,
+    Skill, Timeouts,
+};
 
-use super::net::{Network, PushTarget};
-use super::value::{Bound, Listen, Size, Time, Url};
+use super::value::{Bound, Listen, Network, PushTarget, Size, Time, Url};
 
 /// Top-level keys that hold one value, and so can be set by a variable without `__`.
 pub(super) const TOP_LEVEL_VALUES: [&str; 6] = [
@@ -94,9 +95,9 @@ pub(crate) enum StoreKind {
 }
 
 /// What an event must survive before anyone is told of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Durability {
+pub(crate) enum Durability {
     /// Power loss: every commit waits for the disk.
     PowerLoss,
     /// The death of the process, `kill -9` included, but not of the machine: faster.
@@ -111,10 +112,10 @@ pub(crate) struct Limits {
     #[schemars(extend("default" = "10MiB"))]
     pub(crate) body: Option<Size>,
     /// Connections open at the same time.
-    #[schemars(extend("default" = 10_000, "minimum" = 1))]
+    #[schemars(extend("default" = 16_384, "minimum" = 1))]
     pub(crate) connections: Option<usize>,
     /// Event streams open at the same time.
-    #[schemars(extend("default" = 5_000, "minimum" = 1))]
+    #[schemars(extend("default" = 12_288, "minimum" = 1))]
     pub(crate) streams: Option<usize>,
     /// How long the head of a request may take to arrive.
     #[schemars(extend("default" = "10s"))]

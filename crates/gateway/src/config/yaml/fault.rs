@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{self, Expected, Unexpected};
 
 use super::{Entry, Node};
-use crate::config::problem::{Place, did_you_mean};
+use crate::config::problem::did_you_mean;
 
 /// Why a tree cannot be read, and which part is to blame.
 #[derive(Debug)]
@@ -18,8 +18,6 @@ pub(crate) struct Fault {
     pub(crate) id: Option<usize>,
     /// The mapping an unknown key stands in.
     pub(crate) owner: Option<usize>,
-    /// Where.
-    pub(crate) place: Option<Place>,
     /// Whether the user has been told already.
     pub(crate) reported: bool,
 }
@@ -31,7 +29,6 @@ impl Fault {
             hint,
             id: None,
             owner: None,
-            place: None,
             reported: false,
         }
     }
@@ -54,7 +51,6 @@ impl Fault {
     pub(super) fn at(mut self, node: &Node) -> Self {
         if self.id.is_none() {
             self.id = Some(node.id);
-            self.place = Some(node.place.clone());
         }
         self
     }
@@ -63,7 +59,6 @@ impl Fault {
         if self.id.is_none() {
             self.id = Some(entry.value.id);
             self.owner = Some(map.id);
-            self.place = Some(entry.place.clone());
         }
         self
     }
@@ -83,6 +78,7 @@ impl de::Error for Fault {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let expected = in_plain_words(&expected.to_string());
         Self::new(
             format!("expected {expected}, found {}", describe(found)),
             None,
@@ -114,6 +110,19 @@ impl de::Error for Fault {
     fn duplicate_field(field: &'static str) -> Self {
         Self::new(format!("the key `{field}` is given twice"), None)
     }
+}
+
+/// What serde expects, without the names of our types.
+fn in_plain_words(expected: &str) -> String {
+    let words = match expected {
+        "a sequence" => "a list",
+        "a map" => "a mapping",
+        "a string" => "text",
+        struct_ if struct_.starts_with("struct ") => "a mapping",
+        enum_ if enum_.starts_with("enum ") => "a word or a mapping",
+        other => other,
+    };
+    words.to_owned()
 }
 
 fn describe(found: Unexpected<'_>) -> String {

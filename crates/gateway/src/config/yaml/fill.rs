@@ -5,19 +5,30 @@
 
 use super::{Data, Node, Origin};
 use crate::config::Env;
-use crate::config::problem::Problem;
+use crate::config::problem::{Place, Problem};
 
-/// Fills all scalars below `node`.
-pub(crate) fn fill(node: &mut Node, env: &Env, problems: &mut Vec<Problem>) {
+/// Fills all scalars of a tree.
+pub(crate) fn fill(tree: &mut Node, env: &Env, problems: &mut Vec<Problem>) {
+    let mut faults = Vec::new();
+    fill_below(tree, env, &mut faults);
+    problems.extend(faults.into_iter().map(|(id, place, fault)| Problem {
+        place,
+        path: tree.path_to(id).unwrap_or_default(),
+        message: fault.message,
+        hint: Some(fault.hint),
+    }));
+}
+
+fn fill_below(node: &mut Node, env: &Env, faults: &mut Vec<(usize, Place, Fault)>) {
     match &mut node.data {
         Data::List(items) => {
             for item in items {
-                fill(item, env, problems);
+                fill_below(item, env, faults);
             }
         }
         Data::Map(entries) => {
             for entry in entries {
-                fill(&mut entry.value, env, problems);
+                fill_below(&mut entry.value, env, faults);
             }
         }
         Data::Scalar(scalar) if scalar.text.contains("${") => match filled(&scalar.text, env) {
@@ -27,13 +38,8 @@ pub(crate) fn fill(node: &mut Node, env: &Env, problems: &mut Vec<Problem>) {
                     scalar.origin = Origin::Filled;
                 }
             }
-            Err(Fault { message, hint }) => {
-                problems.push(Problem {
-                    place: node.place.clone(),
-                    path: String::new(),
-                    message,
-                    hint: Some(hint),
-                });
+            Err(fault) => {
+                faults.push((node.id, node.place.clone(), fault));
                 scalar.origin = Origin::Broken;
             }
         },

@@ -122,6 +122,23 @@ impl Node {
         place
     }
 
+    /// Where the node with that id stands, or its key.
+    fn place_by_id(&self, id: usize, key: bool) -> Option<&Place> {
+        if self.id == id {
+            return Some(&self.place);
+        }
+        match &self.data {
+            Data::Scalar(_) => None,
+            Data::List(items) => items.iter().find_map(|item| item.place_by_id(id, key)),
+            Data::Map(entries) => entries.iter().find_map(|entry| {
+                if key && entry.value.id == id {
+                    return Some(&entry.place);
+                }
+                entry.value.place_by_id(id, key)
+            }),
+        }
+    }
+
     /// The path from this node to the one with that id.
     pub(crate) fn path_to(&self, id: usize) -> Option<String> {
         if self.id == id {
@@ -229,7 +246,10 @@ pub(crate) fn read_all<T: serde::de::DeserializeOwned>(
         let consequence = fault.owner.is_none() && damaged.contains(&id);
         if !fault.reported && !consequence {
             problems.push(Problem {
-                place: fault.place.unwrap_or_else(|| tree.place.clone()),
+                place: whole
+                    .place_by_id(id, fault.owner.is_some())
+                    .unwrap_or(&whole.place)
+                    .clone(),
                 path: whole.path_to(fault.owner.unwrap_or(id)).unwrap_or_default(),
                 message: fault.message,
                 hint: fault.hint,
@@ -241,4 +261,13 @@ pub(crate) fn read_all<T: serde::de::DeserializeOwned>(
         }
     }
     None
+}
+
+/// A YAML text as JSON, as an editor would see it.
+#[cfg(test)]
+pub(crate) fn to_json(text: &str) -> serde_json::Value {
+    let mut problems = Vec::new();
+    let tree = parse(text, &"text".into(), &mut problems);
+    assert!(problems.is_empty(), "{problems:?}");
+    read(&tree.unwrap()).unwrap()
 }

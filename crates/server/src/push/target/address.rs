@@ -94,15 +94,6 @@ pub(super) fn plain(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Whether `network` with a prefix of `bits` holds `address`.
-pub(super) fn is_in(address: IpAddr, network: IpAddr, bits: u8) -> bool {
-    match (address, network) {
-        (IpAddr::V4(address), IpAddr::V4(network)) => in_v4(address, network, bits),
-        (IpAddr::V6(address), IpAddr::V6(network)) => in_v6(address, network, bits),
-        (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
-    }
-}
-
 fn in_v4(address: Ipv4Addr, network: Ipv4Addr, bits: u8) -> bool {
     let differs = address.to_bits() ^ network.to_bits();
     differs.leading_zeros() >= u32::from(bits)
