@@ -226,7 +226,15 @@ async fn tell(store: &SqliteStore) -> String {
     }
     writeln!(told, "\n{:?}", store.dead_letters(9).await.unwrap()).unwrap();
     for name in ["task", "message"] {
-        writeln!(told, "{:?}", store.answered(&key(name)).await.unwrap()).unwrap();
+        let answered = store.answered(&key(name)).await.unwrap().unwrap();
+        let (fingerprint, moment) = (answered.fingerprint, answered.at);
+        let answer = match answered.answer {
+            Answer::Task(id) => id.to_string(),
+            Answer::Message(message) => {
+                json(|out| wire::encode_message(Dialect::V1, &message, out))
+            }
+        };
+        writeln!(told, "answered {name} {fingerprint} at {moment}: {answer}").unwrap();
     }
     let live = store.live(None, 9).await.unwrap();
     let undelivered = store.undelivered(None, 9).await.unwrap();
