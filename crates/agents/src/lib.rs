@@ -1,1 +1,10 @@
 //! What can stand behind an agent.
+//!
+//! # Layout
+//!
+//! - [`profile`]: what an agent's card says about it, whatever stands behind it.
+//! - [`script`]: agents that follow a scenario written in YAML. The built-in agents are scripts, and so are
+//!   mocks for tests and CI.
+
+pub mod profile;
+pub mod script;

@@ -1,2 +1,7 @@
-//! Switchboard.
-fn main() {}
+//! The binary `switchboard`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    switchboard_gateway::cli::run()
+}

@@ -15,9 +15,6 @@ use tokio_util::sync::CancellationToken;
 use crate::http::{Body, Service};
 use crate::log::{Cursor, Item};
 
-/// How long a stream may be silent: idle proxies cut connections that are.
-const HEARTBEAT: Duration = Duration::from_secs(15);
-
 /// How events are framed.
 #[derive(Debug)]
 pub(super) enum Frames {
@@ -52,6 +49,7 @@ pub(super) fn answer(
         cursor,
         frames,
         stopping: service.tasks.stopping().clone(),
+        heartbeat: service.limits.heartbeat,
         over: false,
         _permit: permit,
     };
@@ -87,6 +85,7 @@ struct Reader {
     cursor: Cursor,
     frames: Frames,
     stopping: CancellationToken,
+    heartbeat: Duration,
     over: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -97,7 +96,7 @@ impl Reader {
         if self.over {
             return None;
         }
-        let events = tokio::time::timeout(HEARTBEAT, self.cursor.next());
+        let events = tokio::time::timeout(self.heartbeat, self.cursor.next());
         let found = tokio::select! {
             biased;
             found = events => found,

@@ -41,6 +41,8 @@ pub struct Limits {
     pub connections: usize,
     /// How many event streams may be open.
     pub streams: usize,
+    /// How long an event stream may be silent: idle proxies cut connections that are.
+    pub heartbeat: Duration,
 }
 
 impl Default for Limits {
@@ -51,6 +53,7 @@ impl Default for Limits {
             header_timeout: Duration::from_secs(10),
             connections: 16_384,
             streams: 12_288,
+            heartbeat: Duration::from_secs(15),
         }
     }
 }

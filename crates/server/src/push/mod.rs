@@ -6,5 +6,5 @@
 mod deliver;
 mod target;
 
-pub use deliver::{Outbox, Settings};
-pub use target::{Allow, Guard, Refused};
+pub use deliver::{Outbox, Settings, StartError};
+pub use target::{Allow, Guard, Lookup, Refused};

@@ -1,1 +1,3 @@
-//! What tests of other crates need.
+//! What tests need: of this crate, and of others that bring a store of their own.
+
+pub mod store_suite;

@@ -1,0 +1,159 @@
+//! Agents that follow a scenario written in YAML: the built-in agents, and mocks for tests and CI.
+//!
+//! [`language`] says what can be written, `template`, `number` and `part` what stands in its fields, `syntax`
+//! how it is checked. `run` takes the steps, `delegate` the step that calls another agent; `scope` is what they
+//! see, `stage` whom they speak to. [`builtin`] are the agents that come with Switchboard.
+//!
+//! A script is deterministic: no clock and no chance decide what it does. That makes it good for tests, and
+//! lets a run that a crash cut off go on at the next event.
+//!
+//! ```
+//! use switchboard_agents::script::{Script, ScriptAgent};
+//!
+//! let script = Script::parse("- say: hello\n- complete: \"you said {{text}}\"")?;
+//! let agent = ScriptAgent::new(script, None);
+//! # Ok::<(), switchboard_agents::script::InvalidScript>(())
+//! ```
+
+pub mod builtin;
+mod delegate;
+pub mod language;
+mod number;
+mod part;
+mod run;
+mod scope;
+mod stage;
+mod syntax;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
+use switchboard_server::call::Handler;
+use switchboard_types::model::{Role, Task};
+
+use crate::profile::Profile;
+
+pub use language::Script;
+pub use number::{Count, Delay};
+pub use part::Part;
+pub use syntax::{Pattern, TextOr};
+pub use template::{Data, InvalidTemplate, Template};
+
+use run::Run;
+use scope::Scope;
+use stage::Live;
+
+/// How many earlier tasks a script can look back on.
+const EARLIER: usize = 100;
+
+/// A scripted agent in a file of its own.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentFile {
+    /// What its card says.
+    #[serde(default)]
+    pub profile: Profile,
+    /// What it does.
+    pub script: Script,
+}
+
+impl AgentFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong, with line and column.
+    pub fn parse(yaml: &str) -> Result<Self, InvalidScript> {
+        serde_saphyr::from_str(yaml).map_err(InvalidScript::new)
+    }
+}
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong, with line and column.
+    pub fn parse(yaml: &str) -> Result<Self, InvalidScript> {
+        serde_saphyr::from_str(yaml).map_err(InvalidScript::new)
+    }
+}
+
+/// Why a text is not a script; tells the line and the column.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidScript(String);
+
+impl InvalidScript {
+    #[expect(clippy::needless_pass_by_value, reason = "the form that map_err wants")]
+    fn new(error: serde_saphyr::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// An agent that follows a script.
+#[derive(Debug, Clone)]
+pub struct ScriptAgent {
+    script: Arc<Script>,
+    /// Whether the script asks for earlier tasks.
+    looks_back: bool,
+    handler: Option<Arc<dyn Handler>>,
+}
+
+impl ScriptAgent {
+    /// An agent that follows `script` and calls other agents through `handler`. Without one, its calls fail.
+    #[must_use]
+    pub fn new(script: Script, handler: Option<Arc<dyn Handler>>) -> Self {
+        Self {
+            looks_back: script.looks_back(),
+            script: Arc::new(script),
+            handler,
+        }
+    }
+}
+
+#[async_trait]
+impl Agent for ScriptAgent {
+    async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
+        let stage = Live {
+            progress: &progress,
+            handler: self.handler.as_ref(),
+            principal: turn.principal.clone(),
+        };
+        let earlier = if self.looks_back {
+            let tasks = turn.earlier(EARLIER).await?;
+            tasks.iter().map(|task| request(task)).collect()
+        } else {
+            Vec::new()
+        };
+        let scope = Scope {
+            earlier,
+            timed_out: turn.input_timed_out,
+            ..Scope::new(&turn.task, turn.message, turn.metadata)
+        };
+        Run::new(&stage, scope, turn.emitted, turn.canceled)
+            .script(&self.script)
+            .await
+    }
+
+    fn on_restart(&self) -> Restart {
+        Restart::Resume
+    }
+
+    /// A script changes nothing but its own task; what it calls are tasks of their own.
+    fn has_effects(&self) -> bool {
+        false
+    }
+}
+
+/// What a task was asked to do.
+fn request(task: &Task) -> String {
+    let first = task.history.iter().find(|m| m.role == Role::User);
+    first.map(|message| message.text()).unwrap_or_default()
+}

@@ -1,0 +1,129 @@
+//! What a script can see while it runs: the message, the task around it, and what has come up so far.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_types::model::{ContextId, Message, Object, Part, Role, Task, TaskId};
+
+use super::template::{CallField, Variable};
+
+/// What templates and conditions read.
+#[derive(Debug)]
+pub(super) struct Scope {
+    pub(super) message: Message,
+    pub(super) metadata: Option<Object>,
+    pub(super) task_id: TaskId,
+    pub(super) context_id: ContextId,
+    /// The number of this message within the task, from 1.
+    pub(super) turn: u32,
+    /// Nobody answered the last question in time.
+    pub(super) timed_out: bool,
+    /// The question this message answers, if it was another agent's.
+    pub(super) asked: Option<Asked>,
+    /// What was said in earlier tasks of the conversation.
+    pub(super) earlier: Vec<String>,
+    pub(super) word: String,
+    pub(super) n: u32,
+    pub(super) matched: BTreeMap<String, String>,
+    pub(super) calls: BTreeMap<String, Answer>,
+}
+
+/// A question of another agent that was passed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Asked {
+    /// The agent that asked.
+    pub(super) agent: String,
+    /// Its task.
+    pub(super) task_id: String,
+    /// The event of that task that asked.
+    pub(super) event: u64,
+}
+
+/// What a call brought back.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) state: String,
+    pub(super) task: String,
+    pub(super) parts: Vec<Part>,
+}
+
+/// The member of a status event's and a message's metadata that names the other agent's task.
+pub(super) const DELEGATE: &str = "delegate";
+
+impl Scope {
+    /// The scope at the beginning of a turn.
+    pub(super) fn new(task: &Task, message: Message, metadata: Option<Object>) -> Self {
+        // Later messages may wait in the history already.
+        let place = task.history.iter().rposition(|m| *m == message);
+        let history = &task.history[..place.unwrap_or(task.history.len())];
+        let before = history.iter().filter(|m| m.role == Role::User).count();
+        Self {
+            asked: asked(task, history),
+            timed_out: false,
+            message,
+            metadata,
+            task_id: task.id.clone(),
+            context_id: task.context_id.clone(),
+            turn: u32::try_from(before + 1).unwrap_or(u32::MAX),
+            earlier: Vec::new(),
+            word: String::new(),
+            n: 0,
+            matched: BTreeMap::new(),
+            calls: BTreeMap::new(),
+        }
+    }
+
+    /// What a variable stands for; empty if there is nothing.
+    pub(super) fn value(&self, variable: &Variable) -> String {
+        match variable {
+            Variable::Text => self.message.text(),
+            Variable::Word => self.word.clone(),
+            Variable::N => self.n.to_string(),
+            Variable::MessageId => self.message.id.to_string(),
+            Variable::TaskId => self.task_id.to_string(),
+            Variable::ContextId => self.context_id.to_string(),
+            Variable::Turn => self.turn.to_string(),
+            Variable::Earlier => self.earlier.len().to_string(),
+            Variable::EarlierText => self.earlier.join("\n"),
+            Variable::Match(group) => self.matched.get(group).cloned().unwrap_or_default(),
+            Variable::Metadata(key) => self.metadata(key).as_ref().map(plain).unwrap_or_default(),
+            Variable::Call(name, field) => {
+                let answer = self.calls.get(name);
+                let value = answer.map(|answer| match field {
+                    CallField::Text => &answer.text,
+                    CallField::State => &answer.state,
+                    CallField::Task => &answer.task,
+                });
+                value.cloned().unwrap_or_default()
+            }
+        }
+    }
+
+    /// A member of the message's metadata, or else of the request's.
+    pub(super) fn metadata(&self, key: &str) -> Option<Value> {
+        let sources = [&self.message.metadata, &self.metadata];
+        sources.into_iter().flatten().find_map(|o| o.get(key))
+    }
+}
+
+/// A JSON value as people write it: strings without quotes.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+/// The question that the message after `history` answers, if it was another agent's. A question becomes
+/// part of the history when the answer is stored; until then it is the task's status.
+fn asked(task: &Task, history: &[Message]) -> Option<Asked> {
+    let status = task.status.message.as_ref();
+    let open = status.filter(|_| task.status.state.is_interrupted());
+    let latest = history.last().filter(|m| m.role == Role::Agent);
+    let question = open.or(latest)?;
+    question.metadata.as_ref()?.get(DELEGATE)
+}

@@ -1,0 +1,210 @@
+//! What a run needs of the world: someone to speak to, and a line to other agents. The real one is an
+//! engine's [`Progress`] and the gateway's [`Handler`]; tests bring their own.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use switchboard_server::agent::{AgentError, Progress, Said};
+use switchboard_server::auth::Principal;
+use switchboard_server::call::{Call, Handler, ReplyBody, ServiceParams, Target};
+use switchboard_server::log::{Cursor, Item};
+use switchboard_types::model::{Artifact, Event, Task, TaskId};
+use switchboard_types::operation::{
+    CancelTask, GetTask, Operation, Response, SendMessage, Subscribe,
+};
+
+/// What a run needs of the world.
+#[async_trait]
+pub(super) trait Stage: Send + Sync {
+    /// Makes a status update.
+    async fn say(&self, said: Said) -> Result<(), AgentError>;
+
+    /// Makes an artifact update.
+    async fn hand_over(
+        &self,
+        artifact: Artifact,
+        append: bool,
+        last: bool,
+    ) -> Result<(), AgentError>;
+
+    /// Sends a message to another agent and follows the answer. Repeats under the same key lead to the same
+    /// task, from its first event on.
+    async fn send(
+        &self,
+        agent: &str,
+        message: SendMessage,
+        key: String,
+    ) -> Result<Box<dyn Line>, String>;
+
+    /// Sends a message to a task of another agent without waiting for the answer.
+    async fn tell(&self, agent: &str, message: SendMessage) -> Result<(), String>;
+
+    /// Follows a task of another agent from the event after `after`.
+    async fn follow(&self, agent: &str, id: TaskId, after: u64) -> Result<Box<dyn Line>, String>;
+
+    /// A task of another agent as it stands.
+    async fn task(&self, agent: &str, id: TaskId) -> Result<Arc<Task>, String>;
+
+    /// Cancels a task of another agent.
+    async fn cancel(&self, agent: &str, id: TaskId);
+}
+
+/// What another agent answers, event by event.
+#[async_trait]
+pub(super) trait Line: Send {
+    /// The next event and its number; `None` when there will be no more.
+    async fn next(&mut self) -> Result<Option<(u64, Event)>, String>;
+}
+
+/// The stage of a turn in an engine.
+pub(super) struct Live<'a> {
+    pub(super) progress: &'a Progress,
+    pub(super) handler: Option<&'a Arc<dyn Handler>>,
+    pub(super) principal: Principal,
+}
+
+impl Live<'_> {
+    async fn ask(&self, agent: &str, operation: Operation) -> Result<ReplyBody, String> {
+        self.ask_with(agent, operation, ServiceParams::internal())
+            .await
+    }
+
+    async fn ask_with(
+        &self,
+        agent: &str,
+        operation: Operation,
+        params: ServiceParams,
+    ) -> Result<ReplyBody, String> {
+        let handler = self
+            .handler
+            .ok_or("this agent has no line to other agents")?;
+        let call = Call {
+            operation,
+            target: Target {
+                agent: Some(Arc::from(agent)),
+                tenant: None,
+            },
+            principal: self.principal.clone(),
+            params,
+        };
+        let reply = handler.handle(call).await;
+        reply.map(|r| r.body).map_err(|e| e.message().to_owned())
+    }
+}
+
+#[async_trait]
+impl Stage for Live<'_> {
+    async fn say(&self, said: Said) -> Result<(), AgentError> {
+        self.progress.working(said).await
+    }
+
+    async fn hand_over(
+        &self,
+        artifact: Artifact,
+        append: bool,
+        last: bool,
+    ) -> Result<(), AgentError> {
+        self.progress.chunk(artifact, append, last).await
+    }
+
+    async fn send(
+        &self,
+        agent: &str,
+        message: SendMessage,
+        key: String,
+    ) -> Result<Box<dyn Line>, String> {
+        let params = ServiceParams {
+            idempotency_key: Some(key),
+            ..ServiceParams::internal()
+        };
+        let stream = Operation::Stream(message);
+        self.ask_with(agent, stream, params).await.and_then(line)
+    }
+
+    async fn tell(&self, agent: &str, mut message: SendMessage) -> Result<(), String> {
+        message.configuration.return_immediately = true;
+        self.ask(agent, Operation::Send(message)).await.map(drop)
+    }
+
+    async fn follow(&self, agent: &str, id: TaskId, after: u64) -> Result<Box<dyn Line>, String> {
+        let params = ServiceParams {
+            last_event_id: Some(after),
+            ..ServiceParams::internal()
+        };
+        let subscribe = Operation::Subscribe(Subscribe { id });
+        self.ask_with(agent, subscribe, params).await.and_then(line)
+    }
+
+    async fn task(&self, agent: &str, id: TaskId) -> Result<Arc<Task>, String> {
+        let get = GetTask {
+            id,
+            history_length: None,
+        };
+        match self.ask(agent, Operation::Get(get)).await? {
+            ReplyBody::Response(Response::Task(view)) => Ok(view.task),
+            _ => Err("did not answer with a task".to_owned()),
+        }
+    }
+
+    async fn cancel(&self, agent: &str, id: TaskId) {
+        let task = id.clone();
+        let cancel = Operation::Cancel(CancelTask { id, metadata: None });
+        if let Err(error) = self.ask(agent, cancel).await {
+            tracing::debug!(agent, %task, error, "could not cancel a delegated task");
+        }
+    }
+}
+
+/// A reply as a line, whatever its form.
+fn line(body: ReplyBody) -> Result<Box<dyn Line>, String> {
+    let line = match body {
+        ReplyBody::Stream(cursor) => Followed {
+            cursor: Some(cursor),
+            ready: VecDeque::new(),
+        },
+        ReplyBody::Response(Response::SentMessage(message)) => {
+            Followed::just(Event::Message(message))
+        }
+        ReplyBody::Response(Response::SentTask(view)) => {
+            Followed::just(Event::Task(Arc::unwrap_or_clone(view.task)))
+        }
+        ReplyBody::Response(_) => return Err("did not answer with a task".to_owned()),
+    };
+    Ok(Box::new(line))
+}
+
+/// A cursor, read event by event.
+struct Followed {
+    cursor: Option<Cursor>,
+    ready: VecDeque<(u64, Event)>,
+}
+
+impl Followed {
+    fn just(event: Event) -> Self {
+        Self {
+            cursor: None,
+            ready: VecDeque::from([(0, event)]),
+        }
+    }
+}
+
+#[async_trait]
+impl Line for Followed {
+    async fn next(&mut self) -> Result<Option<(u64, Event)>, String> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some(event));
+            }
+            let Some(cursor) = &mut self.cursor else {
+                return Ok(None);
+            };
+            let items = cursor.next().await.map_err(|e| e.to_string())?;
+            let Some(items) = items else {
+                return Ok(None);
+            };
+            let entries = items.into_iter().map(|item: Item| item.entry);
+            self.ready.extend(entries.map(|e| (e.seq, e.event.clone())));
+        }
+    }
+}

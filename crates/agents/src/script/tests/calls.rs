@@ -1,0 +1,235 @@
+//! The `call` step.
+
+use super::*;
+
+const CALL: &str = r#"
+- say: begin
+- call: { agent: helper, text: "do {{text}}" }
+- say: "{{call.helper.state}} {{call.helper.task}}: {{call.helper.text}}"
+- artifact: { name: result, parts: [{ copy: call.helper }] }
+"#;
+
+fn helpful() -> Agents {
+    Agents::default().agent(
+        "helper",
+        vec![
+            begun(),
+            stands(TaskState::Working, ""),
+            stands(TaskState::Working, "on it"),
+            made("a", "one ", false),
+            made("a", "two", true),
+            stands(TaskState::Working, "nearly done"),
+            made("b", "three", false),
+            stands(TaskState::Completed, "bye"),
+        ],
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn passes_on_progress_and_brings_back_the_answer() {
+    let play = script(CALL).agents(helpful());
+    let played = play.run().await;
+    assert_eq!(
+        played.events,
+        [
+            "working: begin",
+            "working: passed to helper",
+            "working: helper: on it",
+            "working: helper: nearly done",
+            "working: completed child: one two\nthree",
+            "result. one two + three",
+        ]
+    );
+    let asked = play.agents.asked.lock().unwrap();
+    assert_eq!(*asked, [r#"send helper t1-1-1 for ["t1"]: do hello there"#]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_cut_off_is_taken_up_again() {
+    script(CALL).agents(helpful()).resumes_anywhere().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_call_has_its_own_key() {
+    let yaml = "- repeat: { times: 2, do: [{ call: { agent: helper } }] }";
+    let play = script(yaml)
+        .agents(helpful())
+        .after(vec![user("m0", vec![])]);
+    play.run().await;
+    let asked = play.agents.asked.lock().unwrap();
+    let keys: Vec<&str> = asked.iter().filter_map(|a| a.split(' ').nth(2)).collect();
+    assert_eq!(keys, ["t1-2-1", "t1-2-2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_without_artifacts_answers_with_its_last_message() {
+    let events = vec![begun(), stands(TaskState::Completed, "42")];
+    let played = script("- call: { agent: a }\n- complete: \"{{call.a.text}}\"")
+        .agents(Agents::default().agent("a", events))
+        .run()
+        .await;
+    assert_eq!(played.end, "completed: 42");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_may_answer_with_a_bare_message() {
+    let message = user("m", vec![Part::text("42")]);
+    let played = script("- call: { agent: a, as: b }\n- complete: \"{{call.b.text}}\"")
+        .agents(Agents::default().agent("a", vec![Event::Message(message)]))
+        .run()
+        .await;
+    assert_eq!(
+        (played.events.len(), played.end.as_str()),
+        (0, "completed: 42")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_of_the_other_agent_is_a_failure_of_the_task() {
+    for (events, end) in [
+        (
+            vec![begun(), stands(TaskState::Failed, "broken")],
+            "failed: a: broken",
+        ),
+        (
+            vec![begun(), stands(TaskState::Rejected, "")],
+            "failed: a: rejected",
+        ),
+        (
+            vec![begun(), stands(TaskState::Canceled, "")],
+            "failed: a: canceled",
+        ),
+        (vec![begun()], "failed: a: stopped without an answer"),
+    ] {
+        let agents = Agents::default().agent("a", events);
+        let play = script("- call: { agent: a }\n- complete: fine").agents(agents);
+        assert_eq!(play.run().await.end, end);
+    }
+    let end = script("- call: { agent: a }").run().await.end;
+    assert_eq!(end, "failed: a: no such agent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_of_the_other_agent_can_be_handled() {
+    let yaml = r#"
+- call:
+    agent: a
+    failed:
+      - say: "{{call.a.state}}: {{call.a.text}}"
+- complete: all the same
+"#;
+    let events = vec![begun(), stands(TaskState::Failed, "broken")];
+    let play = script(yaml).agents(Agents::default().agent("a", events));
+    let played = play.run().await;
+    assert_eq!(
+        played.events,
+        ["working: passed to a", "working: failed: broken"]
+    );
+    assert_eq!(played.end, "completed: all the same");
+    play.resumes_anywhere().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_goes_on_to_the_other_agent() {
+    let play = script(CALL).agents(helpful());
+    let cancel = play.canceled.clone();
+    let canceled = async {
+        tokio::time::sleep(Duration::from_millis(3500)).await;
+        cancel.cancel();
+    };
+    let (played, ()) = tokio::join!(play.run(), canceled);
+    assert_eq!(played.end, "failed: the task is over");
+    assert_eq!(played.took, Duration::from_millis(3500));
+    let asked = play.agents.asked.lock().unwrap();
+    assert_eq!(asked.last().unwrap(), "cancel helper child");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_of_the_other_agent_is_passed_on() {
+    for (state, name) in [
+        (TaskState::InputRequired, "input-required"),
+        (TaskState::AuthRequired, "auth-required"),
+    ] {
+        let agents = Agents::default().agent("a", vec![begun(), stands(state, "well?")]);
+        let played = script("- call: { agent: a }\n- complete: never")
+            .agents(agents)
+            .run()
+            .await;
+        let delegate = r#"{"delegate":{"agent":"a","taskId":"child","event":2}}"#;
+        assert_eq!(played.end, format!("{name}: well? #{delegate}"));
+    }
+}
+
+const ANSWER: &str = r#"
+- choose:
+    - when: { answers: other }
+      do: [{ fail: not asked by other }]
+    - when: { answers: a }
+      do:
+        - call: { agent: a }
+        - complete: "{{call.a.text}}"
+- fail: nobody asked
+"#;
+
+/// An agent whose task waits for an answer, or has heard it already.
+fn waiting(history: Vec<Message>) -> Agents {
+    let events = vec![
+        stands(TaskState::Working, ""),
+        stands(TaskState::Working, "thanks"),
+        stands(TaskState::Completed, "done"),
+    ];
+    let mut agents = Agents::default().agent("a", events);
+    let task = task("child", TaskState::InputRequired, history);
+    agents.tasks.insert("a", task);
+    agents
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_goes_to_the_agent_that_asked() {
+    let history = vec![user("m1", vec![Part::text("hi")]), passed_on("a")];
+    let play = script(ANSWER)
+        .after(history)
+        .text("yes")
+        .agents(waiting(Vec::new()));
+    let played = play.run().await;
+    assert_eq!(
+        played.events,
+        ["working: passed to a", "working: a: thanks"]
+    );
+    assert_eq!(played.end, "completed: done");
+    let asked = play.agents.asked.lock().unwrap().join(", ");
+    assert_eq!(
+        asked,
+        r#"tell a t1-2-1 in Some("child"): yes, follow a child after 7"#
+    );
+    play.resumes_anywhere().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_not_given_twice() {
+    let history = vec![user("m1", vec![Part::text("hi")]), passed_on("a")];
+    let given = vec![user("t1-2-1", vec![Part::text("yes")])];
+    let play = script(ANSWER).after(history).agents(waiting(given));
+    assert_eq!(play.run().await.end, "completed: done");
+    let asked = play.agents.asked.lock().unwrap();
+    assert_eq!(*asked, ["follow a child after 7"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_may_still_be_the_status_when_it_is_answered() {
+    let message = user("m2", vec![Part::text("yes")]);
+    let history = vec![user("m1", vec![Part::text("hi")]), message.clone()];
+    let mut task = task("t1", TaskState::InputRequired, history);
+    task.status.message = Some(passed_on("a"));
+    let scope = Scope::new(&task, message, None);
+    assert_eq!(scope.asked.unwrap().agent, "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_of_its_own_is_nobody_elses() {
+    let mut question = passed_on("a");
+    question.metadata = None;
+    let history = vec![user("m1", vec![Part::text("hi")]), question];
+    let end = script(ANSWER).after(history).run().await.end;
+    assert_eq!(end, "failed: nobody asked");
+}

@@ -1,0 +1,346 @@
+//! How scripts behave, on a stage that writes down what is said.
+
+mod builtins;
+mod calls;
+mod loading;
+mod steps;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use switchboard_server::agent::{AgentError, Outcome, Said};
+use switchboard_types::model::{
+    Artifact, ArtifactUpdate, Content, ContextId, Event, Message, MessageId, Object, Part, Role,
+    StatusUpdate, Task, TaskId, TaskState, TaskStatus,
+};
+use switchboard_types::operation::SendMessage;
+use tokio_util::sync::CancellationToken;
+
+use super::Script;
+use super::run::Run;
+use super::scope::Scope;
+use super::stage::{Line, Stage};
+
+/// What came of a run: its events, and how it ended, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Played {
+    events: Vec<String>,
+    end: String,
+    /// How long it took.
+    took: Duration,
+}
+
+/// A turn to play.
+#[derive(Debug, Clone)]
+struct Play {
+    script: Script,
+    message: Message,
+    /// What was said in the task before.
+    history: Vec<Message>,
+    metadata: Option<Object>,
+    earlier: Vec<String>,
+    emitted: u64,
+    canceled: CancellationToken,
+    agents: Arc<Agents>,
+}
+
+fn script(yaml: &str) -> Play {
+    Play::new(Script::parse(yaml).unwrap())
+}
+
+impl Play {
+    fn new(script: Script) -> Self {
+        Self {
+            script,
+            message: user("m1", vec![Part::text("hello there")]),
+            history: Vec::new(),
+            metadata: None,
+            earlier: Vec::new(),
+            emitted: 0,
+            canceled: CancellationToken::new(),
+            agents: Arc::default(),
+        }
+    }
+
+    fn text(mut self, text: &str) -> Self {
+        self.message.parts = vec![Part::text(text)];
+        self
+    }
+
+    fn parts(mut self, parts: Vec<Part>) -> Self {
+        self.message.parts = parts;
+        self
+    }
+
+    fn id(mut self, id: &str) -> Self {
+        self.message.id = MessageId::new(id).unwrap();
+        self
+    }
+
+    fn after(mut self, history: Vec<Message>) -> Self {
+        self.history = history;
+        self.message.id = MessageId::new(format!("m{}", self.history.len() + 1)).unwrap();
+        self
+    }
+
+    fn emitted(mut self, emitted: u64) -> Self {
+        self.emitted = emitted;
+        self
+    }
+
+    fn agents(mut self, agents: Agents) -> Self {
+        self.agents = Arc::new(agents);
+        self
+    }
+
+    async fn run(&self) -> Played {
+        let mut history = self.history.clone();
+        history.push(self.message.clone());
+        let task = task("t1", TaskState::Working, history);
+        let scope = Scope {
+            earlier: self.earlier.clone(),
+            ..Scope::new(&task, self.message.clone(), self.metadata.clone())
+        };
+        let stage = Recorder {
+            events: Mutex::default(),
+            agents: Arc::clone(&self.agents),
+        };
+        let begin = tokio::time::Instant::now();
+        let outcome = Run::new(&stage, scope, self.emitted, self.canceled.clone())
+            .script(&self.script)
+            .await;
+        let events = stage.events.into_inner().unwrap();
+        Played {
+            events,
+            end: ended(outcome),
+            took: begin.elapsed(),
+        }
+    }
+
+    /// Wherever the run is cut off, the rest is what would have come anyway.
+    async fn resumes_anywhere(&self) {
+        let whole = self.run().await;
+        for n in 0..=whole.events.len() {
+            let rest = self.clone().emitted(n as u64).run().await;
+            assert_eq!(rest.events, whole.events[n..], "cut off after {n} events");
+            assert_eq!(rest.end, whole.end, "cut off after {n} events");
+        }
+    }
+}
+
+fn ended(outcome: Result<Outcome, AgentError>) -> String {
+    let (name, said) = match outcome {
+        Ok(Outcome::Completed(said)) => ("completed", said),
+        Ok(Outcome::InputRequired(said)) => ("input-required", said),
+        Ok(Outcome::AuthRequired(said)) => ("auth-required", said),
+        Ok(Outcome::Rejected(said)) => ("rejected", said),
+        Ok(Outcome::Reply(said)) => ("reply", said),
+        Err(error) => return format!("failed: {error}"),
+    };
+    spell(name, &said)
+}
+
+fn spell(name: &str, said: &Said) -> String {
+    let mut out = name.to_owned();
+    if !said.parts.is_empty() {
+        out += ": ";
+        out += &content(&said.parts);
+    }
+    if let Some(metadata) = &said.message_metadata {
+        out += &format!(" #{metadata:?}");
+    }
+    out
+}
+
+fn content(parts: &[Part]) -> String {
+    let spelled = parts.iter().map(|part| {
+        let content = match &part.content {
+            Content::Text(text) => text.clone(),
+            Content::Raw(bytes) => format!("raw({})", String::from_utf8_lossy(bytes)),
+            Content::Url(url) => format!("url({url})"),
+            Content::Data(data) => data.as_str().to_owned(),
+        };
+        let media_type = part.media_type.iter().map(|t| format!(" {t}"));
+        let filename = part.filename.iter().map(|f| format!(" {f}"));
+        let beside: String = media_type.chain(filename).collect();
+        content + &beside
+    });
+    spelled.collect::<Vec<_>>().join(" + ")
+}
+
+fn user(id: &str, parts: Vec<Part>) -> Message {
+    Message::new(MessageId::new(id).unwrap(), Role::User, parts)
+}
+
+fn object(value: &Value) -> Object {
+    Object::from(value.as_object().unwrap())
+}
+
+fn task(id: &str, state: TaskState, history: Vec<Message>) -> Task {
+    Task {
+        id: TaskId::new(id).unwrap(),
+        context_id: ContextId::new("c1").unwrap(),
+        status: TaskStatus {
+            state,
+            message: None,
+            timestamp: None,
+        },
+        artifacts: Vec::new(),
+        history,
+        metadata: None,
+    }
+}
+
+/// The other agents of a test: each plays the same events to whoever calls it.
+#[derive(Debug, Default)]
+struct Agents {
+    scripts: BTreeMap<&'static str, Vec<Event>>,
+    tasks: BTreeMap<&'static str, Task>,
+    /// What was asked of them.
+    asked: Mutex<Vec<String>>,
+}
+
+impl Agents {
+    fn agent(mut self, name: &'static str, events: Vec<Event>) -> Self {
+        self.scripts.insert(name, events);
+        self
+    }
+
+    fn note(&self, what: String) {
+        self.asked.lock().unwrap().push(what);
+    }
+
+    fn line(&self, agent: &str) -> Result<Box<dyn Line>, String> {
+        let events = self.scripts.get(agent).ok_or("no such agent")?;
+        Ok(Box::new(Tape((1..).zip(events.clone()).collect())))
+    }
+}
+
+/// Events of another agent, one second each. Where they stop, the agent goes silent.
+struct Tape(VecDeque<(u64, Event)>);
+
+#[async_trait]
+impl Line for Tape {
+    async fn next(&mut self) -> Result<Option<(u64, Event)>, String> {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok(self.0.pop_front())
+    }
+}
+
+struct Recorder {
+    events: Mutex<Vec<String>>,
+    agents: Arc<Agents>,
+}
+
+#[async_trait]
+impl Stage for Recorder {
+    async fn say(&self, said: Said) -> Result<(), AgentError> {
+        self.events.lock().unwrap().push(spell("working", &said));
+        Ok(())
+    }
+
+    async fn hand_over(
+        &self,
+        artifact: Artifact,
+        append: bool,
+        last: bool,
+    ) -> Result<(), AgentError> {
+        let append = if append { "+" } else { "" };
+        let last = if last { "." } else { "" };
+        let content = content(&artifact.parts);
+        let event = format!("{}{append}{last} {content}", artifact.id);
+        self.events.lock().unwrap().push(event);
+        Ok(())
+    }
+
+    async fn send(
+        &self,
+        agent: &str,
+        send: SendMessage,
+        key: String,
+    ) -> Result<Box<dyn Line>, String> {
+        let message = &send.message;
+        let references = &message.reference_task_ids;
+        self.agents.note(format!(
+            "send {agent} {key} for {references:?}: {}",
+            content(&message.parts)
+        ));
+        assert_eq!(message.id.as_str(), key);
+        self.agents.line(agent)
+    }
+
+    async fn tell(&self, agent: &str, send: SendMessage) -> Result<(), String> {
+        let Message { id, task_id, .. } = &send.message;
+        let content = content(&send.message.parts);
+        self.agents
+            .note(format!("tell {agent} {id} in {task_id:?}: {content}"));
+        Ok(())
+    }
+
+    async fn follow(&self, agent: &str, id: TaskId, after: u64) -> Result<Box<dyn Line>, String> {
+        self.agents
+            .note(format!("follow {agent} {id} after {after}"));
+        self.agents.line(agent)
+    }
+
+    async fn task(&self, agent: &str, _: TaskId) -> Result<Arc<Task>, String> {
+        let task = self.agents.tasks.get(agent).ok_or("task not found")?;
+        Ok(Arc::new(task.clone()))
+    }
+
+    async fn cancel(&self, agent: &str, id: TaskId) {
+        self.agents.note(format!("cancel {agent} {id}"));
+    }
+}
+
+/// Events of another agent's task.
+fn begun() -> Event {
+    Event::Task(task("child", TaskState::Submitted, Vec::new()))
+}
+
+fn stands(state: TaskState, text: &str) -> Event {
+    let message = Message::new(
+        MessageId::new("said").unwrap(),
+        Role::Agent,
+        vec![Part::text(text)],
+    );
+    Event::Status(StatusUpdate {
+        task_id: TaskId::new("child").unwrap(),
+        context_id: ContextId::new("c1").unwrap(),
+        status: TaskStatus {
+            state,
+            message: (!text.is_empty()).then_some(message),
+            timestamp: None,
+        },
+        metadata: None,
+    })
+}
+
+fn made(name: &str, text: &str, append: bool) -> Event {
+    let id = switchboard_types::model::ArtifactId::new(name).unwrap();
+    Event::Artifact(ArtifactUpdate {
+        task_id: TaskId::new("child").unwrap(),
+        context_id: ContextId::new("c1").unwrap(),
+        artifact: Artifact::new(id, vec![Part::text(text)]),
+        append,
+        last_chunk: false,
+        metadata: None,
+    })
+}
+
+/// A question of `agent` that was passed on, as it stands in the history.
+fn passed_on(agent: &str) -> Message {
+    Message {
+        metadata: Some(object(
+            &json!({"delegate": {"agent": agent, "taskId": "child", "event": 7}}),
+        )),
+        ..Message::new(
+            MessageId::new("q").unwrap(),
+            Role::Agent,
+            vec![Part::text("well?")],
+        )
+    }
+}

@@ -1,0 +1,325 @@
+//! The built-in agents in real engines: delegation, questions that are passed on, and crashes at any moment.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
+
+use std::collections::{BTreeMap, HashMap};
+use std::slice;
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use switchboard_agents::script::ScriptAgent;
+use switchboard_agents::script::builtin::{self, Builtin};
+use switchboard_server::auth::Principal;
+use switchboard_server::call::{Call, Handler, Reply, ReplyBody, ServiceParams, Target};
+use switchboard_server::engine::recover::{Recovered, recover};
+use switchboard_server::engine::{Engine, Parts, Profile, Settings};
+use switchboard_server::log::{Entry, Log};
+use switchboard_server::push::Guard;
+use switchboard_server::shutdown::Tasks;
+use switchboard_server::store::{MemoryStore, Store};
+use switchboard_types::model::{
+    AgentCard, Capabilities, Event, Message, MessageId, Part, Role, Task, TaskId, TaskState,
+};
+use switchboard_types::operation::{
+    CancelTask, ListTasks, Operation, Response, SendConfiguration, SendMessage, Subscribe,
+};
+use switchboard_types::wire::card::CardShape;
+use switchboard_types::{Error, ErrorKind};
+
+/// All engines of a house, and the way to them.
+#[derive(Debug, Default)]
+struct Router(OnceLock<HashMap<Arc<str>, Engine>>);
+
+#[async_trait]
+impl Handler for Router {
+    async fn handle(&self, call: Call) -> Result<Reply, Error> {
+        let engines = self.0.get().unwrap();
+        let name = call.target.agent.clone().unwrap();
+        let missing = || Error::new(ErrorKind::MethodNotFound, "no such agent");
+        engines.get(&name).ok_or_else(missing)?.handle(call).await
+    }
+}
+
+/// The built-in agents on a store.
+struct House {
+    log: Log,
+    router: Arc<Router>,
+}
+
+impl House {
+    fn open(store: &Arc<dyn Store>) -> Self {
+        static SCRIPTS: LazyLock<Vec<Builtin>> = LazyLock::new(|| builtin::agents().unwrap());
+        let log = Log::new(Arc::clone(store));
+        let router = Arc::new(Router::default());
+        let engines = SCRIPTS.iter().map(|Builtin { name, script, .. }| {
+            let handler: Arc<dyn Handler> = router.clone();
+            let name: Arc<str> = Arc::from(*name);
+            let engine = Engine::new(Parts {
+                name: Arc::clone(&name),
+                agent: Arc::new(ScriptAgent::new(script.clone(), Some(handler))),
+                profile: profile(&name),
+                settings: Settings::default(),
+                log: log.clone(),
+                guard: Arc::new(Guard::new(Vec::new())),
+                tasks: Tasks::default(),
+            });
+            (name, engine)
+        });
+        router.0.set(engines.collect()).unwrap();
+        Self { log, router }
+    }
+
+    /// From now on nothing is stored; then the same store is opened again.
+    async fn crash(self, store: &Arc<dyn Store>) -> (Self, Recovered) {
+        self.log.stopping().cancel();
+        self.log.close().await;
+        let house = Self::open(store);
+        let engines = house.router.0.get().unwrap();
+        let recovered = recover(&house.log, engines).await.unwrap();
+        (house, recovered)
+    }
+
+    async fn ask(&self, agent: &str, operation: Operation, last: Option<u64>) -> ReplyBody {
+        let call = Call {
+            operation,
+            target: Target {
+                agent: Some(Arc::from(agent)),
+                tenant: None,
+            },
+            principal: Principal::anonymous(),
+            params: ServiceParams {
+                last_event_id: last,
+                ..ServiceParams::internal()
+            },
+        };
+        self.router.handle(call).await.unwrap().body
+    }
+
+    async fn send(&self, agent: &str, text: &str, to: Option<&TaskId>, wait: bool) -> Arc<Task> {
+        let id = MessageId::new(format!("m-{text}")).unwrap();
+        let message = Message {
+            task_id: to.cloned(),
+            ..Message::new(id, Role::User, vec![Part::text(text)])
+        };
+        let send = Operation::Send(SendMessage {
+            message,
+            configuration: SendConfiguration {
+                return_immediately: !wait,
+                ..SendConfiguration::default()
+            },
+            metadata: None,
+        });
+        match self.ask(agent, send, None).await {
+            ReplyBody::Response(Response::SentTask(view)) => view.task,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Every event of a task, from the first to the last.
+    async fn events(&self, agent: &str, id: &TaskId) -> Vec<Arc<Entry>> {
+        let subscribe = Operation::Subscribe(Subscribe { id: id.clone() });
+        let ReplyBody::Stream(mut cursor) = self.ask(agent, subscribe, Some(0)).await else {
+            panic!("no stream");
+        };
+        let mut entries = Vec::new();
+        while let Some(items) = cursor.next().await.unwrap() {
+            entries.extend(items.into_iter().map(|item| item.entry));
+        }
+        entries
+    }
+
+    async fn tasks(&self, agent: &str) -> Vec<Arc<Task>> {
+        let list = Operation::List(ListTasks {
+            include_artifacts: true,
+            ..ListTasks::default()
+        });
+        match self.ask(agent, list, None).await {
+            ReplyBody::Response(Response::Tasks(page)) => {
+                page.tasks.into_iter().map(|view| view.task).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn profile(name: &str) -> Profile {
+    let modes = || vec!["*/*".to_owned()];
+    Profile {
+        card: AgentCard {
+            name: name.to_owned(),
+            description: String::new(),
+            version: "1".to_owned(),
+            interfaces: Vec::new(),
+            provider: None,
+            documentation_url: None,
+            icon_url: None,
+            capabilities: Capabilities {
+                streaming: Some(true),
+                ..Capabilities::default()
+            },
+            security_schemes: BTreeMap::new(),
+            security: Vec::new(),
+            default_input_modes: modes(),
+            default_output_modes: modes(),
+            skills: Vec::new(),
+            signatures: Vec::new(),
+        },
+        extended: None,
+        shape: CardShape::Union,
+    }
+}
+
+fn store() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new())
+}
+
+fn artifact(task: &Task, name: &str) -> String {
+    let artifact = task.artifacts.iter().find(|a| a.id.as_str() == name);
+    let parts = artifact.unwrap().parts.iter();
+    parts.filter_map(Part::as_text).collect()
+}
+
+/// Events in words, without ids and times.
+fn told(entries: &[Arc<Entry>]) -> Vec<String> {
+    let told = entries.iter().map(|entry| match &entry.event {
+        Event::Task(task) => format!("task {}", task.status.state.name()),
+        Event::Message(message) => format!("message {}", message.text()),
+        Event::Status(update) => {
+            let text = update.status.message.as_ref().map(Message::text);
+            format!(
+                "{} {}",
+                update.status.state.name(),
+                text.unwrap_or_default()
+            )
+        }
+        Event::Artifact(update) => format!(
+            "{} {} {} {:?}",
+            update.artifact.id, update.append, update.last_chunk, update.artifact.parts
+        ),
+    });
+    told.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn echo_answers() {
+    let task = House::open(&store())
+        .send("echo", "one two three", None, true)
+        .await;
+    assert_eq!(task.status.state, TaskState::Completed);
+    assert_eq!(artifact(&task, "echo"), "one two three");
+}
+
+#[tokio::test(start_paused = true)]
+async fn desk_makes_a_tree_of_tasks() {
+    let house = House::open(&store());
+    let task = house.send("desk", "plan a team lunch", None, true).await;
+    assert_eq!(task.status.state, TaskState::Completed, "{task:?}");
+    let plan = artifact(&task, "plan");
+    assert!(plan.starts_with("A plan for: plan a team lunch"), "{plan}");
+    assert!(plan.contains("4. Finding 4 of 4"), "{plan}");
+    for agent in ["research", "echo"] {
+        let children = house.tasks(agent).await;
+        assert_eq!(children.len(), 1);
+        assert_eq!(children[0].context_id, task.context_id);
+        let message = &children[0].history[0];
+        assert_eq!(message.reference_task_ids, slice::from_ref(&task.id));
+    }
+    let told = told(&house.events("desk", &task.id).await);
+    assert!(told.contains(&"working passed to research".to_owned()));
+    assert!(told.contains(&"working research: Reading three sources".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn desk_goes_on_where_a_helper_fails() {
+    let house = House::open(&store());
+    let task = house.send("desk", "try something risky", None, true).await;
+    let said = task.status.message.as_ref().unwrap().text();
+    assert_eq!(said, "Done at the second try: Worked this time: just work");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_travels_up_and_the_answer_down() {
+    for (answer, state) in [("yes", TaskState::Completed), ("no", TaskState::Rejected)] {
+        let house = House::open(&store());
+        let asked = house.send("desk", "order chairs", None, true).await;
+        assert_eq!(asked.status.state, TaskState::InputRequired);
+        let question = asked.status.message.as_ref().unwrap().text();
+        assert!(question.contains("“order chairs”"), "{question}");
+        let unsure = house.send("desk", "perhaps", Some(&asked.id), true).await;
+        assert_eq!(unsure.status.state, TaskState::InputRequired);
+        let done = house.send("desk", answer, Some(&asked.id), true).await;
+        assert_eq!(done.status.state, state, "{done:?}");
+        let approver = house.tasks("approver").await;
+        assert_eq!(approver.len(), 1);
+        assert_eq!(approver[0].status.state, state);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_outlives_a_crash() {
+    let store = store();
+    let house = House::open(&store);
+    let asked = house.send("desk", "order chairs", None, true).await;
+    let (house, recovered) = house.crash(&store).await;
+    assert_eq!(recovered.waiting, 2);
+    let done = house.send("desk", "yes", Some(&asked.id), true).await;
+    assert_eq!(done.status.state, TaskState::Completed, "{done:?}");
+    let approver = house.tasks("approver").await;
+    assert_eq!(approver[0].status.state, TaskState::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_reaches_the_helpers() {
+    let house = House::open(&store());
+    let task = house.send("desk", "plan a trip", None, false).await;
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    let cancel = Operation::Cancel(CancelTask {
+        id: task.id.clone(),
+        metadata: None,
+    });
+    house.ask("desk", cancel, None).await;
+    let research = house.tasks("research").await;
+    assert_eq!(research[0].status.state, TaskState::Canceled);
+}
+
+/// Runs `text` once in peace and once with a crash at `moment`; the same must be told.
+async fn survives(agent: &str, text: &str, helpers: &[&str], moment: Duration) {
+    let peace = House::open(&store());
+    let begin = tokio::time::Instant::now();
+    let task = peace.send(agent, text, None, true).await;
+    let takes = begin.elapsed();
+    let expected = told(&peace.events(agent, &task.id).await);
+
+    let store = store();
+    let house = House::open(&store);
+    let task = house.send(agent, text, None, false).await;
+    tokio::time::sleep(moment).await;
+    let (house, recovered) = house.crash(&store).await;
+    assert_eq!(recovered.failed, 0);
+    assert_eq!(recovered.resumed > 0, moment < takes, "{moment:?}");
+    let entries = house.events(agent, &task.id).await;
+    assert_eq!(told(&entries), expected, "crashed after {moment:?}");
+    let numbers: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
+    let gapless: Vec<u64> = (1..).take(numbers.len()).collect();
+    assert_eq!(numbers, gapless);
+    for helper in helpers {
+        assert_eq!(house.tasks(helper).await.len(), 1, "{helper} {moment:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn research_survives_a_crash_at_any_moment() {
+    for tenth in 0..=60 {
+        let moment = Duration::from_millis(tenth * 100);
+        survives("research", "rivers in 8 chunks every 500ms", &[], moment).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tree_survives_a_crash_at_any_moment() {
+    for step in 0..=50 {
+        let moment = Duration::from_millis(step * 90);
+        survives("desk", "plan a trip", &["research"], moment).await;
+    }
+}

@@ -1,0 +1,136 @@
+//! The whole stack, assembled: store, log, agents, engines, HTTP; and taken down in the opposite order.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use switchboard_agents::script::ScriptAgent;
+use switchboard_server::agent::Agent;
+use switchboard_server::engine::{self, Engine, recover};
+use switchboard_server::http::{self, BaseUrl};
+use switchboard_server::log::Log;
+use switchboard_server::push::{self, Guard, Outbox};
+use switchboard_server::shutdown::Tasks;
+use switchboard_server::store::sqlite::SqliteStore;
+use switchboard_server::store::{MemoryStore, Store};
+use tokio::net::TcpListener;
+
+use crate::cli::deliveries::Wanted;
+use crate::config::{self, Backend, Config};
+use crate::route::Table;
+
+/// Serves until a signal to stop. `ready` is called once, with the address, when calls can come in.
+///
+/// # Errors
+///
+/// If the address is taken, the store cannot be opened, or the server breaks.
+pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> anyhow::Result<()> {
+    // The address first: if it is taken, nothing else has happened yet.
+    let listener = TcpListener::bind(config.listen).await.with_context(|| {
+        format!("cannot listen on {}: choose another with --listen", config.listen)
+    })?;
+    let address = listener.local_addr()?;
+    let log = Log::new(open_store(&config.store)?);
+    let tasks = Tasks::default();
+    let guard = Arc::new(Guard::new(config.push.allow.clone()));
+    let table = Arc::new(Table::default());
+    let engines = engines(&config, &table, &log, &guard, &tasks);
+    table.fill(engines.clone(), Arc::clone(&config.default_agent));
+    let recovered = recover::recover(&log, &engines).await?;
+    tracing::info!(
+        resumed = recovered.resumed,
+        waiting = recovered.waiting,
+        failed = recovered.failed,
+        "recovered"
+    );
+    let push = push::Settings {
+        timeout: config.push.timeout,
+        give_up_after: config.push.give_up_after,
+        ..push::Settings::default()
+    };
+    Outbox::start(log.clone(), guard, push, tasks.clone())?;
+    log.keep_up(config.retention, &tasks);
+    let service = Arc::new(http::Service::new(http::Parts {
+        handler: Arc::clone(&table) as _,
+        directory: table,
+        base_url: BaseUrl {
+            public_url: config.public_url,
+            trusted_proxies: config.trust_forwarded,
+        },
+        limits: config.limits,
+        tasks: tasks.clone(),
+    }));
+    tasks.spawn(http::serve(listener, service));
+    ready(address);
+    stop_signal().await?;
+    tracing::info!("stopping");
+    tasks.stop();
+    if !tasks.drain(config.shutdown_grace).await {
+        tracing::warn!("some work did not end in time: it goes on at the next start");
+    }
+    log.close().await;
+    Ok(())
+}
+
+fn open_store(store: &config::Store) -> anyhow::Result<Arc<dyn Store>> {
+    match store {
+        config::Store::Memory => Ok(Arc::new(MemoryStore::default())),
+        config::Store::Sqlite(options) => {
+            let store = SqliteStore::open(options)
+                .with_context(|| format!("cannot open the store in {}", options.dir.display()))?;
+            Ok(Arc::new(store))
+        }
+    }
+}
+
+fn engines(
+    config: &Config,
+    table: &Arc<Table>,
+    log: &Log,
+    guard: &Arc<Guard>,
+    tasks: &Tasks,
+) -> HashMap<Arc<str>, Engine> {
+    let engine = |agent: &config::Agent| {
+        let parts = engine::Parts {
+            name: Arc::clone(&agent.name),
+            agent: backend(&agent.backend, table),
+            profile: agent.profile.clone(),
+            settings: agent.settings.clone(),
+            log: log.clone(),
+            guard: Arc::clone(guard),
+            tasks: tasks.clone(),
+        };
+        (Arc::clone(&agent.name), Engine::new(parts))
+    };
+    config.agents.iter().map(engine).collect()
+}
+
+fn backend(backend: &Backend, table: &Arc<Table>) -> Arc<dyn Agent> {
+    match backend {
+        Backend::Script(script) => Arc::new(ScriptAgent::new(
+            script.clone(),
+            Some(Arc::clone(table) as _),
+        )),
+    }
+}
+
+/// Waits for Ctrl-C or the signal by which service managers stop a process.
+async fn stop_signal() -> anyhow::Result<()> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}
+
+/// Prints webhook deliveries that fail or were given up.
+///
+/// # Errors
+///
+/// If the store cannot be opened.
+pub async fn deliveries(config: Config, wanted: Wanted) -> anyhow::Result<()> {
+    drop((config, wanted));
+    anyhow::bail!("not wired yet")
+}

@@ -1,0 +1,39 @@
+//! `switchboard check`: looks for mistakes without starting anything.
+
+use super::args::{CheckArgs, Global, Place};
+use super::serve::file;
+use super::{Failure, out};
+use crate::config::{Config, Env, Source, Store, load};
+
+pub(super) fn run(args: &CheckArgs, global: &Global, env: &Env) -> Result<(), Failure> {
+    let file = file(args.config.clone())?;
+    let name = file.display().to_string();
+    let config = load(&Source::File(file), env, &Place::default().flags(global))?;
+    out(format_args!("{name}: OK\n{}", summary(&config)))
+}
+
+/// One `label: value` a line.
+pub(super) fn summary(config: &Config) -> String {
+    let agents: Vec<String> = config
+        .agents
+        .iter()
+        .map(|agent| {
+            let default = agent.name == config.default_agent && config.agents.len() > 1;
+            let mark = if default { " (default)" } else { "" };
+            format!("{}{mark}", agent.name)
+        })
+        .collect();
+    let store = match &config.store {
+        Store::Memory => "memory, nothing is kept".to_owned(),
+        Store::Sqlite(sqlite) => format!("sqlite in {}", sqlite.dir.display()),
+    };
+    let public = match &config.public_url {
+        Some(url) => format!("public: {url}\n"),
+        None => String::new(),
+    };
+    format!(
+        "agents: {}\nlisten: {}\n{public}store: {store}\n",
+        agents.join(", "),
+        config.listen
+    )
+}

@@ -1,0 +1,130 @@
+//! The commands: flags are read, a configuration is loaded, and the work is left to [`crate::app`].
+//!
+//! Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 failed,
+//! 2 wrong usage or a wrong configuration.
+
+mod args;
+mod check;
+pub mod deliveries;
+mod serve;
+mod up;
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+pub use args::{Cli, Command};
+
+use crate::config::{Env, Problems, schema};
+
+/// Reads the command line, does what it says, and tells how it went.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { 2 } else { 0 };
+            // If the terminal is gone there is nobody to tell.
+            drop(error.print());
+            return ExitCode::from(code);
+        }
+    };
+    match dispatch(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            drop(writeln!(io::stderr().lock(), "{failure}"));
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<(), Failure> {
+    let env = Env::of_process();
+    match cli.command {
+        Command::Up(args) => up::run(&args, &cli.global, &env),
+        Command::Serve(args) => serve::run(&args, &cli.global, &env),
+        Command::Check(args) => check::run(&args, &cli.global, &env),
+        Command::Deliveries(args) => deliveries::run(&args, &cli.global, &env),
+        Command::Schema => out(format_args!("{}", schema::text().map_err(Failure::failed)?)),
+        Command::Completion { shell } => completion(shell),
+    }
+}
+
+fn completion(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "switchboard", &mut script);
+    out(format_args!("{}", String::from_utf8_lossy(&script)))
+}
+
+/// Writes a result to standard output. A reader that has gone away (`| head`) is no error.
+fn out(text: fmt::Arguments<'_>) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_fmt(text).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Runs a future to its end on a runtime of its own.
+fn block_on<F>(future: F) -> Result<(), Failure>
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::failed)?;
+    runtime.block_on(future).map_err(Failure::Failed)
+}
+
+/// Why a command did not do what it should.
+#[derive(Debug)]
+enum Failure {
+    /// The configuration is wrong.
+    Config(Problems),
+    /// The command line asks for something impossible; with a hint.
+    Usage(String, String),
+    /// Something broke.
+    Failed(anyhow::Error),
+}
+
+impl Failure {
+    fn failed(error: impl Into<anyhow::Error>) -> Self {
+        Self::Failed(error.into())
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::Usage(..) => 2,
+            Self::Failed(_) => 1,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(problems) => {
+                let number = problems.iter().count();
+                let noun = if number == 1 { "problem" } else { "problems" };
+                write!(
+                    f,
+                    "{problems}\nerror: {number} {noun} in the configuration; nothing was applied"
+                )
+            }
+            Self::Usage(message, hint) => write!(f, "error: {message}\n  hint: {hint}"),
+            // The chain on one line: what failed, then why.
+            Self::Failed(error) => write!(f, "error: {error:#}"),
+        }
+    }
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Self::Config(problems)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! `switchboard serve`: the agents of a configuration file.
+
+use std::path::PathBuf;
+
+use super::args::{Global, ServeArgs};
+use super::{Failure, block_on};
+use crate::config::{Env, Source, load};
+use crate::{app, telemetry};
+
+/// The file that is read if none is named.
+const DEFAULT_FILE: &str = "switchboard.yaml";
+
+pub(super) fn run(args: &ServeArgs, global: &Global, env: &Env) -> Result<(), Failure> {
+    let source = Source::File(file(args.config.clone())?);
+    let config = load(&source, env, &args.place.flags(global))?;
+    telemetry::start(&config.log).map_err(Failure::Failed)?;
+    block_on(app::serve(
+        config,
+        |address| tracing::info!(%address, "listening"),
+    ))
+}
+
+/// The configuration file: the one named, or the one here.
+pub(super) fn file(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    match named {
+        Some(file) => Ok(file),
+        None if PathBuf::from(DEFAULT_FILE).exists() => Ok(PathBuf::from(DEFAULT_FILE)),
+        None => Err(Failure::Usage(
+            format!("there is no {DEFAULT_FILE} in this directory"),
+            "name a configuration file, or try `switchboard up`, which needs none".to_owned(),
+        )),
+    }
+}

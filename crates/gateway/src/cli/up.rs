@@ -1,0 +1,64 @@
+//! `switchboard up`: built-in agents, no configuration, and a few lines that say what to try.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use super::args::{Global, UpArgs};
+use super::{Failure, block_on, out};
+use crate::config::{Config, Env, Source, Store, load};
+use crate::{app, telemetry};
+
+pub(super) fn run(args: &UpArgs, global: &Global, env: &Env) -> Result<(), Failure> {
+    let config = load(&Source::BuiltIn, env, &args.place.flags(global))?;
+    telemetry::start(&config.log).map_err(Failure::Failed)?;
+    let shown = config.clone();
+    block_on(app::serve(config, move |address| {
+        let text = welcome(&shown, address, std::process::id());
+        if let Err(failure) = out(format_args!("{text}")) {
+            tracing::warn!(%failure, "cannot write to standard output");
+        }
+    }))
+}
+
+/// What a newcomer sees: at most twelve lines, each command ready to paste.
+pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> String {
+    let names: Vec<&str> = config.agents.iter().map(|agent| &*agent.name).collect();
+    let base = format!("http://{}", reachable(address));
+    let first = &config.default_agent;
+    let kept = match &config.store {
+        Store::Memory => "nowhere: everything is lost at the end".to_owned(),
+        Store::Sqlite(sqlite) => sqlite.dir.display().to_string(),
+    };
+    let mut text = format!(
+        "  agents    {agents}   at {base}
+  tasks     {kept}
+
+  card      curl -s {base}/a2a/{first}/.well-known/agent-card.json
+  stream    curl -N {base}/a2a/{first}/message:stream -H 'A2A-Version: 1.0' \\
+              --json '{{\"message\":{{\"messageId\":\"1\",\"role\":\"ROLE_USER\",\"parts\":[{{\"text\":\"hello there\"}}]}}}}'
+",
+        agents = names.join(" "),
+    );
+    if let (Some(slow), Store::Sqlite(_)) =
+        (names.iter().find(|n| **n == "research"), &config.store)
+    {
+        text.push_str(&format!(
+            "  survive   stream from {slow} instead; remember the task's id and the last `id:`; then, from elsewhere,
+              kill -9 {process}
+            start again, and go on at the next event:
+              curl -N -X POST {base}/a2a/{slow}/tasks/TASK_ID:subscribe -H 'A2A-Version: 1.0' \\
+                -H 'Last-Event-ID: LAST_ID'
+"
+        ));
+    }
+    text
+}
+
+/// An address to connect to: one that listens everywhere is also here.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        ip if !ip.is_unspecified() => ip,
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+    };
+    SocketAddr::new(ip, address.port())
+}

@@ -1,0 +1,273 @@
+//! Agents: names, what stands behind them, how they treat their tasks.
+
+use std::sync::Arc;
+
+use switchboard_agents::profile as agents;
+use switchboard_agents::script::{AgentFile, Script, builtin};
+use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
+
+use super::load::{Check, read_file};
+use super::raw;
+use super::yaml::{self, Step, Step::Item, Step::Key};
+use super::{Agent, Backend};
+
+/// Names that addresses of Switchboard itself begin with, now or soon.
+const RESERVED: [&str; 27] = [
+    "a2a",
+    "admin",
+    "agent-card",
+    "agents",
+    "api",
+    "assets",
+    "auth",
+    "console",
+    "docs",
+    "events",
+    "favicon.ico",
+    "healthz",
+    "livez",
+    "login",
+    "message",
+    "metrics",
+    "openapi.json",
+    "readyz",
+    "robots.txt",
+    "rpc",
+    "static",
+    "tasks",
+    "v1",
+    "v2",
+    "version",
+    "webhooks",
+    "well-known",
+];
+
+/// Longer names make addresses no one can read.
+const LONGEST_NAME: usize = 63;
+
+impl Check<'_> {
+    /// All agents of the file.
+    pub(super) fn agents(&mut self, raw: raw::Agents) -> Vec<Agent> {
+        if raw.0.is_empty() && self.tree.get("agents").is_none_or(is_empty) {
+            self.wrong(
+                &[Key("agents")],
+                "there are no agents".to_owned(),
+                Some(
+                    "add one under `agents:`, or try `switchboard up`, which brings its own"
+                        .to_owned(),
+                ),
+            );
+        }
+        raw.0
+            .into_iter()
+            .filter_map(|(name, agent)| self.agent(&name, agent))
+            .collect()
+    }
+
+    /// The agents Switchboard brings along; `raw` may change how they are served.
+    pub(super) fn built_in(&mut self, mut raw: raw::Agents) -> Vec<Agent> {
+        let built_in = builtin::agents().unwrap_or_else(|error| {
+            self.wrong(&[], format!("a built-in agent is damaged: {error}"), None);
+            Vec::new()
+        });
+        let mut agents = Vec::with_capacity(built_in.len());
+        for own in built_in {
+            let changes = raw.0.iter().position(|(name, _)| name == own.name);
+            let changes = changes.map(|at| raw.0.remove(at).1).unwrap_or_default();
+            let at = [Key("agents"), Key(own.name)];
+            agents.push(self.assemble(&at, own.name, changes, own.profile, own.script));
+        }
+        agents.extend(
+            raw.0
+                .into_iter()
+                .filter_map(|(name, agent)| self.agent(&name, agent)),
+        );
+        agents
+    }
+
+    fn agent(&mut self, name: &str, mut raw: raw::Agent) -> Option<Agent> {
+        let at = [Key("agents"), Key(name)];
+        if let Err((message, hint)) = check_name(name) {
+            self.wrong(&at, message, Some(hint));
+        }
+        let file = self.backend(&at, raw.script.take(), raw.script_file.take())?;
+        Some(self.assemble(&at, name, raw, file.profile, file.script))
+    }
+
+    /// An agent from what is said of it, here first and then in `base`.
+    fn assemble(
+        &mut self,
+        at: &[Step<'_>],
+        name: &str,
+        mut raw: raw::Agent,
+        base: agents::Profile,
+        script: Script,
+    ) -> Agent {
+        let settings = self.settings(at, &mut raw, &base);
+        let profile = self.profile(at, name, raw, base);
+        Agent {
+            name: Arc::from(name),
+            profile,
+            backend: Backend::Script(script),
+            settings,
+        }
+    }
+
+    /// Exactly one thing stands behind an agent. New kinds of backend add a line here.
+    fn backend(
+        &mut self,
+        at: &[Step<'_>],
+        script: Option<Script>,
+        file: Option<String>,
+    ) -> Option<AgentFile> {
+        const KINDS: [&str; 2] = ["script", "script_file"];
+        let entry = at_path(self.tree, at);
+        let written: Vec<_> = KINDS
+            .into_iter()
+            .filter(|kind| entry.is_some_and(|entry| entry.get(kind).is_some()))
+            .collect();
+        match written.as_slice() {
+            [] => {
+                self.wrong(
+                    at,
+                    "nothing stands behind this agent".to_owned(),
+                    Some("add `script` or `script_file`".to_owned()),
+                );
+                None
+            }
+            [_] => match (script, file) {
+                (Some(script), _) => Some(bare(script)),
+                (None, Some(file)) => self.script_file(at, &file),
+                (None, None) => None,
+            },
+            [first, .., last] => {
+                let message = format!("`{first}` and `{last}` cannot stand together");
+                self.wrong(
+                    &join(at, Key(last)),
+                    message,
+                    Some("keep one of them".to_owned()),
+                );
+                None
+            }
+        }
+    }
+
+    fn script_file(&mut self, at: &[Step<'_>], file: &str) -> Option<AgentFile> {
+        let path = self.base.join(file);
+        let before = self.problems.len();
+        let tree = read_file(&path, self.env, &mut self.problems);
+        if tree.is_none() && matches!(self.problems.get(before), Some(p) if is_whole(p)) {
+            // Unreadable: the place to mend it is here.
+            let cause = self.problems.remove(before);
+            let message = format!("{} {}", path.display(), cause.message);
+            self.wrong(
+                &join(at, Key("script_file")),
+                message,
+                Some("the path is relative to the configuration file".to_owned()),
+            );
+        }
+        let tree = tree?;
+        match tree.data {
+            yaml::Data::List(_) => yaml::read_all(tree, &mut self.problems).map(bare),
+            yaml::Data::Scalar(_) | yaml::Data::Map(_) => yaml::read_all(tree, &mut self.problems),
+        }
+    }
+
+    fn settings(
+        &mut self,
+        at: &[Step<'_>],
+        raw: &mut raw::Agent,
+        base: &agents::Profile,
+    ) -> Settings {
+        let default = Settings::default();
+        let raw::Timeouts {
+            task,
+            input,
+            blocking,
+            cancel_grace,
+        } = raw.timeouts.take().unwrap_or_default();
+        let time = |key| [at, &[Key("timeouts"), Key(key)]].concat();
+        Settings {
+            reply_with_message: match raw.reply {
+                Some(reply) => reply == raw::ReplyKind::Message,
+                None => base.reply_message(),
+            },
+            task_timeout: self.some_bound(&time("task"), task, default.task_timeout),
+            input_timeout: self.some_bound(&time("input"), input, default.input_timeout),
+            on_input_timeout: match raw.on_input_timeout {
+                Some(raw::OnInputTimeout::Continue) => OnInputTimeout::Continue,
+                Some(raw::OnInputTimeout::Fail) => OnInputTimeout::Fail,
+                None => default.on_input_timeout,
+            },
+            blocking_deadline: self.some_bound(
+                &time("blocking"),
+                blocking,
+                default.blocking_deadline,
+            ),
+            cancel_grace: cancel_grace.map_or(default.cancel_grace, |time| time.0),
+            on_disconnect: match raw.on_disconnect {
+                Some(raw::OnDisconnect::Keep) => OnDisconnect::Keep,
+                Some(raw::OnDisconnect::Cancel) => OnDisconnect::Cancel,
+                None => default.on_disconnect,
+            },
+            dedupe_by_message_id: raw
+                .dedupe_by_message_id
+                .unwrap_or(default.dedupe_by_message_id),
+        }
+    }
+}
+
+/// A script without a profile.
+fn bare(script: Script) -> AgentFile {
+    AgentFile {
+        profile: agents::Profile::default(),
+        script,
+    }
+}
+
+/// Whether `name` can be part of an address.
+fn check_name(name: &str) -> Result<(), (String, String)> {
+    let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let inner = |c: char| word(c) || matches!(c, '-' | '_' | '.');
+    let well_formed = name.starts_with(word) && name.chars().all(inner);
+    if !well_formed || name.len() > LONGEST_NAME {
+        return Err((
+            format!("`{name}` cannot be the name of an agent"),
+            format!(
+                "use lower-case letters, digits, `-`, `_` and `.`, a letter or digit first, {LONGEST_NAME} at most"
+            ),
+        ));
+    }
+    if RESERVED.contains(&name) {
+        return Err((
+            format!(
+                "`{name}` cannot be the name of an agent: addresses of Switchboard begin with it"
+            ),
+            "choose another name".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn is_empty(node: &yaml::Node) -> bool {
+    match &node.data {
+        yaml::Data::Scalar(scalar) => scalar.is_null(),
+        yaml::Data::List(_) => false,
+        yaml::Data::Map(entries) => entries.is_empty(),
+    }
+}
+
+fn is_whole(problem: &super::Problem) -> bool {
+    matches!(problem.place, super::Place::Whole(_))
+}
+
+fn at_path<'n>(tree: &'n yaml::Node, path: &[Step<'_>]) -> Option<&'n yaml::Node> {
+    path.iter().try_fold(tree, |node, step| match step {
+        Key(key) => node.get(key),
+        Item(_) => None,
+    })
+}
+
+pub(super) fn join<'a>(at: &[Step<'a>], step: Step<'a>) -> Vec<Step<'a>> {
+    [at, &[step]].concat()
+}

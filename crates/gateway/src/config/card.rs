@@ -1,0 +1,211 @@
+//! What the cards of an agent say: from the file, else from the script's own profile, else by default.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use switchboard_agents::profile as agents;
+use switchboard_server::engine::Profile;
+use switchboard_types::model;
+use switchboard_types::wire::card::CardShape;
+
+use super::agent::join;
+use super::load::Check;
+use super::raw;
+use super::value::Url;
+use super::yaml::{Step, Step::Item, Step::Key};
+
+impl Check<'_> {
+    pub(super) fn profile(
+        &mut self,
+        at: &[Step<'_>],
+        name: &str,
+        mut raw: raw::Agent,
+        base: agents::Profile,
+    ) -> Profile {
+        let extended = raw.extended_card.take();
+        let shape = match raw.card {
+            None | Some(raw::CardShape::Union) => CardShape::Union,
+            Some(raw::CardShape::V1_0) => CardShape::V1,
+            Some(raw::CardShape::V0_3) => CardShape::V0,
+        };
+        let mut card = self.card(at, name, raw, base);
+        card.capabilities.extended_agent_card = Some(extended.is_some());
+        Profile {
+            extended: extended.map(|extended| self.extended(at, &card, extended)),
+            card,
+            shape,
+        }
+    }
+
+    fn card(
+        &mut self,
+        at: &[Step<'_>],
+        name: &str,
+        raw: raw::Agent,
+        base: agents::Profile,
+    ) -> model::AgentCard {
+        let title = raw.title.or(base.name).unwrap_or_else(|| name.to_owned());
+        let described = Some(base.description).filter(|text| !text.is_empty());
+        let description = raw
+            .description
+            .or(described)
+            .unwrap_or_else(|| title.clone());
+        let mut skills = match raw.skills {
+            Some(skills) => self.skills(at, skills),
+            None => base.skills.into_iter().map(skill).collect(),
+        };
+        if skills.is_empty() {
+            skills.push(only_skill(name, &title, &description));
+        }
+        let capabilities = model::Capabilities {
+            streaming: Some(raw.streaming.unwrap_or(true)),
+            push_notifications: Some(raw.push_notifications.unwrap_or(true)),
+            // Every state a task has been in is an event in its log.
+            state_transition_history: Some(true),
+            extensions: self.extensions(at, raw.extensions.unwrap_or_default()),
+            ..model::Capabilities::default()
+        };
+        model::AgentCard {
+            name: title,
+            description,
+            version: raw.version.unwrap_or(base.version),
+            interfaces: Vec::new(),
+            provider: raw.provider.map(|provider| model::Provider {
+                organization: provider.organization,
+                url: provider.url.0,
+            }),
+            documentation_url: raw.documentation_url.map(text),
+            icon_url: raw.icon_url.map(text),
+            capabilities,
+            security_schemes: BTreeMap::new(),
+            security: Vec::new(),
+            default_input_modes: self.modes(at, "input_modes", raw.input_modes, base.input_modes),
+            default_output_modes: self.modes(
+                at,
+                "output_modes",
+                raw.output_modes,
+                base.output_modes,
+            ),
+            skills,
+            signatures: Vec::new(),
+        }
+    }
+
+    /// The second card: the first, and what is added to it.
+    fn extended(
+        &mut self,
+        at: &[Step<'_>],
+        first: &model::AgentCard,
+        raw: raw::ExtendedCard,
+    ) -> model::AgentCard {
+        let at = join(at, Key("extended_card"));
+        let more = self.skills(&at, raw.skills.unwrap_or_default());
+        for (i, skill) in more.iter().enumerate() {
+            if first.skills.iter().any(|known| known.id == skill.id) {
+                let place = [&at[..], &[Key("skills"), Item(i), Key("id")]].concat();
+                let message = format!("the public card has a skill with the id `{}` too", skill.id);
+                self.wrong(&place, message, None);
+            }
+        }
+        let mut card = first.clone();
+        card.skills.extend(more);
+        if let Some(description) = raw.description {
+            card.description = description;
+        }
+        card
+    }
+
+    fn modes(
+        &mut self,
+        at: &[Step<'_>],
+        key: &str,
+        modes: Option<Vec<String>>,
+        base: Vec<String>,
+    ) -> Vec<String> {
+        let modes = modes.unwrap_or(base);
+        if modes.is_empty() || modes.iter().any(|mode| mode.trim().is_empty()) {
+            self.wrong(
+                &join(at, Key(key)),
+                "must name at least one media type, and no empty one".to_owned(),
+                Some("leave the key out for the default".to_owned()),
+            );
+        }
+        modes
+    }
+
+    fn skills(&mut self, at: &[Step<'_>], raw: Vec<raw::Skill>) -> Vec<model::Skill> {
+        let mut seen = BTreeSet::new();
+        let mut skills = Vec::with_capacity(raw.len());
+        for (i, skill) in raw.into_iter().enumerate() {
+            let place = [at, &[Key("skills"), Item(i), Key("id")]].concat();
+            if skill.id.trim().is_empty() {
+                self.wrong(&place, "must not be empty".to_owned(), None);
+            } else if !seen.insert(skill.id.clone()) {
+                let message = format!("there are two skills with the id `{}`", skill.id);
+                self.wrong(&place, message, None);
+            }
+            skills.push(model::Skill {
+                name: skill.name.unwrap_or_else(|| skill.id.clone()),
+                id: skill.id,
+                description: skill.description,
+                tags: skill.tags.unwrap_or_default(),
+                examples: skill.examples.unwrap_or_default(),
+                input_modes: skill.input_modes.unwrap_or_default(),
+                output_modes: skill.output_modes.unwrap_or_default(),
+                security: Vec::new(),
+            });
+        }
+        skills
+    }
+
+    fn extensions(&mut self, at: &[Step<'_>], raw: Vec<raw::Extension>) -> Vec<model::Extension> {
+        let mut extensions: Vec<model::Extension> = Vec::with_capacity(raw.len());
+        for (i, extension) in raw.into_iter().enumerate() {
+            let place = [at, &[Key("extensions"), Item(i), Key("uri")]].concat();
+            if !extension.uri.contains(':') {
+                let message = format!("`{}` is not a URI", extension.uri);
+                let hint = "write an absolute one, such as https://example.com/ext/v1 or urn:x:y";
+                self.wrong(&place, message, Some(hint.to_owned()));
+            } else if extensions.iter().any(|known| known.uri == extension.uri) {
+                self.wrong(&place, format!("`{}` is given twice", extension.uri), None);
+            }
+            extensions.push(model::Extension {
+                uri: extension.uri,
+                description: extension.description,
+                required: extension.required.unwrap_or(false),
+                params: extension.params.as_ref().map(model::Object::from),
+            });
+        }
+        extensions
+    }
+}
+
+fn skill(own: agents::SkillProfile) -> model::Skill {
+    model::Skill {
+        id: own.id,
+        name: own.name,
+        description: own.description,
+        tags: own.tags,
+        examples: own.examples,
+        input_modes: own.input_modes,
+        output_modes: own.output_modes,
+        security: Vec::new(),
+    }
+}
+
+/// The skill of an agent that names none: what the agent is for.
+fn only_skill(name: &str, title: &str, description: &str) -> model::Skill {
+    model::Skill {
+        id: name.to_owned(),
+        name: title.to_owned(),
+        description: description.to_owned(),
+        tags: vec![name.to_owned()],
+        examples: Vec::new(),
+        input_modes: Vec::new(),
+        output_modes: Vec::new(),
+        security: Vec::new(),
+    }
+}
+
+fn text(url: Url) -> String {
+    url.0
+}

@@ -1,0 +1,387 @@
+//! From what was written to a [`Config`]: defaults applied, files read, everything checked.
+//!
+//! Precedence: flags, then environment variables, then the file, then defaults. All problems are
+//! collected; if there is one, nothing is applied.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_server::http::Limits;
+use switchboard_server::log::Retention;
+use switchboard_server::store::sqlite::{Durability, SqliteOptions};
+
+use super::problem::{Place, Problem, Problems, did_you_mean};
+use super::raw;
+use super::value::{Bound, Listen, Size, Time};
+use super::yaml::{self, Node, Step, Step::Key};
+use super::{Config, Env, Log, LogFormat, Push, Store, UNLIMITED, env};
+
+/// Where the agents come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A YAML file.
+    File(PathBuf),
+    /// The agents that Switchboard brings along, with default settings.
+    BuiltIn,
+}
+
+/// What the command line says; it wins over everything else.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    /// `--listen`
+    pub listen: Option<Listen>,
+    /// `--data`
+    pub data: Option<PathBuf>,
+    /// `--memory`
+    pub memory: bool,
+    /// `--auth none`
+    pub auth_none: bool,
+    /// `--log-level`
+    pub log_level: Option<String>,
+    /// `--log-format`
+    pub log_format: Option<LogFormat>,
+}
+
+/// Reads and checks a configuration.
+///
+/// # Errors
+///
+/// Everything that is wrong with it.
+pub fn load(source: &Source, env: &Env, flags: &Flags) -> Result<Config, Problems> {
+    let mut problems = Vec::new();
+    let tree = match source {
+        Source::File(path) => read_file(path, env, &mut problems),
+        Source::BuiltIn => Some(Node::empty(Place::Default)),
+    };
+    let Some(mut tree) = tree else {
+        return Err(Problems(problems));
+    };
+    env::override_keys(&mut tree, env, &mut problems);
+    let raw: Option<raw::Config> = yaml::read_all(tree.clone(), &mut problems);
+    let base = match source {
+        Source::File(path) => path.parent().unwrap_or(Path::new("")),
+        Source::BuiltIn => Path::new(""),
+    };
+    let mut check = Check {
+        tree: &tree,
+        base,
+        env,
+        problems,
+    };
+    let config = raw.and_then(|raw| check.config(raw, source, flags));
+    let mut problems = check.problems;
+    match config {
+        Some(config) if problems.is_empty() => Ok(config),
+        _ => {
+            problems.sort_by_key(|problem| order(&problem.place));
+            Err(Problems(problems))
+        }
+    }
+}
+
+/// Reads a YAML file into a tree with variables filled in.
+pub(super) fn read_file(path: &Path, env: &Env, problems: &mut Vec<Problem>) -> Option<Node> {
+    let file: Arc<str> = Arc::from(path.display().to_string());
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+            let mut tree = yaml::parse(text, &file, problems)?;
+            yaml::fill(&mut tree, env, problems);
+            Some(tree)
+        }
+        Err(error) => {
+            problems.push(Problem {
+                place: Place::Whole(file),
+                path: String::new(),
+                message: format!("cannot be read: {}", lower_first(&error.to_string())),
+                hint: None,
+            });
+            None
+        }
+    }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}
+
+/// Problems are shown as one reads: by line; what has no line comes last.
+fn order(place: &Place) -> (bool, usize, usize) {
+    match place {
+        Place::File { line, column, .. } => (false, *line, *column),
+        Place::Whole(_) | Place::Variable(_) | Place::Flag(_) | Place::Default => (true, 0, 0),
+    }
+}
+
+/// The checks, with what they need to know.
+#[derive(Debug)]
+pub(super) struct Check<'a> {
+    /// All that was written, also the parts that could not be read.
+    pub(super) tree: &'a Node,
+    /// The directory of the file.
+    pub(super) base: &'a Path,
+    /// For files that are read on the way.
+    pub(super) env: &'a Env,
+    /// What was found so far.
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Check<'_> {
+    /// Something is wrong at `path`.
+    pub(super) fn wrong(&mut self, path: &[Step<'_>], message: String, hint: Option<String>) {
+        let place = self.tree.place_of(path).clone();
+        self.problems.push(Problem {
+            place,
+            path: yaml::show(path),
+            message,
+            hint,
+        });
+    }
+
+    /// A duration that must not be zero.
+    pub(super) fn some_time(
+        &mut self,
+        path: &[Step<'_>],
+        time: Option<Time>,
+        default: Duration,
+    ) -> Duration {
+        let time = time.map_or(default, |time| time.0);
+        if time.is_zero() {
+            self.wrong(path, "must be longer than zero".to_owned(), None);
+        }
+        time
+    }
+
+    /// A duration or `unlimited` that must not be zero.
+    pub(super) fn some_bound(
+        &mut self,
+        path: &[Step<'_>],
+        bound: Option<Bound>,
+        default: Duration,
+    ) -> Duration {
+        let time = bound.map(|bound| Time(bound.0.unwrap_or(UNLIMITED)));
+        self.some_time(path, time, default)
+    }
+
+    fn count(&mut self, path: &[Step<'_>], count: Option<usize>, default: usize) -> usize {
+        if count == Some(0) {
+            self.wrong(path, "must be at least 1".to_owned(), None);
+        }
+        count.unwrap_or(default)
+    }
+
+    fn config(&mut self, raw: raw::Config, source: &Source, flags: &Flags) -> Option<Config> {
+        let listen = self.listen(&raw, flags);
+        let data = self.data(raw.data, flags);
+        let store = self.store(&raw.store.unwrap_or_default(), data, flags);
+        let limits = self.limits(&raw.limits.unwrap_or_default());
+        let retention = retention(&raw.retention.unwrap_or_default());
+        let push = self.push(raw.push.unwrap_or_default());
+        let shutdown = raw.shutdown.unwrap_or_default();
+        let log = self.log(raw.log.unwrap_or_default(), flags);
+        let agents = match source {
+            Source::File(_) => self.agents(raw.agents.unwrap_or_default()),
+            Source::BuiltIn => self.built_in(raw.agents.unwrap_or_default()),
+        };
+        let default_agent = self.default_agent(raw.default_agent, &agents);
+        Some(Config {
+            listen,
+            public_url: raw.public_url.map(|url| Arc::from(url.0)),
+            trust_forwarded: raw
+                .trust_forwarded
+                .unwrap_or_default()
+                .into_iter()
+                .map(|network| network.0)
+                .collect(),
+            default_agent: default_agent?,
+            store: store?,
+            limits,
+            retention,
+            push,
+            shutdown_grace: shutdown
+                .grace
+                .map_or(Duration::from_secs(10), |time| time.0),
+            log,
+            agents,
+        })
+    }
+
+    fn listen(&mut self, raw: &raw::Config, flags: &Flags) -> std::net::SocketAddr {
+        let here = Listen(([127, 0, 0, 1], 7420).into());
+        let listen = flags.listen.or(raw.listen).unwrap_or(here).0;
+        let open = flags.auth_none || matches!(raw.auth, Some(raw::Auth::None));
+        if !listen.ip().is_loopback() && !open && self.tree.get("auth").is_none() {
+            let written = self.tree.place_of(&[Key("listen")]).clone();
+            let (place, path, way) = match flags.listen {
+                Some(_) => (Place::Flag("--listen"), "", "give `--auth none`"),
+                None => (written, "listen", "write `auth: none`"),
+            };
+            self.problems.push(Problem {
+                place,
+                path: path.to_owned(),
+                message: format!(
+                    "{listen} can be reached from other machines, without authentication"
+                ),
+                hint: Some(format!(
+                    "{way} if everyone who can reach it may call the agents, or listen on 127.0.0.1"
+                )),
+            });
+        }
+        listen
+    }
+
+    /// The data directory; `None` if there is no place for one.
+    fn data(&self, written: Option<String>, flags: &Flags) -> Option<PathBuf> {
+        if let Some(data) = &flags.data {
+            return Some(data.clone());
+        }
+        if let Some(data) = written.filter(|data| !data.is_empty()) {
+            // What stands in a file is relative to the file; what comes from elsewhere, to where we are.
+            return Some(match self.tree.place_of(&[Key("data")]) {
+                Place::File { .. } => self.base.join(data).components().collect(),
+                _ => PathBuf::from(data),
+            });
+        }
+        let absolute = |name| {
+            let path = PathBuf::from(self.env.get(name)?);
+            path.is_absolute().then_some(path)
+        };
+        absolute("XDG_DATA_HOME")
+            .or_else(|| absolute("LOCALAPPDATA"))
+            .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+            .map(|dir| dir.join("switchboard"))
+    }
+
+    fn store(&mut self, raw: &raw::Store, data: Option<PathBuf>, flags: &Flags) -> Option<Store> {
+        if flags.memory || matches!(raw.kind, Some(raw::StoreKind::Memory)) {
+            return Some(Store::Memory);
+        }
+        let Some(data) = data else {
+            self.wrong(
+                &[Key("data")],
+                "there is no directory for data: neither XDG_DATA_HOME nor HOME is set".to_owned(),
+                Some("write `data: DIRECTORY`, or give `--data DIRECTORY`".to_owned()),
+            );
+            return None;
+        };
+        Some(Store::Sqlite(SqliteOptions {
+            dir: data,
+            durability: match raw.durability {
+                None | Some(raw::Durability::PowerLoss) => Durability::PowerLoss,
+                Some(raw::Durability::ProcessDeath) => Durability::ProcessDeath,
+            },
+        }))
+    }
+
+    fn limits(&mut self, raw: &raw::Limits) -> Limits {
+        let at = |key| [Key("limits"), Key(key)];
+        let default = Limits::default();
+        if raw.body == Some(Size(0)) {
+            self.wrong(&at("body"), "must be more than zero".to_owned(), None);
+        }
+        let body = raw
+            .body
+            .map(|body| usize::try_from(body.0).unwrap_or(usize::MAX));
+        Limits {
+            body: body.unwrap_or(default.body),
+            connections: self.count(&at("connections"), raw.connections, default.connections),
+            streams: self.count(&at("streams"), raw.streams, default.streams),
+            header_timeout: self.some_time(
+                &at("header_timeout"),
+                raw.header_timeout,
+                default.header_timeout,
+            ),
+            body_timeout: self.some_time(
+                &at("body_timeout"),
+                raw.body_timeout,
+                default.body_timeout,
+            ),
+            heartbeat: self.some_time(&at("heartbeat"), raw.heartbeat, default.heartbeat),
+        }
+    }
+
+    fn push(&mut self, raw: raw::Push) -> Push {
+        let at = |key| [Key("push"), Key(key)];
+        let allow = raw.allow.unwrap_or_default();
+        Push {
+            allow: allow.into_iter().map(|target| target.0).collect(),
+            timeout: self.some_time(&at("timeout"), raw.timeout, Duration::from_secs(15)),
+            give_up_after: raw.give_up_after.map_or(DAY, |time| time.0),
+        }
+    }
+
+    fn log(&mut self, raw: raw::Log, flags: &Flags) -> Log {
+        let variable = self.env.get("SWITCHBOARD_LOG").map(str::to_owned);
+        let (level, place) = match (&flags.log_level, variable, raw.level) {
+            (Some(flag), ..) => (flag.clone(), Place::Flag("--log-level")),
+            (None, Some(variable), _) if !variable.is_empty() => {
+                (variable, Place::Variable("SWITCHBOARD_LOG".into()))
+            }
+            (.., Some(level)) => {
+                let place = self.tree.place_of(&[Key("log"), Key("level")]);
+                (level, place.clone())
+            }
+            (.., None) => ("info".to_owned(), Place::Default),
+        };
+        if let Err(problem) = crate::telemetry::check_level(&level) {
+            self.problems.push(Problem {
+                place,
+                path: String::new(),
+                message: problem,
+                hint: Some(
+                    "write error, warn, info, debug or trace, or directives such as info,switchboard=debug"
+                        .to_owned(),
+                ),
+            });
+        }
+        Log {
+            level,
+            format: flags.log_format.or(raw.format),
+        }
+    }
+
+    fn default_agent(
+        &mut self,
+        named: Option<String>,
+        agents: &[super::Agent],
+    ) -> Option<Arc<str>> {
+        let Some(name) = named else {
+            return agents.first().map(|agent| Arc::clone(&agent.name));
+        };
+        let found = agents.iter().find(|agent| *agent.name == *name);
+        if found.is_none()
+            && self
+                .tree
+                .get("agents")
+                .and_then(|agents| agents.get(&name))
+                .is_none()
+        {
+            let hint = did_you_mean(&name, agents.iter().map(|agent| &*agent.name));
+            self.wrong(
+                &[Key("default_agent")],
+                format!("there is no agent `{name}`"),
+                hint,
+            );
+        }
+        found.map(|agent| Arc::clone(&agent.name))
+    }
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn retention(raw: &raw::Retention) -> Retention {
+    let keep = |bound: Option<Bound>| bound.map_or(Some(DAY), |bound| bound.0);
+    Retention {
+        completed: keep(raw.completed),
+        failed: keep(raw.failed),
+        canceled: keep(raw.canceled),
+        rejected: keep(raw.rejected),
+        replay_window: keep(raw.replay_window),
+        idempotency_keys: raw.idempotency_keys.map_or(DAY, |time| time.0),
+    }
+}

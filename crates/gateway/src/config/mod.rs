@@ -1,0 +1,124 @@
+//! The configuration: from a YAML file, the environment and flags to a checked [`Config`].
+//!
+//! # Layout
+//!
+//! - [`Config`], here: what the rest of the gateway sees. Complete, checked, no defaults left to apply.
+//! - `raw`: the file as written; its doc comments are the published schema ([`schema`]).
+//! - `yaml`: the file as a tree with places; `${NAME}` is filled in there.
+//! - [`mod@env`]: variables that set single keys.
+//! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
+//!   ([`problem`]); a configuration with problems is not applied in part.
+//! - [`value`]: durations, sizes, addresses, networks.
+
+mod agent;
+mod card;
+pub mod env;
+pub mod load;
+pub mod problem;
+mod raw;
+pub mod schema;
+pub mod value;
+mod yaml;
+
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_agents::script::Script;
+use switchboard_server::engine::{Profile, Settings};
+use switchboard_server::http::Limits;
+use switchboard_server::log::Retention;
+use switchboard_server::net::Cidr;
+use switchboard_server::push::Allow;
+use switchboard_server::store::sqlite::SqliteOptions;
+
+pub use self::env::Env;
+pub use self::load::{Flags, Source, load};
+pub use self::problem::{Place, Problem, Problems};
+pub use self::raw::LogFormat;
+
+/// What `unlimited` means for a timeout: longer than any process lives, short enough to count with.
+pub const UNLIMITED: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// A checked configuration, in the terms of the crates that use it.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to listen. Beyond this machine only if the user said that everyone may call.
+    pub listen: SocketAddr,
+    /// Scheme, host and path under which callers reach us, without a slash at the end. `None`: as the
+    /// request says.
+    pub public_url: Option<Arc<str>>,
+    /// Peers whose `X-Forwarded-*` headers are believed.
+    pub trust_forwarded: Vec<Cidr>,
+    /// The agent at the root address. Always one of `agents`.
+    pub default_agent: Arc<str>,
+    /// Where tasks are kept.
+    pub store: Store,
+    /// What a caller may ask of the machine.
+    pub limits: Limits,
+    /// How long things are kept.
+    pub retention: Retention,
+    /// Webhooks.
+    pub push: Push,
+    /// How long requests and turns may go on after a signal to stop.
+    pub shutdown_grace: Duration,
+    /// Logs.
+    pub log: Log,
+    /// The agents, in the order of the file; at least one, names unique.
+    pub agents: Vec<Agent>,
+}
+
+/// Where tasks are kept.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Store {
+    /// In memory; nothing lasts.
+    Memory,
+    /// In an SQLite database in the data directory.
+    Sqlite(SqliteOptions),
+}
+
+/// Webhooks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Push {
+    /// Targets that may be private or loopback addresses, or speak plain `http`.
+    pub allow: Vec<Allow>,
+    /// How long one delivery may take.
+    pub timeout: Duration,
+    /// How long a delivery is tried again before it is set aside.
+    pub give_up_after: Duration,
+}
+
+/// Logs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    /// A level or directives, known to be readable.
+    pub level: String,
+    /// How a line looks; `None`: text on a terminal, JSON elsewhere.
+    pub format: Option<LogFormat>,
+}
+
+/// One agent.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    /// The name in addresses.
+    pub name: Arc<str>,
+    /// What its cards say, interfaces apart. Streaming, webhooks and extensions are capabilities there. Skills
+    /// and modes are never empty.
+    pub profile: Profile,
+    /// What stands behind it.
+    pub backend: Backend,
+    /// How it treats its tasks. `unlimited` is [`UNLIMITED`].
+    pub settings: Settings,
+}
+
+/// What stands behind an agent.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Backend {
+    /// Steps to follow.
+    Script(Script),
+}

@@ -1,0 +1,15 @@
+//! The product: one binary that puts every agent on one line.
+//!
+//! # Layout
+//!
+//! - [`cli`]: the commands. `main` calls [`cli::run`] and nothing else.
+//! - [`config`]: from a YAML file, the environment and flags to a checked [`config::Config`].
+//! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
+//! - [`route`]: which agent a call is for.
+//! - [`telemetry`]: what the process tells its operators.
+
+pub mod app;
+pub mod cli;
+pub mod config;
+pub mod route;
+pub mod telemetry;

@@ -1,0 +1,5 @@
+//! Which agent?
+
+mod table;
+
+pub use table::Table;

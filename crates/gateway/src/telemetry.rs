@@ -1,0 +1,85 @@
+//! Logs: one line per event, on standard error, as text or JSON.
+//!
+//! Logs tell *that* something happened to *which* task; what callers and agents say never goes in.
+
+use std::io::{self, IsTerminal};
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::config::{Log, LogFormat};
+
+/// Starts logging.
+///
+/// # Errors
+///
+/// If logging was started before, or the level cannot be read (which [`check_level`] would have told).
+pub fn start(log: &Log) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&log.level)?;
+    let terminal = io::stderr().is_terminal();
+    let format = log.format.unwrap_or(if terminal {
+        LogFormat::Text
+    } else {
+        LogFormat::Json
+    });
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr);
+    match format {
+        LogFormat::Text => lines
+            .with_ansi(terminal && std::env::var_os("NO_COLOR").is_none())
+            .try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    }
+    .map_err(anyhow::Error::from_boxed)
+}
+
+/// Whether `level` is a level, or directives such as `info,switchboard=debug`.
+///
+/// # Errors
+///
+/// What is wrong with it. A single word that is no level is refused: it would be taken as the name of a
+/// module and silence everything else.
+pub fn check_level(level: &str) -> Result<(), String> {
+    let directives = level.split(',').map(str::trim);
+    for directive in directives {
+        let named = directive.contains(['=', '[']) || directive.contains("::");
+        let known = named || directive.parse::<LevelFilter>().is_ok();
+        if !known || directive.chars().all(|c| c.is_ascii_digit()) {
+            return Err(format!("`{directive}` is not a log level"));
+        }
+    }
+    match EnvFilter::try_new(level) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(format!("`{level}` cannot be read as log directives")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_and_directives_are_told_from_typos() {
+        for level in [
+            "info",
+            "WARN",
+            "off",
+            "info,switchboard=debug",
+            "warn,hyper::proto=trace",
+        ] {
+            assert_eq!(check_level(level), Ok(()), "{level}");
+        }
+        for level in [
+            "",
+            "infos",
+            "debgu",
+            "3",
+            "info,",
+            "warn, hyper=trace",
+            "switchboard=loud",
+        ] {
+            assert!(check_level(level).is_err(), "{level}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! One attempt: a POST that goes where the guard lets it and nowhere else.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use reqwest::{Client, Response, redirect, retry};
+
+use super::render::Notice;
+use super::{Settings, backoff};
+use crate::push::target::{Guard, Guarded};
+use crate::store::Webhook;
+
+/// The token that the client gave, so that it knows its own (A2A 0.3 §9.5).
+const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
+/// `{task}:{seq}`: the same for every repetition, so that receivers can drop those, and rising within a task.
+const EVENT_ID: HeaderName = HeaderName::from_static("x-a2a-event-id");
+const VERSION: HeaderName = HeaderName::from_static("a2a-version");
+const USER_AGENT: &str = concat!("switchboard/", env!("CARGO_PKG_VERSION"));
+
+/// How much of an answer is read, and how long: only so that the connection can be used again.
+const MAX_ANSWER: usize = 64 << 10;
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(1);
+/// How long a connection is kept for the next event.
+const IDLE: Duration = Duration::from_secs(30);
+/// How long a stored error may be, in characters.
+const MAX_REASON: usize = 240;
+
+/// Makes attempts.
+#[derive(Debug)]
+pub(super) struct Poster {
+    guard: Arc<Guard>,
+    timeout: Duration,
+    client: Client,
+    /// For the ports that the operator's exceptions name.
+    by_port: HashMap<u16, Client>,
+}
+
+/// Why an attempt failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// For people; without secrets.
+    pub(super) reason: String,
+    /// The receiver answered at all.
+    pub(super) answered: bool,
+    /// It says that it will never want this.
+    pub(super) gone: bool,
+    /// How long it asks us to wait.
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Poster {
+    pub(super) fn new(guard: Arc<Guard>, settings: &Settings) -> Result<Self, reqwest::Error> {
+        let by_port = guard
+            .ports()
+            .into_iter()
+            .map(|port| Ok((port, client(&guard, settings, Some(port))?)))
+            .collect::<Result<_, reqwest::Error>>()?;
+        Ok(Self {
+            client: client(&guard, settings, None)?,
+            by_port,
+            timeout: settings.timeout,
+            guard,
+        })
+    }
+
+    pub(super) async fn post(&self, webhook: &Webhook, notice: &Notice) -> Result<(), Failure> {
+        let config = &webhook.config;
+        // Once more, as the operator may have changed the rules; this is also all there is between a
+        // literal address and a connection, as nothing resolves it.
+        let url = self
+            .guard
+            .target(&config.url)
+            .map_err(|reason| Failure::unanswered(&format!("the url {reason}")))?;
+        let port = url.port_or_known_default();
+        let client = port
+            .and_then(|port| self.by_port.get(&port))
+            .unwrap_or(&self.client);
+        let response = client
+            .post(url)
+            .headers(headers(webhook, notice)?)
+            .body(notice.body.clone())
+            .send()
+            .await
+            .map_err(|error| Failure::unanswered(&self.describe(&error)))?;
+        let verdict = judge(&response);
+        drop(tokio::time::timeout(MAX_ANSWER_TIME, drain(response)).await);
+        verdict
+    }
+
+    /// What went wrong, without the URL: it may hold a secret.
+    fn describe(&self, error: &reqwest::Error) -> String {
+        if error.is_timeout() {
+            return format!("no answer within {:?}", self.timeout);
+        }
+        let what = if error.is_connect() {
+            "could not connect"
+        } else {
+            "could not send"
+        };
+        // Only the deepest cause says something; reqwest's own message holds the URL.
+        match error.source() {
+            Some(cause) => format!("{what}: {}", deepest(cause)),
+            None => what.to_owned(),
+        }
+    }
+}
+
+impl Failure {
+    fn unanswered(reason: &str) -> Self {
+        Self {
+            reason: reason.chars().take(MAX_REASON).collect(),
+            answered: false,
+            gone: false,
+            retry_after: None,
+        }
+    }
+}
+
+fn deepest<'a>(mut cause: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause
+}
+
+fn client(
+    guard: &Arc<Guard>,
+    settings: &Settings,
+    port: Option<u16>,
+) -> Result<Client, reqwest::Error> {
+    let resolver = Guarded {
+        guard: Arc::clone(guard),
+        port,
+    };
+    Client::builder()
+        .dns_resolver(Arc::new(resolver))
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .no_proxy()
+        .referer(false)
+        .user_agent(USER_AGENT)
+        .timeout(settings.timeout)
+        .connect_timeout(settings.connect_timeout)
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(settings.per_host)
+        .build()
+}
+
+fn headers(webhook: &Webhook, notice: &Notice) -> Result<HeaderMap, Failure> {
+    let id = format!("{}:{}", webhook.task, notice.seq);
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(notice.content_type));
+    headers.insert(VERSION, HeaderValue::from_static(notice.version));
+    headers.insert(EVENT_ID, value(&id, "the task id")?);
+    if let Some(token) = &webhook.config.token {
+        headers.insert(TOKEN, secret(token.reveal(), "the token")?);
+    }
+    if let Some(authentication) = &webhook.config.authentication
+        && let Some(credentials) = &authentication.credentials
+    {
+        let text = format!("{} {}", authentication.scheme, credentials.reveal());
+        headers.insert(AUTHORIZATION, secret(&text, "the credentials")?);
+    }
+    Ok(headers)
+}
+
+fn value(text: &str, what: &str) -> Result<HeaderValue, Failure> {
+    HeaderValue::from_bytes(text.as_bytes())
+        .map_err(|_| Failure::unanswered(&format!("{what} cannot stand in a header")))
+}
+
+fn secret(text: &str, what: &str) -> Result<HeaderValue, Failure> {
+    let mut value = value(text, what)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn judge(response: &Response) -> Result<(), Failure> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    let reason = if status.is_redirection() {
+        format!("answered {}: redirects are not followed", status.as_u16())
+    } else {
+        format!("answered {}", status.as_u16())
+    };
+    let asked = response.headers().get(RETRY_AFTER);
+    Err(Failure {
+        reason,
+        answered: true,
+        gone: status == StatusCode::GONE,
+        retry_after: asked
+            .and_then(|value| value.to_str().ok())
+            .and_then(backoff::retry_after),
+    })
+}
+
+async fn drain(mut response: Response) {
+    let mut read = 0;
+    while let Ok(Some(chunk)) = response.chunk().await {
+        read += chunk.len();
+        if read > MAX_ANSWER {
+            return;
+        }
+    }
+}
