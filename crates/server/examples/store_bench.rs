@@ -1,6 +1,10 @@
 //! Measures commits: `cargo run --release --example store_bench -- sqlite|normal|memory [tasks] [group]`.
 //! Each task is made and completed in one append of four small events, as a quick agent's are.
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark for developers")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark for developers"
+)]
 
 use std::sync::Arc;
 
@@ -41,7 +45,11 @@ async fn main() {
     }
     latencies.sort_by(f64::total_cmp);
     let at = |share: f64| {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an index"
+        )]
         let n = (latencies.len() as f64 * share) as usize;
         latencies[n.min(latencies.len() - 1)] * 1e6
     };
@@ -54,11 +62,26 @@ async fn main() {
         at(1.0),
         resident(),
     );
-    let query = || TaskQuery { limit: 50, ..TaskQuery::of("echo".into(), Owner::new("anonymous")) };
+    let query = || TaskQuery {
+        limit: 50,
+        ..TaskQuery::of("echo".into(), Owner::new("anonymous"))
+    };
     for (what, query) in [
         ("list", query()),
-        ("list failed", TaskQuery { state: Some(TaskState::Failed), ..query() }),
-        ("list completed", TaskQuery { state: Some(TaskState::Completed), ..query() }),
+        (
+            "list failed",
+            TaskQuery {
+                state: Some(TaskState::Failed),
+                ..query()
+            },
+        ),
+        (
+            "list completed",
+            TaskQuery {
+                state: Some(TaskState::Completed),
+                ..query()
+            },
+        ),
     ] {
         let start = Instant::now();
         for _ in 0..100 {
@@ -70,7 +93,11 @@ async fn main() {
     if let Ok(files) = std::fs::read_dir(&dir) {
         for file in files.flatten() {
             let size = file.metadata().map_or(0, |m| m.len());
-            println!("{}: {:.1} MB", file.file_name().display(), size as f64 / 1e6);
+            println!(
+                "{}: {:.1} MB",
+                file.file_name().display(),
+                size as f64 / 1e6
+            );
         }
         std::fs::remove_dir_all(&dir).unwrap();
     }
@@ -166,7 +193,11 @@ fn cpu_seconds() -> f64 {
     let mut total = 0.0;
     for task in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
         let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        total += text.split(' ').next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
+        total += text
+            .split(' ')
+            .next()
+            .and_then(|n| n.parse::<f64>().ok())
+            .unwrap_or(0.0);
     }
     total / 1e9
 }
