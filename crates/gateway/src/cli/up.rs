@@ -29,8 +29,7 @@ pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> Str
         Store::Sqlite(sqlite) => sqlite.dir.display().to_string(),
     };
     let mut text = format!(
-        "\
-  agents    {agents}   at {base}
+        "  agents    {agents}   at {base}
   tasks     {kept}
 
   card      curl -s {base}/a2a/{first}/.well-known/agent-card.json
@@ -43,8 +42,7 @@ pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> Str
         (names.iter().find(|n| **n == "research"), &config.store)
     {
         text.push_str(&format!(
-            "\
-  survive   stream from {slow} instead; remember the task's id and the last `id:`; then, from elsewhere,
+            "  survive   stream from {slow} instead; remember the task's id and the last `id:`; then, from elsewhere,
               kill -9 {process}
             start again, and go on at the next event:
               curl -N -X POST {base}/a2a/{slow}/tasks/TASK_ID:subscribe -H 'A2A-Version: 1.0' \\

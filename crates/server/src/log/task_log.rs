@@ -231,12 +231,14 @@ impl TaskLog {
         joined
     }
 
-    /// Begins a turn without a message, if `last` is still the last event and nothing runs: after a restart
-    /// or an input timeout. `event`, if there is one, must be allowed now.
+    /// Begins a turn without a new message, if `last` is still the last event and nothing runs: after a restart
+    /// or an input timeout. `event`, if there is one, must be allowed now; `waiting` are messages that came
+    /// before the restart and still wait for their turn.
     pub fn begin_turn(
         self: &Arc<Self>,
         last: u64,
         event: Option<Event>,
+        waiting: VecDeque<Message>,
     ) -> Option<CancellationToken> {
         let canceled = CancellationToken::new();
         {
@@ -247,7 +249,10 @@ impl TaskLog {
             if let Some(event) = event {
                 inner.append(event, None).ok()?;
             }
-            inner.turn = Some(RunningTurn::new(&canceled));
+            inner.turn = Some(RunningTurn {
+                canceled: canceled.clone(),
+                inbox: waiting,
+            });
         }
         self.enqueue();
         Some(canceled)

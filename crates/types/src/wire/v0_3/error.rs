@@ -14,7 +14,7 @@ pub struct Row {
     pub title: &'static str,
 }
 
-/// The table. Numbers below -32049 are Switchboard's own: the protocol leaves them to the server.
+/// The table; from -32050 down the numbers are Switchboard's own, as in 1.0.
 /// -32007 to -32009 are those of 1.0, since 0.x has none for the last two.
 #[must_use]
 pub fn row(kind: ErrorKind) -> Row {

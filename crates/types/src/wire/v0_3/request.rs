@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::model;
 use crate::operation::{self, Method, Operation};
 use crate::version::Dialect;
+use crate::wire::member;
 use crate::wire::object::{self, IntoModel, PushConfig, Reading};
 use crate::wire::path::Path;
 use crate::wire::read::{self, Int, Obj, Text};
@@ -202,7 +203,7 @@ impl SendParams<'_> {
         Ok(operation(operation::SendMessage {
             message: message.into_model(&at_message, how)?,
             configuration,
-            metadata: object::free_object(self.metadata, &at.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
         }))
     }
 }
@@ -216,7 +217,7 @@ impl IntoModel for Configuration<'_> {
             .push
             .map(|push| with_id(push.0.into_model(&at_push, how)?, &at_push));
         Ok(operation::SendConfiguration {
-            accepted_output_modes: object::strings(self.accepted_output_modes),
+            accepted_output_modes: member::strings(self.accepted_output_modes),
             push: push.transpose()?,
             history_length: v1_0::request::history_length(self.history_length, at)?,
             // No default is stated; the official SDK waits (protocol.md 4.7).
@@ -228,7 +229,7 @@ impl IntoModel for Configuration<'_> {
 impl<'a> TaskParams<'a> {
     fn task(&mut self) -> Result<model::TaskId, Error> {
         let id = self.id.take().or(self.task_id.take());
-        object::required_id(id, &Path::ROOT.field("id"))
+        member::required_id(id, &Path::ROOT.field("id"))
     }
 
     fn config(&mut self) -> Option<Text<'a>> {
@@ -245,7 +246,7 @@ impl<'a> TaskParams<'a> {
     pub(crate) fn cancel(mut self) -> Result<Operation, Error> {
         Ok(Operation::Cancel(operation::CancelTask {
             id: self.task()?,
-            metadata: object::free_object(self.metadata, &Path::ROOT.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &Path::ROOT.field("metadata"))?,
         }))
     }
 
@@ -259,7 +260,7 @@ impl<'a> TaskParams<'a> {
         let at = Path::ROOT.field("pushNotificationConfigId");
         Ok(Operation::GetPushConfig(operation::GetPushConfig {
             task_id: self.task()?,
-            id: object::optional_id(self.config(), &at)?,
+            id: member::optional_id(self.config(), &at)?,
         }))
     }
 
@@ -275,7 +276,7 @@ impl<'a> TaskParams<'a> {
         let at = Path::ROOT.field("pushNotificationConfigId");
         Ok(Operation::DeletePushConfig(operation::DeletePushConfig {
             task_id: self.task()?,
-            id: object::required_id(self.config(), &at)?,
+            id: member::required_id(self.config(), &at)?,
         }))
     }
 }
@@ -321,7 +322,7 @@ impl<'a> SetPushConfig<'a> {
             config.task_id = task_of(parent.as_str(), &Path::ROOT.field("parent"))?;
         }
         if config.id.is_none() {
-            config.id = object::optional_id(config_id, &Path::ROOT.field("configId"))?;
+            config.id = member::optional_id(config_id, &Path::ROOT.field("configId"))?;
         }
         let at = Path::ROOT.field("taskId");
         match (&config.task_id, task) {
@@ -357,7 +358,7 @@ impl IntoModel for NamedConfig<'_> {
             None if bare.url.is_some() => bare.into_model(at, how)?,
             None => return Err(at.field("pushNotificationConfig").missing()),
         };
-        config.task_id = object::optional_id(self.task_id, &at.field("taskId"))?;
+        config.task_id = member::optional_id(self.task_id, &at.field("taskId"))?;
         if let Some(name) = self.name {
             let at = at.field("name");
             let (task, id) = name
