@@ -123,7 +123,11 @@ async fn after_a_restart_a_resumable_turn_goes_on_where_it_was() {
     tokio::time::sleep(Duration::from_secs(10)).await;
     let done = line.get(&task.id).await.unwrap();
     assert_eq!(done.status.state, TaskState::Completed);
-    let chunks: Vec<&str> = done.artifacts[0].parts.iter().filter_map(Part::as_text).collect();
+    let chunks: Vec<&str> = done.artifacts[0]
+        .parts
+        .iter()
+        .filter_map(Part::as_text)
+        .collect();
     assert_eq!(chunks, ["0", "1", "2", "3", "4"]);
     assert_eq!(done.status.message.as_ref().unwrap().text(), "hello");
 }
