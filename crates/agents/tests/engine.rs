@@ -1,6 +1,9 @@
 //! The built-in agents in real engines: delegation, questions that are passed on, and crashes at any moment.
 
+#![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
+
 use std::collections::{BTreeMap, HashMap};
+use std::slice;
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
@@ -220,7 +223,7 @@ async fn desk_makes_a_tree_of_tasks() {
         assert_eq!(children.len(), 1);
         assert_eq!(children[0].context_id, task.context_id);
         let message = &children[0].history[0];
-        assert_eq!(message.reference_task_ids, [task.id.clone()]);
+        assert_eq!(message.reference_task_ids, slice::from_ref(&task.id));
     }
     let told = told(&house.events("desk", &task.id).await);
     assert!(told.contains(&"working passed to research".to_owned()));

@@ -66,11 +66,19 @@ mod tests {
             "WARN",
             "off",
             "info,switchboard=debug",
-            "warn, hyper::proto=trace",
+            "warn,hyper::proto=trace",
         ] {
             assert_eq!(check_level(level), Ok(()), "{level}");
         }
-        for level in ["", "infos", "debgu", "3", "info,", "switchboard=loud"] {
+        for level in [
+            "",
+            "infos",
+            "debgu",
+            "3",
+            "info,",
+            "warn, hyper=trace",
+            "switchboard=loud",
+        ] {
             assert!(check_level(level).is_err(), "{level}");
         }
     }

@@ -1,6 +1,10 @@
 //! Measures commits: `cargo run --release --example store_bench -- sqlite|normal|memory [tasks] [group]`.
 //! Each task is made and completed in one append of four small events, as a quick agent's are.
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark for developers")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark for developers"
+)]
 
 use std::sync::Arc;
 
@@ -29,19 +33,23 @@ async fn main() {
         _ => Arc::new(open(&dir, Durability::PowerLoss)),
     };
     let mut latencies = Vec::new();
-    let (mut wall, mut cpu) = (0.0, 0.0);
-    for _ in 0..tasks / group {
-        let changes: Vec<Change> = (0..group).map(|_| finished_task()).collect();
-        let (start, cpu_start) = (Instant::now(), cpu_seconds());
+    let groups: Vec<Vec<Change>> = (0..tasks / group)
+        .map(|_| (0..group).map(|_| finished_task()).collect())
+        .collect();
+    let (begin, cpu) = (Instant::now(), cpu_seconds());
+    for changes in groups {
+        let start = Instant::now();
         store.commit(changes).await.unwrap();
-        let took = start.elapsed().as_secs_f64();
-        cpu += cpu_seconds() - cpu_start;
-        wall += took;
-        latencies.push(took);
+        latencies.push(start.elapsed().as_secs_f64());
     }
+    let (wall, cpu) = (begin.elapsed().as_secs_f64(), cpu_seconds() - cpu);
     latencies.sort_by(f64::total_cmp);
     let at = |share: f64| {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an index"
+        )]
         let n = (latencies.len() as f64 * share) as usize;
         latencies[n.min(latencies.len() - 1)] * 1e6
     };
@@ -54,11 +62,26 @@ async fn main() {
         at(1.0),
         resident(),
     );
-    let query = || TaskQuery { limit: 50, ..TaskQuery::of("echo".into(), Owner::new("anonymous")) };
+    let query = || TaskQuery {
+        limit: 50,
+        ..TaskQuery::of("echo".into(), Owner::new("anonymous"))
+    };
     for (what, query) in [
         ("list", query()),
-        ("list failed", TaskQuery { state: Some(TaskState::Failed), ..query() }),
-        ("list completed", TaskQuery { state: Some(TaskState::Completed), ..query() }),
+        (
+            "list failed",
+            TaskQuery {
+                state: Some(TaskState::Failed),
+                ..query()
+            },
+        ),
+        (
+            "list completed",
+            TaskQuery {
+                state: Some(TaskState::Completed),
+                ..query()
+            },
+        ),
     ] {
         let start = Instant::now();
         for _ in 0..100 {
@@ -70,7 +93,11 @@ async fn main() {
     if let Ok(files) = std::fs::read_dir(&dir) {
         for file in files.flatten() {
             let size = file.metadata().map_or(0, |m| m.len());
-            println!("{}: {:.1} MB", file.file_name().display(), size as f64 / 1e6);
+            println!(
+                "{}: {:.1} MB",
+                file.file_name().display(),
+                size as f64 / 1e6
+            );
         }
         std::fs::remove_dir_all(&dir).unwrap();
     }
@@ -117,7 +144,7 @@ fn finished_task() -> Change {
         .map(|(seq, event)| Arc::new(Entry::new(seq, event, None)))
         .collect();
     for entry in &entries {
-        entry.json(Dialect::V1, entry.ends_the_task());
+        drop(entry.json(Dialect::V1, entry.ends_the_task()));
     }
     Change::Append(Append {
         head: Head {
@@ -161,12 +188,14 @@ fn message(text: &str, role: Role, task: &TaskId, context: &ContextId) -> Messag
 
 /// User and system time of this process so far.
 fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let _ = stat;
     let mut total = 0.0;
     for task in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
         let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        total += text.split(' ').next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
+        total += text
+            .split(' ')
+            .next()
+            .and_then(|n| n.parse::<f64>().ok())
+            .unwrap_or(0.0);
     }
     total / 1e9
 }

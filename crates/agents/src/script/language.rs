@@ -1,6 +1,7 @@
-//! The scenario language: what a script can say. Only data; [`super::run`] takes the steps.
+//! The scenario language: what a script can say. Only data; the interpreter takes the steps.
 //!
 //! Doc comments here are the descriptions in the published configuration schema.
+#![doc = include_str!("language.md")]
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,19 @@
 //! Agents that follow a scenario written in YAML: the built-in agents, and mocks for tests and CI.
 //!
-//! [`language`] says what can be written, [`template`], [`number`] and [`part`] what stands in its fields,
-//! [`syntax`] how it is checked. [`run`] takes the steps, [`delegate`] the step that calls another agent;
-//! [`scope`] is what they see, [`stage`] whom they speak to. [`builtin`] are the agents that come with
-//! Switchboard.
+//! [`language`] says what can be written, `template`, `number` and `part` what stands in its fields, `syntax`
+//! how it is checked. `run` takes the steps, `delegate` the step that calls another agent; `scope` is what they
+//! see, `stage` whom they speak to. [`builtin`] are the agents that come with Switchboard.
 //!
 //! A script is deterministic: no clock and no chance decide what it does. That makes it good for tests, and
 //! lets a run that a crash cut off go on at the next event.
+//!
+//! ```
+//! use switchboard_agents::script::{Script, ScriptAgent};
+//!
+//! let script = Script::parse("- say: hello\n- complete: \"you said {{text}}\"")?;
+//! let agent = ScriptAgent::new(script, None);
+//! # Ok::<(), switchboard_agents::script::InvalidScript>(())
+//! ```
 
 pub mod builtin;
 mod delegate;
@@ -36,7 +43,7 @@ pub use language::Script;
 pub use number::{Count, Delay};
 pub use part::Part;
 pub use syntax::{Pattern, TextOr};
-pub use template::{Data, Template};
+pub use template::{Data, InvalidTemplate, Template};
 
 use run::Run;
 use scope::Scope;
@@ -94,6 +101,8 @@ impl InvalidScript {
 #[derive(Debug, Clone)]
 pub struct ScriptAgent {
     script: Arc<Script>,
+    /// Whether the script asks for earlier tasks.
+    looks_back: bool,
     handler: Option<Arc<dyn Handler>>,
 }
 
@@ -102,6 +111,7 @@ impl ScriptAgent {
     #[must_use]
     pub fn new(script: Script, handler: Option<Arc<dyn Handler>>) -> Self {
         Self {
+            looks_back: script.looks_back(),
             script: Arc::new(script),
             handler,
         }
@@ -116,7 +126,7 @@ impl Agent for ScriptAgent {
             handler: self.handler.as_ref(),
             principal: turn.principal.clone(),
         };
-        let earlier = if self.script.looks_back() {
+        let earlier = if self.looks_back {
             let tasks = turn.earlier(EARLIER).await?;
             tasks.iter().map(|task| request(task)).collect()
         } else {

@@ -59,6 +59,13 @@ Examples:
   switchboard deliveries                      all that is late or was given up
   switchboard deliveries --dead -o json       given up only, one JSON object a line";
 
+const SCHEMA: &str = "\
+Examples:
+  switchboard schema > config.schema.json
+
+Editors use it if the configuration begins with
+  # yaml-language-server: $schema=config.schema.json";
+
 const COMPLETION: &str = "\
 Examples:
   switchboard completion bash > ~/.local/share/bash-completion/completions/switchboard
@@ -96,6 +103,7 @@ pub enum Command {
     #[command(after_help = DELIVERIES)]
     Deliveries(DeliveriesArgs),
     /// Prints the JSON Schema of the configuration file
+    #[command(after_help = SCHEMA)]
     Schema,
     /// Prints a completion script for a shell
     #[command(after_help = COMPLETION)]

@@ -1,1 +1,84 @@
-//! The command line.
+//! The command line: what it teaches, and what `up` shows.
+
+use clap::{CommandFactory, Parser};
+
+use super::args::Cli;
+use super::up::welcome;
+use crate::config::{Env, Flags, Source, load};
+
+#[test]
+fn the_definition_holds_together() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn help_names_every_command_and_every_command_has_examples() {
+    let mut command = Cli::command();
+    let help = command.render_long_help().to_string();
+    for sub in command.get_subcommands() {
+        if sub.get_name() == "help" {
+            continue;
+        }
+        assert!(help.contains(sub.get_name()), "{}", sub.get_name());
+        assert!(sub.get_about().is_some(), "{}", sub.get_name());
+        let taught = sub.get_after_help().is_some_and(|text| {
+            text.to_string()
+                .contains(&format!("switchboard {}", sub.get_name()))
+        });
+        assert!(taught, "{} has no example", sub.get_name());
+    }
+    assert!(help.contains("switchboard up"));
+}
+
+#[test]
+fn completions_are_made_for_each_shell() {
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let cli = Cli::try_parse_from(["switchboard", "completion", shell]).unwrap();
+        let super::Command::Completion { shell: parsed } = cli.command else {
+            panic!("{:?}", cli.command)
+        };
+        assert_eq!(parsed.to_string(), shell);
+        let mut script = Vec::new();
+        clap_complete::generate(parsed, &mut Cli::command(), "switchboard", &mut script);
+        let script = String::from_utf8(script).unwrap();
+        for word in ["serve", "deliveries", "log-format"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    assert!(Cli::try_parse_from(["switchboard", "completion", "tcsh"]).is_err());
+}
+
+#[test]
+fn up_shows_little_and_all_of_it_can_be_pasted() {
+    let env = Env::from_pairs([("HOME", "/home/ada")]);
+    let config = load(&Source::BuiltIn, &env, &Flags::default()).unwrap();
+    let text = welcome(&config, "0.0.0.0:7420".parse().unwrap(), 4711);
+    assert_eq!(
+        text,
+        r#"  agents    echo research approver flaky desk   at http://127.0.0.1:7420
+  tasks     /home/ada/.local/share/switchboard
+
+  card      curl -s http://127.0.0.1:7420/a2a/echo/.well-known/agent-card.json
+  stream    curl -N http://127.0.0.1:7420/a2a/echo/message:stream -H 'A2A-Version: 1.0' \
+              --json '{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"text":"hello there"}]}}'
+  survive   stream from research instead; remember the task's id and the last `id:`; then, from elsewhere,
+              kill -9 4711
+            start again, and go on at the next event:
+              curl -N -X POST http://127.0.0.1:7420/a2a/research/tasks/TASK_ID:subscribe -H 'A2A-Version: 1.0' \
+                -H 'Last-Event-ID: LAST_ID'
+"#
+    );
+    assert!(text.lines().count() <= 12);
+}
+
+#[test]
+fn what_is_not_kept_is_not_promised() {
+    let flags = Flags {
+        memory: true,
+        ..Flags::default()
+    };
+    let config = load(&Source::BuiltIn, &Env::default(), &flags).unwrap();
+    let text = welcome(&config, config.listen, 1);
+    assert!(text.contains("everything is lost at the end"), "{text}");
+    assert!(!text.contains("kill -9"), "{text}");
+}

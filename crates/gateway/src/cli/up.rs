@@ -13,8 +13,8 @@ pub(super) fn run(args: &UpArgs, global: &Global, env: &Env) -> Result<(), Failu
     let shown = config.clone();
     block_on(app::serve(config, move |address| {
         let text = welcome(&shown, address, std::process::id());
-        if let Err(failure) = out(format_args!("{text}")) {
-            tracing::warn!(%failure, "cannot write to standard output");
+        if let Err(error) = out(format_args!("{text}")) {
+            tracing::warn!(%error, "cannot write to standard output");
         }
     }))
 }
@@ -29,8 +29,7 @@ pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> Str
         Store::Sqlite(sqlite) => sqlite.dir.display().to_string(),
     };
     let mut text = format!(
-        "\
-  agents    {agents}   at {base}
+        "  agents    {agents}   at {base}
   tasks     {kept}
 
   card      curl -s {base}/a2a/{first}/.well-known/agent-card.json
@@ -43,8 +42,7 @@ pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> Str
         (names.iter().find(|n| **n == "research"), &config.store)
     {
         text.push_str(&format!(
-            "\
-  survive   stream from {slow} instead; remember the task's id and the last `id:`; then, from elsewhere,
+            "  survive   stream from {slow} instead; remember the task's id and the last `id:`; then, from elsewhere,
               kill -9 {process}
             start again, and go on at the next event:
               curl -N -X POST {base}/a2a/{slow}/tasks/TASK_ID:subscribe -H 'A2A-Version: 1.0' \\

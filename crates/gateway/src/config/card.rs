@@ -59,6 +59,8 @@ impl Check<'_> {
         let capabilities = model::Capabilities {
             streaming: Some(raw.streaming.unwrap_or(true)),
             push_notifications: Some(raw.push_notifications.unwrap_or(true)),
+            // Every state a task has been in is an event in its log.
+            state_transition_history: Some(true),
             extensions: self.extensions(at, raw.extensions.unwrap_or_default()),
             ..model::Capabilities::default()
         };

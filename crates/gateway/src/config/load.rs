@@ -243,7 +243,7 @@ impl Check<'_> {
         if let Some(data) = written.filter(|data| !data.is_empty()) {
             // What stands in a file is relative to the file; what comes from elsewhere, to where we are.
             return Some(match self.tree.place_of(&[Key("data")]) {
-                Place::File { .. } => self.base.join(data),
+                Place::File { .. } => self.base.join(data).components().collect(),
                 _ => PathBuf::from(data),
             });
         }
@@ -301,7 +301,7 @@ impl Check<'_> {
                 raw.body_timeout,
                 default.body_timeout,
             ),
-            heartbeat: default.heartbeat,
+            heartbeat: self.some_time(&at("heartbeat"), raw.heartbeat, default.heartbeat),
         }
     }
 

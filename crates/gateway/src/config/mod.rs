@@ -5,8 +5,8 @@
 //! - [`Config`], here: what the rest of the gateway sees. Complete, checked, no defaults left to apply.
 //! - `raw`: the file as written; its doc comments are the published schema ([`schema`]).
 //! - `yaml`: the file as a tree with places; `${NAME}` is filled in there.
-//! - [`env`]: variables that set single keys.
-//! - [`load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
+//! - [`mod@env`]: variables that set single keys.
+//! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
 //! - [`value`]: durations, sizes, addresses, networks.
 

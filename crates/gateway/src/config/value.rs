@@ -61,7 +61,7 @@ impl FromStr for Time {
                 "m" | "min" => 60_000,
                 "h" => 3_600_000,
                 "d" => 86_400_000,
-                "" => return Err(format!("`{text}` has no unit: {WRITE}")),
+                "" if after.is_empty() => return Err(format!("`{text}` has no unit: {WRITE}")),
                 _ => return Err(wrong()),
             };
             let part = number.checked_mul(millis).map(Duration::from_millis);
@@ -201,6 +201,11 @@ impl FromStr for PushTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains("://") {
+            return Err(format!(
+                "`{text}` is a URL: write the host alone, such as localhost or localhost:9000"
+            ));
+        }
         Allow::parse(text).map(Self)
     }
 }
@@ -388,7 +393,7 @@ mod tests {
             ),
             ("", format!("`` is not a duration: {write}")),
             ("-5s", format!("`-5s` is not a duration: {write}")),
-            ("1.5h", format!("`1.5h` has no unit: {write}")),
+            ("1.5h", format!("`1.5h` is not a duration: {write}")),
             ("30", format!("`30` has no unit: {write}")),
             (
                 "9999999999999d",

@@ -1,16 +1,16 @@
 //! At start, no task is left hanging: each one that is not over is resumed, waits on, or fails with a reason.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use switchboard_types::model::{Event, TaskState};
+use switchboard_types::model::{Event, Message, Role, TaskState};
 
 use super::Engine;
 use super::events::{failure, status_event};
-use super::run::last_message;
-use crate::agent::Restart;
+use super::send::is_redacted;
+use crate::agent::{Restart, Said};
 use crate::clock;
-use crate::log::{Log, TaskLog};
+use crate::log::{Entry, Log, TaskLog};
 use crate::store::{Error, Head};
 
 /// How many tasks are looked at in one go.
@@ -76,50 +76,103 @@ impl Engine {
             }
             return Ok(());
         }
+        let cut_off = self.cut_off(head).await?;
         let resumable = self.shared.agent.on_restart() == Restart::Resume;
-        let message = last_message(log).filter(|_| resumable);
-        let Some(message) = message else {
+        let Some(message) = cut_off.message.filter(|_| resumable) else {
             fail(log, "interrupted by a restart: send the message again");
             recovered.failed += 1;
             return Ok(());
         };
-        let emitted = self.emitted_in_this_turn(head).await?;
-        if let Some(canceled) = log.begin_turn(head.seq, None) {
+        if is_redacted(&message) {
+            ask_again(log);
+            recovered.waiting += 1;
+            return Ok(());
+        }
+        if let Some(canceled) = log.begin_turn(head.seq, None, cut_off.waiting) {
             let principal = head.owner.clone().into();
             let mut turn = self.turn_for(principal, log, message, canceled);
-            turn.emitted = emitted;
+            turn.emitted = cut_off.emitted;
+            turn.input_timed_out = cut_off.input_timed_out;
             self.start(Arc::clone(log), turn, None);
             recovered.resumed += 1;
         }
         Ok(())
     }
 
-    /// How many events the turn that was cut off had stored, the one that began it not counted.
-    async fn emitted_in_this_turn(&self, head: &Head) -> Result<u64, Error> {
-        let (mut state, mut began, mut after) = (TaskState::Submitted, head.seq, 0);
+    /// Reads from the log how far the turn came that was cut off.
+    async fn cut_off(&self, head: &Head) -> Result<CutOff, Error> {
+        let store = self.shared.log.store();
+        let mut turn = CutOff::default();
+        let mut after = 0;
         loop {
-            let page = self
-                .shared
-                .log
-                .store()
-                .events(&head.id, after, 1024)
-                .await?;
+            let page = store.events(&head.id, after, PAGE).await?;
             let Some(last) = page.last() else {
-                return Ok(head.seq - began);
+                // A task that had not begun to work begins now.
+                turn.message = turn.message.or_else(|| turn.waiting.pop_front());
+                return Ok(turn);
             };
             after = last.seq;
             for entry in page {
-                if let Event::Status(update) = &entry.event {
-                    let now = update.status.state;
-                    // A turn begins where a task that was not working begins to work.
-                    if now == TaskState::Working && state != TaskState::Working {
-                        began = entry.seq;
-                    }
-                    state = now;
-                }
+                turn.see(&entry);
             }
         }
     }
+}
+
+/// A turn that a restart cut off.
+#[derive(Debug, Default)]
+struct CutOff {
+    /// The message it began with.
+    message: Option<Message>,
+    /// How many events the agent had stored in it.
+    emitted: u64,
+    /// Messages that came while it ran.
+    waiting: VecDeque<Message>,
+    /// It began because nobody answered.
+    input_timed_out: bool,
+    working: bool,
+}
+
+impl CutOff {
+    fn see(&mut self, entry: &Entry) {
+        let begins = match &entry.event {
+            Event::Task(task) => {
+                self.waiting.extend(task.history.last().cloned());
+                return;
+            }
+            Event::Status(update) => {
+                let was_working = self.working;
+                self.working = update.status.state == TaskState::Working;
+                self.working && !was_working
+            }
+            Event::Artifact(_) | Event::Message(_) => false,
+        };
+        self.waiting.extend(entry.received.clone());
+        if begins {
+            // Without a message that waits, the turn began because nobody answered.
+            let next = self.waiting.pop_front();
+            self.input_timed_out = next.is_none();
+            self.message = next.or(self.message.take());
+            self.emitted = 0;
+        } else if entry.received.is_none() {
+            self.emitted += 1;
+        }
+    }
+}
+
+/// What was sensitive was not kept, so it is asked for once more.
+fn ask_again(log: &Arc<TaskLog>) {
+    let question = log.view().and_then(|(_, task)| {
+        let from_agent = |m: &&Message| m.role == Role::Agent;
+        task.history.iter().rfind(from_agent).cloned()
+    });
+    let said = question.map_or_else(Said::default, |question| Said {
+        parts: question.parts,
+        message_metadata: question.metadata,
+        metadata: None,
+    });
+    let event = status_event(log.origin(), TaskState::InputRequired, said);
+    log.append(event, None).ok();
 }
 
 fn fail(log: &Arc<TaskLog>, text: &str) {

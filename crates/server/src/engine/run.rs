@@ -1,6 +1,7 @@
 //! Who watches the agent: a turn is a tracked, cancellable, timed future, and it always ends.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -81,7 +82,7 @@ impl Engine {
         }
         loop {
             let event = match self.take_turn(&log, turn).await {
-                Ending::Reply(said) if log.is_held() => {
+                Ending::Reply(said) if log.decide_to_reply() => {
                     self.reply(&log, said, claim.as_ref()).await;
                     return;
                 }
@@ -213,7 +214,7 @@ impl Engine {
             ),
         };
         let event = status_event(log.origin(), state, said);
-        let Some(canceled) = log.begin_turn(asked, Some(event)) else {
+        let Some(canceled) = log.begin_turn(asked, Some(event), VecDeque::new()) else {
             return;
         };
         let message = last_message(log);

@@ -65,6 +65,8 @@ struct Inner {
     queued: bool,
     /// Not to be stored yet: the agent may still answer with a bare message.
     held: bool,
+    /// The agent has answered with a bare message, so no task may come of this any more.
+    replies: bool,
     snapshot_weight: usize,
     since_snapshot: usize,
     turn: Option<RunningTurn>,
@@ -78,6 +80,15 @@ struct RunningTurn {
     canceled: CancellationToken,
     /// Messages that came while the turn ran.
     inbox: VecDeque<Message>,
+}
+
+/// A message for an existing task.
+#[derive(Debug)]
+pub struct Received {
+    /// As it is kept.
+    pub recorded: Message,
+    /// As the agent hears it.
+    pub heard: Message,
 }
 
 /// What became of a message for an existing task.
@@ -171,14 +182,18 @@ impl TaskLog {
         canceled
     }
 
-    /// Lets a held task be stored.
+    /// Lets a held task be stored, unless the agent has answered with a bare message.
     pub fn publish(self: &Arc<Self>) {
-        {
+        let is_new = {
             let mut inner = lock(&self.inner);
-            inner.held = false;
-            if inner.seq > 0 && inner.durable == 0 {
-                self.shared.registry.insert(self);
+            if inner.replies {
+                return;
             }
+            inner.held = false;
+            inner.durable == 0
+        };
+        if is_new {
+            self.shared.registry.insert(self);
         }
         self.enqueue();
     }
@@ -203,7 +218,7 @@ impl TaskLog {
     pub fn receive(
         self: &Arc<Self>,
         working: Event,
-        message: Message,
+        received: Received,
         beside: Option<Change>,
     ) -> Joined {
         let joined = {
@@ -213,11 +228,11 @@ impl TaskLog {
             }
             inner.has_webhooks |= matches!(beside, Some(Change::PutWebhook(_)));
             inner.beside.extend(beside);
-            let recorded = inner.append(working, Some(message.clone()));
+            let recorded = inner.append(working, Some(received.recorded));
             debug_assert!(recorded.is_ok(), "a task that is not over can work");
             match &mut inner.turn {
                 Some(turn) => {
-                    turn.inbox.push_back(message);
+                    turn.inbox.push_back(received.heard);
                     Joined::Waits
                 }
                 none => {
@@ -231,12 +246,14 @@ impl TaskLog {
         joined
     }
 
-    /// Begins a turn without a message, if `last` is still the last event and nothing runs: after a restart
-    /// or an input timeout. `event`, if there is one, must be allowed now.
+    /// Begins a turn without a new message, if `last` is still the last event and nothing runs: after a restart
+    /// or an input timeout. `event`, if there is one, must be allowed now; `waiting` are messages that came
+    /// before the restart and still wait for their turn.
     pub fn begin_turn(
         self: &Arc<Self>,
         last: u64,
         event: Option<Event>,
+        waiting: VecDeque<Message>,
     ) -> Option<CancellationToken> {
         let canceled = CancellationToken::new();
         {
@@ -247,7 +264,10 @@ impl TaskLog {
             if let Some(event) = event {
                 inner.append(event, None).ok()?;
             }
-            inner.turn = Some(RunningTurn::new(&canceled));
+            inner.turn = Some(RunningTurn {
+                canceled: canceled.clone(),
+                inbox: waiting,
+            });
         }
         self.enqueue();
         Some(canceled)
@@ -282,6 +302,14 @@ impl TaskLog {
             self.shared.registry.retire(self);
         }
         next
+    }
+
+    /// Decides that a bare message will end a held turn; `false` if a task was published already.
+    #[must_use]
+    pub fn decide_to_reply(&self) -> bool {
+        let mut inner = lock(&self.inner);
+        inner.replies |= inner.held;
+        inner.replies
     }
 
     /// Ends a held turn with a bare message: no task comes of it.
@@ -602,6 +630,7 @@ impl Inner {
             beside: Vec::new(),
             queued: false,
             held: false,
+            replies: false,
             snapshot_weight: 0,
             since_snapshot: 0,
             turn: None,

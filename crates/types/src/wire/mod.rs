@@ -7,13 +7,14 @@
 //! - [`v1_0`], [`v0_3`]: the objects, requests and errors of a version.
 //! - [`card`]: agent cards, of all versions at once.
 //! - [`jsonrpc`], [`rest`], [`sse`]: the envelopes of a binding.
-//! - `object`, `read`, `write`, `path`: what they share.
+//! - `object`, `member`, `read`, `write`, `path`: what they share.
 //!
 //! The functions here pick the version by [`Dialect`]; the bindings of the server, its stores and
 //! the client call them and never a version folder.
 
 pub mod card;
 pub mod jsonrpc;
+mod member;
 mod object;
 mod path;
 mod read;
@@ -131,9 +132,7 @@ pub fn encode_event(dialect: Dialect, event: &Event, last: bool, out: &mut Vec<u
 pub fn decode_event(dialect: Dialect, json: &str) -> Result<Event, Error> {
     let how = answered(dialect);
     match dialect {
-        Dialect::V1 => {
-            read::decode::<v1_0::object::StreamResponse<'_>>(json)?.into_model(&Path::ROOT, how)
-        }
+        Dialect::V1 => v1_0::object::decode_event(json, how),
         Dialect::V0Json | Dialect::V0Proto => v0_3::event::decode(json, how),
     }
 }

@@ -97,6 +97,17 @@ fn a_file_has_a_profile_and_a_script() {
 }
 
 #[test]
+fn the_examples_of_the_reference_are_scripts() {
+    let reference = include_str!("../language.md");
+    let examples = reference.split("```yaml\n").skip(1);
+    let examples: Vec<&str> = examples.filter_map(|e| e.split("```").next()).collect();
+    assert_eq!(examples.len(), 4);
+    for example in examples {
+        Script::parse(example).unwrap();
+    }
+}
+
+#[test]
 fn the_schema_describes_every_step() {
     let schema = serde_json::to_value(schemars::schema_for!(AgentFile)).unwrap();
     let steps = schema["$defs"]["Step"]["oneOf"].as_array().unwrap();

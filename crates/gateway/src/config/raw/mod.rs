@@ -123,6 +123,9 @@ pub(crate) struct Limits {
     /// How long the body of a request may take to arrive.
     #[schemars(extend("default" = "30s"))]
     pub(crate) body_timeout: Option<Time>,
+    /// A stream on which nothing happens gets a comment this often, so that proxies keep it open.
+    #[schemars(extend("default" = "15s"))]
+    pub(crate) heartbeat: Option<Time>,
 }
 
 /// How long things are kept. Tasks count from their end; a task that is not over is always kept.

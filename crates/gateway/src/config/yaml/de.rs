@@ -31,6 +31,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The whole value; also what a type finds wrong after reading has its place here.
+    fn value<'de, S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Fault> {
+        seed.deserialize(self).map_err(|fault| fault.at(self.node))
+    }
+
     /// A scalar that must spell a `T`.
     fn spelled<'de, V: Visitor<'de>, T: std::str::FromStr>(
         self,
@@ -264,10 +269,10 @@ impl<'de> SeqAccess<'de> for Items<'_> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Fault> {
-        self.rest
-            .next()
-            .map(|node| seed.deserialize(Reader { node }))
-            .transpose()
+        let Some(node) = self.rest.next() else {
+            return Ok(None);
+        };
+        Reader { node }.value(seed).map(Some)
     }
 }
 
@@ -309,7 +314,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
         let Some(entry) = self.current else {
             return Err(Fault::new("a value without a key", None));
         };
-        seed.deserialize(Reader { node: &entry.value })
+        Reader { node: &entry.value }.value(seed)
     }
 }
 
@@ -350,7 +355,7 @@ impl<'de> VariantAccess<'de> for Content<'_> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
-        seed.deserialize(self.0)
+        self.0.value(seed)
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, Fault> {

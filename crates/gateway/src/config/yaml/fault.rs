@@ -78,6 +78,7 @@ impl de::Error for Fault {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let expected = in_plain_words(&expected.to_string());
         Self::new(
             format!("expected {expected}, found {}", describe(found)),
             None,
@@ -109,6 +110,19 @@ impl de::Error for Fault {
     fn duplicate_field(field: &'static str) -> Self {
         Self::new(format!("the key `{field}` is given twice"), None)
     }
+}
+
+/// What serde expects, without the names of our types.
+fn in_plain_words(expected: &str) -> String {
+    let words = match expected {
+        "a sequence" => "a list",
+        "a map" => "a mapping",
+        "a string" => "text",
+        struct_ if struct_.starts_with("struct ") => "a mapping",
+        enum_ if enum_.starts_with("enum ") => "a word or a mapping",
+        other => other,
+    };
+    words.to_owned()
 }
 
 fn describe(found: Unexpected<'_>) -> String {

@@ -262,3 +262,12 @@ pub(crate) fn read_all<T: serde::de::DeserializeOwned>(
     }
     None
 }
+
+/// A YAML text as JSON, as an editor would see it.
+#[cfg(test)]
+pub(crate) fn to_json(text: &str) -> serde_json::Value {
+    let mut problems = Vec::new();
+    let tree = parse(text, &"text".into(), &mut problems);
+    assert!(problems.is_empty(), "{problems:?}");
+    read(&tree.unwrap()).unwrap()
+}

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, options};
 
 use super::{Data, Entry, Node, Origin, Scalar};
 use crate::config::problem::{Place, Problem};
@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 64;
 /// are pushed to `problems` and passed over.
 pub(crate) fn parse(text: &str, file: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Node> {
     let mut builder = Builder {
-        events: Parser::new_from_str(text),
+        events: Parser::new_from_str_with_options(text, options! { emit_comments: false }),
         file: Arc::clone(file),
         anchors: HashMap::new(),
         nodes: 0,

@@ -73,17 +73,15 @@ fn may_follow(from: TaskState, to: TaskState) -> bool {
 
 /// Makes a stored event part of the task. The event has passed [`check`].
 pub fn apply(task: &mut Task, entry: &Entry) {
-    if let Some(message) = &entry.received {
-        // The question the client answers becomes part of what was said (A2A 0.3 §9.4).
-        if task.status.state.is_interrupted() {
-            task.history.extend(task.status.message.take());
-        }
-        task.history.push(message.clone());
+    if let Event::Status(update) = &entry.event {
+        let asked = task.status.state.is_interrupted();
+        let before = std::mem::replace(&mut task.status, update.status.clone());
+        // A question that is no longer open becomes part of what was said (A2A 0.3 §9.4).
+        task.history.extend(before.message.filter(|_| asked));
     }
-    match &entry.event {
-        Event::Status(update) => task.status = update.status.clone(),
-        Event::Artifact(update) => apply_artifact(&mut task.artifacts, update),
-        Event::Task(_) | Event::Message(_) => {}
+    task.history.extend(entry.received.clone());
+    if let Event::Artifact(update) = &entry.event {
+        apply_artifact(&mut task.artifacts, update);
     }
 }
 

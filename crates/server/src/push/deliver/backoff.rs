@@ -1,6 +1,6 @@
 //! How long to wait before a delivery is tried again.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use switchboard_types::model::Timestamp;
 
@@ -49,20 +49,11 @@ pub(super) fn retry_after(value: &str) -> Option<Duration> {
     }
 }
 
-/// The preferred form of HTTP dates, `Sun, 06 Nov 1994 08:49:37 GMT`; the obsolete ones are not read.
 fn http_date(text: &str) -> Option<Timestamp> {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let (_, date) = text.split_once(", ")?;
-    let mut parts = date.split(' ');
-    let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
-    let (time, zone) = (parts.next()?, parts.next()?);
-    let month = 1 + MONTHS.iter().position(|name| *name == month)?;
-    if zone != "GMT" || parts.next().is_some() {
-        return None;
-    }
-    Timestamp::parse(&format!("{year}-{month:02}-{day}T{time}Z")).ok()
+    let date = httpdate::parse_http_date(text).ok()?;
+    let since_epoch = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let micros = i64::try_from(since_epoch.as_micros()).ok()?;
+    Some(Timestamp::from_micros(micros))
 }
 
 #[cfg(test)]

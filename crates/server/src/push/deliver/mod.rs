@@ -123,7 +123,7 @@ impl Outbox {
         });
         let outbox = Self {
             context,
-            tasks: tasks.clone(),
+            tasks,
             queue,
             ended,
             report,
@@ -132,6 +132,7 @@ impl Outbox {
                 at: Instant::now(),
             },
         };
+        let tasks = outbox.tasks.clone();
         tasks.spawn(outbox.run());
         Ok(())
     }
@@ -165,7 +166,8 @@ impl Outbox {
                 to: self.report.clone(),
             };
             self.tasks.spawn(async move {
-                report.ended = worker::run(&context, &report.key).await;
+                let ended = worker::run(&context, &report.key).await;
+                report.set(ended);
             });
         }
     }
@@ -217,6 +219,12 @@ impl Outbox {
         });
         let key = (webhook.task.clone(), webhook.id.clone());
         self.queue.add(key, host(&webhook.config.url), until);
+    }
+}
+
+impl Report {
+    fn set(&mut self, ended: Ended) {
+        self.ended = ended;
     }
 }
 

@@ -1,7 +1,7 @@
 //! One attempt: a POST that goes where the guard lets it and nowhere else.
 
 use std::collections::HashMap;
-use std::error::Error as _;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ impl Poster {
         let url = self
             .guard
             .target(&config.url)
-            .map_err(|reason| Failure::unanswered(format!("the url {reason}")))?;
+            .map_err(|reason| Failure::unanswered(&format!("the url {reason}")))?;
         let port = url.port_or_known_default();
         let client = port
             .and_then(|port| self.by_port.get(&port))
@@ -85,7 +85,7 @@ impl Poster {
             .body(notice.body.clone())
             .send()
             .await
-            .map_err(|error| Failure::unanswered(self.describe(&error)))?;
+            .map_err(|error| Failure::unanswered(&self.describe(&error)))?;
         let verdict = judge(&response);
         drop(tokio::time::timeout(MAX_ANSWER_TIME, drain(response)).await);
         verdict
@@ -102,16 +102,15 @@ impl Poster {
             "could not send"
         };
         // Only the deepest cause says something; reqwest's own message holds the URL.
-        let causes = std::iter::successors(error.source(), |cause| (*cause).source());
-        match causes.last() {
-            Some(deepest) => format!("{what}: {deepest}"),
+        match error.source() {
+            Some(cause) => format!("{what}: {}", deepest(cause)),
             None => what.to_owned(),
         }
     }
 }
 
 impl Failure {
-    fn unanswered(reason: String) -> Self {
+    fn unanswered(reason: &str) -> Self {
         Self {
             reason: reason.chars().take(MAX_REASON).collect(),
             answered: false,
@@ -119,6 +118,13 @@ impl Failure {
             retry_after: None,
         }
     }
+}
+
+fn deepest<'a>(mut cause: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause
 }
 
 fn client(
@@ -164,7 +170,7 @@ fn headers(webhook: &Webhook, notice: &Notice) -> Result<HeaderMap, Failure> {
 
 fn value(text: &str, what: &str) -> Result<HeaderValue, Failure> {
     HeaderValue::from_bytes(text.as_bytes())
-        .map_err(|_| Failure::unanswered(format!("{what} cannot stand in a header")))
+        .map_err(|_| Failure::unanswered(&format!("{what} cannot stand in a header")))
 }
 
 fn secret(text: &str, what: &str) -> Result<HeaderValue, Failure> {

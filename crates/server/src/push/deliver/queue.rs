@@ -95,7 +95,7 @@ impl Queue {
             None => {}
         }
         match until {
-            None => self.ready(key, host),
+            None => self.ready(key, &host),
             Some(until) => self.wait(key, host, until),
         }
     }
@@ -140,8 +140,8 @@ impl Queue {
         }
         match next {
             Next::At(until) => self.wait(key, Arc::clone(&name), until),
-            Next::Again => self.ready(key, Arc::clone(&name)),
-            Next::Idle if again => self.ready(key, Arc::clone(&name)),
+            Next::Again => self.ready(key, &name),
+            Next::Idle if again => self.ready(key, &name),
             Next::Idle => {}
         }
         self.list(&name);
@@ -154,7 +154,7 @@ impl Queue {
             && let Some((_, key)) = self.waiting.pop_first()
         {
             if let Some(State::Waiting { host, .. }) = self.known.remove(&key) {
-                self.ready(key, host);
+                self.ready(key, &host);
             }
         }
     }
@@ -164,11 +164,11 @@ impl Queue {
         self.waiting.first().map(|(until, _)| *until)
     }
 
-    fn ready(&mut self, key: Key, host: HostName) {
+    fn ready(&mut self, key: Key, host: &HostName) {
         self.known.insert(key.clone(), State::Ready);
-        let entry = self.hosts.entry(Arc::clone(&host)).or_default();
+        let entry = self.hosts.entry(Arc::clone(host)).or_default();
         entry.ready.push_back(key);
-        self.list(&host);
+        self.list(host);
     }
 
     fn wait(&mut self, key: Key, host: HostName, until: Instant) {

@@ -1,19 +1,23 @@
 //! The store that forgets: everything is in memory, shared and not copied. For tests, and for agents whose
 //! tasks need not outlive the process.
 
+mod answers;
+mod dead_letters;
 mod index;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use super::{
-    Answer, Answered, Append, Change, DeadLetter, Delivery, Error, Head, IdempotencyKey, Snapshot,
-    Store, StoredTask, TaskList, TaskQuery, Webhook, order,
+    Answered, Append, Change, DeadLetter, Delivery, Error, Head, IdempotencyKey, Snapshot, Store,
+    StoredTask, TaskList, TaskQuery, Webhook, order,
 };
 use crate::log::Entry;
+use answers::Answers;
+use dead_letters::DeadLetters;
 use index::Index;
 
 /// A finished task with more events than this is better folded.
@@ -32,10 +36,8 @@ struct Kept {
     index: Index,
     /// By task, in the order they were made.
     webhooks: HashMap<TaskId, Vec<Webhook>>,
-    dead_letters: VecDeque<DeadLetter>,
-    answers: HashMap<IdempotencyKey, Answered>,
-    /// The keys under which a task was the answer.
-    answers_of: HashMap<TaskId, Vec<IdempotencyKey>>,
+    dead_letters: DeadLetters,
+    answers: Answers,
 }
 
 /// A task.
@@ -126,13 +128,8 @@ impl Store for MemoryStore {
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        Ok(self
-            .kept()
-            .dead_letters
-            .iter()
-            .take(limit)
-            .cloned()
-            .collect())
+        let kept = self.kept();
+        Ok(kept.dead_letters.newest().take(limit).cloned().collect())
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
@@ -208,11 +205,11 @@ impl Kept {
             Change::PutWebhook(webhook) => self.put_webhook(webhook),
             Change::DeleteWebhook(task, id) => self.delete_webhook(&task, &id),
             Change::Delivery(task, id, delivery) => self.delivery(&task, &id, delivery),
-            Change::DeadLetter(letter) => self.dead_letters.push_front(letter),
-            Change::Answered(answered) => self.answered(answered),
+            Change::DeadLetter(letter) => self.dead_letters.put(letter),
+            Change::Answered(answered) => self.answers.put(answered),
             Change::Fold(snapshot) => self.fold(snapshot),
             Change::Remove(task) => self.remove(&task),
-            Change::ForgetAnswers(before) => self.forget_answers(before),
+            Change::ForgetAnswers(before) => self.answers.forget(before),
         }
     }
 
@@ -277,10 +274,8 @@ impl Kept {
         for webhook in self.webhooks.remove(id).into_iter().flatten() {
             self.index.set_open(&webhook, false);
         }
-        self.dead_letters.retain(|letter| letter.task != *id);
-        for key in self.answers_of.remove(id).unwrap_or_default() {
-            self.answers.remove(&key);
-        }
+        self.dead_letters.remove(id);
+        self.answers.remove(id);
     }
 
     fn head(&self, id: &TaskId) -> Option<Head> {
@@ -317,6 +312,9 @@ impl Kept {
             for webhook in webhooks.extract_if(.., |webhook| webhook.id == *id) {
                 self.index.set_open(&webhook, false);
             }
+            if webhooks.is_empty() {
+                self.webhooks.remove(task);
+            }
         }
     }
 
@@ -336,25 +334,5 @@ impl Kept {
         let over = task.is_some_and(|task| task.head.state.is_terminal());
         let open = !over || self.has_left(webhook);
         self.index.set_open(webhook, open);
-    }
-
-    fn answered(&mut self, answered: Answered) {
-        if self.answers.contains_key(&answered.key) {
-            return;
-        }
-        if let Answer::Task(task) = &answered.answer {
-            let keys = self.answers_of.entry(task.clone()).or_default();
-            keys.push(answered.key.clone());
-        }
-        self.answers.insert(answered.key.clone(), answered);
-    }
-
-    fn forget_answers(&mut self, before: Timestamp) {
-        let answers = &mut self.answers;
-        answers.retain(|_, answered| answered.at > before);
-        self.answers_of.retain(|_, keys| {
-            keys.retain(|key| answers.contains_key(key));
-            !keys.is_empty()
-        });
     }
 }

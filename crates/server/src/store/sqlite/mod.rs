@@ -11,10 +11,11 @@ mod read;
 mod readers;
 mod rows;
 mod schema;
+#[cfg(test)]
+mod tests;
 mod webhooks;
 mod write;
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -51,10 +52,9 @@ pub struct SqliteOptions {
 /// A store in an SQLite database.
 #[derive(Debug)]
 pub struct SqliteStore {
-    writer: Arc<Mutex<Writer>>,
+    // Closed before the writer: the last connection tidies up, and only the writer can.
     readers: Arc<Readers>,
-    /// Held until the store is dropped.
-    _lock: File,
+    writer: Arc<Mutex<Writer>>,
 }
 
 impl SqliteOptions {
@@ -76,9 +76,8 @@ impl SqliteStore {
     pub fn open(options: &SqliteOptions) -> Result<Self, Error> {
         let opened = open::open(options)?;
         Ok(Self {
-            writer: Arc::new(Mutex::new(Writer::new(opened.writer))),
             readers: Arc::new(Readers::new(opened.path)),
-            _lock: opened.lock,
+            writer: Arc::new(Mutex::new(Writer::new(opened.connection, opened.lock))),
         })
     }
 }

@@ -15,19 +15,22 @@ const DATABASE: &str = "switchboard.db";
 /// Whoever holds a lock on this file may write.
 const LOCK: &str = "switchboard.lock";
 /// The page size of a new database.
-const PAGE_SIZE: u32 = 4096;
+const PAGE_SIZE: u32 = 8192;
+/// So many pages of the write-ahead log are copied into the database at once: few enough that the commit
+/// that has to wait for it waits for milliseconds, and that the log stays in the processor's cache.
+const CHECKPOINT_PAGES: u32 = 512;
 /// How long a connection waits for another one of this process, such as a checkpoint.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What an open data directory consists of.
 #[derive(Debug)]
 pub(super) struct Opened {
-    /// Held as long as the store is open.
-    pub(super) lock: File,
     /// The database file.
     pub(super) path: PathBuf,
     /// The connection that writes.
-    pub(super) writer: Connection,
+    pub(super) connection: Connection,
+    /// To be held as long as that connection.
+    pub(super) lock: File,
 }
 
 /// Opens the data directory, making it if it is new.
@@ -48,11 +51,15 @@ pub(super) fn open(options: &SqliteOptions) -> Result<Opened, Error> {
     };
     writer.pragma_update(None, "synchronous", synchronous)?;
     writer.pragma_update(None, "cache_size", -16 * 1024)?;
-    writer.pragma_update(None, "wal_autocheckpoint", 4000)?;
-    // Larger than the log gets between checkpoints, so that its file is overwritten and not grown anew.
+    writer.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    // More than the log needs between checkpoints, so that its file is overwritten and not grown anew.
     writer.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
     schema::migrate(&mut writer)?;
-    Ok(Opened { lock, path, writer })
+    Ok(Opened {
+        path,
+        connection: writer,
+        lock,
+    })
 }
 
 /// One more connection, for reading.

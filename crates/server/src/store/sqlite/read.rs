@@ -21,9 +21,21 @@ struct Found {
 
 /// One task.
 pub(super) fn task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, Error> {
+    read_task(db, id).map_err(|error| of_task(id, error))
+}
+
+/// The same error, with the name of the task whose rows are damaged.
+fn of_task(id: &TaskId, error: Error) -> Error {
+    match error {
+        Error::Damaged(what) => Error::Damaged(format!("task {id}: {what}")),
+        error @ Error::Unavailable(_) => error,
+    }
+}
+
+fn read_task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, Error> {
     let mut statement = db.prepare_cached(
         "SELECT task.id, agent, owner, context, state, updated, seq, key, folded
-         FROM task JOIN scope ON scope.id = task.scope WHERE task.id = ?1",
+         FROM task LEFT JOIN scope ON scope.id = task.scope WHERE task.id = ?1",
     )?;
     let mut found = statement.query([IdColumn::from(id)])?;
     let Some(row) = found.next()? else {
@@ -61,7 +73,7 @@ pub(super) fn events(
         .optional()?;
     let mut entries = Vec::new();
     if let Some(key) = key {
-        read_events(db, key, after, limit, &mut entries)?;
+        read_events(db, key, after, limit, &mut entries).map_err(|error| of_task(id, error))?;
     }
     Ok(entries)
 }
@@ -77,7 +89,7 @@ pub(super) fn live(
     heads(
         db,
         "SELECT task.id, agent, owner, context, state, updated, seq
-         FROM task INDEXED BY task_live CROSS JOIN scope ON scope.id = task.scope
+         FROM task INDEXED BY task_live LEFT JOIN scope ON scope.id = task.scope
          WHERE state <= 4 AND task.id > ?1 ORDER BY task.id LIMIT ?2",
         params![start, rows::size(limit)],
     )
@@ -92,7 +104,7 @@ pub(super) fn waiting_since(
     heads(
         db,
         "SELECT task.id, agent, owner, context, state, updated, seq
-         FROM task INDEXED BY task_waiting CROSS JOIN scope ON scope.id = task.scope
+         FROM task INDEXED BY task_waiting LEFT JOIN scope ON scope.id = task.scope
          WHERE state IN (3, 4) AND updated <= ?1 ORDER BY updated, task.id LIMIT ?2",
         params![before.as_micros(), rows::size(limit)],
     )

@@ -38,7 +38,7 @@ CREATE TABLE task (
     bytes   INTEGER NOT NULL    -- size of these rows
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX task_list ON task (scope, state, updated, id);
-CREATE INDEX task_context ON task (scope, context, updated, id);
+CREATE INDEX task_context ON task (scope, context, updated, id, state);
 CREATE INDEX task_live ON task (id) WHERE state <= 4;
 CREATE INDEX task_waiting ON task (updated) WHERE state IN (3, 4);
 CREATE INDEX task_heavy ON task (updated) WHERE state >= 5 AND (chunks > 4 OR bytes > 16384);

@@ -1,6 +1,7 @@
 //! The writer: one transaction for all changes of a commit.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -23,6 +24,8 @@ const ROOM: usize = 256 * 1024;
 pub(super) struct Writer {
     connection: Connection,
     memory: Memory,
+    /// On the data directory; released after the connection is closed.
+    _lock: File,
 }
 
 /// What the writer knows from one commit to the next. Forgotten when a commit fails, since it may tell of
@@ -53,12 +56,18 @@ impl Memory {
 }
 
 impl Writer {
-    /// Writes to the database of `connection`.
-    pub(super) fn new(connection: Connection) -> Self {
+    /// Writes to the database of `connection`, under `lock`.
+    pub(super) fn new(connection: Connection, lock: File) -> Self {
         Self {
             connection,
             memory: Memory::default(),
+            _lock: lock,
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     /// Makes all changes durable, or none.

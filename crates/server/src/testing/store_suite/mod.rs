@@ -18,13 +18,15 @@ use std::sync::Arc;
 
 use crate::store::Store;
 
-pub use story::Story;
+pub use story::{Story, at, commit};
+
+type Checked = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// One thing that a store must do.
 pub struct Behaviour {
     /// In words.
     pub name: &'static str,
-    check: fn(Arc<dyn Store>) -> Pin<Box<dyn Future<Output = ()> + Send>>,
+    check: fn(Arc<dyn Store>) -> Checked,
 }
 
 impl Behaviour {

@@ -22,7 +22,7 @@ pub struct Story {
 
 /// A moment `seconds` after some fixed one.
 #[must_use]
-pub(super) fn at(seconds: i64) -> Timestamp {
+pub fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(1_761_818_400_000_000 + seconds * 1_000_000)
 }
 
@@ -202,7 +202,7 @@ impl Story {
 }
 
 /// Commits one set of changes.
-pub(super) async fn commit<const N: usize>(store: &dyn Store, changes: [Change; N]) {
+pub async fn commit<const N: usize>(store: &dyn Store, changes: [Change; N]) {
     store.commit(Vec::from(changes)).await.unwrap();
 }
 

@@ -1,7 +1,7 @@
 //! Stream items and results of 0.x, from the wire: what a client reads.
 //!
 //! An item is looked at first, then read as what it is: by `kind`, by its wrapper (`ProtoJSON`, and
-//! `{"message":{..}}` of seed 000), or by its members where an agent forgets `kind`.
+//! `{"message":{..}}` of early LangGraph), or by its members where an agent forgets `kind`.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::object::{Message, Part, Task};
 use crate::error::Error;
 use crate::model::{self, ArtifactId, Event};
+use crate::wire::member;
 use crate::wire::object::{self, IntoModel, Reading};
 use crate::wire::path::Path;
 use crate::wire::read::{self, Int, Text};
@@ -38,7 +39,7 @@ struct Glance<'a> {
     part: Option<IgnoredAny>,
 }
 
-/// The artifact event of a sample in seed 002: one part, by index.
+/// The artifact event of some early agents: one part, by index.
 #[derive(Debug, Deserialize)]
 #[serde(expecting = "an object")]
 struct IndexedPart<'a> {
@@ -124,7 +125,7 @@ impl IntoModel for IndexedPart<'_> {
     type Model = model::ArtifactUpdate;
 
     fn into_model(self, at: &Path<'_>, how: Reading) -> Result<model::ArtifactUpdate, Error> {
-        let task_id: model::TaskId = object::required_id(self.task_id, &at.field("taskId"))?;
+        let task_id: model::TaskId = member::required_id(self.task_id, &at.field("taskId"))?;
         let raw = self.part.ok_or_else(|| at.field("artifact").missing())?;
         let part: Part<'_> = read::decode(raw.get())?;
         let flags: Appended = read::decode(raw.get())?;
@@ -132,7 +133,7 @@ impl IntoModel for IndexedPart<'_> {
         let id = ArtifactId::new(format!("artifact-{index}"))
             .map_err(|reason| at.field("index").error(reason))?;
         Ok(model::ArtifactUpdate {
-            context_id: object::context_or_task(self.context_id, &task_id, &at.field("contextId"))?,
+            context_id: member::context_or_task(self.context_id, &task_id, &at.field("contextId"))?,
             artifact: model::Artifact::new(id, vec![part.into_model(&at.field("part"), how)?]),
             append: flags.append.unwrap_or(false),
             last_chunk: false,

@@ -1,7 +1,7 @@
 //! Messages and parts of 0.x, from the wire: one lenient reader for both spellings.
 //!
-//! What it takes beyond the specification is listed in protocol.md 10.6 and decided in the
-//! requirements: `type` for `kind`, `data` and `url` and `fileWith…` in files, `content` for
+//! What it takes beyond the specification is listed in protocol.md 10.6 and all of it was
+//! seen in the wild: `type` for `kind`, `data` and `url` and `fileWith…` in files, `content` for
 //! `parts`, role `assistant`, tool parts, `inputRequest` beside the parts.
 
 use std::fmt;
@@ -15,6 +15,7 @@ use super::free;
 use crate::error::Error;
 use crate::model::{self, Content, Json, Role};
 use crate::version::Dialect;
+use crate::wire::member;
 use crate::wire::object::{self, IntoModel, Reading};
 use crate::wire::path::Path;
 use crate::wire::read::{self, Obj, Text, Word};
@@ -55,7 +56,7 @@ pub(crate) struct Message<'a> {
     input_request: Option<&'a RawValue>,
 }
 
-/// `content`: the parts in `ProtoJSON`, a plain string in seed 004.
+/// `content`: the parts in `ProtoJSON`, a plain string from some agents.
 #[derive(Debug)]
 enum Body<'a> {
     Text(Text<'a>),
@@ -78,7 +79,7 @@ pub(crate) struct Part<'a> {
     data: Option<&'a RawValue>,
     #[serde(default, borrow)]
     metadata: Option<&'a RawValue>,
-    // Tool parts (seed 002). Raw: in other parts these members may be anything.
+    // Tool parts, which no version has. Raw: in other parts these members may be anything.
     #[serde(
         default,
         borrow,
@@ -183,30 +184,30 @@ impl IntoModel for Message<'_> {
         let parts = match (self.parts, self.content) {
             (None, Some(Body::Text(text))) => vec![model::Part::text(text.into_string())],
             (None, Some(Body::Parts(parts))) => {
-                object::parts(Some(parts), &at.field("content"), how)?
+                member::parts(Some(parts), &at.field("content"), how)?
             }
-            (parts, _) => object::parts(parts, &at.field("parts"), how)?,
+            (parts, _) => member::parts(parts, &at.field("parts"), how)?,
         };
-        let metadata = object::free_object(self.metadata, &at.field("metadata"))?;
+        let metadata = member::free_object(self.metadata, &at.field("metadata"))?;
         let metadata = match self.input_request {
             // Not a member of a message in any version: kept as metadata.
             Some(raw) => {
-                let request = object::free(raw, &at.field("inputRequest"))?;
+                let request = member::free(raw, &at.field("inputRequest"))?;
                 free::with(metadata.as_ref(), "inputRequest", request.as_str())
             }
             None => metadata,
         };
         Ok(model::Message {
-            id: object::message_id(self.message_id, &parts, &at.field("messageId"), how)?,
-            role: object::role(self.role.as_ref(), &at.field("role"), how)?,
+            id: member::message_id(self.message_id, &parts, &at.field("messageId"), how)?,
+            role: member::role(self.role.as_ref(), &at.field("role"), how)?,
             parts,
-            context_id: object::optional_id(self.context_id, &at.field("contextId"))?,
-            task_id: object::optional_id(self.task_id, &at.field("taskId"))?,
-            reference_task_ids: object::task_ids(
+            context_id: member::optional_id(self.context_id, &at.field("contextId"))?,
+            task_id: member::optional_id(self.task_id, &at.field("taskId"))?,
+            reference_task_ids: member::task_ids(
                 self.reference_task_ids,
                 &at.field("referenceTaskIds"),
             )?,
-            extensions: object::strings(self.extensions),
+            extensions: member::strings(self.extensions),
             metadata,
         })
     }
@@ -249,8 +250,8 @@ impl<'a> Part<'a> {
         } else {
             None
         };
-        let data = object::free(inner.unwrap_or(raw), &at)?;
-        // An array is taken as well: seed 001 allows it.
+        let data = member::free(inner.unwrap_or(raw), &at)?;
+        // An array is taken as well: 0.2 §6.5.3 allows it.
         if data.is_object() || data.as_str().starts_with('[') {
             Ok(data)
         } else {
@@ -284,7 +285,7 @@ impl IntoModel for Part<'_> {
 
     fn into_model(self, at: &Path<'_>, how: Reading) -> Result<model::Part, Error> {
         let kind = self.kind(at)?;
-        let metadata = object::free_object(self.metadata, &at.field("metadata"))?;
+        let metadata = member::free_object(self.metadata, &at.field("metadata"))?;
         let mut part = match kind {
             Kind::Text => {
                 let text = self.text.ok_or_else(|| at.field("text").missing())?;
@@ -361,8 +362,8 @@ impl IntoModel for File<'_> {
             _ => return Err(at.error("must have exactly one of bytes and uri")),
         };
         let mut part = model::Part::new(content);
-        part.media_type = object::not_empty(self.media_type);
-        part.filename = object::not_empty(self.name);
+        part.media_type = member::not_empty(self.media_type);
+        part.filename = member::not_empty(self.name);
         Ok(part)
     }
 }

@@ -11,10 +11,15 @@ use crate::error::Error;
 use crate::model;
 use crate::operation::{self, Method, Operation};
 use crate::version::Dialect;
+use crate::wire::member;
 use crate::wire::object::{self, IntoModel, PushConfig, Reading};
 use crate::wire::path::Path;
 use crate::wire::read::{self, Int, Obj, Text};
 use crate::wire::v1_0;
+
+/// The id of a webhook that came without one. 0.x *sets* the webhook of a task, so a second one without
+/// an id replaces the first (0.2 §7.5), and the kit for 0.3 asks for it by this very name.
+const UNNAMED: &str = "default";
 
 /// Decodes the `params` of `method`.
 pub(crate) fn decode(dialect: Dialect, method: Method, params: &str) -> Result<Operation, Error> {
@@ -46,10 +51,10 @@ pub(crate) struct SendParams<'a> {
     configuration: Option<Obj<Configuration<'a>>>,
     #[serde(default, borrow)]
     metadata: Option<&'a RawValue>,
-    /// Beside the message instead of in it (0.2 §9.4, seed 000).
+    /// Beside the message instead of in it (0.2 §9.4).
     #[serde(default, borrow, rename = "messageId", alias = "message_id")]
     message_id: Option<Text<'a>>,
-    /// The context as LangGraph named it (seed 000).
+    /// The context as early LangGraph clients named it.
     #[serde(default, borrow)]
     thread: Option<Obj<Thread<'a>>>,
 }
@@ -87,7 +92,7 @@ struct Configuration<'a> {
 }
 
 /// `TaskIdParams`, `TaskQueryParams` and the params of get, list and delete of push configs: all of
-/// them name a task by `id`. Seed 002 says `taskId`.
+/// them name a task by `id`. Some callers say `taskId`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(expecting = "an object")]
 pub(crate) struct TaskParams<'a> {
@@ -198,7 +203,7 @@ impl SendParams<'_> {
         Ok(operation(operation::SendMessage {
             message: message.into_model(&at_message, how)?,
             configuration,
-            metadata: object::free_object(self.metadata, &at.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
         }))
     }
 }
@@ -207,11 +212,12 @@ impl IntoModel for Configuration<'_> {
     type Model = operation::SendConfiguration;
 
     fn into_model(self, at: &Path<'_>, how: Reading) -> Result<Self::Model, Error> {
+        let at_push = at.field("pushNotificationConfig");
         let push = self
             .push
-            .map(|push| push.0.into_model(&at.field("pushNotificationConfig"), how));
+            .map(|push| with_id(push.0.into_model(&at_push, how)?, &at_push));
         Ok(operation::SendConfiguration {
-            accepted_output_modes: object::strings(self.accepted_output_modes),
+            accepted_output_modes: member::strings(self.accepted_output_modes),
             push: push.transpose()?,
             history_length: v1_0::request::history_length(self.history_length, at)?,
             // No default is stated; the official SDK waits (protocol.md 4.7).
@@ -223,7 +229,7 @@ impl IntoModel for Configuration<'_> {
 impl<'a> TaskParams<'a> {
     fn task(&mut self) -> Result<model::TaskId, Error> {
         let id = self.id.take().or(self.task_id.take());
-        object::required_id(id, &Path::ROOT.field("id"))
+        member::required_id(id, &Path::ROOT.field("id"))
     }
 
     fn config(&mut self) -> Option<Text<'a>> {
@@ -240,7 +246,7 @@ impl<'a> TaskParams<'a> {
     pub(crate) fn cancel(mut self) -> Result<Operation, Error> {
         Ok(Operation::Cancel(operation::CancelTask {
             id: self.task()?,
-            metadata: object::free_object(self.metadata, &Path::ROOT.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &Path::ROOT.field("metadata"))?,
         }))
     }
 
@@ -254,7 +260,7 @@ impl<'a> TaskParams<'a> {
         let at = Path::ROOT.field("pushNotificationConfigId");
         Ok(Operation::GetPushConfig(operation::GetPushConfig {
             task_id: self.task()?,
-            id: object::optional_id(self.config(), &at)?,
+            id: member::optional_id(self.config(), &at)?,
         }))
     }
 
@@ -270,7 +276,7 @@ impl<'a> TaskParams<'a> {
         let at = Path::ROOT.field("pushNotificationConfigId");
         Ok(Operation::DeletePushConfig(operation::DeletePushConfig {
             task_id: self.task()?,
-            id: object::required_id(self.config(), &at)?,
+            id: member::required_id(self.config(), &at)?,
         }))
     }
 }
@@ -316,7 +322,7 @@ impl<'a> SetPushConfig<'a> {
             config.task_id = task_of(parent.as_str(), &Path::ROOT.field("parent"))?;
         }
         if config.id.is_none() {
-            config.id = object::optional_id(config_id, &Path::ROOT.field("configId"))?;
+            config.id = member::optional_id(config_id, &Path::ROOT.field("configId"))?;
         }
         let at = Path::ROOT.field("taskId");
         match (&config.task_id, task) {
@@ -329,7 +335,7 @@ impl<'a> SetPushConfig<'a> {
             (None, None) => return Err(at.missing()),
             (Some(_), _) => {}
         }
-        Ok(Operation::CreatePushConfig(config))
+        with_id(config, &Path::ROOT).map(Operation::CreatePushConfig)
     }
 }
 
@@ -352,7 +358,7 @@ impl IntoModel for NamedConfig<'_> {
             None if bare.url.is_some() => bare.into_model(at, how)?,
             None => return Err(at.field("pushNotificationConfig").missing()),
         };
-        config.task_id = object::optional_id(self.task_id, &at.field("taskId"))?;
+        config.task_id = member::optional_id(self.task_id, &at.field("taskId"))?;
         if let Some(name) = self.name {
             let at = at.field("name");
             let (task, id) = name
@@ -366,6 +372,15 @@ impl IntoModel for NamedConfig<'_> {
         }
         Ok(config)
     }
+}
+
+/// The webhook with an id, its own or the one of all that have none.
+fn with_id(mut config: model::PushConfig, at: &Path<'_>) -> Result<model::PushConfig, Error> {
+    if config.id.is_none() {
+        let id = model::Id::new(UNNAMED).map_err(|reason| at.field("id").error(reason))?;
+        config.id = Some(id);
+    }
+    Ok(config)
 }
 
 /// The task of a resource name such as `tasks/t1`; `None` if the name is something else.

@@ -9,6 +9,9 @@ pub const DOMAIN: &str = "a2a-protocol.org";
 /// The domain of the errors that only Switchboard has.
 pub const OWN_DOMAIN: &str = "switchboard";
 
+/// The numbers that only Switchboard has: the end of the range the protocol leaves to servers.
+const OWN_CODES: std::ops::RangeInclusive<i32> = -32099..=-32050;
+
 /// How one kind of error looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
@@ -20,7 +23,7 @@ pub struct Row {
     pub grpc: &'static str,
 }
 
-/// The table. Numbers below -32049 are Switchboard's own: the protocol leaves them to the server.
+/// The table (A2A 1.0.1 §5.4); from -32050 down the numbers are Switchboard's own.
 #[must_use]
 pub fn row(kind: ErrorKind) -> Row {
     let (code, status, grpc) = match kind {
@@ -94,7 +97,7 @@ enum Detail {
 }
 
 fn error_info(error: &Error, o: &mut Members<'_>) {
-    let own = row(error.kind()).code < -32049 && row(error.kind()).code > -32600;
+    let own = OWN_CODES.contains(&row(error.kind()).code);
     o.str("@type", "type.googleapis.com/google.rpc.ErrorInfo");
     o.str("reason", error.kind().reason());
     o.str("domain", if own { OWN_DOMAIN } else { DOMAIN });

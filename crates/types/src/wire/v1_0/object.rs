@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::error::Error;
 use crate::model::{self, Content};
+use crate::wire::member;
 use crate::wire::object::{self, IntoModel, Reading};
 use crate::wire::path::Path;
 use crate::wire::read::{self, Obj, Text, Word};
@@ -67,7 +68,7 @@ pub(crate) struct Part<'a> {
 /// One item of a stream, or the answer to a send: exactly one member.
 #[derive(Debug, Deserialize)]
 #[serde(expecting = "an object")]
-pub(crate) struct StreamResponse<'a> {
+struct StreamResponse<'a> {
     #[serde(default, borrow)]
     task: Option<Obj<Task<'a>>>,
     #[serde(default, borrow)]
@@ -82,19 +83,19 @@ impl IntoModel for Message<'_> {
     type Model = model::Message;
 
     fn into_model(self, at: &Path<'_>, how: Reading) -> Result<model::Message, Error> {
-        let parts = object::parts(self.parts, &at.field("parts"), how)?;
+        let parts = member::parts(self.parts, &at.field("parts"), how)?;
         Ok(model::Message {
-            id: object::message_id(self.message_id, &parts, &at.field("messageId"), how)?,
-            role: object::role(self.role.as_ref(), &at.field("role"), how)?,
+            id: member::message_id(self.message_id, &parts, &at.field("messageId"), how)?,
+            role: member::role(self.role.as_ref(), &at.field("role"), how)?,
             parts,
-            context_id: object::optional_id(self.context_id, &at.field("contextId"))?,
-            task_id: object::optional_id(self.task_id, &at.field("taskId"))?,
-            reference_task_ids: object::task_ids(
+            context_id: member::optional_id(self.context_id, &at.field("contextId"))?,
+            task_id: member::optional_id(self.task_id, &at.field("taskId"))?,
+            reference_task_ids: member::task_ids(
                 self.reference_task_ids,
                 &at.field("referenceTaskIds"),
             )?,
-            extensions: object::strings(self.extensions),
-            metadata: object::free_object(self.metadata, &at.field("metadata"))?,
+            extensions: member::strings(self.extensions),
+            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
         })
     }
 }
@@ -114,47 +115,77 @@ impl IntoModel for Part<'_> {
                 Content::Raw(Bytes::from(bytes))
             }
             (None, None, Some(url), None) => Content::Url(url.into_string()),
-            (None, None, None, Some(data)) => Content::Data(object::free(data, &at.field("data"))?),
+            (None, None, None, Some(data)) => Content::Data(member::free(data, &at.field("data"))?),
             _ => return Err(at.error("must have exactly one of text, raw, url and data")),
         };
         Ok(model::Part {
             content,
-            media_type: object::not_empty(self.media_type),
-            filename: object::not_empty(self.filename),
-            metadata: object::free_object(self.metadata, &at.field("metadata"))?,
+            media_type: member::not_empty(self.media_type),
+            filename: member::not_empty(self.filename),
+            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
         })
     }
 }
 
-impl IntoModel for StreamResponse<'_> {
-    type Model = model::Event;
+/// An item that says what it is by `kind`, as in 0.x: LangGraph sends those in 1.0 streams.
+#[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
+struct Bare<'a> {
+    #[serde(default, borrow)]
+    kind: Option<Text<'a>>,
+}
 
-    fn into_model(self, at: &Path<'_>, how: Reading) -> Result<model::Event, Error> {
-        match (
-            self.task,
-            self.message,
-            self.status_update,
-            self.artifact_update,
-        ) {
-            (Some(task), None, None, None) => task
-                .0
-                .into_model(&at.field("task"), how)
-                .map(model::Event::Task),
-            (None, Some(message), None, None) => message
-                .0
-                .into_model(&at.field("message"), how)
-                .map(model::Event::Message),
-            (None, None, Some(update), None) => update
-                .0
-                .into_model(&at.field("statusUpdate"), how)
-                .map(model::Event::Status),
-            (None, None, None, Some(update)) => update
-                .0
-                .into_model(&at.field("artifactUpdate"), how)
-                .map(model::Event::Artifact),
-            _ => Err(
-                at.error("must have exactly one of task, message, statusUpdate and artifactUpdate")
-            ),
+/// Reads one stream item, or the answer to a send.
+pub(crate) fn decode_event(json: &str, how: Reading) -> Result<model::Event, Error> {
+    let at = Path::ROOT;
+    let item: StreamResponse<'_> = read::decode(json)?;
+    match (
+        item.task,
+        item.message,
+        item.status_update,
+        item.artifact_update,
+    ) {
+        (Some(task), None, None, None) => {
+            let task = task.0.into_model(&at.field("task"), how)?;
+            Ok(model::Event::Task(task))
         }
+        (None, Some(message), None, None) => {
+            let message = message.0.into_model(&at.field("message"), how)?;
+            Ok(model::Event::Message(message))
+        }
+        (None, None, Some(update), None) => {
+            let update = update.0.into_model(&at.field("statusUpdate"), how)?;
+            Ok(model::Event::Status(update))
+        }
+        (None, None, None, Some(update)) => {
+            let update = update.0.into_model(&at.field("artifactUpdate"), how)?;
+            Ok(model::Event::Artifact(update))
+        }
+        (None, None, None, None) => decode_bare(json, how),
+        _ => Err(no_event()),
     }
+}
+
+fn decode_bare(json: &str, how: Reading) -> Result<model::Event, Error> {
+    let at = &Path::ROOT;
+    let bare: Bare<'_> = read::decode(json)?;
+    match bare.kind.as_ref().map(Text::as_str) {
+        Some("task") => read::decode::<Task<'_>>(json)?
+            .into_model(at, how)
+            .map(model::Event::Task),
+        Some("message") => read::decode::<Message<'_>>(json)?
+            .into_model(at, how)
+            .map(model::Event::Message),
+        Some("status-update") => read::decode::<object::StatusUpdate<'_, Message<'_>>>(json)?
+            .into_model(at, how)
+            .map(model::Event::Status),
+        Some("artifact-update") => read::decode::<object::ArtifactUpdate<'_, Part<'_>>>(json)?
+            .into_model(at, how)
+            .map(model::Event::Artifact),
+        _ => Err(no_event()),
+    }
+}
+
+fn no_event() -> Error {
+    Path::ROOT.error("must have exactly one of task, message, statusUpdate and artifactUpdate")
 }

@@ -12,7 +12,8 @@ use crate::model;
 use crate::operation::{self, Method, Operation};
 use crate::version::Dialect;
 use crate::wire::Request;
-use crate::wire::object::{self, IntoModel, PushConfig, Reading};
+use crate::wire::member;
+use crate::wire::object::{IntoModel, PushConfig, Reading};
 use crate::wire::path::Path;
 use crate::wire::read::{self, Int, Obj, Text, Word};
 
@@ -150,13 +151,13 @@ impl SendMessage<'_> {
             None => operation::SendConfiguration::default(),
         };
         let send = operation::SendMessage {
-            message: object::required(self.message, &at.field("message"), HOW)?,
+            message: member::required(self.message, &at.field("message"), HOW)?,
             configuration,
-            metadata: object::free_object(self.metadata, &at.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
         };
         Ok(Request {
             operation: operation(send),
-            tenant: object::not_empty(self.tenant),
+            tenant: member::not_empty(self.tenant),
         })
     }
 }
@@ -170,7 +171,7 @@ impl IntoModel for Configuration<'_> {
                 .into_model(&at.field("taskPushNotificationConfig"), how)
         });
         Ok(operation::SendConfiguration {
-            accepted_output_modes: object::strings(self.accepted_output_modes),
+            accepted_output_modes: member::strings(self.accepted_output_modes),
             push: push.transpose()?,
             history_length: history_length(self.history_length, at)?,
             return_immediately: self.return_immediately.unwrap_or(false),
@@ -181,7 +182,7 @@ impl IntoModel for Configuration<'_> {
 impl TaskParams<'_> {
     pub(crate) fn get(self) -> Result<Request, Error> {
         let get = operation::GetTask {
-            id: object::required_id(self.id, &Path::ROOT.field("id"))?,
+            id: member::required_id(self.id, &Path::ROOT.field("id"))?,
             history_length: history_length(self.history_length, &Path::ROOT)?,
         };
         Ok(request(Operation::Get(get), self.tenant))
@@ -189,14 +190,14 @@ impl TaskParams<'_> {
 
     pub(crate) fn cancel(self) -> Result<Request, Error> {
         let cancel = operation::CancelTask {
-            id: object::required_id(self.id, &Path::ROOT.field("id"))?,
-            metadata: object::free_object(self.metadata, &Path::ROOT.field("metadata"))?,
+            id: member::required_id(self.id, &Path::ROOT.field("id"))?,
+            metadata: member::free_object(self.metadata, &Path::ROOT.field("metadata"))?,
         };
         Ok(request(Operation::Cancel(cancel), self.tenant))
     }
 
     pub(crate) fn subscribe(self) -> Result<Request, Error> {
-        let id = object::required_id(self.id, &Path::ROOT.field("id"))?;
+        let id = member::required_id(self.id, &Path::ROOT.field("id"))?;
         Ok(request(
             Operation::Subscribe(operation::Subscribe { id }),
             self.tenant,
@@ -212,17 +213,17 @@ impl ListTasks<'_> {
     pub(crate) fn request(self) -> Result<Request, Error> {
         let at = Path::ROOT;
         let status = match &self.status {
-            Some(word) => object::state(word)
+            Some(word) => member::state(word)
                 .ok_or_else(|| at.field("status").error("must be the name of a task state"))?,
             None => None,
         };
         let list = operation::ListTasks {
-            context_id: object::optional_id(self.context_id, &at.field("contextId"))?,
+            context_id: member::optional_id(self.context_id, &at.field("contextId"))?,
             status,
             page_size: page_size(self.page_size, &at.field("pageSize"))?,
-            page_token: object::not_empty(self.page_token),
+            page_token: member::not_empty(self.page_token),
             history_length: history_length(self.history_length, &at)?,
-            status_timestamp_after: object::time(
+            status_timestamp_after: member::time(
                 self.status_timestamp_after,
                 &at.field("statusTimestampAfter"),
             )?,
@@ -235,8 +236,8 @@ impl ListTasks<'_> {
 impl PushParams<'_> {
     pub(crate) fn get(self) -> Result<Request, Error> {
         let get = operation::GetPushConfig {
-            task_id: object::required_id(self.task_id, &Path::ROOT.field("taskId"))?,
-            id: Some(object::required_id(self.id, &Path::ROOT.field("id"))?),
+            task_id: member::required_id(self.task_id, &Path::ROOT.field("taskId"))?,
+            id: Some(member::required_id(self.id, &Path::ROOT.field("id"))?),
         };
         Ok(request(Operation::GetPushConfig(get), self.tenant))
     }
@@ -246,17 +247,17 @@ impl PushParams<'_> {
         // Implicit in the proto: 0 is unset.
         let page_size = self.page_size.map(|size| size.count(&at)).transpose()?;
         let list = operation::ListPushConfigs {
-            task_id: object::required_id(self.task_id, &Path::ROOT.field("taskId"))?,
+            task_id: member::required_id(self.task_id, &Path::ROOT.field("taskId"))?,
             page_size: page_size.filter(|size| *size > 0),
-            page_token: object::not_empty(self.page_token),
+            page_token: member::not_empty(self.page_token),
         };
         Ok(request(Operation::ListPushConfigs(list), self.tenant))
     }
 
     pub(crate) fn delete(self) -> Result<Request, Error> {
         let delete = operation::DeletePushConfig {
-            task_id: object::required_id(self.task_id, &Path::ROOT.field("taskId"))?,
-            id: object::required_id(self.id, &Path::ROOT.field("id"))?,
+            task_id: member::required_id(self.task_id, &Path::ROOT.field("taskId"))?,
+            id: member::required_id(self.id, &Path::ROOT.field("id"))?,
         };
         Ok(request(Operation::DeletePushConfig(delete), self.tenant))
     }
@@ -264,7 +265,7 @@ impl PushParams<'_> {
 
 /// `TaskPushNotificationConfig` is its own request; it must name the task.
 pub(crate) fn create_push_config(config: PushConfig<'_>) -> Result<Request, Error> {
-    let tenant = object::not_empty(config.tenant.clone());
+    let tenant = member::not_empty(config.tenant.clone());
     let config: model::PushConfig = config.into_model(&Path::ROOT, HOW)?;
     if config.task_id.is_none() {
         return Err(Path::ROOT.field("taskId").missing());
@@ -278,7 +279,7 @@ pub(crate) fn create_push_config(config: PushConfig<'_>) -> Result<Request, Erro
 fn request(operation: Operation, tenant: Option<Text<'_>>) -> Request {
     Request {
         operation,
-        tenant: object::not_empty(tenant),
+        tenant: member::not_empty(tenant),
     }
 }
 

@@ -1,1 +1,0 @@
-//! Configurations, good and bad.

@@ -1,0 +1,188 @@
+//! Configurations that are right, and what becomes of them.
+
+use std::time::Duration;
+
+use switchboard_server::store::sqlite::Durability;
+use switchboard_types::wire::card::CardShape;
+
+use super::{PARROT, Written, good};
+use crate::config::{Env, Flags, Source, Store, UNLIMITED, load};
+
+#[test]
+fn the_least_there_can_be_gets_the_defaults() {
+    let config = good(PARROT);
+    assert_eq!(config.listen.to_string(), "127.0.0.1:7420");
+    assert_eq!(&*config.default_agent, "parrot");
+    let Store::Sqlite(sqlite) = &config.store else {
+        panic!("{:?}", config.store)
+    };
+    assert_eq!(
+        sqlite.dir.to_str(),
+        Some("/home/ada/.local/share/switchboard")
+    );
+    assert_eq!(sqlite.durability, Durability::PowerLoss);
+    let parrot = &config.agents[0];
+    let card = &parrot.profile.card;
+    assert_eq!(
+        (card.name.as_str(), card.version.as_str()),
+        ("parrot", "1.0.0")
+    );
+    assert_eq!(card.skills[0].id, "parrot");
+    assert_eq!(card.default_input_modes, ["text/plain"]);
+    assert_eq!(card.capabilities.streaming, Some(true));
+    assert_eq!(card.capabilities.extended_agent_card, Some(false));
+    assert_eq!(parrot.profile.shape, CardShape::Union);
+    assert_eq!(parrot.settings.input_timeout, Duration::from_secs(300));
+}
+
+#[test]
+fn agents_keep_the_order_of_the_file_and_the_first_is_the_default() {
+    let config = good("agents: {zoe: {script: []}, ada: {script: []}}\n");
+    let names: Vec<&str> = config.agents.iter().map(|agent| &*agent.name).collect();
+    assert_eq!(names, ["zoe", "ada"]);
+    assert_eq!(&*config.default_agent, "zoe");
+}
+
+#[test]
+fn words_that_look_like_numbers_stay_as_they_are_written() {
+    let config = good("agents: {a: {version: 1.10, title: 007, card: 1.0, script: []}}\n");
+    let profile = &config.agents[0].profile;
+    assert_eq!(profile.card.version, "1.10");
+    assert_eq!(profile.card.name, "007");
+    assert_eq!(profile.shape, CardShape::V1);
+}
+
+#[test]
+fn free_json_keeps_its_types() {
+    let config = good(
+        "agents: {a: {script: [], extensions: [{uri: 'urn:x', params: {n: 1, f: 0.5, t: true, s: '1', z: null, \
+         l: [a]}}]}}\n",
+    );
+    let params = config.agents[0].profile.card.capabilities.extensions[0]
+        .params
+        .clone();
+    assert_eq!(
+        params.unwrap().as_str(),
+        r#"{"n":1,"f":0.5,"t":true,"s":"1","z":null,"l":["a"]}"#
+    );
+}
+
+#[test]
+fn sections_left_empty_count_as_left_out() {
+    let config = good(&format!(
+        "limits:\npush:\n  # allow: [localhost]\nlog: ~\n{PARROT}"
+    ));
+    assert_eq!(config.limits.body, 10 << 20);
+    assert_eq!(config.log.level, "info");
+}
+
+#[test]
+fn merge_keys_share_settings_between_agents() {
+    let config = good(
+        "agents:\n  a: &base\n    script: []\n    reply: message\n    version: 2.0.0\n  b:\n    <<: *base\n    \
+         reply: task\n",
+    );
+    let [a, b] = &config.agents[..] else {
+        panic!("two agents")
+    };
+    assert_eq!(b.profile.card.version, "2.0.0");
+    assert!(a.settings.reply_with_message && !b.settings.reply_with_message);
+}
+
+#[test]
+fn unlimited_is_longer_than_any_process_lives() {
+    let config = good(&format!(
+        "retention: {{completed: unlimited, failed: 7d}}\n{}",
+        PARROT.replace("script:", "timeouts: {task: unlimited}, script:")
+    ));
+    assert_eq!(config.retention.completed, None);
+    assert_eq!(
+        config.retention.failed,
+        Some(Duration::from_secs(7 * 86_400))
+    );
+    assert_eq!(config.agents[0].settings.task_timeout, UNLIMITED);
+}
+
+#[test]
+fn json_is_yaml() {
+    let config =
+        good(r#"{"agents": {"a": {"script": [{"complete": "hi"}]}}, "listen": "[::1]:80"}"#);
+    assert_eq!(config.listen.to_string(), "[::1]:80");
+}
+
+#[test]
+fn paths_in_the_file_are_relative_to_the_file() {
+    let written = Written::new("data: ./here\nagents: {a: {script_file: a.yaml}}\n");
+    written.file("a.yaml", "- complete: done\n");
+    let config = written.load().unwrap();
+    let Store::Sqlite(sqlite) = config.store else {
+        panic!("{:?}", config.store)
+    };
+    assert_eq!(sqlite.dir, written.dir.path().join("here"));
+}
+
+#[test]
+fn the_profile_of_a_script_file_counts_where_the_entry_says_nothing() {
+    let written = Written::new("agents: {a: {script_file: a.yaml, title: Mine}}\n");
+    written.file(
+        "a.yaml",
+        "profile: {title: Theirs, description: does things, reply: message, output_modes: [image/png]}\n\
+         script: [{reply: hello}]\n",
+    );
+    let agent = written.load().unwrap().agents.remove(0);
+    assert_eq!(agent.profile.card.name, "Mine");
+    assert_eq!(agent.profile.card.description, "does things");
+    assert_eq!(agent.profile.card.default_output_modes, ["image/png"]);
+    assert!(agent.settings.reply_with_message);
+}
+
+#[test]
+fn the_second_card_is_the_first_and_more() {
+    let config = good(
+        "agents: {a: {script: [], extended_card: {description: more, skills: [{id: x, description: y}]}}}\n",
+    );
+    let profile = &config.agents[0].profile;
+    assert_eq!(profile.card.capabilities.extended_agent_card, Some(true));
+    let extended = profile.extended.as_ref().unwrap();
+    let ids: Vec<&str> = extended
+        .skills
+        .iter()
+        .map(|skill| skill.id.as_str())
+        .collect();
+    assert_eq!(
+        (extended.description.as_str(), ids),
+        ("more", vec!["a", "x"])
+    );
+}
+
+#[test]
+fn open_to_all_only_if_that_is_said() {
+    let config = good(&format!("listen: 0.0.0.0:7420\nauth: none\n{PARROT}"));
+    assert_eq!(config.listen.to_string(), "0.0.0.0:7420");
+}
+
+#[test]
+fn the_agents_we_bring_along_need_nothing() {
+    let env = Env::from_pairs([("HOME", "/home/ada")]);
+    let config = load(&Source::BuiltIn, &env, &Flags::default()).unwrap();
+    let names: Vec<&str> = config.agents.iter().map(|agent| &*agent.name).collect();
+    assert_eq!(names, ["echo", "research", "approver", "flaky", "desk"]);
+    assert_eq!(&*config.default_agent, "echo");
+    assert_eq!(config.agents[0].profile.card.name, "Echo");
+}
+
+#[test]
+fn without_a_home_data_needs_a_place() {
+    let flags = |memory| Flags {
+        memory,
+        ..Flags::default()
+    };
+    let problems = load(&Source::BuiltIn, &Env::default(), &flags(false)).unwrap_err();
+    assert_eq!(
+        problems.to_string(),
+        "default settings: data: there is no directory for data: neither XDG_DATA_HOME nor HOME is set\n  \
+         hint: write `data: DIRECTORY`, or give `--data DIRECTORY`"
+    );
+    let config = load(&Source::BuiltIn, &Env::default(), &flags(true)).unwrap();
+    assert!(matches!(config.store, Store::Memory));
+}

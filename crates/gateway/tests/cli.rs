@@ -1,0 +1,125 @@
+//! The binary as its users meet it: output, errors and exit codes.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+use std::process::{Command, Output};
+
+fn switchboard(dir: &tempfile::TempDir, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_switchboard"))
+        .args(args)
+        .current_dir(dir.path())
+        .env_clear()
+        .env("HOME", "/home/ada")
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+fn dir_with(yaml: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("switchboard.yaml"), yaml).unwrap();
+    dir
+}
+
+#[test]
+fn check_sums_up_what_is_right() {
+    let dir =
+        dir_with("agents: {b: {script: []}, a: {script: []}}\npublic_url: https://x.example/\n");
+    for args in [&["check"][..], &["check", "switchboard.yaml"]] {
+        let output = switchboard(&dir, args);
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(text(&output.stderr), "");
+        assert_eq!(
+            text(&output.stdout),
+            "switchboard.yaml: OK\nagents: b (default), a\nlisten: 127.0.0.1:7420\npublic: https://x.example\n\
+             store: sqlite in /home/ada/.local/share/switchboard\n"
+        );
+    }
+}
+
+#[test]
+fn check_tells_what_is_wrong_on_standard_error() {
+    let dir = dir_with("lisen: 1\nagents: {a: {script: []}}\n");
+    let output = switchboard(&dir, &["check"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
+    assert_eq!(
+        text(&output.stderr),
+        "switchboard.yaml:1:1: unknown key `lisen`\n  hint: did you mean `listen`?\n\
+         error: 1 problem in the configuration; nothing was applied\n"
+    );
+}
+
+#[test]
+fn serve_without_a_file_says_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = switchboard(&dir, &["serve"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "error: there is no switchboard.yaml in this directory\n  hint: name a configuration file, or try \
+         `switchboard up`, which needs none\n"
+    );
+}
+
+#[test]
+fn listening_beyond_this_machine_must_be_meant() {
+    let dir = dir_with("agents: {a: {script: []}}\n");
+    let output = switchboard(&dir, &["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "--listen: 0.0.0.0:0 can be reached from other machines, without authentication\n  hint: give `--auth \
+         none` if everyone who can reach it may call the agents, or listen on 127.0.0.1\n\
+         error: 1 problem in the configuration; nothing was applied\n"
+    );
+}
+
+#[test]
+fn wrong_usage_is_code_2_and_help_is_code_0() {
+    let dir = tempfile::tempdir().unwrap();
+    for (args, code) in [
+        (&["--help"][..], 0),
+        (&["--version"], 0),
+        (&["help", "serve"], 0),
+        (&[], 2),
+        (&["sevre"], 2),
+        (&["up", "--listen", "nowhere"], 2),
+        (&["completion", "tcsh"], 2),
+    ] {
+        let output = switchboard(&dir, args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+        let quiet = if code == 0 {
+            &output.stderr
+        } else {
+            &output.stdout
+        };
+        assert_eq!(text(quiet), "", "{args:?}");
+    }
+}
+
+#[test]
+fn version_is_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = switchboard(&dir, &["--version"]);
+    let expected = format!("switchboard {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(text(&output.stdout), expected);
+}
+
+#[test]
+fn schema_and_completions_go_to_standard_output() {
+    let dir = tempfile::tempdir().unwrap();
+    for args in [
+        &["schema"][..],
+        &["completion", "bash"],
+        &["completion", "zsh"],
+        &["completion", "fish"],
+        &["completion", "powershell"],
+    ] {
+        let output = switchboard(&dir, args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert!(output.stdout.len() > 500, "{args:?}");
+    }
+}

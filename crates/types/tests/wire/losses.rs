@@ -1,0 +1,131 @@
+//! One test for each row of `LOSSES`, and one that counts them.
+
+use switchboard_types::Dialect;
+use switchboard_types::model::{Content, Event, Json, Message, Object, Part, Role, TaskState};
+use switchboard_types::operation::{Method, Operation, PushConfigPage, Response};
+use switchboard_types::wire::{self, v0_3::LOSSES};
+
+const ZERO: [Dialect; 2] = [Dialect::V0Json, Dialect::V0Proto];
+
+fn there_and_back(dialect: Dialect, part: Part) -> (String, Part) {
+    let id = switchboard_types::model::MessageId::new("m").unwrap();
+    let mut out = Vec::new();
+    wire::encode_message(dialect, &Message::new(id, Role::User, vec![part]), &mut out);
+    let text = String::from_utf8(out).unwrap();
+    let mut message = wire::decode_message(dialect, &text).unwrap();
+    (text, message.parts.remove(0))
+}
+
+fn data(text: &str) -> Part {
+    Part::data(Json::parse(text).unwrap())
+}
+
+fn params(text: &str) -> Box<serde_json::value::RawValue> {
+    serde_json::value::RawValue::from_string(text.to_owned()).unwrap()
+}
+
+#[test]
+fn every_row_is_tested_here() {
+    assert_eq!(LOSSES.len(), 7);
+}
+
+#[test]
+fn media_types_of_text_and_data_are_dropped() {
+    for dialect in ZERO {
+        for mut part in [Part::text("x"), data("{}")] {
+            part.media_type = Some("text/markdown".into());
+            let (text, back) = there_and_back(dialect, part);
+            assert_eq!(back.media_type, None);
+            assert!(!text.contains("markdown"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn file_names_of_text_and_data_are_dropped() {
+    for dialect in ZERO {
+        for mut part in [Part::text("x"), data("{}")] {
+            part.filename = Some("notes.md".into());
+            assert_eq!(there_and_back(dialect, part).1.filename, None);
+        }
+        let mut file = Part::new(Content::Url("https://files.example/a".into()));
+        file.filename = Some("notes.md".into());
+        assert_eq!(there_and_back(dialect, file.clone()).1, file);
+    }
+}
+
+#[test]
+fn data_that_is_no_object_is_wrapped_and_unwrapped() {
+    for (dialect, sent) in [
+        (
+            Dialect::V0Json,
+            r#"{"kind":"data","data":{"value":[1,2]},"metadata":{"a":1,"data_part_compat":true}}"#,
+        ),
+        (
+            Dialect::V0Proto,
+            r#"{"data":{"data":{"value":[1,2]}},"metadata":{"a":1,"data_part_compat":true}}"#,
+        ),
+    ] {
+        let mut part = data("[1,2]");
+        part.metadata = Some(Object::try_from(Json::parse(r#"{"a":1}"#).unwrap()).unwrap());
+        let (text, back) = there_and_back(dialect, part.clone());
+        assert!(text.contains(sent), "{text}");
+        assert_eq!(back, part);
+        for scalar in ["null", "7", "\"x\"", "false"] {
+            assert_eq!(there_and_back(dialect, data(scalar)).1, data(scalar));
+        }
+    }
+}
+
+#[test]
+fn of_several_schemes_the_first_is_kept() {
+    let sent = r#"{"taskId":"t","pushNotificationConfig":{"url":"https://a.example/",
+        "authentication":{"schemes":["Bearer","Basic"],"credentials":"c"}}}"#;
+    let config = wire::decode_push_config(Dialect::V0Json, sent).unwrap();
+    assert_eq!(config.authentication.unwrap().scheme, "Bearer");
+}
+
+#[test]
+fn an_array_of_webhooks_has_no_next_page() {
+    let page = Response::PushConfigs(PushConfigPage {
+        configs: Vec::new(),
+        next_page_token: "more".into(),
+    });
+    let mut out = Vec::new();
+    wire::encode_response(Dialect::V0Json, &page, &mut out);
+    assert_eq!(out, b"[]");
+    out.clear();
+    wire::encode_response(Dialect::V0Proto, &page, &mut out);
+    assert_eq!(out, br#"{"configs":[],"nextPageToken":"more"}"#);
+}
+
+#[test]
+fn only_cancel_keeps_the_metadata_of_a_request_about_a_task() {
+    let params = params(r#"{"id":"t","metadata":{"why":"late"}}"#);
+    let ask = |method| {
+        wire::decode_params(Dialect::V0Json, method, Some(&params))
+            .unwrap()
+            .operation
+    };
+    let Operation::Cancel(cancel) = ask(Method::Cancel) else {
+        panic!("not a cancel");
+    };
+    assert_eq!(cancel.metadata.unwrap().as_str(), r#"{"why":"late"}"#);
+    assert!(matches!(ask(Method::Get), Operation::Get(_)));
+    assert!(matches!(ask(Method::Subscribe), Operation::Subscribe(_)));
+}
+
+#[test]
+fn unknown_is_unspecified_in_proto_json() {
+    let sent = r#"{"kind":"status-update","taskId":"t","contextId":"c",
+        "status":{"state":"unknown"},"final":false}"#;
+    let event = wire::decode_event(Dialect::V0Json, sent).unwrap();
+    let mut out = Vec::new();
+    wire::encode_event(Dialect::V0Proto, &event, false, &mut out);
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("TASK_STATE_UNSPECIFIED"), "{text}");
+    let Event::Status(update) = wire::decode_event(Dialect::V0Proto, &text).unwrap() else {
+        panic!("not a status");
+    };
+    assert_eq!(update.status.state, TaskState::Unknown);
+}

@@ -1,0 +1,218 @@
+//! Arbitrary values of the model.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use switchboard_types::model::{
+    Artifact, ArtifactUpdate, Authentication, Content, Event, Id, Json, Message, Object, Part,
+    PushConfig, Role, Secret, StatusUpdate, Task, TaskState, TaskStatus, Timestamp,
+};
+
+/// Free JSON as peers write it: spaces, escapes, big numbers, any order of keys.
+const JSON: [&str; 10] = [
+    "null",
+    "true",
+    "-0.0",
+    "18446744073709551615",
+    "1e400",
+    r#""\u00e9\ud83d\ude00\n""#,
+    "[]",
+    r#"[1, {"a":[null]}, "x"]"#,
+    "{}",
+    r#"{ "z" : 1 , "a": {"é": "ü"}, "z2":9007199254740993 }"#,
+];
+
+pub(crate) fn id<K: 'static>() -> impl Strategy<Value = Id<K>> {
+    "[a-zA-Z0-9:._é -]{1,24}".prop_map(|text| Id::new(text).unwrap())
+}
+
+fn json() -> impl Strategy<Value = Json> {
+    let scalar = prop_oneof![
+        any::<i64>().prop_map(|n| n.to_string()),
+        any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap()),
+        prop::sample::select(&JSON[..]).prop_map(str::to_owned),
+    ];
+    scalar.prop_map(|text| Json::parse(text).unwrap())
+}
+
+pub(crate) fn object() -> impl Strategy<Value = Object> {
+    vec((any::<String>(), json()), 0..3).prop_map(|members| {
+        let members: Vec<String> = members
+            .iter()
+            .map(|(key, value)| {
+                format!("{}:{}", serde_json::to_string(key).unwrap(), value.as_str())
+            })
+            .collect();
+        Object::try_from(Json::parse(format!("{{{}}}", members.join(","))).unwrap()).unwrap()
+    })
+}
+
+fn content() -> impl Strategy<Value = Content> {
+    prop_oneof![
+        any::<String>().prop_map(Content::Text),
+        vec(any::<u8>(), 0..40).prop_map(|bytes| Content::Raw(bytes.into())),
+        "https://[a-z]{1,9}\\.example/[a-z?&=]{0,9}".prop_map(Content::Url),
+        json().prop_map(Content::Data),
+        object().prop_map(|object| Content::Data(object.into())),
+    ]
+}
+
+pub(crate) fn part() -> impl Strategy<Value = Part> {
+    (
+        content(),
+        option::of("[a-z]{1,8}/[a-z]{1,8}"),
+        option::of("[^\\x00]{1,12}"),
+        option::of(object()),
+    )
+        .prop_map(|(content, media_type, filename, metadata)| Part {
+            content,
+            media_type,
+            filename,
+            metadata,
+        })
+}
+
+pub(crate) fn message() -> impl Strategy<Value = Message> {
+    (
+        id(),
+        prop_oneof![Just(Role::User), Just(Role::Agent)],
+        vec(part(), 1..4),
+        option::of(id()),
+        option::of(id()),
+        vec(id(), 0..3),
+        vec("https://[a-z]{1,9}\\.example/v1", 0..3),
+        option::of(object()),
+    )
+        .prop_map(
+            |(id, role, parts, context_id, task_id, reference_task_ids, extensions, metadata)| {
+                Message {
+                    id,
+                    role,
+                    parts,
+                    context_id,
+                    task_id,
+                    reference_task_ids,
+                    extensions,
+                    metadata,
+                }
+            },
+        )
+}
+
+fn artifact() -> impl Strategy<Value = Artifact> {
+    (
+        id(),
+        option::of(".{1,12}"),
+        option::of(".{1,12}"),
+        vec(part(), 1..4),
+        vec("https://[a-z]{1,9}\\.example/v1", 0..2),
+        option::of(object()),
+    )
+        .prop_map(
+            |(id, name, description, parts, extensions, metadata)| Artifact {
+                id,
+                name,
+                description,
+                parts,
+                extensions,
+                metadata,
+            },
+        )
+}
+
+fn status() -> impl Strategy<Value = TaskStatus> {
+    let time = (0..4_000_000_000_000_000_i64).prop_map(Timestamp::from_micros);
+    (
+        prop::sample::select(&TaskState::ALL[..]),
+        option::of(message()),
+        option::of(time),
+    )
+        .prop_map(|(state, message, timestamp)| TaskStatus {
+            state,
+            message,
+            timestamp,
+        })
+}
+
+pub(crate) fn task() -> impl Strategy<Value = Task> {
+    (
+        id(),
+        id(),
+        status(),
+        vec(artifact(), 0..3),
+        vec(message(), 0..3),
+        option::of(object()),
+    )
+        .prop_map(
+            |(id, context_id, status, artifacts, history, metadata)| Task {
+                id,
+                context_id,
+                status,
+                artifacts,
+                history,
+                metadata,
+            },
+        )
+}
+
+pub(crate) fn event() -> impl Strategy<Value = Event> {
+    let status = (id(), id(), status(), option::of(object())).prop_map(
+        |(task_id, context_id, status, metadata)| {
+            Event::Status(StatusUpdate {
+                task_id,
+                context_id,
+                status,
+                metadata,
+            })
+        },
+    );
+    let artifact = (
+        id(),
+        id(),
+        artifact(),
+        any::<bool>(),
+        any::<bool>(),
+        option::of(object()),
+    )
+        .prop_map(
+            |(task_id, context_id, artifact, append, last_chunk, metadata)| {
+                Event::Artifact(ArtifactUpdate {
+                    task_id,
+                    context_id,
+                    artifact,
+                    append,
+                    last_chunk,
+                    metadata,
+                })
+            },
+        );
+    prop_oneof![
+        task().prop_map(Event::Task),
+        message().prop_map(Event::Message),
+        status,
+        artifact,
+    ]
+}
+
+pub(crate) fn push_config() -> impl Strategy<Value = PushConfig> {
+    let secret = || option::of(".{1,12}").prop_map(|text| text.map(Secret::new));
+    let authentication =
+        ("[A-Z][a-z]{1,8}", secret()).prop_map(|(scheme, credentials)| Authentication {
+            scheme,
+            credentials,
+        });
+    (
+        option::of(id()),
+        option::of(id()),
+        "https://[a-z]{1,9}\\.example/",
+        secret(),
+        option::of(authentication),
+    )
+        .prop_map(|(id, task_id, url, token, authentication)| PushConfig {
+            id,
+            task_id,
+            url,
+            token,
+            authentication,
+        })
+}
