@@ -20,7 +20,9 @@ impl Bench {
     pub fn from_env() -> anyhow::Result<Self> {
         let path = |name: &str| {
             let value = std::env::var_os(name);
-            value.map(PathBuf::from).with_context(|| format!("{name} is not set: use bench/run"))
+            value
+                .map(PathBuf::from)
+                .with_context(|| format!("{name} is not set: use bench/run"))
         };
         let places = Places {
             baseline: path("BENCH_BASELINE")?,

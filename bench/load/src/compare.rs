@@ -29,12 +29,42 @@ const P99_TARGET: f64 = 3.0;
 type Case = (&'static str, &'static str, Kind, Target);
 
 const CASES: [Case; 6] = [
-    ("send, memory", "SendMessage", Kind::Memory, Target::AtLeast(0.75)),
-    ("send, SQLite", "SendMessage", Kind::Sqlite, Target::AtLeast(0.50)),
-    ("GetTask, memory", "GetTask", Kind::Memory, Target::AtLeast(1.05)),
-    ("GetTask, SQLite", "GetTask", Kind::Sqlite, Target::AtLeast(1.05)),
-    ("stream, memory", "SendStreamingMessage", Kind::Memory, Target::AtLeast(0.60)),
-    ("stream, SQLite", "SendStreamingMessage", Kind::Sqlite, Target::None),
+    (
+        "send, memory",
+        "SendMessage",
+        Kind::Memory,
+        Target::AtLeast(0.75),
+    ),
+    (
+        "send, SQLite",
+        "SendMessage",
+        Kind::Sqlite,
+        Target::AtLeast(0.50),
+    ),
+    (
+        "GetTask, memory",
+        "GetTask",
+        Kind::Memory,
+        Target::AtLeast(1.05),
+    ),
+    (
+        "GetTask, SQLite",
+        "GetTask",
+        Kind::Sqlite,
+        Target::AtLeast(1.05),
+    ),
+    (
+        "stream, memory",
+        "SendStreamingMessage",
+        Kind::Memory,
+        Target::AtLeast(0.60),
+    ),
+    (
+        "stream, SQLite",
+        "SendStreamingMessage",
+        Kind::Sqlite,
+        Target::None,
+    ),
 ];
 
 /// How often and how long.
@@ -60,8 +90,20 @@ struct Subject {
 pub async fn run(bench: &Bench, plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     report.heading("Calls, against a bare axum server");
     report.table(&[
-        "call", "conns", "req/s", "bare", "**ratio**", "target", "p50 µs", "bare", "p99 µs", "bare",
-        "p99 ratio", "CPU µs", "bare", "**CPU ratio**",
+        "call",
+        "conns",
+        "req/s",
+        "bare",
+        "**ratio**",
+        "target",
+        "p50 µs",
+        "bare",
+        "p99 µs",
+        "bare",
+        "p99 ratio",
+        "CPU µs",
+        "bare",
+        "**CPU ratio**",
     ]);
     for method in ["SendMessage", "GetTask", "SendStreamingMessage"] {
         for &connections in &plan.connections {
@@ -119,17 +161,28 @@ fn tell(report: &mut Report, case: &Case, connections: u32, bare: &[Outcome], ou
     let aimed = connections == TARGET_CONNECTIONS;
     let of = |runs: &[Outcome], figure: fn(&Outcome) -> f64| median(runs.iter().map(figure));
     let ratio = |figure: fn(&Outcome) -> f64| {
-        median(ours.iter().zip(bare).map(|(ours, bare)| figure(ours) / figure(bare)))
+        median(
+            ours.iter()
+                .zip(bare)
+                .map(|(ours, bare)| figure(ours) / figure(bare)),
+        )
     };
     let throughput: fn(&Outcome) -> f64 = |run| run.requests as f64 / run.seconds;
-    let (p50, p99, cpu): (fn(&Outcome) -> f64, fn(&Outcome) -> f64, fn(&Outcome) -> f64) =
-        (|run| run.p50_us, |run| run.p99_us, |run| run.cpu_us);
+    let (p50, p99, cpu): (
+        fn(&Outcome) -> f64,
+        fn(&Outcome) -> f64,
+        fn(&Outcome) -> f64,
+    ) = (|run| run.p50_us, |run| run.p99_us, |run| run.cpu_us);
     let (share, tail) = (ratio(throughput), ratio(p99));
     let full_name = format!("{name}, {connections} connections");
     let (mut judged, mut tail_judged) = (String::new(), number(tail));
     if aimed {
         judged = report.judge(&full_name, share, *target);
-        let verdict = report.judge(&format!("{full_name}: p99"), tail, Target::AtMost(P99_TARGET));
+        let verdict = report.judge(
+            &format!("{full_name}: p99"),
+            tail,
+            Target::AtMost(P99_TARGET),
+        );
         tail_judged = format!("{tail_judged} ({verdict})");
     }
     report.row(&[
@@ -172,7 +225,12 @@ impl Subject {
         if method == "SendStreamingMessage" {
             let call = http::call(method, &hello);
             let size = look_at_stream(connection, &path, &call).await?;
-            return Ok(Self { server, ids: None, size, runs: Vec::new() });
+            return Ok(Self {
+                server,
+                ids: None,
+                size,
+                runs: Vec::new(),
+            });
         }
         let send = http::call("SendMessage", &hello);
         let mut answer = connection.ask(&path, &send).await?;
@@ -193,7 +251,12 @@ impl Subject {
         }
         look_at(&answer)?;
         let size = answer.len();
-        Ok(Self { server, ids, size, runs: Vec::new() })
+        Ok(Self {
+            server,
+            ids,
+            size,
+            runs: Vec::new(),
+        })
     }
 
     /// wrk does not look at answers; their mean size tells whether they were what they should be.
@@ -224,7 +287,10 @@ fn look_at(answer: &[u8]) -> anyhow::Result<()> {
     let task = result.get("task").unwrap_or(result);
     let done = task.pointer("/status/state") == Some(&json!("TASK_STATE_COMPLETED"));
     let one = |list: &str| task[list].as_array().is_some_and(|list| list.len() == 1);
-    ensure!(done && one("artifacts") && one("history"), "not the task it should be: {answer}");
+    ensure!(
+        done && one("artifacts") && one("history"),
+        "not the task it should be: {answer}"
+    );
     Ok(())
 }
 
@@ -238,6 +304,9 @@ async fn look_at_stream(connection: Connection, path: &str, call: &str) -> anyho
         last = event.to_vec();
     }
     let last = String::from_utf8_lossy(&last);
-    ensure!(count == 4 && last.contains("TASK_STATE_COMPLETED"), "{count} events, then {last}");
+    ensure!(
+        count == 4 && last.contains("TASK_STATE_COMPLETED"),
+        "{count} events, then {last}"
+    );
     Ok(size)
 }

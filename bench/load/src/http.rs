@@ -18,7 +18,10 @@ pub fn answers(address: SocketAddr, path: &str) -> bool {
         let second = Duration::from_secs(1);
         let mut stream = std::net::TcpStream::connect_timeout(&address, second)?;
         stream.set_read_timeout(Some(second))?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n")?;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
+        )?;
         let mut head = [0; 12];
         stream.read_exact(&mut head)?;
         // The bare server has no card, and says so.
@@ -45,6 +48,8 @@ pub struct Connection {
     stream: TcpStream,
     /// What has come and was not yet taken.
     buffer: Vec<u8>,
+    /// How much is read at once.
+    room: usize,
 }
 
 /// How the body of an answer is delimited.
@@ -65,8 +70,17 @@ impl Connection {
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,
-            buffer: Vec::with_capacity(4096),
+            buffer: Vec::new(),
+            room: 64 << 10,
         })
+    }
+
+    /// Reads little at once: one of many that are mostly silent.
+    pub fn frugal(self) -> Self {
+        Self {
+            room: 1 << 10,
+            ..self
+        }
     }
 
     /// Calls, and waits for the whole answer.
@@ -132,7 +146,7 @@ impl Connection {
     }
 
     async fn fill(&mut self) -> anyhow::Result<()> {
-        self.buffer.reserve(64 << 10);
+        self.buffer.reserve(self.room);
         let got = timeout(PATIENCE, self.stream.read_buf(&mut self.buffer)).await;
         let got = got.context("the server is silent")??;
         ensure!(got > 0, "the server closed the connection");
@@ -183,7 +197,11 @@ impl Events {
                 continue;
             }
             // Between chunks: the end of the last one, then a line with the size of the next.
-            let mark = if raw[at..].starts_with(b"\r\n") { at + 2 } else { at };
+            let mark = if raw[at..].starts_with(b"\r\n") {
+                at + 2
+            } else {
+                at
+            };
             let Some(length) = find(&raw[mark..], b"\r\n") else {
                 break;
             };

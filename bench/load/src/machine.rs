@@ -84,7 +84,9 @@ pub fn describe() -> String {
     let load = load.split(' ').next().unwrap_or("?").to_owned();
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find(|line| line.starts_with("model name"));
-    let model = model.and_then(|line| line.split(": ").nth(1)).unwrap_or("unknown processor");
+    let model = model
+        .and_then(|line| line.split(": ").nth(1))
+        .unwrap_or("unknown processor");
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     format!("{model}, {cores} cores, load average {load}")
 }

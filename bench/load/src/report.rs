@@ -47,7 +47,10 @@ impl Target {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "the report is what this program is for")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the report is what this program is for"
+)]
 impl Report {
     /// Begins a section.
     pub fn heading(&self, text: &str) {
@@ -128,7 +131,11 @@ pub fn percentile(values: impl IntoIterator<Item = f64>, share: f64) -> f64 {
     let Some(last) = values.len().checked_sub(1) else {
         return f64::NAN;
     };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an index"
+    )]
     let place = (last as f64 * share).round() as usize;
     values[place]
 }

@@ -81,7 +81,10 @@ impl Start<'_> {
         let address = free_address()?;
         let mut command = self.command(address, &data);
         let log = File::create(self.places.scratch.join("server.log"))?;
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
         // The child is born where it is to stay.
         machine::pin(self.cores.server)?;
         let began = Instant::now();
@@ -113,7 +116,11 @@ impl Start<'_> {
             let config = self.places.bench.join("agents.yaml");
             command.arg("serve").arg("--config").arg(config);
         }
-        command.arg("--listen").arg(address.to_string()).arg("--data").arg(data);
+        command
+            .arg("--listen")
+            .arg(address.to_string())
+            .arg("--data")
+            .arg(data);
         if self.kind == Kind::Memory {
             command.arg("--memory");
         }
@@ -158,7 +165,10 @@ impl Server {
                 return Ok(());
             }
             if let Some(status) = self.child.try_wait()? {
-                bail!("{} ended at once: {status}; see server.log", self.kind.name());
+                bail!(
+                    "{} ended at once: {status}; see server.log",
+                    self.kind.name()
+                );
             }
             std::thread::sleep(Duration::from_micros(200));
         }
