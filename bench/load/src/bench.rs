@@ -13,6 +13,8 @@ use crate::server::{Kind, Places, Start};
 pub struct Bench {
     pub places: Places,
     pub cores: Cores,
+    /// How often each call is measured.
+    pub rounds: usize,
 }
 
 impl Bench {
@@ -31,9 +33,14 @@ impl Bench {
             scratch: path("BENCH_SCRATCH")?.join(std::process::id().to_string()),
         };
         fs::create_dir_all(&places.scratch)?;
+        let rounds = match std::env::var("BENCH_ROUNDS") {
+            Ok(rounds) => rounds.parse().context("BENCH_ROUNDS is not a number")?,
+            Err(_) => 3,
+        };
         Ok(Self {
             places,
             cores: Cores::choose(),
+            rounds,
         })
     }
 

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use crate::bench::Bench;
 use crate::http::{self, Connection};
-use crate::report::{Report, Target, median, number};
+use crate::report::{Report, Target, number};
 use crate::server::{Kind, Server};
+use crate::versus::{CPU, P50, P99, PER_SECOND, Versus};
 use crate::wrk::{Load, Outcome};
 
 /// How many tasks `GetTask` asks for, in turn: few enough to be all in the gateway's memory.
@@ -67,13 +68,8 @@ const CASES: [Case; 6] = [
     ),
 ];
 
-/// How often and how long.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    pub connections: Vec<u32>,
-    pub rounds: usize,
-    pub time: Duration,
-}
+/// How long one run is.
+const TIME: Duration = Duration::from_secs(2);
 
 /// A server that is ready for one method.
 struct Subject {
@@ -87,7 +83,7 @@ struct Subject {
 }
 
 /// Compares everything and reports it.
-pub async fn run(bench: &Bench, plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
+pub async fn run(bench: &Bench, connections: &[u32], report: &mut Report) -> anyhow::Result<()> {
     report.heading("Calls, against a bare axum server");
     report.table(&[
         "call",
@@ -106,8 +102,8 @@ pub async fn run(bench: &Bench, plan: &Plan, report: &mut Report) -> anyhow::Res
         "**CPU ratio**",
     ]);
     for method in ["SendMessage", "GetTask", "SendStreamingMessage"] {
-        for &connections in &plan.connections {
-            measure(bench, plan, connections, method, report).await?;
+        for &connections in connections {
+            measure(bench, connections, method, report).await?;
         }
     }
     report.note(
@@ -121,7 +117,6 @@ pub async fn run(bench: &Bench, plan: &Plan, report: &mut Report) -> anyhow::Res
 /// All cases of one method at one number of connections, on fresh servers.
 async fn measure(
     bench: &Bench,
-    plan: &Plan,
     connections: u32,
     method: &'static str,
     report: &mut Report,
@@ -133,7 +128,7 @@ async fn measure(
     }
     let script = bench.places.bench.join("wrk/call.lua");
     let warm_up = std::iter::once(Duration::from_secs(1));
-    for time in warm_up.chain(std::iter::repeat_n(plan.time, plan.rounds)) {
+    for time in warm_up.chain(std::iter::repeat_n(TIME, bench.rounds)) {
         for subject in &mut subjects {
             let load = Load {
                 script: &script,
@@ -156,62 +151,33 @@ async fn measure(
     Ok(())
 }
 
+/// Tells how one case went.
 fn tell(report: &mut Report, case: &Case, connections: u32, bare: &[Outcome], ours: &[Outcome]) {
     let (name, _, _, target) = case;
-    let aimed = connections == TARGET_CONNECTIONS;
-    let of = |runs: &[Outcome], figure: fn(&Outcome) -> f64| median(runs.iter().map(figure));
-    let ratio = |figure: fn(&Outcome) -> f64| {
-        median(
-            ours.iter()
-                .zip(bare)
-                .map(|(ours, bare)| figure(ours) / figure(bare)),
-        )
-    };
-    let throughput: fn(&Outcome) -> f64 = |run| run.requests as f64 / run.seconds;
-    let (p50, p99, cpu): (
-        fn(&Outcome) -> f64,
-        fn(&Outcome) -> f64,
-        fn(&Outcome) -> f64,
-    ) = (|run| run.p50_us, |run| run.p99_us, |run| run.cpu_us);
-    let (share, tail) = (ratio(throughput), ratio(p99));
+    let versus = Versus { ours, bare };
+    let (share, tail) = (versus.ratio(PER_SECOND), versus.ratio(P99));
     let full_name = format!("{name}, {connections} connections");
-    let (mut judged, mut tail_judged) = (String::new(), number(tail));
-    if aimed {
-        judged = report.judge(&full_name, share, *target);
-        let verdict = report.judge(
-            &format!("{full_name}: p99"),
-            tail,
-            Target::AtMost(P99_TARGET),
-        );
-        tail_judged = format!("{tail_judged} ({verdict})");
+    let (mut judged, mut tail_judged) = (String::new(), number(tail.middle));
+    if connections == TARGET_CONNECTIONS {
+        judged = report.judge(&full_name, share.middle, *target);
+        let p99_name = format!("{full_name}: p99");
+        let verdict = report.judge(&p99_name, tail.middle, Target::AtMost(P99_TARGET));
+        tail_judged = format!("{tail_judged} {verdict}");
     }
-    report.row(&[
-        (*name).to_owned(),
-        connections.to_string(),
-        number(of(ours, throughput)),
-        number(of(bare, throughput)),
-        format!("**{share:.2}**"),
-        judged,
-        number(of(ours, p50)),
-        number(of(bare, p50)),
-        number(of(ours, p99)),
-        number(of(bare, p99)),
-        tail_judged,
-        number(of(ours, cpu)),
-        number(of(bare, cpu)),
-        format!("**{:.2}**", 1.0 / ratio(cpu)),
-    ]);
-    let runs = |runs: &[Outcome]| -> Vec<Value> {
-        let one = |run: &Outcome| {
-            json!({ "per_second": throughput(run), "p50_us": run.p50_us, "p99_us": run.p99_us,
-                    "cpu_us": run.cpu_us })
-        };
-        runs.iter().map(one).collect()
-    };
+    let mut row = vec![(*name).to_owned(), connections.to_string()];
+    row.extend(versus.middles(PER_SECOND).map(number));
+    row.extend([share.to_string(), judged]);
+    row.extend(versus.middles(P50).map(number));
+    row.extend(versus.middles(P99).map(number));
+    row.push(tail_judged);
+    row.extend(versus.middles(CPU).map(number));
+    row.push(versus.ratio(|run| 1.0 / run.cpu_us).to_string());
+    report.row(&row);
+    let cpu = versus.ratio(|run| 1.0 / run.cpu_us).middle;
     report.record(
         &full_name,
-        json!({ "ratio": share, "p99_ratio": tail, "cpu_ratio": 1.0 / ratio(cpu),
-                "ours": runs(ours), "bare": runs(bare) }),
+        json!({ "ratio": share.middle, "p99_ratio": tail.middle, "cpu_ratio": cpu,
+                "ours": ours, "bare": bare }),
     );
 }
 

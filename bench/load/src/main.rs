@@ -10,11 +10,10 @@ mod million;
 mod report;
 mod server;
 mod start;
+mod versus;
 mod wrk;
 
-use std::time::Duration;
-
-use anyhow::bail;
+use std::process::ExitCode;
 
 use bench::Bench;
 use report::Report;
@@ -31,16 +30,35 @@ usage: bench/run [MODE…]
   million    1,000,000 stored tasks: memory, disk, reading (takes minutes; needs about 2 GB of disk)
   hundred    the same with 100,000 tasks
 
-without a mode: start burst calls idle";
+Without a mode: start burst calls idle.";
+
+/// One thing to measure.
+#[derive(Debug, Clone, Copy)]
+enum Mode {
+    Calls(&'static [u32]),
+    Burst,
+    Start,
+    Idle,
+    Million(usize),
+}
 
 /// What is measured if nothing is named: all that is done in a few minutes.
-const SHORT: [&str; 4] = ["start", "burst", "calls", "idle"];
+const SHORT: [Mode; 4] = [
+    Mode::Start,
+    Mode::Burst,
+    Mode::Calls(&[1, 16, 64]),
+    Mode::Idle,
+];
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> anyhow::Result<()> {
-    let mut modes: Vec<String> = std::env::args().skip(1).collect();
+async fn main() -> anyhow::Result<ExitCode> {
+    let names: Vec<String> = std::env::args().skip(1).collect();
+    let modes: Option<Vec<Mode>> = names.iter().map(|name| Mode::named(name)).collect();
+    let Some(mut modes) = modes else {
+        return Ok(usage(&names));
+    };
     if modes.is_empty() {
-        modes = SHORT.map(str::to_owned).to_vec();
+        modes = SHORT.to_vec();
     }
     let bench = Bench::from_env()?;
     let machine = machine::describe();
@@ -50,26 +68,44 @@ async fn main() -> anyhow::Result<()> {
         "{machine}; server on core {}, load on core {}",
         bench.cores.server, bench.cores.load
     ));
-    for mode in &modes {
-        run(mode, &bench, &mut report).await?;
+    for mode in modes {
+        mode.run(&bench, &mut report).await?;
     }
-    report.finish(&machine, &bench.places.bench.join("results"))
+    report.finish(&machine, &bench.places.bench.join("results"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
-async fn run(mode: &str, bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
-    let plan = |connections: &[u32]| compare::Plan {
-        connections: connections.to_vec(),
-        rounds: 3,
-        time: Duration::from_secs(2),
-    };
-    match mode {
-        "calls" => compare::run(bench, &plan(&[1, 16, 64]), report).await,
-        "quick" => compare::run(bench, &plan(&[64]), report).await,
-        "burst" => burst::run(bench, report).await,
-        "start" => start::run(bench, report).await,
-        "idle" => idle::run(bench, report).await,
-        "million" => million::run(bench, 1_000_000, report).await,
-        "hundred" => million::run(bench, 100_000, report).await,
-        _ => bail!("{USAGE}"),
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line")]
+fn usage(names: &[String]) -> ExitCode {
+    if names == ["help"] {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
+}
+
+impl Mode {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "calls" => Self::Calls(&[1, 16, 64]),
+            "quick" => Self::Calls(&[64]),
+            "burst" => Self::Burst,
+            "start" => Self::Start,
+            "idle" => Self::Idle,
+            "million" => Self::Million(1_000_000),
+            "hundred" => Self::Million(100_000),
+            _ => return None,
+        })
+    }
+
+    async fn run(self, bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
+        match self {
+            Self::Calls(connections) => compare::run(bench, connections, report).await,
+            Self::Burst => burst::run(bench, report).await,
+            Self::Start => start::run(bench, report).await,
+            Self::Idle => idle::run(bench, report).await,
+            Self::Million(most) => million::run(bench, most, report).await,
+        }
     }
 }

@@ -5,12 +5,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::server::Server;
 
 /// How a run went.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct Outcome {
     pub requests: u64,
     pub seconds: f64,
