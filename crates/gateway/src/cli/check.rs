@@ -9,7 +9,7 @@ pub(super) fn run(args: &CheckArgs, global: &Global, env: &Env) -> Result<(), Fa
     let file = file(args.config.clone())?;
     let name = file.display().to_string();
     let config = load(&Source::File(file), env, &Place::default().flags(global))?;
-    out(format_args!("{name}: OK\n{}", summary(&config)))
+    Ok(out(format_args!("{name}: OK\n{}", summary(&config)))?)
 }
 
 /// One `label: value` a line.

@@ -46,7 +46,10 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(&args, &cli.global, &env),
         Command::Check(args) => check::run(&args, &cli.global, &env),
         Command::Deliveries(args) => deliveries::run(&args, &cli.global, &env),
-        Command::Schema => out(format_args!("{}", schema::text().map_err(Failure::failed)?)),
+        Command::Schema => {
+            let text = schema::text().map_err(Failure::failed)?;
+            Ok(out(format_args!("{text}"))?)
+        }
         Command::Completion { shell } => completion(shell),
     }
 }
@@ -54,14 +57,14 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
 fn completion(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "switchboard", &mut script);
-    out(format_args!("{}", String::from_utf8_lossy(&script)))
+    Ok(out(format_args!("{}", String::from_utf8_lossy(&script)))?)
 }
 
 /// Writes a result to standard output. A reader that has gone away (`| head`) is no error.
-fn out(text: fmt::Arguments<'_>) -> Result<(), Failure> {
+pub(crate) fn out(text: fmt::Arguments<'_>) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_fmt(text).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(error)),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),
     }
 }
@@ -117,6 +120,12 @@ impl fmt::Display for Failure {
             // The chain on one line: what failed, then why.
             Self::Failed(error) => write!(f, "error: {error:#}"),
         }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::failed(error)
     }
 }
 

@@ -13,8 +13,8 @@ pub(super) fn run(args: &UpArgs, global: &Global, env: &Env) -> Result<(), Failu
     let shown = config.clone();
     block_on(app::serve(config, move |address| {
         let text = welcome(&shown, address, std::process::id());
-        if let Err(failure) = out(format_args!("{text}")) {
-            tracing::warn!(%failure, "cannot write to standard output");
+        if let Err(error) = out(format_args!("{text}")) {
+            tracing::warn!(%error, "cannot write to standard output");
         }
     }))
 }

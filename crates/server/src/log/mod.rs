@@ -24,7 +24,7 @@ use crate::store::{Change, Error, Head, Store};
 
 pub use cursor::{Cursor, Item, Until};
 pub use entry::Entry;
-pub use task_log::{Joined, Origin, TaskLog};
+pub use task_log::{Joined, Origin, Received, TaskLog};
 pub use upkeep::{Retention, Swept};
 
 use registry::Registry;
@@ -54,6 +54,8 @@ struct Shared {
 struct Queue {
     logs: Vec<Arc<TaskLog>>,
     changes: Vec<(Change, oneshot::Sender<Result<(), Error>>)>,
+    /// The writer has ended: nothing is stored any more.
+    closed: bool,
 }
 
 impl Log {
@@ -151,12 +153,17 @@ impl Log {
     ///
     /// If the store could not; nothing was changed then.
     pub async fn commit(&self, change: Change) -> Result<(), Error> {
+        let closed = || Err(Error::Unavailable("the log is closed".to_owned()));
         let (done, outcome) = oneshot::channel();
-        lock(&self.shared.queue).changes.push((change, done));
+        {
+            let mut queue = lock(&self.shared.queue);
+            if queue.closed {
+                return closed();
+            }
+            queue.changes.push((change, done));
+        }
         self.shared.work.notify_one();
-        outcome
-            .await
-            .unwrap_or_else(|_| Err(Error::Unavailable("the log is closed".to_owned())))
+        outcome.await.unwrap_or_else(|_| closed())
     }
 
     /// Waits for tasks with webhooks to have new events, and names them.

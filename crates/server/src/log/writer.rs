@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_types::model::TaskId;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +36,12 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
                 biased;
                 () = shared.work.notified() => continue,
                 () = retry.due() => queue.logs = std::mem::take(&mut retry.logs),
-                () = stop.cancelled() => break,
+                () = stop.cancelled() => {
+                    if close(&shared) {
+                        return;
+                    }
+                    continue;
+                }
             }
         }
         let stored = commit(&shared, queue, &mut retry).await;
@@ -47,6 +53,13 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
 
 fn take(shared: &Shared) -> Queue {
     std::mem::take(&mut *lock(&shared.queue))
+}
+
+/// Closes the queue, unless something came into it meanwhile.
+fn close(shared: &Shared) -> bool {
+    let mut queue = lock(&shared.queue);
+    queue.closed = queue.logs.is_empty() && queue.changes.is_empty();
+    queue.closed
 }
 
 /// Commits one batch. Tells whether the store took it.
@@ -63,12 +76,18 @@ async fn commit(shared: &Shared, queue: Queue, retry: &mut Retry) -> bool {
         changes.push(change);
         acks.push(ack);
     }
+    // A webhook that was made while its task went on may have events to hear already.
+    let armed: Vec<TaskId> = changes.iter().filter_map(armed).collect();
     let outcome = shared.store.commit(changes).await;
     match &outcome {
         Ok(()) => {
             retry.delay = None;
             for (log, batch) in batches {
                 log.commit(batch.entries);
+            }
+            if !armed.is_empty() {
+                lock(&shared.to_push).extend(armed);
+                shared.push.notify_one();
             }
         }
         Err(error) => {
@@ -86,6 +105,14 @@ async fn commit(shared: &Shared, queue: Queue, retry: &mut Retry) -> bool {
         drop(ack.send(outcome.clone()));
     }
     outcome.is_ok()
+}
+
+/// The task whose webhook was put.
+fn armed(change: &Change) -> Option<TaskId> {
+    match change {
+        Change::PutWebhook(webhook) => Some(webhook.task.clone()),
+        _ => None,
+    }
 }
 
 impl Retry {

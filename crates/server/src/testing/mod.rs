@@ -1,3 +1,4 @@
-//! What tests need: of this crate, and of others that bring a store of their own.
+//! What tests need: of this crate, and of others that bring a store or an agent of their own.
 
+pub mod agent;
 pub mod store_suite;

@@ -232,6 +232,26 @@ async fn a_webhook_made_later_hears_what_comes_then() {
     assert_eq!(seqs(&receiver.after(1).await), [3]);
 }
 
+/// The event is stored, and the outbox has looked, before the webhook is there.
+#[tokio::test]
+async fn a_webhook_made_while_its_task_goes_on_misses_nothing() {
+    let receiver = Receiver::start().await;
+    let scene = Scene::start(quick());
+    let task = scene.task("t", &[]);
+    task.stored_up_to(1).await.unwrap();
+    task.has_webhooks();
+    task.becomes(TaskState::Working);
+    task.stored_up_to(2).await.unwrap();
+    // Delivered after it was looked for: what comes later in the queue shows that it was.
+    let witness = scene.task("u", &[("w", &receiver.url("/witness"), Dialect::V1)]);
+    witness.stored_up_to(1).await.unwrap();
+    receiver.after(1).await;
+    let mut webhook = webhook("t", "w", &receiver.url("/"), Dialect::V1);
+    webhook.delivery = Delivery::up_to(1);
+    scene.log.commit(Change::PutWebhook(webhook)).await.unwrap();
+    assert_eq!(receiver.after(2).await[1].seq(), 2);
+}
+
 #[tokio::test]
 async fn a_deleted_webhook_hears_nothing_more() {
     let receiver = Receiver::start().await;

@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::operation::{Method, Response};
 use crate::version::{Dialect, ProtocolVersion};
 
-/// What seed 002 says to everything that is no request.
+/// What is said to everything that is no request.
 const NOT_A_REQUEST: &str = "must be valid JSON-RPC 2.0";
 
 /// The longest method name that is said back in an error.

@@ -90,7 +90,7 @@ pub(crate) fn context_or_task(
     }
 }
 
-/// The id of a message. Agents forget it (seeds 000 and 004); then it is made from what is said, so
+/// The id of a message. Agents forget it; then it is made from what is said, so
 /// that the same message has the same id whenever it is read.
 pub(crate) fn message_id(
     text: Option<Text<'_>>,

@@ -1,12 +1,21 @@
 //! The wire codecs from outside: what real peers sent, what each version must look like, and what
 //! survives the way there and back.
 
+#[cfg(test)]
 mod encode;
+#[cfg(test)]
 mod errors;
+#[cfg(test)]
 mod golden;
+#[cfg(test)]
 mod jsonrpc;
+#[cfg(test)]
 mod lenient;
+#[cfg(test)]
 mod losses;
+#[cfg(test)]
 mod rest;
+#[cfg(test)]
 mod roundtrip;
+#[cfg(test)]
 mod sample;

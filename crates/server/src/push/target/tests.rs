@@ -1,9 +1,10 @@
 //! Hostile URLs, hostile headers, hostile name servers.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use proptest::prelude::{any, prop_assert_eq, proptest};
 use switchboard_types::model::{Authentication, PushConfig, Secret};
 
 use super::{Allow, Blocked, Guard, Lookup};
@@ -151,6 +152,28 @@ fn hostile_urls_are_refused() {
     }
     let long = format!("https://example.com/{}", "a".repeat(2048));
     assert!(refused(&guard(&[]), &config(&long)).is_some());
+}
+
+proptest! {
+    #[test]
+    fn every_spelling_of_an_address_is_judged_alike(bits in any::<u32>()) {
+        let address = Ipv4Addr::from_bits(bits);
+        let public = super::not_public(address.into()).is_none();
+        let [a, b, c, d] = address.octets();
+        for host in [
+            address.to_string(),
+            format!("{bits}"),
+            format!("{bits:#x}"),
+            format!("0{bits:o}"),
+            format!("{a:#x}.0{b:o}.{c}.{d}"),
+            format!("{a}.{}", bits & 0xff_ffff),
+            format!("[::ffff:{address}]"),
+            format!("[64:ff9b::{address}]"),
+        ] {
+            let config = config(&format!("https://{host}/"));
+            prop_assert_eq!(refused(&guard(&[]), &config).is_none(), public, "{}", host);
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! HTTP with JSON bodies: from a route, a query and a body to an operation, and errors back.
 //!
-//! - [`route`]: which operation a verb and a path name.
+//! - `route`: which operation a verb and a path name.
 //! - `query`: query parameters.
 //!
 //! Called by the server's REST binding. Successful bodies are `wire::encode_response`, stream items

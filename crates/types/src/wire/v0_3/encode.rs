@@ -1,6 +1,6 @@
 //! Everything that leaves in 0.x, in both spellings.
 //!
-//! JSON: `kind` stands first in every object that has one (seed 002). `ProtoJSON`: no `kind`,
+//! JSON: `kind` stands first in every object that has one. `ProtoJSON`: no `kind`,
 //! unions by member name, `content` in messages, upper-case enums, `CANCELLED` with two L.
 
 use super::free;

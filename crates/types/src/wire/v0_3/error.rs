@@ -42,7 +42,7 @@ pub fn row(kind: ErrorKind) -> Row {
         ErrorKind::ContextNotFound => (-32052, 404, "Context not found"),
         ErrorKind::AgentUnavailable => (-32053, 503, "Agent unavailable"),
         ErrorKind::Unauthenticated => (-32054, 401, "Unauthorized"),
-        // Seed 002 has no number for it and says so with -32603; the status tells it apart.
+        // 0.x has no number for it; agents say it with -32603, and the status tells it apart.
         ErrorKind::PermissionDenied => (-32603, 403, "Forbidden"),
         ErrorKind::ResourceExhausted => (-32056, 429, "Too many requests"),
         ErrorKind::PayloadTooLarge => (-32057, 413, "Payload too large"),
@@ -61,7 +61,7 @@ pub(crate) fn jsonrpc(error: &Error, out: &mut Vec<u8>) {
 }
 
 /// Writes the REST body. No schema exists; clients of the official SDKs read `code`, `message` and
-/// `data` at the top, others an `error` with the HTTP status (seed 002): both are there.
+/// `data` at the top, others an `error` with the HTTP status: both are there.
 pub(crate) fn rest(error: &Error, out: &mut Vec<u8>) {
     let row = row(error.kind());
     object(out, |o| {
@@ -79,7 +79,7 @@ fn members(error: &Error, code: i32, o: &mut Members<'_>) {
         None => o.str("message", title),
     }
     o.object("data", |o| {
-        // `reason` is for machines; what seed 002 keeps there for people is in `detail`.
+        // `reason` is for machines, `detail` for people.
         o.str("reason", error.kind().reason());
         if let Some(detail) = detail {
             o.str("detail", detail);

@@ -1,7 +1,7 @@
 //! Stream items and results of 0.x, from the wire: what a client reads.
 //!
 //! An item is looked at first, then read as what it is: by `kind`, by its wrapper (`ProtoJSON`, and
-//! `{"message":{..}}` of seed 000), or by its members where an agent forgets `kind`.
+//! `{"message":{..}}` of early LangGraph), or by its members where an agent forgets `kind`.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -39,7 +39,7 @@ struct Glance<'a> {
     part: Option<IgnoredAny>,
 }
 
-/// The artifact event of a sample in seed 002: one part, by index.
+/// The artifact event of some early agents: one part, by index.
 #[derive(Debug, Deserialize)]
 #[serde(expecting = "an object")]
 struct IndexedPart<'a> {

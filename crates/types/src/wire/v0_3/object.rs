@@ -1,7 +1,7 @@
 //! Messages and parts of 0.x, from the wire: one lenient reader for both spellings.
 //!
-//! What it takes beyond the specification is listed in protocol.md 10.6 and decided in the
-//! requirements: `type` for `kind`, `data` and `url` and `fileWith…` in files, `content` for
+//! What it takes beyond the specification is listed in protocol.md 10.6 and all of it was
+//! seen in the wild: `type` for `kind`, `data` and `url` and `fileWith…` in files, `content` for
 //! `parts`, role `assistant`, tool parts, `inputRequest` beside the parts.
 
 use std::fmt;
@@ -56,7 +56,7 @@ pub(crate) struct Message<'a> {
     input_request: Option<&'a RawValue>,
 }
 
-/// `content`: the parts in `ProtoJSON`, a plain string in seed 004.
+/// `content`: the parts in `ProtoJSON`, a plain string from some agents.
 #[derive(Debug)]
 enum Body<'a> {
     Text(Text<'a>),
@@ -79,7 +79,7 @@ pub(crate) struct Part<'a> {
     data: Option<&'a RawValue>,
     #[serde(default, borrow)]
     metadata: Option<&'a RawValue>,
-    // Tool parts (seed 002). Raw: in other parts these members may be anything.
+    // Tool parts, which no version has. Raw: in other parts these members may be anything.
     #[serde(
         default,
         borrow,
@@ -251,7 +251,7 @@ impl<'a> Part<'a> {
             None
         };
         let data = member::free(inner.unwrap_or(raw), &at)?;
-        // An array is taken as well: seed 001 allows it.
+        // An array is taken as well: 0.2 §6.5.3 allows it.
         if data.is_object() || data.as_str().starts_with('[') {
             Ok(data)
         } else {

@@ -47,10 +47,10 @@ pub(crate) struct SendParams<'a> {
     configuration: Option<Obj<Configuration<'a>>>,
     #[serde(default, borrow)]
     metadata: Option<&'a RawValue>,
-    /// Beside the message instead of in it (0.2 §9.4, seed 000).
+    /// Beside the message instead of in it (0.2 §9.4).
     #[serde(default, borrow, rename = "messageId", alias = "message_id")]
     message_id: Option<Text<'a>>,
-    /// The context as LangGraph named it (seed 000).
+    /// The context as early LangGraph clients named it.
     #[serde(default, borrow)]
     thread: Option<Obj<Thread<'a>>>,
 }
@@ -88,7 +88,7 @@ struct Configuration<'a> {
 }
 
 /// `TaskIdParams`, `TaskQueryParams` and the params of get, list and delete of push configs: all of
-/// them name a task by `id`. Seed 002 says `taskId`.
+/// them name a task by `id`. Some callers say `taskId`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(expecting = "an object")]
 pub(crate) struct TaskParams<'a> {

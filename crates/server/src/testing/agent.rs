@@ -1,0 +1,285 @@
+//! An agent made of a closure, and an engine around it.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use switchboard_types::Error;
+use switchboard_types::model::{
+    AgentCard, Capabilities, Event, Message, MessageId, Part, Role, Task, TaskId,
+};
+use switchboard_types::operation::{
+    CancelTask, GetTask, Operation, Response, SendConfiguration, SendMessage, Subscribe,
+};
+use switchboard_types::wire::card::CardShape;
+
+use crate::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
+use crate::auth::Principal;
+use crate::call::{Call, Handler, ReplyBody, ServiceParams, Target};
+use crate::engine::{Engine, Parts, Profile, Settings};
+use crate::log::{Cursor, Log};
+use crate::push::Guard;
+use crate::shutdown::Tasks;
+
+type Running = Pin<Box<dyn Future<Output = Result<Outcome, AgentError>> + Send>>;
+
+/// An agent made of a closure.
+pub struct FnAgent {
+    run: Box<dyn Fn(Turn, Progress) -> Running + Send + Sync>,
+    restart: Restart,
+}
+
+impl FnAgent {
+    /// The agent that does what `run` does.
+    pub fn new<F, R>(run: F) -> Self
+    where
+        F: Fn(Turn, Progress) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Outcome, AgentError>> + Send + 'static,
+    {
+        Self {
+            run: Box::new(move |turn, progress| Box::pin(run(turn, progress))),
+            restart: Restart::Fail,
+        }
+    }
+
+    /// The same agent, which can take a turn again after a restart.
+    #[must_use]
+    pub fn resumable(mut self) -> Self {
+        self.restart = Restart::Resume;
+        self
+    }
+}
+
+impl fmt::Debug for FnAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FnAgent")
+    }
+}
+
+#[async_trait]
+impl Agent for FnAgent {
+    async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
+        (self.run)(turn, progress).await
+    }
+
+    fn on_restart(&self) -> Restart {
+        self.restart
+    }
+}
+
+/// An engine around an agent, and short ways to call it.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// The engine.
+    pub engine: Engine,
+    /// The log below it.
+    pub log: Log,
+}
+
+impl Line {
+    /// An engine named `agent` on `log`.
+    #[must_use]
+    pub fn new(log: &Log, agent: Arc<dyn Agent>, settings: Settings) -> Self {
+        Self::with_profile(log, agent, settings, profile())
+    }
+
+    /// The same with a card of one's own.
+    #[must_use]
+    pub fn with_profile(
+        log: &Log,
+        agent: Arc<dyn Agent>,
+        settings: Settings,
+        profile: Profile,
+    ) -> Self {
+        let engine = Engine::new(Parts {
+            name: Arc::from("agent"),
+            agent,
+            profile,
+            settings,
+            log: log.clone(),
+            guard: Arc::new(Guard::new(Vec::new())),
+            tasks: Tasks::default(),
+        });
+        Self {
+            engine,
+            log: log.clone(),
+        }
+    }
+
+    /// Asks for an operation, with parameters changed by `change`.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn ask(
+        &self,
+        operation: Operation,
+        change: impl FnOnce(&mut Call) + Send,
+    ) -> Result<ReplyBody, Error> {
+        let mut call = Call {
+            operation,
+            target: Target::default(),
+            principal: Principal::anonymous(),
+            params: ServiceParams::internal(),
+        };
+        change(&mut call);
+        self.engine.handle(call).await.map(|reply| reply.body)
+    }
+
+    /// Sends a message and waits.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says; also if it answers with something else than a task.
+    pub async fn send(&self, message: Message) -> Result<Arc<Task>, Error> {
+        let body = self.ask(Operation::Send(send(message)), |_| {}).await?;
+        match body {
+            ReplyBody::Response(Response::SentTask(view)) => Ok(view.task),
+            _ => Err(Error::internal()),
+        }
+    }
+
+    /// Sends a message and returns at once.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says; also if it answers with something else than a task.
+    pub async fn send_at_once(&self, message: Message) -> Result<Arc<Task>, Error> {
+        let mut send = send(message);
+        send.configuration.return_immediately = true;
+        match self.ask(Operation::Send(send), |_| {}).await? {
+            ReplyBody::Response(Response::SentTask(view)) => Ok(view.task),
+            _ => Err(Error::internal()),
+        }
+    }
+
+    /// Sends a message and follows the task.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn stream(&self, message: Message) -> Result<Cursor, Error> {
+        let body = self.ask(Operation::Stream(send(message)), |_| {}).await?;
+        cursor(body)
+    }
+
+    /// Follows a task, from event `after` on if there is one.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn subscribe(&self, id: &TaskId, after: Option<u64>) -> Result<Cursor, Error> {
+        let operation = Operation::Subscribe(Subscribe { id: id.clone() });
+        let body = self
+            .ask(operation, |call| call.params.last_event_id = after)
+            .await?;
+        cursor(body)
+    }
+
+    /// Stops a task.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn cancel(&self, id: &TaskId) -> Result<Arc<Task>, Error> {
+        let cancel = CancelTask {
+            id: id.clone(),
+            metadata: None,
+        };
+        task(self.ask(Operation::Cancel(cancel), |_| {}).await?)
+    }
+
+    /// Reads a task.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn get(&self, id: &TaskId) -> Result<Arc<Task>, Error> {
+        let get = GetTask {
+            id: id.clone(),
+            history_length: None,
+        };
+        task(self.ask(Operation::Get(get), |_| {}).await?)
+    }
+}
+
+fn task(body: ReplyBody) -> Result<Arc<Task>, Error> {
+    match body {
+        ReplyBody::Response(Response::Task(view)) => Ok(view.task),
+        _ => Err(Error::internal()),
+    }
+}
+
+fn cursor(body: ReplyBody) -> Result<Cursor, Error> {
+    match body {
+        ReplyBody::Stream(cursor) => Ok(cursor),
+        ReplyBody::Response(_) => Err(Error::internal()),
+    }
+}
+
+/// The rest of a stream, as (number, event, last).
+///
+/// # Panics
+///
+/// If the stream breaks off.
+pub async fn rest(cursor: &mut Cursor) -> Vec<(u64, Event, bool)> {
+    let mut seen = Vec::new();
+    while let Ok(Some(items)) = cursor.next().await {
+        for item in items {
+            seen.push((item.entry.seq, item.entry.event.clone(), item.last));
+        }
+    }
+    seen
+}
+
+/// A message of the client.
+///
+/// # Panics
+///
+/// Never: the id is valid.
+#[must_use]
+pub fn says(text: &str) -> Message {
+    let id = MessageId::new(format!("m-{text}")).unwrap_or_else(|_| crate::engine::fresh_id());
+    Message::new(id, Role::User, vec![Part::text(text)])
+}
+
+/// A send of a message, waiting for the answer.
+#[must_use]
+pub fn send(message: Message) -> SendMessage {
+    SendMessage {
+        message,
+        configuration: SendConfiguration::default(),
+        metadata: None,
+    }
+}
+
+/// A card that allows everything.
+#[must_use]
+pub fn profile() -> Profile {
+    Profile {
+        card: AgentCard {
+            name: "agent".to_owned(),
+            description: "does what the test says".to_owned(),
+            version: "1".to_owned(),
+            interfaces: Vec::new(),
+            provider: None,
+            documentation_url: None,
+            icon_url: None,
+            capabilities: Capabilities {
+                streaming: Some(true),
+                push_notifications: Some(true),
+                ..Capabilities::default()
+            },
+            security_schemes: std::collections::BTreeMap::new(),
+            security: Vec::new(),
+            default_input_modes: vec!["*/*".to_owned()],
+            default_output_modes: vec!["*/*".to_owned()],
+            skills: Vec::new(),
+            signatures: Vec::new(),
+        },
+        extended: None,
+        shape: CardShape::Union,
+    }
+}

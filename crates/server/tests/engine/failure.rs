@@ -1,0 +1,200 @@
+//! Agents that break, and a store that does not take it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use switchboard_server::agent::{AgentError, Outcome, Said};
+use switchboard_server::engine::Settings;
+use switchboard_server::log::{Entry, Log};
+use switchboard_server::store::{
+    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, MemoryStore, Store, StoredTask,
+    TaskList, TaskQuery, Webhook,
+};
+use switchboard_server::testing::agent::{FnAgent, Line, says};
+use switchboard_types::ErrorKind;
+use switchboard_types::model::{Message, PushConfigId, TaskId, TaskState, Timestamp};
+
+use super::{asks, echo, line, line_with};
+
+fn error_of(task: &switchboard_types::model::Task) -> String {
+    task.status.message.as_ref().unwrap().text()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_fails_the_task_with_its_text() {
+    let broken = FnAgent::new(|_, _| async { Err(AgentError::new("no more tea")) });
+    let task = line(broken).send(says("hello")).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Failed);
+    assert_eq!(error_of(&task), "no more tea");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_fails_the_task_and_nothing_else() {
+    let broken = FnAgent::new(|turn, _| async move {
+        assert_ne!(turn.message.text(), "boom", "secret inner detail");
+        Ok(Outcome::Completed(Said::default()))
+    });
+    let line = line(broken);
+    let task = line.send(says("boom")).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Failed);
+    assert!(!error_of(&task).contains("secret"), "{}", error_of(&task));
+    let next = line.send(says("fine")).await.unwrap();
+    assert_eq!(next.status.state, TaskState::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_takes_too_long_fails() {
+    let settings = Settings {
+        task_timeout: Duration::from_secs(60),
+        blocking_deadline: Duration::from_secs(600),
+        ..Settings::default()
+    };
+    let slow = FnAgent::new(|_, _| std::future::pending());
+    let task = line_with(slow, settings).send(says("hello")).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Failed);
+    assert_eq!(error_of(&task), "the task took longer than 60 s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_says_after_its_end_is_lost() {
+    let (kept, mut progress) = tokio::sync::mpsc::channel(1);
+    let leaks = FnAgent::new(move |_, progress| {
+        let kept = kept.clone();
+        async move {
+            kept.send(progress).await.ok();
+            Ok(Outcome::Completed(Said::default()))
+        }
+    });
+    let line = line(leaks);
+    let done = line.send(says("hello")).await.unwrap();
+    let progress = progress.recv().await.unwrap();
+    assert!(progress.working(Said::text("still here")).await.is_err());
+    assert_eq!(line.get(&done.id).await.unwrap(), done);
+}
+
+/// A store whose disk can be full.
+#[derive(Debug)]
+struct Flaky {
+    inner: MemoryStore,
+    full: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl Store for Flaky {
+    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
+        if self.full.load(Ordering::SeqCst) {
+            return Err(Error::Unavailable("the disk is full".to_owned()));
+        }
+        self.inner.commit(changes).await
+    }
+    async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
+        self.inner.task(id).await
+    }
+    async fn events(
+        &self,
+        id: &TaskId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Arc<Entry>>, Error> {
+        self.inner.events(id, after, limit).await
+    }
+    async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
+        self.inner.list(query).await
+    }
+    async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
+        self.inner.live(after, limit).await
+    }
+    async fn waiting_since(&self, before: Timestamp, limit: usize) -> Result<Vec<Head>, Error> {
+        self.inner.waiting_since(before, limit).await
+    }
+    async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
+        self.inner.webhooks(task).await
+    }
+    async fn undelivered(
+        &self,
+        after: Option<(TaskId, PushConfigId)>,
+        limit: usize,
+    ) -> Result<Vec<Webhook>, Error> {
+        self.inner.undelivered(after, limit).await
+    }
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
+        self.inner.dead_letters(limit).await
+    }
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
+        self.inner.answered(key).await
+    }
+    async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
+        self.inner.foldable(before, limit).await
+    }
+    async fn expired(
+        &self,
+        state: TaskState,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<TaskId>, Error> {
+        self.inner.expired(state, before, limit).await
+    }
+}
+
+fn flaky(agent: FnAgent) -> (Line, Arc<AtomicBool>) {
+    let full = Arc::new(AtomicBool::new(false));
+    let store = Flaky {
+        inner: MemoryStore::default(),
+        full: Arc::clone(&full),
+    };
+    let log = Log::new(Arc::new(store));
+    (Line::new(&log, Arc::new(agent), Settings::default()), full)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_disk_refuses_new_tasks_and_still_serves_reads() {
+    let (line, full) = flaky(echo());
+    let before = line.send(says("before")).await.unwrap();
+    full.store(true, Ordering::SeqCst);
+    let error = line.send(says("during")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains("the disk is full"), "{error}");
+    assert_eq!(line.get(&before.id).await.unwrap(), before);
+    full.store(false, Ordering::SeqCst);
+    let after = line.send(says("after")).await.unwrap();
+    assert_eq!(after.status.state, TaskState::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_task_survives_a_full_disk_and_nothing_is_told_early() {
+    let agent = FnAgent::new(|_turn, progress| async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        progress.artifact(super::artifact("x")).await?;
+        Ok(Outcome::Completed(Said::default()))
+    });
+    let (line, full) = flaky(agent);
+    let task = line.send_at_once(says("hello")).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    full.store(true, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let meanwhile = line.get(&task.id).await.unwrap();
+    assert_eq!(meanwhile.status.state, TaskState::Working);
+    assert!(meanwhile.artifacts.is_empty());
+    full.store(false, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let later = line.get(&task.id).await.unwrap();
+    assert_eq!(later.status.state, TaskState::Completed);
+    assert_eq!(later.artifacts.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_could_not_be_stored_is_refused() {
+    let (line, full) = flaky(asks());
+    let waiting = line.send(says("a shirt")).await.unwrap();
+    full.store(true, Ordering::SeqCst);
+    let answer = Message {
+        task_id: Some(waiting.id.clone()),
+        ..says("red")
+    };
+    let error = line.send(answer).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let still = line.get(&waiting.id).await.unwrap();
+    assert_eq!(still.status.state, TaskState::InputRequired);
+}

@@ -1,0 +1,225 @@
+//! Questions nobody answers, and turns that a restart cuts off.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::engine::recover::{Recovered, recover};
+use switchboard_server::engine::{OnInputTimeout, Settings};
+use switchboard_server::log::Log;
+use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::testing::agent::{FnAgent, Line, says};
+use switchboard_types::model::{Message, MessageId, Part, TaskState};
+
+use super::{artifact, asks, line, line_with, works_until_canceled};
+
+#[tokio::test(start_paused = true)]
+async fn a_question_fails_the_task_after_five_minutes() {
+    let line = line(asks());
+    let waiting = line.send(says("a shirt")).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(299)).await;
+    let still = line.get(&waiting.id).await.unwrap();
+    assert_eq!(still.status.state, TaskState::InputRequired);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let failed = line.get(&waiting.id).await.unwrap();
+    assert_eq!(failed.status.state, TaskState::Failed);
+    let said = failed.status.message.as_ref().unwrap().text();
+    assert_eq!(said, "input timeout: no answer within 300 s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn or_the_agent_goes_on_without() {
+    let settings = Settings {
+        on_input_timeout: OnInputTimeout::Continue,
+        ..Settings::default()
+    };
+    let agent = FnAgent::new(|turn, progress| async move {
+        if !turn.input_timed_out {
+            return Ok(Outcome::InputRequired(Said::text("which one?")));
+        }
+        progress.artifact(artifact("a guess")).await?;
+        Ok(Outcome::Completed(Said::default()))
+    });
+    let line = line_with(agent, settings);
+    let waiting = line.send(says("a shirt")).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(301)).await;
+    let done = line.get(&waiting.id).await.unwrap();
+    assert_eq!(done.status.state, TaskState::Completed);
+    assert_eq!(done.artifacts[0].parts, [Part::text("a guess")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answered_question_does_not_expire() {
+    let line = line(asks());
+    let waiting = line.send(says("a shirt")).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    let answer = Message {
+        task_id: Some(waiting.id.clone()),
+        ..says("red")
+    };
+    line.send(answer).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let done = line.get(&waiting.id).await.unwrap();
+    assert_eq!(done.status.state, TaskState::Completed);
+}
+
+/// Opens the same store again, as a new process would.
+async fn restarted(store: &Arc<dyn Store>, agent: FnAgent) -> (Line, Recovered) {
+    let log = Log::new(Arc::clone(store));
+    let line = Line::new(&log, Arc::new(agent), Settings::default());
+    let engines = HashMap::from([(Arc::from("agent"), line.engine.clone())]);
+    let recovered = recover(&log, &engines).await.unwrap();
+    (line, recovered)
+}
+
+async fn crash(line: &Line) {
+    line.log.stopping().cancel();
+    line.log.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_a_task_that_cannot_go_on_fails_with_a_reason() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (line, _) = restarted(&store, works_until_canceled()).await;
+    let task = line.send_at_once(says("hello")).await.unwrap();
+    crash(&line).await;
+    let (line, recovered) = restarted(&store, works_until_canceled()).await;
+    assert_eq!(recovered.failed, 1);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let failed = line.get(&task.id).await.unwrap();
+    assert_eq!(failed.status.state, TaskState::Failed);
+    let said = failed.status.message.as_ref().unwrap().text();
+    assert!(said.contains("restart"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_a_resumable_turn_goes_on_where_it_was() {
+    let counts = || {
+        FnAgent::new(|turn, progress| async move {
+            for n in turn.emitted..5 {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                progress
+                    .chunk(artifact(&n.to_string()), n > 0, n == 4)
+                    .await?;
+            }
+            Ok(Outcome::Completed(Said::text(turn.message.text())))
+        })
+        .resumable()
+    };
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (line, _) = restarted(&store, counts()).await;
+    let task = line.send_at_once(says("hello")).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    // A message that comes meanwhile neither changes the turn nor counts as progress of it.
+    let meanwhile = Message {
+        task_id: Some(task.id.clone()),
+        ..says("hurry up")
+    };
+    line.send_at_once(meanwhile).await.unwrap();
+    crash(&line).await;
+    let (line, recovered) = restarted(&store, counts()).await;
+    assert_eq!(recovered.resumed, 1);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let done = line.get(&task.id).await.unwrap();
+    assert_eq!(done.status.state, TaskState::Completed);
+    let chunks: Vec<&str> = done.artifacts[0]
+        .parts
+        .iter()
+        .filter_map(Part::as_text)
+        .collect();
+    assert_eq!(chunks, ["0", "1", "2", "3", "4"]);
+    assert_eq!(done.status.message.as_ref().unwrap().text(), "hello");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_a_question_is_still_open_and_still_expires() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (line, _) = restarted(&store, asks()).await;
+    let waiting = line.send(says("a shirt")).await.unwrap();
+    let other = line.send(says("a hat")).await.unwrap();
+    crash(&line).await;
+    let (line, recovered) = restarted(&store, asks()).await;
+    assert_eq!(recovered.waiting, 2);
+    let answer = Message {
+        task_id: Some(waiting.id.clone()),
+        ..says("red")
+    };
+    let done = line.send(answer).await.unwrap();
+    assert_eq!(done.status.state, TaskState::Completed);
+    tokio::time::sleep(Duration::from_secs(301)).await;
+    let expired = line.get(&other.id).await.unwrap();
+    assert_eq!(expired.status.state, TaskState::Failed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_tasks_of_agents_that_are_gone_fail() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (line, _) = restarted(&store, works_until_canceled()).await;
+    let task = line.send_at_once(says("hello")).await.unwrap();
+    crash(&line).await;
+    let log = Log::new(Arc::clone(&store));
+    let recovered = recover(&log, &HashMap::new()).await.unwrap();
+    assert_eq!(recovered.failed, 1);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (head, _) = log.read(&task.id).await.unwrap().unwrap();
+    assert_eq!(head.state, TaskState::Failed);
+}
+
+/// Asks for something sensitive, and tells how long the answer was.
+fn asks_secretly() -> FnAgent {
+    FnAgent::new(|turn, progress| async move {
+        if turn.task.history.len() == 1 {
+            let request = serde_json::json!({"inputRequest": {
+                "requestId": "q1", "prompt": "password?", "sensitive": true
+            }});
+            return Ok(Outcome::InputRequired(Said {
+                message_metadata: Some(request.as_object().unwrap().into()),
+                ..Said::text("password?")
+            }));
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let length = turn.message.text().len().to_string();
+        progress.artifact(artifact(&length)).await?;
+        Ok(Outcome::Completed(Said::default()))
+    })
+    .resumable()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sensitive_answer_reaches_the_agent_and_is_not_kept() {
+    let line = line(asks_secretly());
+    let waiting = line.send(says("log me in")).await.unwrap();
+    let answer = Message {
+        id: MessageId::new("answer").unwrap(),
+        task_id: Some(waiting.id.clone()),
+        ..says("hunter2")
+    };
+    let done = line.send(answer).await.unwrap();
+    assert_eq!(done.artifacts[0].parts, [Part::text("7")]);
+    let kept = format!("{:?}", line.log.store().task(&done.id).await.unwrap());
+    assert!(!kept.contains("hunter2"), "{kept}");
+    let said: Vec<String> = done.history.iter().map(Message::text).collect();
+    assert_eq!(said, ["log me in", "password?", "[redacted]"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sensitive_answer_lost_in_a_restart_is_asked_for_again() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (line, _) = restarted(&store, asks_secretly()).await;
+    let waiting = line.send(says("log me in")).await.unwrap();
+    let answer = Message {
+        task_id: Some(waiting.id.clone()),
+        ..says("hunter2")
+    };
+    line.send_at_once(answer.clone()).await.unwrap();
+    crash(&line).await;
+    let (line, recovered) = restarted(&store, asks_secretly()).await;
+    assert_eq!(recovered.waiting, 1);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let again = line.get(&waiting.id).await.unwrap();
+    assert_eq!(again.status.state, TaskState::InputRequired);
+    assert_eq!(again.status.message.as_ref().unwrap().text(), "password?");
+    let done = line.send(answer).await.unwrap();
+    assert_eq!(done.status.state, TaskState::Completed);
+}

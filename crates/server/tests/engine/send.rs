@@ -1,0 +1,272 @@
+//! Sending: new tasks, next turns, waiting, bare messages.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::call::ReplyBody;
+use switchboard_server::engine::Settings;
+use switchboard_server::testing::agent::{FnAgent, rest, says, send};
+use switchboard_types::ErrorKind;
+use switchboard_types::model::{ContextId, Message, Part, TaskId, TaskState};
+use switchboard_types::operation::{Operation, Response};
+
+use super::{artifact, asks, echo, line, line_with, state_of};
+
+#[tokio::test(start_paused = true)]
+async fn a_blocking_send_returns_the_finished_task() {
+    let task = line(echo()).send(says("hello")).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Completed);
+    assert_eq!(task.artifacts[0].parts, [Part::text("hello")]);
+    let heard = &task.history[0];
+    assert_eq!(heard.task_id.as_ref(), Some(&task.id));
+    assert_eq!(heard.context_id.as_ref(), Some(&task.context_id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_send_that_returns_at_once_shows_a_task_that_has_just_begun() {
+    let slow = FnAgent::new(|_turn, _progress| async move {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        Ok(Outcome::Completed(Said::default()))
+    });
+    let line = line(slow);
+    let task = line.send_at_once(says("hello")).await.unwrap();
+    assert!(!task.status.state.is_terminal(), "{:?}", task.status.state);
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let later = line.get(&task.id).await.unwrap();
+    assert_eq!(later.status.state, TaskState::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_blocking_send_has_a_deadline_and_returns_the_task_when_it_passes() {
+    let settings = Settings {
+        blocking_deadline: Duration::from_secs(2),
+        ..Settings::default()
+    };
+    let slow = FnAgent::new(|_turn, _progress| async move {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        Ok(Outcome::Completed(Said::default()))
+    });
+    let line = line_with(slow, settings);
+    let task = line.send(says("hello")).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Working);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let later = line.get(&task.id).await.unwrap();
+    assert_eq!(later.status.state, TaskState::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_answered_by_task_id() {
+    let line = line(asks());
+    let waiting = line.send(says("a shirt")).await.unwrap();
+    assert_eq!(waiting.status.state, TaskState::InputRequired);
+    let answer = Message {
+        task_id: Some(waiting.id.clone()),
+        ..says("the red one")
+    };
+    let done = line.send(answer).await.unwrap();
+    assert_eq!(
+        (&done.id, &done.context_id),
+        (&waiting.id, &waiting.context_id)
+    );
+    assert_eq!(done.status.state, TaskState::Completed);
+    let said: Vec<String> = done.history.iter().map(Message::text).collect();
+    assert_eq!(said, ["a shirt", "which one?", "the red one"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_result_answers_the_question_of_a_referenced_task() {
+    let asks = FnAgent::new(|turn, _progress| async move {
+        if turn.task.history.len() > 1 {
+            return Ok(Outcome::Completed(Said::default()));
+        }
+        let request = serde_json::json!({"inputRequest": {"requestId": "q1", "prompt": "?"}});
+        Ok(Outcome::InputRequired(Said {
+            message_metadata: Some(request.as_object().unwrap().into()),
+            ..Said::text("which one?")
+        }))
+    });
+    let line = line(asks);
+    let waiting = line.send(says("a shirt")).await.unwrap();
+    let result = |id: &str| {
+        let data = serde_json::json!({"type": "tool-result", "id": id, "result": "red"});
+        Message {
+            reference_task_ids: vec![waiting.id.clone()],
+            parts: vec![Part::data((&data).into())],
+            ..says("answer")
+        }
+    };
+    let wrong = line.send(result("q2")).await.unwrap_err();
+    assert_eq!(wrong.kind(), ErrorKind::InvalidParams);
+    let done = line.send(result("q1")).await.unwrap();
+    assert_eq!(done.id, waiting.id);
+    assert_eq!(done.status.state, TaskState::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_over_takes_no_message() {
+    let line = line(echo());
+    let done = line.send(says("hello")).await.unwrap();
+    let late = Message {
+        task_id: Some(done.id.clone()),
+        ..says("again")
+    };
+    let error = line.send(late).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnsupportedOperation);
+    assert_eq!(line.get(&done.id).await.unwrap().history.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_that_do_not_fit_are_refused() {
+    let line = line(asks());
+    let unknown = Message {
+        task_id: Some(TaskId::new("nobody").unwrap()),
+        ..says("hello")
+    };
+    let error = line.send(unknown).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TaskNotFound);
+    let waiting = line.send(says("a shirt")).await.unwrap();
+    let elsewhere = Message {
+        task_id: Some(waiting.id.clone()),
+        context_id: Some(ContextId::new("elsewhere").unwrap()),
+        ..says("red")
+    };
+    let error = line.send(elsewhere).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidParams);
+    let still = line.get(&waiting.id).await.unwrap();
+    assert_eq!(still.status.state, TaskState::InputRequired);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_can_be_read_by_its_later_turns() {
+    let remembers = FnAgent::new(|turn, progress| async move {
+        let earlier = turn.earlier(10).await?;
+        let said: Vec<String> = earlier.iter().map(|t| t.history[0].text()).collect();
+        progress.artifact(artifact(&said.join(","))).await?;
+        Ok(Outcome::Completed(Said::default()))
+    });
+    let line = line(remembers);
+    let context = ContextId::new("thread").unwrap();
+    for (text, known) in [("one", ""), ("two", "one"), ("three", "one,two")] {
+        // Tasks are listed by the time of their status.
+        tokio::time::advance(Duration::from_millis(5)).await;
+        std::thread::yield_now();
+        let message = Message {
+            context_id: Some(context.clone()),
+            ..says(text)
+        };
+        let task = line.send(message).await.unwrap();
+        assert_eq!(task.context_id, context);
+        assert_eq!(task.artifacts[0].parts, [Part::text(known)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_messages_at_once_for_one_task_are_both_heard() {
+    let line = line(FnAgent::new(|turn, progress| async move {
+        if turn.message.text() == "bye" {
+            return Ok(Outcome::Completed(Said::default()));
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        progress.artifact(artifact(&turn.message.text())).await?;
+        Ok(Outcome::InputRequired(Said::text("more?")))
+    }));
+    let task = line.send(says("first")).await.unwrap();
+    let more = |text: &str| Message {
+        task_id: Some(task.id.clone()),
+        ..says(text)
+    };
+    let (a, b) = tokio::join!(
+        line.send_at_once(more("second")),
+        line.send_at_once(more("third"))
+    );
+    assert_eq!((&a.unwrap().id, &b.unwrap().id), (&task.id, &task.id));
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let done = line.send(more("bye")).await.unwrap();
+    let said: Vec<String> = done
+        .history
+        .iter()
+        .map(Message::text)
+        .filter(|text| text != "more?")
+        .collect();
+    assert_eq!(said, ["first", "second", "third", "bye"]);
+    // Each of them had its turn.
+    assert_eq!(done.artifacts[0].parts, [Part::text("third")]);
+    let mut events = line.subscribe(&task.id, Some(0)).await.unwrap();
+    let chunks: Vec<String> = rest(&mut events)
+        .await
+        .into_iter()
+        .filter_map(|(_, event, _)| match event {
+            switchboard_types::model::Event::Artifact(update) => {
+                update.artifact.parts[0].as_text().map(str::to_owned)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(chunks, ["first", "second", "third"]);
+}
+
+fn replies() -> FnAgent {
+    FnAgent::new(|turn, progress| async move {
+        if turn.message.text() == "work" {
+            progress.artifact(artifact("done")).await?;
+            return Ok(Outcome::Completed(Said::default()));
+        }
+        Ok(Outcome::Reply(Said::text("hi")))
+    })
+}
+
+fn by_message() -> Settings {
+    Settings {
+        reply_with_message: true,
+        ..Settings::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bare_message_leaves_no_task_behind() {
+    let line = line_with(replies(), by_message());
+    let body = line
+        .ask(Operation::Send(send(says("hello"))), |_| {})
+        .await
+        .unwrap();
+    let ReplyBody::Response(Response::SentMessage(message)) = body else {
+        panic!("{body:?}");
+    };
+    assert_eq!(message.text(), "hi");
+    assert!(message.context_id.is_some());
+    let query = switchboard_server::store::TaskQuery::of(
+        Arc::from("agent"),
+        switchboard_server::auth::Principal::anonymous()
+            .owner()
+            .clone(),
+    );
+    assert_eq!(line.log.store().list(query).await.unwrap().total, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bare_message_is_the_only_item_of_its_stream() {
+    let line = line_with(replies(), by_message());
+    let mut stream = line.stream(says("hello")).await.unwrap();
+    let seen = rest(&mut stream).await;
+    assert_eq!(seen.len(), 1);
+    assert!(matches!(&seen[0].1, switchboard_types::model::Event::Message(m) if m.text() == "hi"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_may_reply_can_still_make_a_task() {
+    let line = line_with(replies(), by_message());
+    let task = line.send(says("work")).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Completed);
+    let mut stream = line.stream(says("work")).await.unwrap();
+    let seen = rest(&mut stream).await;
+    assert_eq!(state_of(&seen[0].1), Some(TaskState::Submitted));
+    assert_eq!(state_of(&seen[1].1), Some(TaskState::Working));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_must_not_reply_completes_with_the_message() {
+    let task = line(replies()).send(says("hello")).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Completed);
+    assert_eq!(task.status.message.as_ref().unwrap().text(), "hi");
+}
