@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 #![allow(
     dead_code,
+    unreachable_pub,
     clippy::allow_attributes,
     reason = "no test file uses all of it"
 )]
