@@ -1,7 +1,12 @@
 //! The real binary on a port of its own, with a data directory that outlives it; and the few ways to talk to it.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
-#![allow(dead_code, clippy::allow_attributes, reason = "no test file uses all of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::allow_attributes,
+    reason = "no test file uses all of it"
+)]
 
 use std::fs::File;
 use std::path::Path;
@@ -63,6 +68,12 @@ impl Server {
     /// The agents of a configuration.
     pub async fn serve(yaml: &str) -> Self {
         Self::start(&["serve", "-c", "switchboard.yaml"], yaml).await
+    }
+
+    /// The agents of a configuration that has a place of its own, with nothing on disk.
+    pub async fn profile(file: &Path) -> Self {
+        let file = file.to_str().expect("a path of text");
+        Self::start(&["serve", "-c", file, "--memory"], "").await
     }
 
     async fn start(args: &[&str], yaml: &str) -> Self {
@@ -158,10 +169,7 @@ impl Server {
             if states.contains(&state) {
                 return found;
             }
-            assert!(
-                Instant::now() < deadline,
-                "still {state}, not {states:?}"
-            );
+            assert!(Instant::now() < deadline, "still {state}, not {states:?}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -268,7 +276,10 @@ impl Events {
     /// The `result` of all events to the end.
     pub async fn results(self) -> Vec<Value> {
         let events = self.rest().await;
-        events.into_iter().map(|e| e.data["result"].clone()).collect()
+        events
+            .into_iter()
+            .map(|e| e.data["result"].clone())
+            .collect()
     }
 }
 
@@ -303,5 +314,8 @@ pub fn say(text: &str) -> Value {
 /// The text of all text parts of an object that has `parts`.
 pub fn text_of(parts: &Value) -> String {
     let parts = parts["parts"].as_array().cloned().unwrap_or_default();
-    parts.iter().filter_map(|part| part["text"].as_str()).collect()
+    parts
+        .iter()
+        .filter_map(|part| part["text"].as_str())
+        .collect()
 }
