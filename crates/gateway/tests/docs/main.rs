@@ -101,6 +101,21 @@ fn every_page_is_tested_here() {
 }
 
 #[test]
+fn the_guide_says_what_a_caller_of_json_rpc_must_know() {
+    let page = Page::read(&root().join("docs/getting-started.md"));
+    let text = page.text().replace('\n', " ");
+    for takeaway in [
+        "it is JSON-RPC, not REST",
+        "needs `jsonrpc`, `id`, `method` and `params`",
+        "stands in `params.message.parts`",
+        "Each part has a `kind` and its content",
+        "An answer has `result` or `error`",
+    ] {
+        assert!(text.contains(takeaway), "{takeaway}");
+    }
+}
+
+#[test]
 fn every_link_leads_somewhere() {
     for path in pages::all(&root()) {
         let here = path.parent().expect("a page is in a directory");

@@ -184,6 +184,21 @@ async fn s1_160_a_stream_of_what_is_over_or_unknown_is_refused() {
 }
 
 #[tokio::test]
+async fn s2_083_a_status_may_say_something() {
+    let server = server().await;
+    let events = server
+        .stream("pause", "message/stream", say("hi"))
+        .await
+        .results()
+        .await;
+    let said = &events[2]["status"];
+    assert_eq!(said["state"], "working");
+    assert_eq!(said["message"]["parts"][0]["text"], "Processing");
+    assert_eq!(said["message"]["role"], "agent");
+    assert!(said["message"]["messageId"].is_string());
+}
+
+#[tokio::test]
 async fn s2_062_a_client_that_goes_away_leaves_its_task_running() {
     let server = server().await;
     let mut stream = server.stream("pause", "message/stream", say("hi")).await;

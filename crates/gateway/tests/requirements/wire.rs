@@ -248,6 +248,24 @@ async fn s1_040_there_are_limits_of_size() {
 }
 
 #[tokio::test]
+async fn s1_040_there_are_limits_of_number() {
+    let yaml = "limits: {streams: 1}\nagents: {slow: {script: [{say: Processing}, {wait: 60s}]}}";
+    let server = crate::support::Server::serve(yaml).await;
+    let mut first = server.stream("slow", "message/stream", say("hi")).await;
+    assert!(first.next().await.is_some());
+    let body = json!({"jsonrpc": "2.0", "id": 2, "method": "message/stream", "params": say("hi")});
+    let request = server.http.post(server.url("/a2a/slow")).json(&body);
+    let mut second = events(request).await;
+    assert_eq!(second.header("retry-after"), Some("1"));
+    let refused = second
+        .next()
+        .await
+        .map(|event| event.data)
+        .unwrap_or_default();
+    assert_eq!(refused["error"]["data"]["reason"], "RESOURCE_EXHAUSTED");
+}
+
+#[tokio::test]
 async fn s2_003_the_same_agent_answers_at_every_address() {
     let server = server().await;
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": say("hi")});
