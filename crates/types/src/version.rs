@@ -72,6 +72,14 @@ impl Dialect {
         }
     }
 
+    /// Whether the extended card is only for callers who authenticated themselves: 0.x calls it the
+    /// *authenticated* extended card and answers all others 401 or 403 (A2A 0.3 §7.10); in 1.0 it goes to
+    /// whoever may call the agent at all, and a richer card for some is the agent's choice (§3.1.11).
+    #[must_use]
+    pub fn extended_card_needs_authentication(self) -> bool {
+        self.version() == ProtocolVersion::V0_3
+    }
+
     /// A short name for storage: push configs are rendered in the dialect they were made in.
     #[must_use]
     pub fn tag(self) -> &'static str {

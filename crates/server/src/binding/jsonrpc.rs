@@ -11,12 +11,13 @@ use super::{Asked, JSON, json, no_such_agent, tell_extensions, tell_when_to_retr
 use crate::call::{Call, ReplyBody};
 use crate::http::{Body, Service};
 
-/// A refused request: how to say it, and whether the caller awaits a stream.
+/// A refused request, and how to say it.
 struct Refused {
     id: Id,
     dialect: Dialect,
     error: Error,
     status: StatusCode,
+    /// The error is the only event of a stream.
     stream: bool,
 }
 
@@ -96,7 +97,7 @@ async fn ask(
 
 /// The call in an envelope; and how its answer is to be framed.
 fn read_call(asked: Asked, envelope: Envelope<'_>) -> Result<(Id, Dialect, bool, Call), Refused> {
-    let id = envelope.id;
+    let id = envelope.id.clone();
     let refused = |dialect, stream, error| Refused {
         id: id.clone(),
         dialect,
@@ -106,8 +107,11 @@ fn read_call(asked: Asked, envelope: Envelope<'_>) -> Result<(Id, Dialect, bool,
     };
     let (dialect, method) = jsonrpc::negotiate(&envelope.method, &asked.version)
         .map_err(|(dialect, error)| refused(dialect, false, error))?;
-    let stream = method.streams();
+    let stream = method.streams() && jsonrpc::refuses_in_stream(dialect);
     let request = wire::decode_params(dialect, method, envelope.params)
+        .map_err(|error| refused(dialect, stream, error))?;
+    envelope
+        .require_id()
         .map_err(|error| refused(dialect, stream, error))?;
     let operation = match request.operation {
         // `tasks/get` by one who takes only events is a resubscription (requirements.md 2, #3).

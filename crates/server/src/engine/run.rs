@@ -82,7 +82,7 @@ impl Engine {
         }
         loop {
             let event = match self.take_turn(&log, turn).await {
-                Ending::Reply(said) if log.is_held() => {
+                Ending::Reply(said) if log.decide_to_reply() => {
                     self.reply(&log, said, claim.as_ref()).await;
                     return;
                 }

@@ -32,6 +32,9 @@ pub struct Id(Option<Box<str>>);
 pub struct Envelope<'a> {
     /// The id to answer with.
     pub id: Id,
+    /// There is no `id`. Every method of A2A answers, so such a call is refused, but only once nothing
+    /// else is wrong with it: see [`Envelope::require_id`].
+    pub without_id: bool,
     /// The method.
     pub method: Cow<'a, str>,
     /// The parameters, not yet looked into; `null` is absent.
@@ -87,6 +90,21 @@ impl Id {
     }
 }
 
+impl Envelope<'_> {
+    /// Asks for the id, last of all: a caller that sent a wrong method or wrong parameters is told
+    /// of those, as the kit for 0.3 wants it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidRequest` if there is none: JSON-RPC calls that a notification, and A2A has none.
+    pub fn require_id(&self) -> Result<(), Error> {
+        if self.without_id {
+            return Err(invalid_request("id is required"));
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Debug for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -110,11 +128,8 @@ pub fn read(body: &[u8]) -> Result<Envelope<'_>, Refusal> {
         error,
         not_jsonrpc,
     };
-    let Some(id) = raw.id.and_then(Id::read) else {
-        let why = match raw.id {
-            Some(_) => "id must be a string, a number or null",
-            None => "id is required",
-        };
+    let Some(id) = raw.id.map_or(Some(Id::null()), Id::read) else {
+        let why = "id must be a string, a number or null";
         return Err(refuse(&Id::null(), invalid_request(why)));
     };
     if raw.jsonrpc.and_then(bare_string).as_deref() != Some("2.0") {
@@ -135,6 +150,7 @@ pub fn read(body: &[u8]) -> Result<Envelope<'_>, Refusal> {
         return Err(refuse(&id, error));
     }
     Ok(Envelope {
+        without_id: raw.id.is_none(),
         id,
         method,
         params: raw.params,
@@ -242,6 +258,17 @@ fn wants_1_0(method: &str, version: &str) -> Error {
         format!("{what}, which has no method {method}; send A2A-Version: 1.0"),
     )
     .fact("supportedVersions", supported)
+}
+
+/// How a streaming method that cannot begin is refused: in 0.x by an event that holds the error, which is
+/// what a `SendStreamingMessageResponse` may be (A2A 0.3 §7.2.1); in 1.0 by a plain answer, before any
+/// stream is open (A2A 1.0 §9.4.2, §9.5).
+#[must_use]
+pub fn refuses_in_stream(dialect: Dialect) -> bool {
+    match dialect {
+        Dialect::V0Json | Dialect::V0Proto => true,
+        Dialect::V1 => false,
+    }
 }
 
 /// Appends a successful answer.

@@ -240,9 +240,19 @@ impl IntoModel for PushConfig<'_> {
             token: member::not_empty(self.token).map(Secret::new),
             authentication: self
                 .authentication
+                .filter(|info| !info.0.is_empty())
                 .map(|info| info.0.into_model(&at.field("authentication"), how))
                 .transpose()?,
         })
+    }
+}
+
+impl Authentication<'_> {
+    /// Says nothing: writers of `ProtoJSON` spell an absent member as an empty object, too.
+    fn is_empty(&self) -> bool {
+        let empty = |text: &Option<Text<'_>>| text.as_ref().is_none_or(|t| t.as_str().is_empty());
+        let schemes = self.schemes.as_ref().is_none_or(Vec::is_empty);
+        empty(&self.scheme) && schemes && empty(&self.credentials)
     }
 }
 
