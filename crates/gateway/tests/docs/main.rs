@@ -14,6 +14,8 @@
 //! `cargo run --release -p switchboard-gateway --` is the binary under test; `up` and `serve` are started in the
 //! background, in place of what ran before, and so is `python3`; `pkill` ends that process and no other; `scripts/test` must exist.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+
 mod errors;
 mod pages;
 mod session;

@@ -1,5 +1,7 @@
 //! Webhooks (S1 §6.8 to §6.10, §7.5 to §7.8, §9.5).
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
