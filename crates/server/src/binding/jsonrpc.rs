@@ -72,7 +72,7 @@ async fn ask(
             ..early(refusal.error, status)
         }
     })?;
-    let (id, dialect, stream, call) = read_call(asked, envelope)?;
+    let (id, dialect, stream, call) = read_call(asked, &envelope)?;
     let refused = |error| Refused {
         id: id.clone(),
         dialect,
@@ -96,7 +96,7 @@ async fn ask(
 }
 
 /// The call in an envelope; and how its answer is to be framed.
-fn read_call(asked: Asked, envelope: Envelope<'_>) -> Result<(Id, Dialect, bool, Call), Refused> {
+fn read_call(asked: Asked, envelope: &Envelope<'_>) -> Result<(Id, Dialect, bool, Call), Refused> {
     let id = envelope.id.clone();
     let refused = |dialect, stream, error| Refused {
         id: id.clone(),
