@@ -1,7 +1,7 @@
 //! The embedded store: one SQLite database in a data directory, in write-ahead mode.
 //!
 //! One connection writes; a few others read, each on a blocking thread. A commit is one transaction and one
-//! sync of the write-ahead log. What is stored how stands in [`schema`] and [`rows`].
+//! sync of the write-ahead log. What is stored how stands in `schema` and `rows`.
 
 mod append;
 mod error;

@@ -100,10 +100,7 @@ pub(super) async fn finished_tasks_expire_oldest_first(store: Arc<dyn Store>) {
     let mut stories: Vec<_> = (0..12u32)
         .map(|n| Story::new(n).owned_by(["ada", "bob", "eve"][n as usize % 3]))
         .collect();
-    for (story, n) in stories
-        .iter_mut()
-        .zip([5, 3, 9, 1, 7, 11, 2, 4, 6, 8, 10, 0])
-    {
+    for (story, n) in stories.iter_mut().zip([5, 9, 5, 5, 9, 7, 9, 4, 6, 8, 10, 0]) {
         let state = if n % 4 == 0 {
             TaskState::Failed
         } else {
@@ -111,7 +108,7 @@ pub(super) async fn finished_tasks_expire_oldest_first(store: Arc<dyn Store>) {
         };
         commit(&*store, [story.step(state, at(n))]).await;
     }
-    stories.sort_by_key(|story| story.head.updated);
+    stories.sort_by_key(|story| (story.head.updated, story.head.id.clone()));
     let of = |state, until| {
         ids(stories
             .iter()
