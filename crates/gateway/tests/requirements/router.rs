@@ -62,12 +62,12 @@ async fn s0_015_messages_of_one_thread_share_a_conversation() {
             .await;
         text_of(&task["status"]["message"])
     };
-    assert_eq!(send("my name is Ada", "t1").await, "0 before: ");
+    assert_eq!(send("the word is tea", "t1").await, "0 before: ");
     assert_eq!(
-        send("what is my name", "t1").await,
-        "1 before: my name is Ada"
+        send("what is the word", "t1").await,
+        "1 before: the word is tea"
     );
-    assert_eq!(send("and mine", "t2").await, "0 before: ");
+    assert_eq!(send("and here", "t2").await, "0 before: ");
 }
 
 #[tokio::test]
