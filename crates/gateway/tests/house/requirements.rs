@@ -56,8 +56,8 @@ fn every_number_has_one_row() {
         ("S4", 53),
     ];
     let mut missing = Vec::new();
-    for (seed, count) in counts {
-        let numbers = (1..=count).map(|n| format!("{seed}-{n:03}"));
+    for (document, count) in counts {
+        let numbers = (1..=count).map(|n| format!("{document}-{n:03}"));
         missing.extend(numbers.filter(|number| !seen.contains(number)));
     }
     none("requirements without a row", &missing);
