@@ -100,7 +100,10 @@ pub(super) async fn finished_tasks_expire_oldest_first(store: Arc<dyn Store>) {
     let mut stories: Vec<_> = (0..12u32)
         .map(|n| Story::new(n).owned_by(["ada", "bob", "eve"][n as usize % 3]))
         .collect();
-    for (story, n) in stories.iter_mut().zip([5, 9, 5, 5, 9, 7, 9, 4, 6, 8, 10, 0]) {
+    for (story, n) in stories
+        .iter_mut()
+        .zip([5, 9, 5, 5, 9, 7, 9, 4, 6, 8, 10, 0])
+    {
         let state = if n % 4 == 0 {
             TaskState::Failed
         } else {
