@@ -3,11 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use switchboard_types::model::{Event, Message, TaskState};
+use switchboard_types::model::{Event, Message, Role, TaskState};
 
 use super::Engine;
 use super::events::{failure, status_event};
-use crate::agent::Restart;
+use super::send::is_redacted;
+use crate::agent::{Restart, Said};
 use crate::clock;
 use crate::log::{Entry, Log, TaskLog};
 use crate::store::{Error, Head};
@@ -82,6 +83,11 @@ impl Engine {
             recovered.failed += 1;
             return Ok(());
         };
+        if is_redacted(&message) {
+            ask_again(log);
+            recovered.waiting += 1;
+            return Ok(());
+        }
         if let Some(canceled) = log.begin_turn(head.seq, None, cut_off.waiting) {
             let principal = head.owner.clone().into();
             let mut turn = self.turn_for(principal, log, message, canceled);
@@ -152,6 +158,21 @@ impl CutOff {
             self.emitted += 1;
         }
     }
+}
+
+/// What was sensitive was not kept, so it is asked for once more.
+fn ask_again(log: &Arc<TaskLog>) {
+    let question = log.view().and_then(|(_, task)| {
+        let from_agent = |m: &&Message| m.role == Role::Agent;
+        task.history.iter().rfind(from_agent).cloned()
+    });
+    let said = question.map_or_else(Said::default, |question| Said {
+        parts: question.parts,
+        message_metadata: question.metadata,
+        metadata: None,
+    });
+    let event = status_event(log.origin(), TaskState::InputRequired, said);
+    log.append(event, None).ok();
 }
 
 fn fail(log: &Arc<TaskLog>, text: &str) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use switchboard_types::model::{Content, Message, Part, Task, TaskId, TaskState};
+use switchboard_types::model::{Content, Message, Object, Part, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
 use switchboard_types::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
@@ -13,8 +13,11 @@ use super::idempotency::Claimed;
 use super::{Engine, OnDisconnect, Scope, storage};
 use crate::agent::{Conversation, Said, Turn};
 use crate::call::ReplyBody;
-use crate::log::{Cursor, Joined, Origin, TaskLog, Until};
+use crate::log::{Cursor, Joined, Origin, Received, TaskLog, Until};
 use crate::store::{Change, Delivery, Webhook};
+
+/// Marks a message of which only the fact is kept.
+const REDACTED: &str = "switchboard/redacted";
 
 /// Where a send has led.
 pub(super) struct Sent {
@@ -95,9 +98,9 @@ impl Engine {
         if let Some(id) = &message.task_id {
             let log = self.task_of(scope, id).await?;
             if let (Some(result), Some(asked)) = (&result_id, open_request(&log))
-                && *result != asked
+                && *result != asked.request_id
             {
-                return Err(unasked(result, &asked));
+                return Err(unasked(result, &asked.request_id));
             }
             return Ok(Some(log));
         }
@@ -109,8 +112,8 @@ impl Engine {
                 continue;
             };
             match open_request(&log) {
-                Some(asked) if asked == result => return Ok(Some(log)),
-                Some(asked) => return Err(unasked(&result, &asked)),
+                Some(asked) if asked.request_id == result => return Ok(Some(log)),
+                Some(asked) => return Err(unasked(&result, &asked.request_id)),
                 None => {}
             }
         }
@@ -130,8 +133,17 @@ impl Engine {
         }
         let webhook = self.webhook_of(scope, &origin.id, &send, log.last().0)?;
         let message = addressed(send.message, &origin);
+        let sensitive = open_request(&log).is_some_and(|asked| asked.sensitive);
+        let received = Received {
+            recorded: if sensitive {
+                redacted(&message)
+            } else {
+                message.clone()
+            },
+            heard: message.clone(),
+        };
         let working = status_event(&origin, TaskState::Working, Said::default());
-        let joined = log.receive(working, message.clone(), webhook.map(Change::PutWebhook));
+        let joined = log.receive(working, received, webhook.map(Change::PutWebhook));
         let since = log.last().0;
         match joined {
             Joined::Over(state) => {
@@ -223,8 +235,9 @@ impl Engine {
         canceled: CancellationToken,
     ) -> Turn {
         let task = log.view().map(|(_, task)| task);
+        let known = |task: &Task| task.history.iter().any(|m| m.id == message.id);
         let task = match task {
-            Some(task) if task.history.contains(&message) => task,
+            Some(task) if known(&task) => task,
             Some(task) => Arc::new(with_message(&task, &message)),
             None => Arc::new(Task {
                 id: log.id().clone(),
@@ -384,17 +397,35 @@ fn tool_result_id(message: &Message) -> Option<String> {
 #[serde(rename_all = "camelCase")]
 struct InputRequest {
     request_id: String,
+    #[serde(default)]
+    sensitive: bool,
 }
 
-/// The id of the question a task waits on, if it asked one with an id.
-fn open_request(log: &TaskLog) -> Option<String> {
+/// The question a task waits on, if it asked one with an id.
+fn open_request(log: &TaskLog) -> Option<InputRequest> {
     let (_, task) = log.view()?;
     if !task.status.state.is_interrupted() {
         return None;
     }
     let metadata = task.status.message.as_ref()?.metadata.as_ref()?;
-    let request: InputRequest = metadata.get("inputRequest")?;
-    Some(request.request_id)
+    metadata.get("inputRequest")
+}
+
+/// The message as it may be kept when the agent asked for something sensitive: that it came, not what it said.
+fn redacted(message: &Message) -> Message {
+    let mut mark = serde_json::Map::new();
+    mark.insert(REDACTED.to_owned(), true.into());
+    Message {
+        parts: vec![Part::text("[redacted]")],
+        metadata: Some(Object::from(&mark)),
+        ..message.clone()
+    }
+}
+
+/// Whether what a message said was not kept.
+pub(super) fn is_redacted(message: &Message) -> bool {
+    let metadata = message.metadata.as_ref();
+    metadata.and_then(|m| m.get(REDACTED)) == Some(true)
 }
 
 fn unasked(result: &str, asked: &str) -> Error {

@@ -80,6 +80,15 @@ struct RunningTurn {
     inbox: VecDeque<Message>,
 }
 
+/// A message for an existing task.
+#[derive(Debug)]
+pub struct Received {
+    /// As it is kept.
+    pub recorded: Message,
+    /// As the agent hears it.
+    pub heard: Message,
+}
+
 /// What became of a message for an existing task.
 #[derive(Debug)]
 pub enum Joined {
@@ -173,12 +182,13 @@ impl TaskLog {
 
     /// Lets a held task be stored.
     pub fn publish(self: &Arc<Self>) {
-        {
+        let is_new = {
             let mut inner = lock(&self.inner);
             inner.held = false;
-            if inner.seq > 0 && inner.durable == 0 {
-                self.shared.registry.insert(self);
-            }
+            inner.durable == 0
+        };
+        if is_new {
+            self.shared.registry.insert(self);
         }
         self.enqueue();
     }
@@ -203,7 +213,7 @@ impl TaskLog {
     pub fn receive(
         self: &Arc<Self>,
         working: Event,
-        message: Message,
+        received: Received,
         beside: Option<Change>,
     ) -> Joined {
         let joined = {
@@ -213,11 +223,11 @@ impl TaskLog {
             }
             inner.has_webhooks |= matches!(beside, Some(Change::PutWebhook(_)));
             inner.beside.extend(beside);
-            let recorded = inner.append(working, Some(message.clone()));
+            let recorded = inner.append(working, Some(received.recorded));
             debug_assert!(recorded.is_ok(), "a task that is not over can work");
             match &mut inner.turn {
                 Some(turn) => {
-                    turn.inbox.push_back(message);
+                    turn.inbox.push_back(received.heard);
                     Joined::Waits
                 }
                 none => {

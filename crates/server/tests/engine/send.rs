@@ -65,7 +65,10 @@ async fn a_question_is_answered_by_task_id() {
         ..says("the red one")
     };
     let done = line.send(answer).await.unwrap();
-    assert_eq!((&done.id, &done.context_id), (&waiting.id, &waiting.context_id));
+    assert_eq!(
+        (&done.id, &done.context_id),
+        (&waiting.id, &waiting.context_id)
+    );
     assert_eq!(done.status.state, TaskState::Completed);
     let said: Vec<String> = done.history.iter().map(Message::text).collect();
     assert_eq!(said, ["a shirt", "which one?", "the red one"]);

@@ -1,0 +1,125 @@
+//! The documents are true: every command in README.md and docs/ runs as written, from the top of a page to its
+//! end, against a server that the page itself starts; every configuration in them is right; and what they say is
+//! answered is answered.
+//!
+//! | block | what is done with it |
+//! |---|---|
+//! | ` ```sh ` | run, in one shell for the whole page; `http://127.0.0.1:7420` is a port of the test's own |
+//! | ` ```text output ` | each line must occur in what the block before wrote; `…` stands for anything |
+//! | ` ```yaml NAME.yaml ` | written to that file, and checked as a configuration |
+//! | ` ```yaml script `, `agent`, `settings` | steps, keys of an agent, keys at the top: checked within a configuration |
+//! | ` ```yaml agent-file ` | an agent in a file of its own |
+//! | ` ```python NAME.py ` | written to that file |
+//!
+//! `cargo run --release -p switchboard-gateway --` is the binary under test; `up` and `serve` are started in the
+//! background, in place of what ran before, and so is `python3`; `pkill` ends that process and no other; `scripts/test` must exist.
+
+mod errors;
+mod pages;
+mod session;
+
+use std::path::{Path, PathBuf};
+
+use pages::Page;
+
+/// The top of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run(page: &str) {
+    let page = Page::read(&root().join(page));
+    assert!(page.has_commands(), "{page:?} has no commands");
+    session::run(&page);
+}
+
+#[test]
+fn readme() {
+    run("README.md");
+}
+
+#[test]
+fn contributing() {
+    run("CONTRIBUTING.md");
+}
+
+#[test]
+fn getting_started() {
+    run("docs/getting-started.md");
+}
+
+#[test]
+fn scripts() {
+    run("docs/scripts.md");
+}
+
+#[test]
+fn configuration() {
+    run("docs/configuration.md");
+}
+
+#[test]
+fn streaming() {
+    run("docs/streaming.md");
+}
+
+#[test]
+fn webhooks() {
+    run("docs/webhooks.md");
+}
+
+#[test]
+fn storage() {
+    run("docs/storage.md");
+}
+
+#[test]
+fn the_page_of_errors() {
+    run("docs/errors.md");
+}
+
+#[test]
+fn versions() {
+    run("docs/versions.md");
+}
+
+#[test]
+fn limits() {
+    run("docs/limits.md");
+}
+
+#[test]
+fn every_page_is_tested_here() {
+    let source = include_str!("main.rs");
+    for path in pages::all(&root()) {
+        let name = path.strip_prefix(root()).expect("below the top").display();
+        if Page::read(&path).has_commands() {
+            let run = source.contains(&format!("run(\"{name}\")"));
+            assert!(run, "{name} has commands that no test runs");
+        }
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    for path in pages::all(&root()) {
+        let here = path.parent().expect("a page is in a directory");
+        for link in Page::read(&path).links() {
+            let (target, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if target.is_empty() {
+                path.clone()
+            } else {
+                here.join(target)
+            };
+            assert!(target.exists(), "{} links to {link}", path.display());
+            if !anchor.is_empty() {
+                let there = Page::read(&target);
+                assert!(
+                    there.anchors().any(|a| a == anchor),
+                    "{}: no #{anchor}",
+                    path.display()
+                );
+            }
+        }
+    }
+}
