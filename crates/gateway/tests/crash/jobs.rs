@@ -238,9 +238,10 @@ impl Client {
             let watching = Reader::new(&self.world, line.clone(), agent, &self.name);
             reader = Some(watching.of(&task));
         }
-        let wait = self.dice.millis(250);
+        let wait = self.dice.pick(&[0, 5, 50, 300]);
+        let wait = self.dice.millis(wait);
         let stop = async {
-            // Somewhere in the middle of its work.
+            // Right at its beginning, or somewhere in the middle of its work.
             tokio::time::sleep(wait).await;
             self.world.insist(|| line.cancel(agent, &task)).await
         };

@@ -24,13 +24,16 @@ pub(super) fn check(promises: &[Promise], tasks: &Tasks) -> Vec<Fault> {
         }
     }
     for promise in promises {
-        let state = tasks
-            .get(&(promise.agent, promise.task.clone()))
-            .map(wire::state);
-        let completed = state.as_deref() == Some("completed");
+        let Some(parent) = tasks.get(&(promise.agent, promise.task.clone())) else {
+            continue;
+        };
+        let completed = wire::state(parent) == "completed";
         for (call, agent, messages) in calls(promise) {
             match children.remove(call.as_str()) {
                 Some((found, task)) if found == agent => {
+                    if ended(task) > ended(parent) {
+                        faults.push(format!("{task} outlived its parent {parent}"));
+                    }
                     let heard = expected::heard(task);
                     if completed && (heard != messages || wire::state(task) != "completed") {
                         faults.push(format!("{call} heard {heard:?}, not {messages:?}: {task}"));
@@ -46,6 +49,11 @@ pub(super) fn check(promises: &[Promise], tasks: &Tasks) -> Vec<Fault> {
         .map(|orphan| format!("nobody asked for {orphan:?}"));
     faults.extend(orphans);
     faults
+}
+
+/// When a task was over, in a form that can be compared.
+fn ended(task: &Value) -> &str {
+    task["status"]["timestamp"].as_str().unwrap_or_default()
 }
 
 /// The tasks that a promised task begins: the message each begins with, the agent, all messages it hears.
