@@ -208,6 +208,32 @@ impl TaskLog {
         Ok(seq)
     }
 
+    /// Says that work begins, unless a message that came before the agent began has said so.
+    ///
+    /// # Errors
+    ///
+    /// If the task is over.
+    pub fn work_begins(self: &Arc<Self>, working: Event) -> Result<(), IllegalTransition> {
+        {
+            let mut inner = lock(&self.inner);
+            if inner.state != TaskState::Working {
+                inner.append(working, None)?;
+            }
+        }
+        self.enqueue();
+        Ok(())
+    }
+
+    /// Adds an event if `last` is still the last one and nothing runs. Tells whether it did.
+    pub fn append_if_idle(self: &Arc<Self>, last: u64, event: Event) -> bool {
+        let appended = {
+            let mut inner = lock(&self.inner);
+            inner.turn.is_none() && inner.seq == last && inner.append(event, None).is_ok()
+        };
+        self.enqueue();
+        appended
+    }
+
     /// Takes a message for this task: `working` is the status that goes with it, `beside` what must be stored
     /// in the same transaction.
     pub fn receive(
