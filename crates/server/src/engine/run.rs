@@ -114,7 +114,7 @@ impl Engine {
             return false;
         }
         let working = status_event(log.origin(), TaskState::Working, Said::default());
-        log.append(working, None).is_ok()
+        log.work_begins(working).is_ok()
     }
 
     /// Lets the agent take its turn; whatever happens, there is an ending.
