@@ -1,0 +1,144 @@
+//! Runs a page: all its commands in one shell, with the server that the page starts.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::pages::{Block, Page};
+
+/// What the shell knows beforehand. `$SB` is the binary, `$HOME_PORT` the port that stands for 7420.
+const PRELUDE: &str = r#"
+set -eu
+switchboard() {
+  case "${1:-}" in
+    up|serve)
+      if [ -f server.pid ]; then kill "$(cat server.pid)" 2>/dev/null || true; wait "$(cat server.pid)" 2>/dev/null || true; fi
+      "$SB" "$@" --listen "127.0.0.1:$HOME_PORT" --data "$PWD/data" >server.out 2>server.log </dev/null &
+      echo $! >server.pid
+      for _ in $(seq 400); do
+        if command curl -s -o /dev/null "http://127.0.0.1:$HOME_PORT/readyz"; then return 0; fi
+        kill -0 "$(cat server.pid)" || break
+        sleep 0.05
+      done
+      echo "the server did not start:" >&2; cat server.out server.log >&2; return 1 ;;
+    *) "$SB" "$@" ;;
+  esac
+}
+cargo() {
+  [ "${1:-} ${2:-} ${3:-} ${4:-} ${5:-}" = "run --release -p switchboard-gateway --" ] || { echo "not tested: cargo $*" >&2; return 1; }
+  shift 5; switchboard "$@"
+}
+pkill() {
+  [ "$*" = "-9 -x switchboard" ] || { echo "not tested: pkill $*" >&2; return 1; }
+  kill -9 "$(cat server.pid)"; wait "$(cat server.pid)" 2>/dev/null || true
+}
+"#;
+
+/// Between the output of one block and the next.
+const MARK: &str = "@@ block";
+
+pub(crate) fn run(page: &Page) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let port = free_port();
+    let script = script(page, port);
+    let output = Command::new("bash")
+        .arg("-c")
+        .arg(&script)
+        .current_dir(dir.path())
+        .env("SB", env!("CARGO_BIN_EXE_switchboard"))
+        .env("HOME_PORT", port.to_string())
+        .stdin(Stdio::null())
+        .output()
+        .expect("bash");
+    stop(dir.path());
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{}: a command failed after this:\n{said}\n{wrong}",
+        page.path.display()
+    );
+    check_outputs(page, &said);
+}
+
+/// The shell script of a page.
+fn script(page: &Page, port: u16) -> String {
+    let mut script = PRELUDE.to_owned();
+    for (at, block) in page.blocks.iter().enumerate() {
+        let here = block.text.replace("127.0.0.1:7420", &format!("127.0.0.1:{port}"));
+        if block.is("yaml")
+            && let Some(name) = block.tag()
+        {
+            script.push_str(&format!("cat > {name} <<'END OF FILE'\n{here}END OF FILE\n"));
+            script.push_str(&format!("\"$SB\" check {name} >/dev/null\n"));
+        }
+        if block.is("sh") {
+            let commands = without_scripts(&here, page);
+            script.push_str(&format!("echo '{MARK} {at}'\n{commands}"));
+        }
+    }
+    script
+}
+
+/// `scripts/test` runs this test, so it is only looked for.
+fn without_scripts(commands: &str, page: &Page) -> String {
+    let ours = |line: &&str| line.starts_with("scripts/");
+    for script in commands.lines().filter(ours) {
+        let program = script.split_whitespace().next().unwrap_or_default();
+        let there = crate::root().join(program);
+        assert!(there.exists(), "{} names {program}", page.path.display());
+    }
+    let rest = commands.lines().filter(|line| !ours(line));
+    rest.map(|line| format!("{line}\n")).collect()
+}
+
+/// Each line of an output block occurs in what the block of commands before it wrote.
+fn check_outputs(page: &Page, said: &str) {
+    let mut last = None;
+    for (at, block) in page.blocks.iter().enumerate() {
+        if block.is("sh") {
+            last = Some(at);
+        }
+        if block.tag() == Some("output") {
+            let of = last.expect("an output follows its command");
+            let start = said.split_once(&format!("{MARK} {of}\n")).map(|(_, rest)| rest);
+            let written = start.and_then(|rest| rest.split(MARK).next()).unwrap_or_default();
+            compare(page, block, written);
+        }
+    }
+}
+
+fn compare(page: &Page, block: &Block, written: &str) {
+    for line in block.text.lines().filter(|line| !line.trim().is_empty()) {
+        assert!(
+            written.lines().any(|given| matches(line.trim(), given)),
+            "{}:{}: no line like\n  {line}\nin\n{written}",
+            page.path.display(),
+            block.line
+        );
+    }
+}
+
+/// Whether `given` holds the pieces of `pattern` between `…`, in order.
+fn matches(pattern: &str, given: &str) -> bool {
+    let mut rest = given;
+    pattern.split('…').all(|piece| match rest.find(piece) {
+        Some(at) => {
+            rest = &rest[at + piece.len()..];
+            true
+        }
+        None => false,
+    })
+}
+
+fn stop(dir: &Path) {
+    if let Ok(pid) = std::fs::read_to_string(dir.join("server.pid")) {
+        let killed = Command::new("kill").args(["-9", pid.trim()]).output();
+        drop(killed);
+    }
+}
+
+fn free_port() -> u16 {
+    let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    socket.local_addr().expect("an address").port()
+}

@@ -1,0 +1,118 @@
+//! What the design promises and the compiler cannot check.
+
+use crate::{none, only, root, sources};
+
+/// Where versions may be told apart beside `types::{version, wire}`.
+const KNOWS_VERSIONS: [(&str, &str); 4] = [
+    (
+        "crates/server/src/log/entry.rs",
+        "keeps one encoding for each dialect",
+    ),
+    (
+        "crates/server/src/binding/rest.rs",
+        "a REST path belongs to one version: which, and what to say to callers of the other",
+    ),
+    (
+        "crates/server/src/binding/card.rs",
+        "the version a caller asks for chooses the shape of the card",
+    ),
+    (
+        "crates/server/src/push/deliver/render.rs",
+        "1.0 webhooks hear every event, 0.x webhooks the whole task",
+    ),
+];
+
+/// Versions die at the edge: a match elsewhere is a difference that should be a field of the model.
+#[test]
+fn versions_are_matched_at_the_edge_only() {
+    let mut found = Vec::new();
+    for source in sources().into_iter().filter(|source| !source.is_test()) {
+        let edge = source.path.starts_with("crates/types/src/wire/")
+            || source.path == "crates/types/src/version.rs";
+        let compares = |line: &str| {
+            let named = ["ProtocolVersion::V", "Dialect::V"].iter().find_map(|n| line.find(n));
+            named.is_some_and(|at| {
+                line[at..].contains("=>") || line.contains("==") || line.contains("matches!")
+            })
+        };
+        if !edge && source.statements().any(|(_, line)| compares(line)) {
+            found.push(source.path);
+        }
+    }
+    only("files that tell versions apart", &found, &KNOWS_VERSIONS);
+}
+
+/// Lenient wire, strict model: what is read from a socket goes through the wire, never straight into the model.
+#[test]
+fn the_model_knows_no_serde_derives() {
+    let model = sources().into_iter().filter(|s| s.path.starts_with("crates/types/src/model/"));
+    let mut found = Vec::new();
+    for source in model {
+        for (at, line) in source.statements() {
+            if line.contains("derive(") && (line.contains("Serialize") || line.contains("Deserialize")) {
+                found.push(format!("{}:{at}", source.path));
+            }
+        }
+    }
+    none("model types that derive serde", &found);
+}
+
+/// The state machine has no clock, no socket and no waiting in it.
+#[test]
+fn the_heart_is_pure() {
+    let heart = sources().into_iter().filter(|source| {
+        source.path.starts_with("crates/server/src/engine/lifecycle/") && !source.is_test()
+    });
+    let impure = ["tokio", "async fn", ".await", "clock::", "std::fs", "std::net"];
+    let mut found = Vec::new();
+    for source in heart {
+        for (at, line) in source.statements() {
+            if impure.iter().any(|word| line.contains(word)) {
+                found.push(format!("{}:{at}", source.path));
+            }
+        }
+    }
+    none("impure lines in the state machine", &found);
+}
+
+/// The drawing at the top of the server is the tree.
+#[test]
+fn the_hops_that_are_drawn_exist() {
+    let top = std::fs::read_to_string(root().join("crates/server/src/lib.rs")).expect("a file");
+    let drawn: Vec<&str> = top
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! | [`")?.split('`').next())
+        .collect();
+    assert!(drawn.len() >= 8, "the drawing is gone: {drawn:?}");
+    let architecture = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a file");
+    for hop in drawn {
+        assert!(top.contains(&format!("pub mod {hop};")), "no module {hop}");
+        let named = architecture.contains(&format!("`server/{hop}"));
+        assert!(named, "ARCHITECTURE.md does not name server/{hop}");
+    }
+}
+
+/// Whatever ARCHITECTURE.md and CONTRIBUTING.md name as a file exists.
+#[test]
+fn files_that_texts_name_exist() {
+    let mut found = Vec::new();
+    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = std::fs::read_to_string(root().join(page)).expect("a file");
+        for name in text.split('`').skip(1).step_by(2) {
+            let ours = ["types/", "server/", "agents/", "gateway/"].iter().any(|c| name.starts_with(c));
+            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "/_.".contains(c));
+            if !ours || !plain {
+                continue;
+            }
+            let (package, rest) = name.split_once('/').expect("a slash");
+            let base = root().join("crates").join(package);
+            let exists = [format!("src/{rest}"), format!("src/{rest}.rs"), rest.to_owned()]
+                .iter()
+                .any(|way| base.join(way).exists());
+            if !exists {
+                found.push(format!("{page}: {name}"));
+            }
+        }
+    }
+    none("files that do not exist", &found);
+}

@@ -1,0 +1,307 @@
+//! The real binary on a port of its own, with a data directory that outlives it; and the few ways to talk to it.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+#![allow(dead_code, clippy::allow_attributes, reason = "no test file uses all of it")]
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use reqwest::{RequestBuilder, Response};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+/// How long a server may take to start, and an answer to come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running server.
+pub struct Server {
+    child: Child,
+    dir: TempDir,
+    args: Vec<String>,
+    /// `http://127.0.0.1:PORT`
+    pub base: String,
+    /// Speaks to it.
+    pub http: reqwest::Client,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers.
+    pub headers: reqwest::header::HeaderMap,
+    /// The body.
+    pub body: Value,
+}
+
+/// One event of a stream.
+#[derive(Debug, Clone)]
+pub struct SseEvent {
+    /// Its `id:`, if it has one.
+    pub id: Option<u64>,
+    /// Its `data:`.
+    pub data: Value,
+}
+
+/// A stream that is read event by event.
+pub struct Events {
+    response: Response,
+    buffer: String,
+}
+
+impl Server {
+    /// The built-in agents.
+    pub async fn up() -> Self {
+        Self::start(&["up"], "").await
+    }
+
+    /// The agents of a configuration.
+    pub async fn serve(yaml: &str) -> Self {
+        Self::start(&["serve", "-c", "switchboard.yaml"], yaml).await
+    }
+
+    async fn start(args: &[&str], yaml: &str) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        std::fs::write(dir.path().join("switchboard.yaml"), yaml).expect("a configuration");
+        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+        let (child, base) = launch(&args, dir.path()).await;
+        let http = reqwest::Client::builder()
+            .timeout(PATIENCE)
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .expect("a client");
+        Self {
+            child,
+            dir,
+            args,
+            base,
+            http,
+        }
+    }
+
+    /// Ends the process as a crash does.
+    pub async fn kill(&mut self) {
+        self.child.kill().await.expect("it was running");
+    }
+
+    /// Starts again on the same data, at another port.
+    pub async fn restart(&mut self) {
+        let (child, base) = launch(&self.args, self.dir.path()).await;
+        self.child = child;
+        self.base = base;
+    }
+
+    /// What it has logged since it was started.
+    pub fn logged(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log.txt")).expect("a log")
+    }
+
+    /// An address on this server.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    /// A GET.
+    pub async fn get(&self, path: &str) -> Answer {
+        answer(self.http.get(self.url(path))).await
+    }
+
+    /// A JSON-RPC call of 0.3 at an agent's address.
+    pub async fn rpc(&self, agent: &str, method: &str, params: Value) -> Answer {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        self.post(&format!("/a2a/{agent}"), &body).await
+    }
+
+    /// The result of a JSON-RPC call of 0.3 that must succeed.
+    pub async fn result(&self, agent: &str, method: &str, params: Value) -> Value {
+        let answer = self.rpc(agent, method, params).await;
+        assert_eq!(answer.body.get("error"), None, "{method}");
+        answer.body["result"].clone()
+    }
+
+    /// The number of the error of a JSON-RPC call of 0.3 that must fail.
+    pub async fn error(&self, agent: &str, method: &str, params: Value) -> Value {
+        let answer = self.rpc(agent, method, params).await;
+        assert_eq!(answer.body.get("result"), None, "{method}");
+        answer.body["error"].clone()
+    }
+
+    /// A POST of JSON.
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        answer(self.http.post(self.url(path)).json(body)).await
+    }
+
+    /// A POST of JSON in A2A 1.0.
+    pub async fn post_v1(&self, path: &str, body: &Value) -> Answer {
+        let request = self.http.post(self.url(path)).header("A2A-Version", "1.0");
+        answer(request.json(body)).await
+    }
+
+    /// A JSON-RPC call of 0.3 that streams.
+    pub async fn stream(&self, agent: &str, method: &str, params: Value) -> Events {
+        let body = json!({"jsonrpc": "2.0", "id": "s1", "method": method, "params": params});
+        let path = self.url(&format!("/a2a/{agent}"));
+        events(self.http.post(path).json(&body)).await
+    }
+
+    /// Reads a task until it is in one of these states (0.3 names).
+    pub async fn until(&self, agent: &str, task: &Value, states: &[&str]) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found = self.result(agent, "tasks/get", json!({"id": task})).await;
+            let state = found["status"]["state"].as_str().unwrap_or_default();
+            if states.contains(&state) {
+                return found;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "still {state}, not {states:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+async fn launch(args: &[String], dir: &Path) -> (Child, String) {
+    let file = |name: &str| File::create(dir.join(name)).expect("a file");
+    let child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
+        .args(args)
+        .args(["--listen", "127.0.0.1:0", "--log-format", "json", "--data"])
+        .arg(dir.join("data"))
+        .current_dir(dir)
+        .env_remove("SWITCHBOARD_LOG")
+        .stdin(Stdio::null())
+        .stdout(file("out.txt"))
+        .stderr(file("log.txt"))
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the binary starts");
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let said = std::fs::read_to_string(dir.join("out.txt")).unwrap_or_default();
+        let logged = std::fs::read_to_string(dir.join("log.txt")).unwrap_or_default();
+        if let Some(base) = welcomed(&said).or_else(|| logged.lines().find_map(listening)) {
+            return (child, base);
+        }
+        assert!(Instant::now() < deadline, "not ready:\n{said}{logged}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// The address in the welcome of `up`.
+fn welcomed(said: &str) -> Option<String> {
+    let (_, rest) = said.split_once("at http://")?;
+    let (address, _) = rest.split_once('\n')?;
+    Some(format!("http://{address}"))
+}
+
+/// The address in a line that `serve` logs.
+fn listening(line: &str) -> Option<String> {
+    let record: Value = serde_json::from_str(line).ok()?;
+    let address = record.get("address")?.as_str()?;
+    (record["message"] == "listening").then(|| format!("http://{address}"))
+}
+
+/// Sends a request and reads the whole answer.
+pub async fn answer(request: RequestBuilder) -> Answer {
+    let response = request.send().await.expect("an answer");
+    let status = response.status().as_u16();
+    let headers = response.headers().clone();
+    let text = response.text().await.expect("a body");
+    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    Answer {
+        status,
+        headers,
+        body,
+    }
+}
+
+/// Sends a request and follows the stream it opens.
+pub async fn events(request: RequestBuilder) -> Events {
+    let response = request.send().await.expect("an answer");
+    Events {
+        response,
+        buffer: String::new(),
+    }
+}
+
+impl Events {
+    /// The HTTP status.
+    pub fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    /// A header of the answer.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.response.headers().get(name)?.to_str().ok()
+    }
+
+    /// The next event; `None` when the server has closed the stream.
+    pub async fn next(&mut self) -> Option<SseEvent> {
+        loop {
+            if let Some(end) = self.buffer.find("\n\n") {
+                let frame: String = self.buffer.drain(..end + 2).collect();
+                if let Some(event) = parse(&frame) {
+                    return Some(event);
+                }
+                continue;
+            }
+            let chunk = self.response.chunk().await.expect("the stream goes on")?;
+            self.buffer.push_str(&String::from_utf8_lossy(&chunk));
+        }
+    }
+
+    /// All events to the end.
+    pub async fn rest(mut self) -> Vec<SseEvent> {
+        let mut all = Vec::new();
+        while let Some(event) = self.next().await {
+            all.push(event);
+        }
+        all
+    }
+
+    /// The `result` of all events to the end.
+    pub async fn results(self) -> Vec<Value> {
+        let events = self.rest().await;
+        events.into_iter().map(|e| e.data["result"].clone()).collect()
+    }
+}
+
+/// One frame; comments are no events.
+fn parse(frame: &str) -> Option<SseEvent> {
+    let field = |name: &str| {
+        let mut lines = frame.lines().filter_map(|line| line.strip_prefix(name));
+        lines.next().map(str::to_owned)
+    };
+    let data = field("data: ")?;
+    Some(SseEvent {
+        id: field("id: ").and_then(|id| id.parse().ok()),
+        data: serde_json::from_str(&data).expect("each data line is JSON"),
+    })
+}
+
+/// A message of the user, in 0.3 form, with one text part.
+pub fn message(text: &str) -> Value {
+    json!({
+        "kind": "message",
+        "messageId": format!("m-{}", text.len()),
+        "role": "user",
+        "parts": [{"kind": "text", "text": text}],
+    })
+}
+
+/// Parameters with such a message.
+pub fn say(text: &str) -> Value {
+    json!({"message": message(text)})
+}
+
+/// The text of all text parts of an object that has `parts`.
+pub fn text_of(parts: &Value) -> String {
+    let parts = parts["parts"].as_array().cloned().unwrap_or_default();
+    parts.iter().filter_map(|part| part["text"].as_str()).collect()
+}
