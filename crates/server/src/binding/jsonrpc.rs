@@ -54,7 +54,8 @@ async fn ask(
         )
     })?;
     asked
-        .require_json()
+        .require_headers()
+        .and_then(|()| asked.require_json())
         .map_err(|error| early(error, StatusCode::OK))?;
     if let Some(name) = &asked.agent
         && service.directory.find(Some(name)).is_none()
@@ -80,6 +81,7 @@ async fn ask(
         status: StatusCode::OK,
         stream,
     };
+    let room = sse::room(service, &call).map_err(&refused)?;
     let reply = service.handler.handle(call).await.map_err(&refused)?;
     let mut response = match reply.body {
         ReplyBody::Response(response) => {
@@ -88,7 +90,8 @@ async fn ask(
             json(StatusCode::OK, JSON, out)
         }
         ReplyBody::Stream(cursor) => {
-            sse::answer(service, cursor, Frames::JsonRpc(id.clone(), dialect)).map_err(&refused)?
+            let frames = Frames::JsonRpc(id.clone(), dialect);
+            sse::answer(service, room, cursor, frames)
         }
     };
     tell_extensions(&mut response, &reply.extensions);

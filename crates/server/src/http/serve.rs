@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::Request;
@@ -84,15 +85,17 @@ async fn connection(
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(service.limits.header_timeout)
-        .max_buf_size(64 << 10)
-        .pipeline_flush(true);
+        .max_buf_size(64 << 10);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(256)
         .keep_alive_interval(Duration::from_secs(30));
     let stopping = service.tasks.stopping().clone();
+    let asked = Arc::new(AtomicBool::new(false));
+    let silent = silence(Arc::clone(&asked), service.limits.header_timeout);
     let answer = service_fn(move |request: Request<Incoming>| {
+        asked.store(true, Ordering::Relaxed);
         let service = Arc::clone(&service);
         async move { Ok::<_, Infallible>(service.respond(request, peer).await) }
     });
@@ -104,8 +107,21 @@ async fn connection(
             connection.as_mut().graceful_shutdown();
             connection.await
         }
+        () = silent => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
     };
     if let Err(error) = ended {
         tracing::debug!(%error, %address, "connection ended");
+    }
+}
+
+/// Ends when a connection has not asked anything in time: until its first bytes tell which HTTP it speaks, no
+/// other clock runs.
+async fn silence(asked: Arc<AtomicBool>, patience: Duration) {
+    tokio::time::sleep(patience).await;
+    if asked.load(Ordering::Relaxed) {
+        std::future::pending().await
     }
 }

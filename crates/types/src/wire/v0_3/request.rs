@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::model;
 use crate::operation::{self, Method, Operation};
 use crate::version::Dialect;
+use crate::wire::count;
 use crate::wire::member;
 use crate::wire::object::{self, IntoModel, PushConfig, Reading};
 use crate::wire::path::Path;
@@ -24,8 +25,8 @@ const UNNAMED: &str = "default";
 /// Decodes the `params` of `method`.
 pub(crate) fn decode(dialect: Dialect, method: Method, params: &str) -> Result<Operation, Error> {
     match method {
-        Method::Send => read::decode::<SendParams<'_>>(params)?.send(dialect, Operation::Send),
-        Method::Stream => read::decode::<SendParams<'_>>(params)?.send(dialect, Operation::Stream),
+        Method::Send => count::decode::<SendParams<'_>>(params)?.send(dialect, Operation::Send),
+        Method::Stream => count::decode::<SendParams<'_>>(params)?.send(dialect, Operation::Stream),
         Method::Get => read::decode::<TaskParams<'_>>(params)?.get(),
         // Never in 0.x; drafts after 0.3 had it with the parameters 1.0 has.
         Method::List => v1_0::request::decode(method, params).map(|request| request.operation),
