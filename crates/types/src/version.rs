@@ -1,4 +1,4 @@
-//! Protocol versions, and how a request picks one (protocol.md parts 4.2 and 10.3).
+//! Protocol versions, and how a request picks one.
 
 use crate::error::{Error, ErrorKind};
 

@@ -114,7 +114,7 @@ fn read_call(asked: Asked, envelope: &Envelope<'_>) -> Result<(Id, Dialect, bool
         .require_id()
         .map_err(|error| refused(dialect, stream, error))?;
     let operation = match request.operation {
-        // `tasks/get` by one who takes only events is a resubscription (requirements.md 2, #3).
+        // `tasks/get` by one who takes only events is a resubscription (S2-060).
         Operation::Get(get) if method == Method::Get && asked.wants_only_events() => {
             Operation::Subscribe(Subscribe { id: get.id })
         }

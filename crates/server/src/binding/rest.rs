@@ -79,7 +79,7 @@ async fn ask(
     Ok(response)
 }
 
-/// The path says the version; a header that says another one is refused (protocol.md part 10.4).
+/// The path says the version; a header that says another one is refused.
 fn require_version(path: ProtocolVersion, asked: &str) -> Result<(), Error> {
     let header = ProtocolVersion::requested(asked)?;
     if header == path {

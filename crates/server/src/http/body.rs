@@ -9,12 +9,15 @@ use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
-use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_LENGTH, EXPECT, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use switchboard_types::{Error, ErrorKind};
 
 use super::Limits;
+
+/// How much of a body that is refused is read all the same; whoever sends more is cut off.
+const MAX_DISCARDED: usize = 64 << 20;
 
 /// An answer's body.
 pub enum Body {
@@ -95,11 +98,20 @@ pub(super) async fn read(
         .headers
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > limits.body) {
-        return Err(too_large(limits.body));
-    }
-    let collected = tokio::time::timeout(limits.body_timeout, collect(incoming, limits.body));
-    collected.await.unwrap_or_else(|_| {
+    let mut incoming = incoming;
+    let reading = async {
+        let waits = head.headers.contains_key(EXPECT);
+        let read = match announced {
+            Some(length) if length > limits.body => Err(too_large(limits.body)),
+            _ => collect(&mut incoming, limits.body).await,
+        };
+        if read.is_err() && !waits {
+            discard(&mut incoming).await;
+        }
+        read
+    };
+    let read = tokio::time::timeout(limits.body_timeout, reading);
+    read.await.unwrap_or_else(|_| {
         Err(Error::new(
             ErrorKind::InvalidRequest,
             format!(
@@ -110,7 +122,7 @@ pub(super) async fn read(
     })
 }
 
-async fn collect(mut incoming: Incoming, limit: usize) -> Result<Bytes, Error> {
+async fn collect(incoming: &mut Incoming, limit: usize) -> Result<Bytes, Error> {
     let mut first = Bytes::new();
     let mut all: Option<BytesMut> = None;
     while let Some(frame) = incoming.frame().await {
@@ -135,6 +147,19 @@ async fn collect(mut incoming: Incoming, limit: usize) -> Result<Bytes, Error> {
         }
     }
     Ok(all.map_or(first, BytesMut::freeze))
+}
+
+/// Reads on without keeping anything: most clients look at the answer only once they have sent everything. Those
+/// that wait for leave to send (`Expect`) need not be spared.
+async fn discard(incoming: &mut Incoming) {
+    let mut left = MAX_DISCARDED;
+    while let Some(Ok(frame)) = incoming.frame().await {
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        match left.checked_sub(length) {
+            Some(rest) => left = rest,
+            None => return,
+        }
+    }
 }
 
 fn too_large(limit: usize) -> Error {

@@ -187,7 +187,7 @@ fn invalid_request(why: &str) -> Error {
 }
 
 /// Decides what a call speaks and asks for: the method tells the dialect, `version` (the
-/// `A2A-Version` of header or query, empty if absent) whether it is welcome (protocol.md 10.3).
+/// `A2A-Version` of header or query, empty if absent) whether it is welcome.
 ///
 /// # Errors
 ///

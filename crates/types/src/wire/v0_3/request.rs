@@ -172,7 +172,7 @@ pub(crate) struct NamedConfig<'a> {
 }
 
 impl SendParams<'_> {
-    /// The spelling of the message (protocol.md 10.4).
+    /// The spelling of the message.
     pub(crate) fn dialect(&self) -> Dialect {
         match &self.message {
             Some(message) if message.0.has_kind() => Dialect::V0Json,
@@ -220,7 +220,7 @@ impl IntoModel for Configuration<'_> {
             accepted_output_modes: member::strings(self.accepted_output_modes),
             push: push.transpose()?,
             history_length: v1_0::request::history_length(self.history_length, at)?,
-            // No default is stated; the official SDK waits (protocol.md 4.7).
+            // No default is stated; the official SDK waits.
             return_immediately: self.blocking == Some(false),
         })
     }
