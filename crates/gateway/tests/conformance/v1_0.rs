@@ -1,8 +1,9 @@
 //! A2A 1.0: the card by the letter, refusals before a stream is open, capabilities that are not offered, extensions.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::profile;
 use crate::support::{Answer, Server, answer};
