@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 #![allow(
     dead_code,
+    unreachable_pub,
     clippy::allow_attributes,
     reason = "no test file uses all of it"
 )]
@@ -67,6 +68,12 @@ impl Server {
     /// The agents of a configuration.
     pub(crate) async fn serve(yaml: &str) -> Self {
         Self::start(&["serve", "-c", "switchboard.yaml"], yaml).await
+    }
+
+    /// The agents of a configuration that has a place of its own, with nothing on disk.
+    pub async fn profile(file: &Path) -> Self {
+        let file = file.to_str().expect("a path of text");
+        Self::start(&["serve", "-c", file, "--memory"], "").await
     }
 
     async fn start(args: &[&str], yaml: &str) -> Self {

@@ -120,12 +120,6 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn waiting_since(&self, before: Timestamp, limit: usize) -> Result<Vec<Head>, Error> {
-        self.readers
-            .read(move |db| read::waiting_since(db, before, limit))
-            .await
-    }
-
     async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
         let task = task.clone();
         self.readers.read(move |db| webhooks::of(db, &task)).await
