@@ -1,9 +1,9 @@
 //! Questions, answers and tools of the client (S1 §4.5, §9.4; S2).
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server;
-use crate::support::{message, say, text_of};
+use crate::support::{Server, events, message, say, text_of};
 
 #[tokio::test]
 async fn s1_189_example_9_4_goes_on_after_a_question() {
@@ -89,13 +89,33 @@ async fn s2_056_a_tool_result_goes_on_with_the_referenced_task() {
     assert_eq!(last["status"]["state"], "completed");
 }
 
+/// All events of a task.
+async fn replay(server: &Server, agent: &str, task: &Value) -> Vec<Value> {
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/resubscribe", "params": {"id": task}});
+    let request = server
+        .http
+        .post(server.url(&format!("/a2a/{agent}")))
+        .json(&body);
+    events(request.header("Last-Event-ID", "0"))
+        .await
+        .results()
+        .await
+}
+
 #[tokio::test]
 async fn s2_064_a_question_nobody_answers_fails_the_task() {
     let server = server().await;
     let task = server.result("hasty", "message/send", say("hi")).await;
     assert_eq!(task["status"]["state"], "input-required");
     let failed = server.until("hasty", &task["id"], &["failed"]).await;
-    assert!(failed["status"]["timestamp"].is_string());
+    let said = text_of(&failed["status"]["message"]);
+    assert_eq!(said, "input timeout: no answer within 0.3 s");
+    let events = replay(&server, "hasty", &task["id"]).await;
+    let last = events.last().expect("events");
+    assert_eq!(last["taskId"], task["id"]);
+    assert_eq!(last["final"], true);
+    assert_eq!(last["metadata"]["reason"], "INPUT_TIMEOUT");
 }
 
 #[tokio::test]
@@ -104,10 +124,7 @@ async fn s2_063_or_the_agent_goes_on_without_an_answer() {
     let task = server.result("resolute", "message/send", say("hi")).await;
     let done = server.until("resolute", &task["id"], &["completed"]).await;
     assert_eq!(text_of(&done["status"]["message"]), "done without you");
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/resubscribe", "params": {"id": task["id"]}});
-    let request = server.http.post(server.url("/a2a/resolute")).json(&body);
-    let events = crate::support::events(request.header("Last-Event-ID", "0")).await;
-    let events = events.results().await;
+    let events = replay(&server, "resolute", &task["id"]).await;
     let goes_on = events
         .iter()
         .find(|event| text_of(&event["status"]["message"]) == "Continuing without client input...");
@@ -120,7 +137,7 @@ async fn s2_063_or_the_agent_goes_on_without_an_answer() {
 /// S2-041 to S2-046 for agents on the same server: a parent, a child, and what the client hears.
 #[tokio::test]
 async fn s2_041_an_agent_gives_work_to_another_and_tells_its_client() {
-    let server = crate::support::Server::up().await;
+    let server = Server::up().await;
     let events = server
         .stream("desk", "message/stream", say("try something risky"))
         .await;

@@ -108,7 +108,6 @@ agents:
       - choose:
           - when: { timed_out: true }
             do:
-              - say: Continuing without client input...
               - complete: done without you
           - do: [{ ask: Well? }]
   fickle:

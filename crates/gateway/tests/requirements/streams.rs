@@ -14,6 +14,7 @@ async fn s1_185_example_9_3_streams_an_artifact_in_pieces() {
     assert_eq!(stream.status(), 200);
     assert_eq!(stream.header("content-type"), Some("text/event-stream"));
     assert_eq!(stream.header("cache-control"), Some("no-cache"));
+    assert_eq!(stream.header("connection"), Some("keep-alive"));
     let events = stream.rest().await;
     for event in &events {
         assert_eq!(event.data["jsonrpc"], "2.0");
