@@ -1,4 +1,4 @@
-//! Protocol versions, and how a request picks one (protocol.md parts 4.2 and 10.3).
+//! Protocol versions, and how a request picks one.
 
 use crate::error::{Error, ErrorKind};
 
@@ -70,6 +70,14 @@ impl Dialect {
             Self::V0Json | Self::V0Proto => ProtocolVersion::V0_3,
             Self::V1 => ProtocolVersion::V1_0,
         }
+    }
+
+    /// Whether the extended card is only for callers who authenticated themselves: 0.x calls it the
+    /// *authenticated* extended card and answers all others 401 or 403 (A2A 0.3 §7.10); in 1.0 it goes to
+    /// whoever may call the agent at all, and a richer card for some is the agent's choice (§3.1.11).
+    #[must_use]
+    pub fn extended_card_needs_authentication(self) -> bool {
+        self.version() == ProtocolVersion::V0_3
     }
 
     /// A short name for storage: push configs are rendered in the dialect they were made in.

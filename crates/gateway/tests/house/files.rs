@@ -8,11 +8,7 @@ const FEW: usize = 400;
 const MANY: usize = 600;
 
 /// Files longer than [`FEW`].
-const LONG: [(&str, &str); 3] = [
-    (
-        "crates/types/src/wire/object.rs",
-        "the objects of the wire: a table of structs",
-    ),
+const LONG: [(&str, &str); 2] = [
     (
         "crates/server/src/log/task_log.rs",
         "to be divided: reading, writing and turns are three subjects",

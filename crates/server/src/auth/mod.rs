@@ -21,6 +21,12 @@ impl Principal {
         }
     }
 
+    /// Whether nobody knows who this is.
+    #[must_use]
+    pub fn is_anonymous(&self) -> bool {
+        *self == Self::anonymous()
+    }
+
     /// The owner of what this caller makes.
     #[must_use]
     pub fn owner(&self) -> &Owner {

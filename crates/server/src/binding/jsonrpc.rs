@@ -11,12 +11,13 @@ use super::{Asked, JSON, json, no_such_agent, tell_extensions, tell_when_to_retr
 use crate::call::{Call, ReplyBody};
 use crate::http::{Body, Service};
 
-/// A refused request: how to say it, and whether the caller awaits a stream.
+/// A refused request, and how to say it.
 struct Refused {
     id: Id,
     dialect: Dialect,
     error: Error,
     status: StatusCode,
+    /// The error is the only event of a stream.
     stream: bool,
 }
 
@@ -53,7 +54,8 @@ async fn ask(
         )
     })?;
     asked
-        .require_json()
+        .require_headers()
+        .and_then(|()| asked.require_json())
         .map_err(|error| early(error, StatusCode::OK))?;
     if let Some(name) = &asked.agent
         && service.directory.find(Some(name)).is_none()
@@ -71,7 +73,7 @@ async fn ask(
             ..early(refusal.error, status)
         }
     })?;
-    let (id, dialect, stream, call) = read_call(asked, envelope)?;
+    let (id, dialect, stream, call) = read_call(asked, &envelope)?;
     let refused = |error| Refused {
         id: id.clone(),
         dialect,
@@ -79,6 +81,7 @@ async fn ask(
         status: StatusCode::OK,
         stream,
     };
+    let room = sse::room(service, &call).map_err(&refused)?;
     let reply = service.handler.handle(call).await.map_err(&refused)?;
     let mut response = match reply.body {
         ReplyBody::Response(response) => {
@@ -87,7 +90,8 @@ async fn ask(
             json(StatusCode::OK, JSON, out)
         }
         ReplyBody::Stream(cursor) => {
-            sse::answer(service, cursor, Frames::JsonRpc(id.clone(), dialect)).map_err(&refused)?
+            let frames = Frames::JsonRpc(id.clone(), dialect);
+            sse::answer(service, room, cursor, frames)
         }
     };
     tell_extensions(&mut response, &reply.extensions);
@@ -95,8 +99,8 @@ async fn ask(
 }
 
 /// The call in an envelope; and how its answer is to be framed.
-fn read_call(asked: Asked, envelope: Envelope<'_>) -> Result<(Id, Dialect, bool, Call), Refused> {
-    let id = envelope.id;
+fn read_call(asked: Asked, envelope: &Envelope<'_>) -> Result<(Id, Dialect, bool, Call), Refused> {
+    let id = envelope.id.clone();
     let refused = |dialect, stream, error| Refused {
         id: id.clone(),
         dialect,
@@ -106,11 +110,14 @@ fn read_call(asked: Asked, envelope: Envelope<'_>) -> Result<(Id, Dialect, bool,
     };
     let (dialect, method) = jsonrpc::negotiate(&envelope.method, &asked.version)
         .map_err(|(dialect, error)| refused(dialect, false, error))?;
-    let stream = method.streams();
+    let stream = method.streams() && jsonrpc::refuses_in_stream(dialect);
     let request = wire::decode_params(dialect, method, envelope.params)
         .map_err(|error| refused(dialect, stream, error))?;
+    envelope
+        .require_id()
+        .map_err(|error| refused(dialect, stream, error))?;
     let operation = match request.operation {
-        // `tasks/get` by one who takes only events is a resubscription (requirements.md 2, #3).
+        // `tasks/get` by one who takes only events is a resubscription (S2-060).
         Operation::Get(get) if method == Method::Get && asked.wants_only_events() => {
             Operation::Subscribe(Subscribe { id: get.id })
         }

@@ -19,6 +19,9 @@ use crate::auth::Principal;
 use crate::call::{Call, ServiceParams, Target};
 use crate::http::{Body, Peer, Service};
 
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+const LAST_EVENT_ID: &str = "last-event-id";
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json");
 const A2A_VERSION: &str = "a2a-version";
@@ -36,12 +39,16 @@ pub(crate) struct Asked {
     pub(crate) version: String,
     /// The media type of the body, without parameters; empty if absent.
     content_type: String,
+    /// `Content-Encoding`; empty if absent.
+    content_encoding: String,
     accept: String,
     extensions: Vec<String>,
     idempotency_key: Option<String>,
     last_event_id: Option<String>,
     base_url: Arc<str>,
     principal: Principal,
+    /// A header that cannot be read: it must not pass for one that is absent.
+    odd: Option<Error>,
 }
 
 impl Asked {
@@ -52,12 +59,22 @@ impl Asked {
         agent: Option<&str>,
         principal: Principal,
     ) -> Self {
-        let text = |name: &str| head.headers.get(name).and_then(|v| v.to_str().ok());
+        let mut odd = None;
+        let mut text = |name: &'static str| {
+            read_header(&head.headers, name).unwrap_or_else(|error| {
+                odd.get_or_insert(error);
+                None
+            })
+        };
         let query = head.uri.query();
         let version = text(A2A_VERSION)
             .or_else(|| query.and_then(version_in_query))
             .unwrap_or_default();
-        let content_type = text(CONTENT_TYPE.as_str()).unwrap_or_default();
+        let content_type = text("content-type").unwrap_or_default();
+        let content_encoding = text("content-encoding").unwrap_or_default();
+        let accept = text("accept").unwrap_or_default();
+        let idempotency_key = text(IDEMPOTENCY_KEY);
+        let last_event_id = text(LAST_EVENT_ID);
         Self {
             method: head.method.clone(),
             query: query.map(str::to_owned),
@@ -69,12 +86,14 @@ impl Asked {
                 .unwrap_or_default()
                 .trim()
                 .to_ascii_lowercase(),
-            accept: text(ACCEPT.as_str()).unwrap_or_default().to_owned(),
+            content_encoding: content_encoding.trim().to_owned(),
+            accept: accept.to_owned(),
             extensions: extensions(&head.headers),
-            idempotency_key: text("idempotency-key").map(str::to_owned),
-            last_event_id: text("last-event-id").map(str::to_owned),
+            idempotency_key: idempotency_key.map(str::to_owned),
+            last_event_id: last_event_id.map(str::to_owned),
             base_url: service.base_url.of(head, peer),
             principal,
+            odd,
         }
     }
 
@@ -134,8 +153,22 @@ impl Asked {
 
     /// # Errors
     ///
-    /// If the body is announced as something else than JSON.
+    /// If a header cannot be read.
+    fn require_headers(&self) -> Result<(), Error> {
+        self.odd.clone().map_or(Ok(()), Err)
+    }
+
+    /// # Errors
+    ///
+    /// If the body is announced as something else than JSON, or as compressed.
     fn require_json(&self) -> Result<(), Error> {
+        let encoding = self.content_encoding.as_str();
+        if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
+            return Err(Error::new(
+                ErrorKind::ContentTypeNotSupported,
+                format!("the request body must not be compressed, not even by {encoding}"),
+            ));
+        }
         let json = self.content_type.is_empty()
             || self.content_type == "application/json"
             || self.content_type.ends_with("+json");
@@ -149,6 +182,40 @@ impl Asked {
                 self.content_type
             ),
         ))
+    }
+}
+
+/// The text of a header.
+///
+/// # Errors
+///
+/// If it is no text, or given more than once in different ways.
+fn read_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Error> {
+    let mut values = headers.get_all(name).into_iter();
+    let Some(first) = values.next() else {
+        return Ok(None);
+    };
+    if name != ACCEPT && values.any(|other| other != first) {
+        return Err(Error::invalid_params(
+            spelling(name),
+            "is given more than once",
+        ));
+    }
+    match first.to_str() {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(Error::invalid_params(spelling(name), "must be ASCII text")),
+    }
+}
+
+/// How people write a header's name.
+fn spelling(name: &'static str) -> &'static str {
+    match name {
+        A2A_VERSION => "A2A-Version",
+        IDEMPOTENCY_KEY => "Idempotency-Key",
+        LAST_EVENT_ID => "Last-Event-ID",
+        "content-type" => "Content-Type",
+        "content-encoding" => "Content-Encoding",
+        _ => "Accept",
     }
 }
 

@@ -53,6 +53,7 @@ async fn ask(
     }
     require_version(route.version, &asked.version).map_err(|error| (shape, error))?;
     let body = body.map_err(|error| (shape, error))?;
+    asked.require_headers().map_err(|error| (shape, error))?;
     if !body.is_empty() {
         asked.require_json().map_err(|error| (shape, error))?;
     }
@@ -60,6 +61,7 @@ async fn ask(
     let call = asked
         .call(dialect, request.operation, request.tenant)
         .map_err(|error| (dialect, error))?;
+    let room = sse::room(service, &call).map_err(|error| (dialect, error))?;
     let reply = service
         .handler
         .handle(call)
@@ -71,15 +73,13 @@ async fn ask(
             wire::encode_response(dialect, &response, &mut out);
             json(StatusCode::OK, media_type(dialect, plain), out)
         }
-        ReplyBody::Stream(cursor) => {
-            sse::answer(service, cursor, Frames::Rest(dialect)).map_err(|error| (dialect, error))?
-        }
+        ReplyBody::Stream(cursor) => sse::answer(service, room, cursor, Frames::Rest(dialect)),
     };
     tell_extensions(&mut response, &reply.extensions);
     Ok(response)
 }
 
-/// The path says the version; a header that says another one is refused (protocol.md part 10.4).
+/// The path says the version; a header that says another one is refused.
 fn require_version(path: ProtocolVersion, asked: &str) -> Result<(), Error> {
     let header = ProtocolVersion::requested(asked)?;
     if header == path {

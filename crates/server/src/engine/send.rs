@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use switchboard_types::Error;
 use switchboard_types::model::{Content, Message, Object, Part, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
-use switchboard_types::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 
 use super::events::{fresh_id, status, status_event};
@@ -39,7 +39,7 @@ impl Engine {
         );
         let task = match answer.await {
             Ok(answer) => answer?,
-            Err(_) => Answer::Task(self.as_it_stands(&sent.log)?),
+            Err(_) => as_it_stands(&sent.log).await?,
         };
         guard.disarm();
         Ok(ReplyBody::Response(match task {
@@ -62,17 +62,6 @@ impl Engine {
         // A stream begins with the task (A2A 1.0 §3.1.2), the caller's message in it.
         sent.log.stored_up_to(sent.since).await.map_err(storage)?;
         Ok(Cursor::from_now(sent.log, Until::TurnEnds).guarded(self.client_guard()))
-    }
-
-    /// The task when the caller has waited long enough.
-    fn as_it_stands(&self, log: &TaskLog) -> Result<Arc<Task>, Error> {
-        let view = log.view().map(|(_, task)| task);
-        view.ok_or_else(|| {
-            Error::new(
-                ErrorKind::Unavailable,
-                "the agent has neither answered nor made a task in time",
-            )
-        })
     }
 
     /// Stores the message, as the beginning of a task or of its next turn.
@@ -346,6 +335,17 @@ impl Drop for ClientGuard {
 enum Answer {
     Message(Message),
     Task(Arc<Task>),
+}
+
+/// The answer when the caller has waited long enough. An agent that could still have answered with a
+/// message has had its time: there is a task from now on, so that the caller can come back to it.
+async fn as_it_stands(log: &Arc<TaskLog>) -> Result<Answer, Error> {
+    log.publish();
+    if let Some(message) = log.decided().await.map_err(storage)? {
+        return Ok(Answer::Message(message));
+    }
+    let view = log.view().map(|(_, task)| Answer::Task(task));
+    view.ok_or_else(Error::internal)
 }
 
 async fn wait_for_answer(sent: &Sent, at_once: bool) -> Result<Answer, Error> {

@@ -65,6 +65,8 @@ struct Inner {
     queued: bool,
     /// Not to be stored yet: the agent may still answer with a bare message.
     held: bool,
+    /// The agent has answered with a bare message, so no task may come of this any more.
+    replies: bool,
     snapshot_weight: usize,
     since_snapshot: usize,
     turn: Option<RunningTurn>,
@@ -180,10 +182,13 @@ impl TaskLog {
         canceled
     }
 
-    /// Lets a held task be stored.
+    /// Lets a held task be stored, unless the agent has answered with a bare message.
     pub fn publish(self: &Arc<Self>) {
         let is_new = {
             let mut inner = lock(&self.inner);
+            if inner.replies {
+                return;
+            }
             inner.held = false;
             inner.durable == 0
         };
@@ -323,6 +328,14 @@ impl TaskLog {
             self.shared.registry.retire(self);
         }
         next
+    }
+
+    /// Decides that a bare message will end a held turn; `false` if a task was published already.
+    #[must_use]
+    pub fn decide_to_reply(&self) -> bool {
+        let mut inner = lock(&self.inner);
+        inner.replies |= inner.held;
+        inner.replies
     }
 
     /// Ends a held turn with a bare message: no task comes of it.
@@ -661,6 +674,7 @@ impl Inner {
             beside: Vec::new(),
             queued: false,
             held: false,
+            replies: false,
             snapshot_weight: 0,
             since_snapshot: 0,
             turn: None,

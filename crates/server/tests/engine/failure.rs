@@ -118,9 +118,6 @@ impl Store for Flaky {
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
         self.inner.live(after, limit).await
     }
-    async fn waiting_since(&self, before: Timestamp, limit: usize) -> Result<Vec<Head>, Error> {
-        self.inner.waiting_since(before, limit).await
-    }
     async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
         self.inner.webhooks(task).await
     }
