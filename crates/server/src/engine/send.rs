@@ -78,7 +78,8 @@ impl Engine {
         }
         match self.task_to_continue(scope, &send.message).await? {
             Some(log) => {
-                let first = |claim| self.go_on(scope, log, send.clone(), claim);
+                let first =
+                    |claim: Option<Claim>| self.go_on(scope, log, send.clone(), claim.as_ref());
                 self.once(scope, &send, first).await
             }
             None => {
@@ -127,7 +128,7 @@ impl Engine {
         scope: &Scope,
         log: Arc<TaskLog>,
         send: SendMessage,
-        claim: Option<Claim>,
+        claim: Option<&Claim>,
     ) -> Result<Sent, Error> {
         let origin = log.origin().clone();
         if let Some(context) = &send.message.context_id
@@ -150,11 +151,7 @@ impl Engine {
             heard: message.clone(),
         };
         let working = status_event(&origin, TaskState::Working, Said::default());
-        let joined = log.receive(
-            working,
-            received,
-            beside(webhook, claim.as_ref(), &origin.id),
-        );
+        let joined = log.receive(working, received, beside(webhook, claim, &origin.id));
         let since = log.last().0;
         match joined {
             Joined::Over(state) => {
