@@ -119,30 +119,32 @@ async fn s1_007_the_service_answers_at_the_url_of_its_card() {
 }
 
 #[tokio::test]
-async fn s1_161_the_extended_card_is_got_by_http_and_by_method() {
+async fn s1_161_the_extended_card_of_0_x_is_for_those_who_authenticate() {
     let server = server().await;
+    let extended = |agent: &str| format!("/a2a/{agent}/agent/authenticatedExtendedCard");
     let card = server
         .get("/a2a/secretive/.well-known/agent-card.json")
-        .await
-        .body;
-    assert_eq!(card["supportsAuthenticatedExtendedCard"], true);
-    assert_eq!(card["skills"].as_array().map(Vec::len), Some(1));
-    let by_http = server
-        .get("/a2a/secretive/agent/authenticatedExtendedCard")
         .await;
-    assert_eq!(by_http.status, 200);
+    assert_eq!(card.body["supportsAuthenticatedExtendedCard"], true);
+    let by_http = server.get(&extended("secretive")).await;
+    assert_eq!(by_http.status, 403);
     let method = "agent/getAuthenticatedExtendedCard";
-    let by_method = server.result("secretive", method, Value::Null).await;
-    for extended in [&by_http.body, &by_method] {
-        assert_eq!(extended["description"], "More than meets the eye");
-        assert_eq!(extended["skills"][1]["id"], "hidden");
-        assert_eq!(extended["url"], card["url"]);
-    }
-    assert_eq!(
-        server
-            .get("/a2a/quick/agent/authenticatedExtendedCard")
-            .await
-            .status,
-        404
-    );
+    let by_method = server.error("secretive", method, Value::Null).await;
+    assert_eq!(by_method["data"]["reason"], "PERMISSION_DENIED");
+    assert_eq!(server.get(&extended("quick")).await.status, 404);
+}
+
+#[tokio::test]
+async fn s1_164_the_extended_card_has_more() {
+    let server = server().await;
+    let get = async |path: &str| {
+        let request = server.http.get(server.url(path));
+        answer(request.header("A2A-Version", "1.0")).await.body
+    };
+    let card = get("/a2a/secretive/.well-known/agent-card.json").await;
+    let extended = get("/a2a/secretive/extendedAgentCard").await;
+    assert_eq!(extended["description"], "More than meets the eye");
+    assert_eq!(extended["skills"][0], card["skills"][0]);
+    assert_eq!(extended["skills"][1]["id"], "hidden");
+    assert_eq!(extended["supportedInterfaces"], card["supportedInterfaces"]);
 }
