@@ -151,7 +151,7 @@ impl Client {
     /// Sends until it is acknowledged.
     async fn acknowledged(&self, line: &Line, sending: &Sending) -> Result<Value, Fault> {
         let sent = self.world.insist(|| line.send(sending, false)).await;
-        sent.map_err(|trouble| format!("{:?} {sending:?}: {trouble:?}", line.dialect))
+        sent.map_err(|trouble| format!("{:?} {sending:?}: {trouble}", line.dialect))
     }
 
     async fn stream(&mut self) -> Result<(), Fault> {
@@ -253,7 +253,8 @@ impl Client {
         promise.end = match canceled {
             Ok(answer) if wire::state(&answer) == "canceled" => End::Canceled,
             Err(Trouble::NotCancelable) => End::Either,
-            other => return Err(format!("cancel of {agent} {task}: {other:?}")),
+            Ok(answer) => return Err(format!("cancel of {agent} {task}: {answer}")),
+            Err(trouble) => return Err(format!("cancel of {agent} {task}: {trouble}")),
         };
         self.keep(promise);
         if let Some(reader) = reader {
@@ -276,7 +277,7 @@ impl Client {
         };
         let line = self.world.line(Dialect::Rpc10);
         let found = self.world.insist(|| line.get(agent, &task)).await;
-        let found = found.map_err(|trouble| format!("{agent} {task} is lost: {trouble:?}"))?;
+        let found = found.map_err(|trouble| format!("{agent} {task} is lost: {trouble}"))?;
         if !is_over(&wire::state(&found)) {
             return Ok(());
         }

@@ -60,7 +60,6 @@ impl<'w> Reader<'w> {
     /// Sends a message and follows what comes of it. A message that goes on with a task begins with the whole
     /// task in place of what was not read yet.
     pub(crate) async fn send(&mut self, sending: &Sending, until: Until) -> Result<(), Fault> {
-        let before = self.last;
         let mut jump = sending.task.is_some();
         loop {
             // Until the first event has come, nobody knows whether the message arrived.
@@ -75,7 +74,7 @@ impl<'w> Reader<'w> {
                     }
                 }
                 Err(Trouble::Cut | Trouble::Unavailable) => {}
-                Err(other) => return Err(self.wrong(&format!("{before}.. {other:?}"))),
+                Err(other) => return Err(self.wrong(&other.to_string())),
             }
             self.world.pause().await;
         }
@@ -105,7 +104,7 @@ impl<'w> Reader<'w> {
                 }
                 Err(Trouble::Cut | Trouble::Unavailable) => {}
                 Err(Trouble::Unsupported(_)) if self.late && jump => return Ok(()),
-                Err(other) => return Err(self.wrong(&format!("{other:?}"))),
+                Err(other) => return Err(self.wrong(&other.to_string())),
             }
             self.world.pause().await;
         }
@@ -125,7 +124,7 @@ impl<'w> Reader<'w> {
                 Ok(Some(event)) => event,
                 Ok(None) | Err(Trouble::Unavailable) => return Ok(false),
                 Err(Trouble::Unsupported(_)) if self.late && *jump => return Ok(true),
-                Err(other) => return Err(self.wrong(&format!("{other:?}"))),
+                Err(other) => return Err(self.wrong(&other.to_string())),
             };
             self.world.rings.event.notify_waiters();
             let arrived = self.see(event, jump)?;

@@ -1,5 +1,7 @@
 //! The three ways the clients speak: JSON-RPC 0.3, JSON-RPC 1.0 and REST 1.0.
 
+use std::fmt;
+
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
@@ -42,6 +44,17 @@ pub(crate) enum Trouble {
     Unsupported(String),
     /// It says anything else, or nothing for too long: always a fault.
     Wrong(String),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cut => f.write_str("the server went away"),
+            Self::Unavailable => f.write_str("unavailable"),
+            Self::NotCancelable => f.write_str("not cancelable"),
+            Self::Unsupported(text) | Self::Wrong(text) => f.write_str(text),
+        }
+    }
 }
 
 /// A line to the server, spoken in one way.

@@ -181,6 +181,6 @@ impl World {
 
 impl From<Trouble> for Fault {
     fn from(trouble: Trouble) -> Self {
-        format!("{trouble:?}")
+        trouble.to_string()
     }
 }

@@ -274,9 +274,9 @@ fn wants_1_0(method: &str, version: &str) -> Error {
     .fact("supportedVersions", supported)
 }
 
-/// How a streaming method that cannot begin is refused: in 0.x by an event that holds the error, which is
-/// what a `SendStreamingMessageResponse` may be (A2A 0.3 §7.2.1); in 1.0 by a plain answer, before any
-/// stream is open (A2A 1.0 §9.4.2, §9.5).
+/// How a streaming method that cannot begin is refused. In 0.x by an event that holds the error, which is
+/// what a `SendStreamingMessageResponse` may be (A2A 0.3 §7.2.1). 1.0 does not say; there it is a plain
+/// answer, as the official SDKs give it.
 #[must_use]
 pub fn refuses_in_stream(dialect: Dialect) -> bool {
     match dialect {

@@ -60,7 +60,8 @@ async fn quiet(world: &World) -> Result<Tasks, Fault> {
             .filter(|(_, task)| !is_over(&wire::state(task)))
             .collect();
         if open.is_empty() {
-            return Ok(tasks);
+            // An agent listed first may have been given work while the others were listed: now nobody gives any.
+            return list(world).await;
         }
         if Instant::now() > deadline {
             return Err(format!("{} tasks hang: {:?}", open.len(), open.first()));
@@ -115,7 +116,7 @@ async fn kept(world: &World, promise: &Promise, tasks: &Tasks) -> Result<Vec<Eve
     let listed = listed.ok_or_else(|| format!("{agent} {id} is not listed"))?;
     let line = world.line(Dialect::Rest10);
     let task = world.call(line.get(agent, id)).await;
-    let task = task.map_err(|trouble| format!("{agent} {id} is lost: {trouble:?}"))?;
+    let task = task.map_err(|trouble| format!("{agent} {id} is lost: {trouble}"))?;
     let log = replay(world, Dialect::Rest10, agent, id).await?;
     let state = wire::state(&task);
     let wrong = |what: &str| Err(format!("{agent} {id}: {what}: {task}"));

@@ -1,0 +1,84 @@
+//! What agents answer and stores keep: events, tasks, messages, webhooks, cards.
+
+use std::fmt::Debug;
+
+use switchboard_types::wire::card::{CardShape, canonical_card, decode_card, encode_card};
+use switchboard_types::{Dialect, Error, wire};
+
+use crate::{in_dialect, must_be_a_json_line};
+
+pub(crate) fn event(data: &[u8]) {
+    round_trip(data, wire::decode_event, |dialect, event, out| {
+        wire::encode_event(dialect, event, false, out);
+    });
+}
+
+pub(crate) fn task(data: &[u8]) {
+    round_trip(data, wire::decode_task, wire::encode_task);
+}
+
+pub(crate) fn message(data: &[u8]) {
+    round_trip(data, wire::decode_message, wire::encode_message);
+}
+
+pub(crate) fn push_config(data: &[u8]) {
+    round_trip(data, wire::decode_push_config, wire::encode_push_config);
+}
+
+/// The lines of a stored row: events, and after `<` the message that caused the next one. Stores read and write
+/// them by these functions.
+pub(crate) fn stored(data: &[u8]) {
+    for line in data.split(|b| *b == b'\n') {
+        let (is_message, json) = match line {
+            [b'<', json @ ..] => (true, json),
+            json => (false, json),
+        };
+        // The first byte picks the dialect: 0 is that of the rows.
+        let row = [&[0], json].concat();
+        if is_message {
+            message(&row);
+        } else {
+            event(&row);
+        }
+    }
+}
+
+/// A card of any version: what is written must read as what is written again.
+pub(crate) fn card(data: &[u8]) {
+    let Ok(card) = decode_card(data) else {
+        return;
+    };
+    must_be_a_json_line(&canonical_card(&card));
+    for shape in [CardShape::V1, CardShape::V0, CardShape::Union] {
+        let mut first = Vec::new();
+        encode_card(shape, &card, &mut first);
+        must_be_a_json_line(&first);
+        let read = decode_card(&first).expect("our own card");
+        let mut second = Vec::new();
+        encode_card(shape, &read, &mut second);
+        assert_eq!(
+            must_be_a_json_line(&first),
+            must_be_a_json_line(&second),
+            "{shape:?}"
+        );
+    }
+}
+
+/// What was read must be the same after it was written and read again.
+fn round_trip<T: Debug + PartialEq>(
+    data: &[u8],
+    decode: fn(Dialect, &str) -> Result<T, Error>,
+    encode: fn(Dialect, &T, &mut Vec<u8>),
+) {
+    let Some((dialect, json)) = in_dialect(data) else {
+        return;
+    };
+    let Ok(model) = decode(dialect, json) else {
+        return;
+    };
+    let mut out = Vec::new();
+    encode(dialect, &model, &mut out);
+    let text = must_be_a_json_line(&out);
+    let again = decode(dialect, text).expect(text);
+    assert_eq!(model, again, "{dialect:?} {text}");
+}
