@@ -77,15 +77,15 @@ impl Engine {
     pub(super) async fn once(
         &self,
         scope: &Scope,
-        send: &SendMessage,
-        first: impl FnOnce(Option<Claim>) -> Result<Sent, Error> + Send,
+        send: SendMessage,
+        first: impl FnOnce(SendMessage, Option<Claim>) -> Result<Sent, Error> + Send,
     ) -> Result<Sent, Error> {
-        let Some(key) = self.key_of(scope, send) else {
-            return first(None);
+        let Some(key) = self.key_of(scope, &send) else {
+            return first(send, None);
         };
-        let fingerprint = fingerprint(send);
+        let fingerprint = fingerprint(&send);
         let asking = Asking::new(&self.shared.keys, &key);
-        if let Some(before) = self.before(&asking, send, fingerprint).await? {
+        if let Some(before) = self.before(&asking, &send, fingerprint).await? {
             return Ok(before);
         }
         let mut slots = self.shared.keys.lock();
@@ -98,7 +98,7 @@ impl Engine {
             fingerprint,
         };
         // Under the lock, so that whoever finds the slot finds the message in the log too.
-        let sent = first(Some(claim))?;
+        let sent = first(send, Some(claim))?;
         slot.first = Some(First {
             fingerprint,
             log: Arc::clone(&sent.log),

@@ -69,7 +69,13 @@ impl Engine {
     /// Starts a turn. A quick agent often ends at the first poll, before anything could be stored: then all
     /// its events go into one commit, and there is nothing to spawn.
     pub(super) fn start(&self, log: Arc<TaskLog>, turn: Turn, claim: Option<Claim>) {
+        let claimed = claim.is_some();
         let mut running = Box::pin(self.clone().run(log, turn, claim));
+        if claimed {
+            // Begun under the lock on its key, where no agent may run.
+            self.shared.tasks.spawn(running);
+            return;
+        }
         // Whatever it waits for, the spawned task will ask again with a waker of its own.
         let mut context = Context::from_waker(Waker::noop());
         if running.as_mut().poll(&mut context).is_pending() {

@@ -79,12 +79,12 @@ impl Engine {
         match self.task_to_continue(scope, &send.message).await? {
             Some(log) => {
                 let first =
-                    |claim: Option<Claim>| self.go_on(scope, log, send.clone(), claim.as_ref());
-                self.once(scope, &send, first).await
+                    |send, claim: Option<Claim>| self.go_on(scope, log, send, claim.as_ref());
+                self.once(scope, send, first).await
             }
             None => {
-                let first = |claim| self.begin(scope, send.clone(), claim);
-                self.once(scope, &send, first).await
+                let first = |send, claim| self.begin(scope, send, claim);
+                self.once(scope, send, first).await
             }
         }
     }
