@@ -28,7 +28,10 @@ use crate::route::Table;
 pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> anyhow::Result<()> {
     // The address first: if it is taken, nothing else has happened yet.
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
-        format!("cannot listen on {}: choose another with --listen", config.listen)
+        format!(
+            "cannot listen on {}: choose another with --listen",
+            config.listen
+        )
     })?;
     let address = listener.local_addr()?;
     let log = Log::new(open_store(&config.store)?);

@@ -10,11 +10,18 @@ use crate::pages::Page;
 #[test]
 fn the_page_of_errors_has_the_numbers_of_the_wire() {
     let page = Page::read(&crate::root().join("docs/errors.md"));
-    let rows: Vec<&str> = page.text().lines().filter(|line| line.starts_with("| -32")).collect();
+    let rows: Vec<&str> = page
+        .text()
+        .lines()
+        .filter(|line| line.starts_with("| -32"))
+        .collect();
     for kind in ErrorKind::ALL {
         let wanted = row(kind);
         let found = rows.iter().any(|row| row.starts_with(&wanted));
-        assert!(found, "docs/errors.md needs a row that begins with\n{wanted}");
+        assert!(
+            found,
+            "docs/errors.md needs a row that begins with\n{wanted}"
+        );
     }
     assert_eq!(rows.len(), ErrorKind::ALL.len(), "a row too many");
 }

@@ -6,11 +6,15 @@
 //! |---|---|
 //! | ` ```sh ` | run, in one shell for the whole page; `http://127.0.0.1:7420` is a port of the test's own |
 //! | ` ```text output ` | each line must occur in what the block before wrote; `…` stands for anything |
-//! | ` ```yaml NAME ` | written to that file, and checked if it is a configuration |
-//! | ` ```yaml ` | an agent or a piece of one: see [`pages`] |
+//! | ` ```yaml NAME.yaml ` | written to that file, and checked as a configuration |
+//! | ` ```yaml script `, `agent`, `settings` | steps, keys of an agent, keys at the top: checked within a configuration |
+//! | ` ```yaml agent-file ` | an agent in a file of its own |
+//! | ` ```python NAME.py ` | written to that file |
 //!
 //! `cargo run --release -p switchboard-gateway --` is the binary under test; `up` and `serve` are started in the
-//! background, in place of what ran before; `pkill` ends that process and no other; `scripts/test` must exist.
+//! background, in place of what ran before, and so is `python3`; `pkill` ends that process and no other; `scripts/test` must exist.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
 mod errors;
 mod pages;
@@ -37,16 +41,79 @@ fn readme() {
 }
 
 #[test]
+fn contributing() {
+    run("CONTRIBUTING.md");
+}
+
+#[test]
+fn getting_started() {
+    run("docs/getting-started.md");
+}
+
+#[test]
+fn scripts() {
+    run("docs/scripts.md");
+}
+
+#[test]
+fn configuration() {
+    run("docs/configuration.md");
+}
+
+#[test]
+fn streaming() {
+    run("docs/streaming.md");
+}
+
+#[test]
+fn webhooks() {
+    run("docs/webhooks.md");
+}
+
+#[test]
+fn storage() {
+    run("docs/storage.md");
+}
+
+#[test]
+fn the_page_of_errors() {
+    run("docs/errors.md");
+}
+
+#[test]
+fn versions() {
+    run("docs/versions.md");
+}
+
+#[test]
+fn limits() {
+    run("docs/limits.md");
+}
+
+#[test]
 fn every_page_is_tested_here() {
     let source = include_str!("main.rs");
     for path in pages::all(&root()) {
-        let page = Page::read(&path);
-        let name = path.strip_prefix(root().join("docs"));
-        let name = name.map_or_else(|_| path.clone(), Path::to_path_buf);
-        let named = source.contains(&format!("\"docs/{}\"", name.display()));
-        if page.has_commands() && !path.ends_with("README.md") {
-            assert!(named, "{} has commands that no test runs", path.display());
+        let name = path.strip_prefix(root()).expect("below the top").display();
+        if Page::read(&path).has_commands() {
+            let run = source.contains(&format!("run(\"{name}\")"));
+            assert!(run, "{name} has commands that no test runs");
         }
+    }
+}
+
+#[test]
+fn the_guide_says_what_a_caller_of_json_rpc_must_know() {
+    let page = Page::read(&root().join("docs/getting-started.md"));
+    let text = page.text().replace('\n', " ");
+    for takeaway in [
+        "it is JSON-RPC, not REST",
+        "needs `jsonrpc`, `id`, `method` and `params`",
+        "stands in `params.message.parts`",
+        "Each part has a `kind` and its content",
+        "An answer has `result` or `error`",
+    ] {
+        assert!(text.contains(takeaway), "{takeaway}");
     }
 }
 
@@ -56,11 +123,19 @@ fn every_link_leads_somewhere() {
         let here = path.parent().expect("a page is in a directory");
         for link in Page::read(&path).links() {
             let (target, anchor) = link.split_once('#').unwrap_or((&link, ""));
-            let target = if target.is_empty() { path.clone() } else { here.join(target) };
+            let target = if target.is_empty() {
+                path.clone()
+            } else {
+                here.join(target)
+            };
             assert!(target.exists(), "{} links to {link}", path.display());
             if !anchor.is_empty() {
                 let there = Page::read(&target);
-                assert!(there.anchors().any(|a| a == anchor), "{}: no #{anchor}", path.display());
+                assert!(
+                    there.anchors().any(|a| a == anchor),
+                    "{}: no #{anchor}",
+                    path.display()
+                );
             }
         }
     }

@@ -126,6 +126,11 @@ impl Block {
         self.info.first().is_some_and(|first| first == language)
     }
 
+    /// The file that a block is, if it is one: its tag has a dot.
+    pub(crate) fn file(&self) -> Option<&str> {
+        self.tag().filter(|tag| tag.contains('.'))
+    }
+
     pub(crate) fn tag(&self) -> Option<&str> {
         self.info.get(1).map(String::as_str)
     }
@@ -133,6 +138,8 @@ impl Block {
 
 fn anchor(heading: &str) -> String {
     let title = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    let kept = title
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }

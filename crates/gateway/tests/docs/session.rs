@@ -28,25 +28,42 @@ cargo() {
   [ "${1:-} ${2:-} ${3:-} ${4:-} ${5:-}" = "run --release -p switchboard-gateway --" ] || { echo "not tested: cargo $*" >&2; return 1; }
   shift 5; switchboard "$@"
 }
+python3() { command python3 "$@" >receiver.log 2>&1 </dev/null & echo $! >receiver.pid; sleep 0.5; }
 pkill() {
   [ "$*" = "-9 -x switchboard" ] || { echo "not tested: pkill $*" >&2; return 1; }
   kill -9 "$(cat server.pid)"; wait "$(cat server.pid)" 2>/dev/null || true
 }
 "#;
 
+/// What stands for the ports that the pages name.
+struct Ports {
+    server: u16,
+    receiver: u16,
+}
+
+impl Ports {
+    fn put_into(&self, text: &str) -> String {
+        let text = text.replace("7420", &self.server.to_string());
+        text.replace("9000", &self.receiver.to_string())
+    }
+}
+
 /// Between the output of one block and the next.
 const MARK: &str = "@@ block";
 
 pub(crate) fn run(page: &Page) {
     let dir = tempfile::tempdir().expect("a directory");
-    let port = free_port();
-    let script = script(page, port);
+    let ports = Ports {
+        server: free_port(),
+        receiver: free_port(),
+    };
+    let script = script(page, &ports);
     let output = Command::new("bash")
         .arg("-c")
         .arg(&script)
         .current_dir(dir.path())
         .env("SB", env!("CARGO_BIN_EXE_switchboard"))
-        .env("HOME_PORT", port.to_string())
+        .env("HOME_PORT", ports.server.to_string())
         .stdin(Stdio::null())
         .output()
         .expect("bash");
@@ -58,19 +75,19 @@ pub(crate) fn run(page: &Page) {
         "{}: a command failed after this:\n{said}\n{wrong}",
         page.path.display()
     );
-    check_outputs(page, &said);
+    check_outputs(page, &said, &ports);
 }
 
 /// The shell script of a page.
-fn script(page: &Page, port: u16) -> String {
+fn script(page: &Page, ports: &Ports) -> String {
     let mut script = PRELUDE.to_owned();
     for (at, block) in page.blocks.iter().enumerate() {
-        let here = block.text.replace("127.0.0.1:7420", &format!("127.0.0.1:{port}"));
-        if block.is("yaml")
-            && let Some(name) = block.tag()
-        {
-            script.push_str(&format!("cat > {name} <<'END OF FILE'\n{here}END OF FILE\n"));
-            script.push_str(&format!("\"$SB\" check {name} >/dev/null\n"));
+        let here = ports.put_into(&block.text);
+        if let Some(name) = block.file() {
+            script.push_str(&file(name, &here));
+        }
+        if block.is("yaml") {
+            script.push_str(&check(block, &here));
         }
         if block.is("sh") {
             let commands = without_scripts(&here, page);
@@ -78,6 +95,38 @@ fn script(page: &Page, port: u16) -> String {
         }
     }
     script
+}
+
+fn file(name: &str, text: &str) -> String {
+    format!("cat > {name} <<'END OF FILE'\n{text}END OF FILE\n")
+}
+
+/// Configurations are checked: whole ones, and pieces within the smallest one that can hold them.
+fn check(block: &Block, text: &str) -> String {
+    let indented =
+        |by: &str| -> String { text.lines().map(|line| format!("{by}{line}\n")).collect() };
+    let (name, whole) = match block.tag() {
+        Some("script") => {
+            let steps = indented("      ");
+            (
+                "piece.yaml",
+                format!("agents:\n  piece:\n    script:\n{steps}"),
+            )
+        }
+        Some("agent") => {
+            let keys = indented("    ");
+            let script = "    script:\n      - complete: done\n";
+            ("piece.yaml", format!("agents:\n  piece:\n{keys}{script}"))
+        }
+        Some("settings") => {
+            let agents = "agents:\n  piece:\n    script:\n      - complete: done\n";
+            ("piece.yaml", format!("{text}{agents}"))
+        }
+        Some("agent-file") => return String::new(),
+        Some(name) => (name, text.to_owned()),
+        None => panic!("line {}: a configuration without a tag", block.line),
+    };
+    format!("{}\"$SB\" check {name} >/dev/null\n", file(name, &whole))
 }
 
 /// `scripts/test` runs this test, so it is only looked for.
@@ -93,7 +142,7 @@ fn without_scripts(commands: &str, page: &Page) -> String {
 }
 
 /// Each line of an output block occurs in what the block of commands before it wrote.
-fn check_outputs(page: &Page, said: &str) {
+fn check_outputs(page: &Page, said: &str, ports: &Ports) {
     let mut last = None;
     for (at, block) in page.blocks.iter().enumerate() {
         if block.is("sh") {
@@ -101,15 +150,23 @@ fn check_outputs(page: &Page, said: &str) {
         }
         if block.tag() == Some("output") {
             let of = last.expect("an output follows its command");
-            let start = said.split_once(&format!("{MARK} {of}\n")).map(|(_, rest)| rest);
-            let written = start.and_then(|rest| rest.split(MARK).next()).unwrap_or_default();
-            compare(page, block, written);
+            let start = said
+                .split_once(&format!("{MARK} {of}\n"))
+                .map(|(_, rest)| rest);
+            let written = start
+                .and_then(|rest| rest.split(MARK).next())
+                .unwrap_or_default();
+            compare(page, block, written, ports);
         }
     }
 }
 
-fn compare(page: &Page, block: &Block, written: &str) {
-    for line in block.text.lines().filter(|line| !line.trim().is_empty()) {
+fn compare(page: &Page, block: &Block, written: &str, ports: &Ports) {
+    for line in ports
+        .put_into(&block.text)
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+    {
         assert!(
             written.lines().any(|given| matches(line.trim(), given)),
             "{}:{}: no line like\n  {line}\nin\n{written}",
@@ -131,10 +188,25 @@ fn matches(pattern: &str, given: &str) -> bool {
     })
 }
 
+#[test]
+fn outputs_are_compared_piece_by_piece() {
+    for (pattern, given, same) in [
+        ("id: 1", "id: 1", true),
+        ("id: 1", "id: 2", false),
+        ("a…c", "abc", true),
+        ("a…c", "cba", false),
+        ("…x…x…", "one x", false),
+    ] {
+        assert_eq!(matches(pattern, given), same, "{pattern} in {given}");
+    }
+}
+
 fn stop(dir: &Path) {
-    if let Ok(pid) = std::fs::read_to_string(dir.join("server.pid")) {
-        let killed = Command::new("kill").args(["-9", pid.trim()]).output();
-        drop(killed);
+    for name in ["server.pid", "receiver.pid"] {
+        if let Ok(pid) = std::fs::read_to_string(dir.join(name)) {
+            let killed = Command::new("kill").args(["-9", pid.trim()]).output();
+            drop(killed);
+        }
     }
 }
 

@@ -15,7 +15,11 @@ const ARROWS: [(&str, &[&str]); 6] = [
     ("switchboard-server", &["switchboard-types"]),
     (
         "switchboard-agents",
-        &["switchboard-types", "switchboard-server", "switchboard-client"],
+        &[
+            "switchboard-types",
+            "switchboard-server",
+            "switchboard-client",
+        ],
     ),
     (
         "switchboard-gateway",
@@ -29,25 +33,37 @@ const ARROWS: [(&str, &[&str]); 6] = [
 ];
 
 /// Features a crate may have.
-const FEATURES: [&str; 6] = ["default", "grpc", "sqlite", "postgres", "testing", "console"];
+const FEATURES: [&str; 6] = [
+    "default", "grpc", "sqlite", "postgres", "testing", "console",
+];
 
 /// Everything cargo knows about the workspace and what it is built from, on this platform.
-pub(crate) static METADATA: LazyLock<Value> = LazyLock::new(|| {
+static METADATA: LazyLock<Value> = LazyLock::new(|| {
     let host = Command::new("rustc").arg("-vV").output().expect("rustc");
     let host = String::from_utf8_lossy(&host.stdout).into_owned();
     let host = host.lines().find_map(|line| line.strip_prefix("host: "));
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--locked",
+            "--all-features",
+        ])
         .args(["--filter-platform", host.expect("a host")])
         .current_dir(root())
         .output()
         .expect("cargo");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     serde_json::from_slice(&output.stdout).expect("JSON")
 });
 
 /// All packages, ours and others'.
-pub(crate) fn packages() -> impl Iterator<Item = &'static Value> {
+fn packages() -> impl Iterator<Item = &'static Value> {
     METADATA["packages"].as_array().into_iter().flatten()
 }
 
@@ -68,7 +84,9 @@ fn crates_depend_along_the_arrows() {
     let mut found = Vec::new();
     for (name, package) in ours() {
         let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == name) else {
-            found.push(format!("{name} is a new crate: that needs a record in docs/adr"));
+            found.push(format!(
+                "{name} is a new crate: that needs a record in docs/adr"
+            ));
             continue;
         };
         for other in needs(package).filter(|other| other.starts_with("switchboard-")) {
@@ -90,8 +108,18 @@ fn anyhow_is_for_the_gateway() {
 
 #[test]
 fn types_has_no_runtime_and_no_network() {
-    let (_, package) = ours().find(|(name, _)| *name == "switchboard-types").expect("types");
-    let heavy = ["tokio", "hyper", "reqwest", "axum", "rusqlite", "tracing", "async-trait"];
+    let (_, package) = ours()
+        .find(|(name, _)| *name == "switchboard-types")
+        .expect("types");
+    let heavy = [
+        "tokio",
+        "hyper",
+        "reqwest",
+        "axum",
+        "rusqlite",
+        "tracing",
+        "async-trait",
+    ];
     let found = needs(package).filter(|other| heavy.contains(other));
     let found: Vec<String> = found.map(str::to_owned).collect();
     none("dependencies of types", &found);

@@ -30,7 +30,9 @@ fn versions_are_matched_at_the_edge_only() {
         let edge = source.path.starts_with("crates/types/src/wire/")
             || source.path == "crates/types/src/version.rs";
         let compares = |line: &str| {
-            let named = ["ProtocolVersion::V", "Dialect::V"].iter().find_map(|n| line.find(n));
+            let named = ["ProtocolVersion::V", "Dialect::V"]
+                .iter()
+                .find_map(|n| line.find(n));
             named.is_some_and(|at| {
                 line[at..].contains("=>") || line.contains("==") || line.contains("matches!")
             })
@@ -45,11 +47,15 @@ fn versions_are_matched_at_the_edge_only() {
 /// Lenient wire, strict model: what is read from a socket goes through the wire, never straight into the model.
 #[test]
 fn the_model_knows_no_serde_derives() {
-    let model = sources().into_iter().filter(|s| s.path.starts_with("crates/types/src/model/"));
+    let model = sources()
+        .into_iter()
+        .filter(|s| s.path.starts_with("crates/types/src/model/"));
     let mut found = Vec::new();
     for source in model {
         for (at, line) in source.statements() {
-            if line.contains("derive(") && (line.contains("Serialize") || line.contains("Deserialize")) {
+            if line.contains("derive(")
+                && (line.contains("Serialize") || line.contains("Deserialize"))
+            {
                 found.push(format!("{}:{at}", source.path));
             }
         }
@@ -61,9 +67,14 @@ fn the_model_knows_no_serde_derives() {
 #[test]
 fn the_heart_is_pure() {
     let heart = sources().into_iter().filter(|source| {
-        source.path.starts_with("crates/server/src/engine/lifecycle/") && !source.is_test()
+        source
+            .path
+            .starts_with("crates/server/src/engine/lifecycle/")
+            && !source.is_test()
     });
-    let impure = ["tokio", "async fn", ".await", "clock::", "std::fs", "std::net"];
+    let impure = [
+        "tokio", "async fn", ".await", "clock::", "std::fs", "std::net",
+    ];
     let mut found = Vec::new();
     for source in heart {
         for (at, line) in source.statements() {
@@ -99,20 +110,48 @@ fn files_that_texts_name_exist() {
     for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = std::fs::read_to_string(root().join(page)).expect("a file");
         for name in text.split('`').skip(1).step_by(2) {
-            let ours = ["types/", "server/", "agents/", "gateway/"].iter().any(|c| name.starts_with(c));
-            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "/_.".contains(c));
+            let ours = ["types/", "server/", "agents/", "gateway/"]
+                .iter()
+                .any(|c| name.starts_with(c));
+            let plain = name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "/_.".contains(c));
             if !ours || !plain {
                 continue;
             }
             let (package, rest) = name.split_once('/').expect("a slash");
             let base = root().join("crates").join(package);
-            let exists = [format!("src/{rest}"), format!("src/{rest}.rs"), rest.to_owned()]
-                .iter()
-                .any(|way| base.join(way).exists());
+            let exists = [
+                format!("src/{rest}"),
+                format!("src/{rest}.rs"),
+                rest.to_owned(),
+            ]
+            .iter()
+            .any(|way| base.join(way).exists());
             if !exists {
                 found.push(format!("{page}: {name}"));
             }
         }
     }
     none("files that do not exist", &found);
+}
+
+/// A comment that sends the reader to a document sends them to one that is there.
+#[test]
+fn documents_that_comments_name_exist() {
+    let mut found = Vec::new();
+    for source in sources().into_iter().filter(|source| !source.is_test()) {
+        for (at, line) in source.code() {
+            let Some((_, comment)) = line.split_once("//") else {
+                continue;
+            };
+            let words = comment.split(|c: char| !c.is_ascii_alphanumeric() && !"/._-".contains(c));
+            for name in words.filter(|word| word.ends_with(".md")) {
+                if !root().join(name).exists() {
+                    found.push(format!("{}:{at}: {name}", source.path));
+                }
+            }
+        }
+    }
+    none("documents that do not exist", &found);
 }

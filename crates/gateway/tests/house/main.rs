@@ -3,12 +3,14 @@
 //!
 //! An exception is a row in a table here, with its reason; a row that is no longer needed fails too.
 
-#![expect(clippy::expect_used, reason = "a check that cannot be made is a failure")]
+#![expect(
+    clippy::expect_used,
+    reason = "a check that cannot be made is a failure"
+)]
 
 mod crates;
 mod design;
 mod files;
-mod licences;
 mod requirements;
 
 use std::path::{Path, PathBuf};
@@ -52,9 +54,15 @@ fn sources() -> Vec<Source> {
 impl Source {
     /// A file of tests: not part of the product.
     fn is_test(&self) -> bool {
-        ["/tests/", "/tests.rs", "/examples/", "/benches/", "/testing/"]
-            .iter()
-            .any(|place| self.path.contains(place))
+        [
+            "/tests/",
+            "/tests.rs",
+            "/examples/",
+            "/benches/",
+            "/testing/",
+        ]
+        .iter()
+        .any(|place| self.path.contains(place))
     }
 
     /// The lines before the tests at its end, with their numbers.
@@ -79,9 +87,15 @@ fn none(rule: &str, found: &[String]) {
 /// Compares what was found with the exceptions, both ways.
 fn only(rule: &str, found: &[String], exceptions: &[(&str, &str)]) {
     let excepted = |path: &str| exceptions.iter().any(|(file, _)| *file == path);
-    let new: Vec<String> = found.iter().filter(|path| !excepted(path)).cloned().collect();
+    let new: Vec<String> = found
+        .iter()
+        .filter(|path| !excepted(path))
+        .cloned()
+        .collect();
     none(rule, &new);
-    let idle = exceptions.iter().filter(|(file, _)| !found.iter().any(|path| path == file));
+    let idle = exceptions
+        .iter()
+        .filter(|(file, _)| !found.iter().any(|path| path == file));
     let idle: Vec<String> = idle.map(|(file, _)| (*file).to_owned()).collect();
     none("exceptions that are no longer needed", &idle);
 }

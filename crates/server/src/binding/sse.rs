@@ -161,7 +161,7 @@ impl Frames {
                 sse::write_frame(&mut out, None, &data);
             }
             Self::Rest(dialect) => {
-                // REST has no envelope to tell an error by, so the event has a name (protocol.md 6.1).
+                // REST has no envelope to tell an error by, so the event has a name.
                 out.extend_from_slice(b"event: error\n");
                 sse::write_frame(&mut out, None, &rest::write_error(*dialect, error).1);
             }

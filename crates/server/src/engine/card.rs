@@ -143,6 +143,10 @@ impl Engine {
             &profile.extended,
             profile.card.capabilities.extended_agent_card,
         ) {
+            (Some(_), Some(true)) if Self::hides_extended_card(scope) => Err(Error::new(
+                ErrorKind::PermissionDenied,
+                "the extended card is for callers who authenticate themselves",
+            )),
             (Some(card), Some(true)) => {
                 let card = with_interfaces(card.clone(), &scope.params.base_url, self.name());
                 Ok(Response::Card(Box::new(card)))
@@ -153,5 +157,9 @@ impl Engine {
             )),
             _ => Err(Error::unsupported("this agent has no extended card")),
         }
+    }
+
+    fn hides_extended_card(scope: &Scope) -> bool {
+        scope.principal.is_anonymous() && scope.params.dialect.extended_card_needs_authentication()
     }
 }

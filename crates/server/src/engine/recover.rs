@@ -3,11 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use switchboard_types::model::{Event, Message, TaskState};
+use switchboard_types::model::{Event, Message, Role, TaskState};
 
 use super::Engine;
 use super::events::{failure, status_event};
-use crate::agent::Restart;
+use super::send::is_redacted;
+use crate::agent::{Restart, Said};
 use crate::clock;
 use crate::log::{Entry, Log, TaskLog};
 use crate::store::{Error, Head};
@@ -48,8 +49,7 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
                 Some(engine) => engine.revive(&task, &head, &mut recovered).await?,
                 None => {
                     let text = format!("the agent {:?} is no longer there", head.agent);
-                    fail(&task, &text);
-                    recovered.failed += 1;
+                    recovered.failed += u64::from(fail(&task, head.seq, &text));
                 }
             }
         }
@@ -78,10 +78,17 @@ impl Engine {
         let cut_off = self.cut_off(head).await?;
         let resumable = self.shared.agent.on_restart() == Restart::Resume;
         let Some(message) = cut_off.message.filter(|_| resumable) else {
-            fail(log, "interrupted by a restart: send the message again");
-            recovered.failed += 1;
+            let text = "interrupted by a restart: send the message again";
+            recovered.failed += u64::from(fail(log, head.seq, text));
             return Ok(());
         };
+        if is_redacted(&message) {
+            if ask_again(log, head.seq) {
+                self.watch_input(log);
+                recovered.waiting += 1;
+            }
+            return Ok(());
+        }
         if let Some(canceled) = log.begin_turn(head.seq, None, cut_off.waiting) {
             let principal = head.owner.clone().into();
             let mut turn = self.turn_for(principal, log, message, canceled);
@@ -154,8 +161,24 @@ impl CutOff {
     }
 }
 
-fn fail(log: &Arc<TaskLog>, text: &str) {
+/// What was sensitive was not kept, so it is asked for once more.
+fn ask_again(log: &Arc<TaskLog>, last: u64) -> bool {
+    let question = log.view().and_then(|(_, task)| {
+        let from_agent = |m: &&Message| m.role == Role::Agent;
+        task.history.iter().rfind(from_agent).cloned()
+    });
+    let said = question.map_or_else(Said::default, |question| Said {
+        parts: question.parts,
+        message_metadata: question.metadata,
+        metadata: None,
+    });
+    let event = status_event(log.origin(), TaskState::InputRequired, said);
+    log.append_if_idle(last, event)
+}
+
+/// Fails a task that still stands at `last`. One that does not was begun or taken further since it was looked
+/// up, by a turn that went on before it: tasks call each other.
+fn fail(log: &Arc<TaskLog>, last: u64, text: &str) -> bool {
     let event = status_event(log.origin(), TaskState::Failed, failure(text, "RESTARTED"));
-    // Nothing runs on it yet, so nothing can have ended it.
-    log.append(event, None).ok();
+    log.append_if_idle(last, event)
 }

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use switchboard_types::model::{Content, Message, Part, Task, TaskId, TaskState};
+use switchboard_types::Error;
+use switchboard_types::model::{Content, Message, Object, Part, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
-use switchboard_types::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 
 use super::events::{fresh_id, status, status_event};
-use super::idempotency::Claimed;
+use super::idempotency::Claim;
 use super::{Engine, OnDisconnect, Scope, storage};
 use crate::agent::{Conversation, Said, Turn};
 use crate::call::ReplyBody;
-use crate::log::{Cursor, Joined, Origin, TaskLog, Until};
+use crate::log::{Cursor, Joined, Origin, Received, TaskLog, Until};
 use crate::store::{Change, Delivery, Webhook};
+
+/// Marks a message of which only the fact is kept.
+const REDACTED: &str = "switchboard/redacted";
 
 /// Where a send has led.
 pub(super) struct Sent {
@@ -36,7 +39,7 @@ impl Engine {
         );
         let task = match answer.await {
             Ok(answer) => answer?,
-            Err(_) => Answer::Task(self.as_it_stands(&sent.log)?),
+            Err(_) => as_it_stands(&sent.log).await?,
         };
         guard.disarm();
         Ok(ReplyBody::Response(match task {
@@ -61,26 +64,28 @@ impl Engine {
         Ok(Cursor::from_now(sent.log, Until::TurnEnds).guarded(self.client_guard()))
     }
 
-    /// The task when the caller has waited long enough.
-    fn as_it_stands(&self, log: &TaskLog) -> Result<Arc<Task>, Error> {
-        let view = log.view().map(|(_, task)| task);
-        view.ok_or_else(|| {
-            Error::new(
-                ErrorKind::Unavailable,
-                "the agent has neither answered nor made a task in time",
-            )
-        })
-    }
-
     /// Stores the message, as the beginning of a task or of its next turn.
     async fn accept(&self, scope: &Scope, send: SendMessage) -> Result<Sent, Error> {
         self.profile().require_input(&send.message)?;
         if send.configuration.push.is_some() {
             self.profile().require_push()?;
         }
+        if send.message.task_id.is_some()
+            // Repeated, it must not be measured by what the task has become since.
+            && let Some(before) = self.repeated(scope, &send).await?
+        {
+            return Ok(before);
+        }
         match self.task_to_continue(scope, &send.message).await? {
-            Some(log) => self.go_on(scope, log, send),
-            None => self.begin(scope, send).await,
+            Some(log) => {
+                let first =
+                    |send, claim: Option<Claim>| self.go_on(scope, log, send, claim.as_ref());
+                self.once(scope, send, first).await
+            }
+            None => {
+                let first = |send, claim| self.begin(scope, send, claim);
+                self.once(scope, send, first).await
+            }
         }
     }
 
@@ -95,9 +100,9 @@ impl Engine {
         if let Some(id) = &message.task_id {
             let log = self.task_of(scope, id).await?;
             if let (Some(result), Some(asked)) = (&result_id, open_request(&log))
-                && *result != asked
+                && *result != asked.request_id
             {
-                return Err(unasked(result, &asked));
+                return Err(unasked(result, &asked.request_id));
             }
             return Ok(Some(log));
         }
@@ -109,8 +114,8 @@ impl Engine {
                 continue;
             };
             match open_request(&log) {
-                Some(asked) if asked == result => return Ok(Some(log)),
-                Some(asked) => return Err(unasked(&result, &asked)),
+                Some(asked) if asked.request_id == result => return Ok(Some(log)),
+                Some(asked) => return Err(unasked(&result, &asked.request_id)),
                 None => {}
             }
         }
@@ -118,7 +123,13 @@ impl Engine {
     }
 
     /// The next turn of a task.
-    fn go_on(&self, scope: &Scope, log: Arc<TaskLog>, send: SendMessage) -> Result<Sent, Error> {
+    fn go_on(
+        &self,
+        scope: &Scope,
+        log: Arc<TaskLog>,
+        send: SendMessage,
+        claim: Option<&Claim>,
+    ) -> Result<Sent, Error> {
         let origin = log.origin().clone();
         if let Some(context) = &send.message.context_id
             && *context != origin.context
@@ -130,8 +141,17 @@ impl Engine {
         }
         let webhook = self.webhook_of(scope, &origin.id, &send, log.last().0)?;
         let message = addressed(send.message, &origin);
+        let sensitive = open_request(&log).is_some_and(|asked| asked.sensitive);
+        let received = Received {
+            recorded: if sensitive {
+                redacted(&message)
+            } else {
+                message.clone()
+            },
+            heard: message.clone(),
+        };
         let working = status_event(&origin, TaskState::Working, Said::default());
-        let joined = log.receive(working, message.clone(), webhook.map(Change::PutWebhook));
+        let joined = log.receive(working, received, beside(webhook, claim, &origin.id));
         let since = log.last().0;
         match joined {
             Joined::Over(state) => {
@@ -154,7 +174,7 @@ impl Engine {
     }
 
     /// A new task.
-    async fn begin(&self, scope: &Scope, send: SendMessage) -> Result<Sent, Error> {
+    fn begin(&self, scope: &Scope, send: SendMessage, claim: Option<Claim>) -> Result<Sent, Error> {
         let origin = Origin {
             id: fresh_id(),
             agent: Arc::clone(&self.shared.name),
@@ -163,15 +183,6 @@ impl Engine {
         };
         let webhook = self.webhook_of(scope, &origin.id, &send, 0)?;
         let log = self.shared.log.create(origin.clone());
-        let claim = match self.claim(scope, &send, &log).await? {
-            Claimed::First(claim) => claim,
-            Claimed::Before(earlier) => {
-                return Ok(Sent {
-                    log: earlier,
-                    since: 1,
-                });
-            }
-        };
         let message = addressed(send.message, &origin);
         let task = Task {
             id: origin.id.clone(),
@@ -181,12 +192,7 @@ impl Engine {
             history: vec![message.clone()],
             metadata: send.metadata.clone(),
         };
-        let mut beside: Vec<Change> = webhook.map(Change::PutWebhook).into_iter().collect();
-        beside.extend(
-            claim
-                .as_ref()
-                .map(|claim| claim.answered_by_task(&origin.id)),
-        );
+        let beside = beside(webhook, claim.as_ref(), &origin.id);
         let held = self.shared.settings.reply_with_message;
         let canceled = log.begin(task.clone(), beside, held);
         let turn = Turn {
@@ -223,8 +229,9 @@ impl Engine {
         canceled: CancellationToken,
     ) -> Turn {
         let task = log.view().map(|(_, task)| task);
+        let known = |task: &Task| task.history.iter().any(|m| m.id == message.id);
         let task = match task {
-            Some(task) if task.history.contains(&message) => task,
+            Some(task) if known(&task) => task,
             Some(task) => Arc::new(with_message(&task, &message)),
             None => Arc::new(Task {
                 id: log.id().clone(),
@@ -330,6 +337,17 @@ enum Answer {
     Task(Arc<Task>),
 }
 
+/// The answer when the caller has waited long enough. An agent that could still have answered with a
+/// message has had its time: there is a task from now on, so that the caller can come back to it.
+async fn as_it_stands(log: &Arc<TaskLog>) -> Result<Answer, Error> {
+    log.publish();
+    if let Some(message) = log.decided().await.map_err(storage)? {
+        return Ok(Answer::Message(message));
+    }
+    let view = log.view().map(|(_, task)| Answer::Task(task));
+    view.ok_or_else(Error::internal)
+}
+
 async fn wait_for_answer(sent: &Sent, at_once: bool) -> Result<Answer, Error> {
     if let Some(message) = sent.log.decided().await.map_err(storage)? {
         return Ok(Answer::Message(message));
@@ -347,6 +365,13 @@ async fn wait_for_answer(sent: &Sent, at_once: bool) -> Result<Answer, Error> {
         Some((_, task)) => Ok(Answer::Task(task)),
         None => Err(Error::internal()),
     }
+}
+
+/// What is stored in the same transaction as the message.
+fn beside(webhook: Option<Webhook>, claim: Option<&Claim>, task: &TaskId) -> Vec<Change> {
+    let webhook = webhook.map(Change::PutWebhook);
+    let answered = claim.map(|claim| claim.answered_by_task(task));
+    webhook.into_iter().chain(answered).collect()
 }
 
 /// The message as it goes into the task's history.
@@ -371,7 +396,7 @@ struct ToolResult {
 }
 
 /// The id of the tool result in a message, if it holds one.
-fn tool_result_id(message: &Message) -> Option<String> {
+pub(super) fn tool_result_id(message: &Message) -> Option<String> {
     let result = |part: &Part| match &part.content {
         Content::Data(json) => json.read::<ToolResult>(),
         Content::Text(_) | Content::Raw(_) | Content::Url(_) => None,
@@ -384,17 +409,35 @@ fn tool_result_id(message: &Message) -> Option<String> {
 #[serde(rename_all = "camelCase")]
 struct InputRequest {
     request_id: String,
+    #[serde(default)]
+    sensitive: bool,
 }
 
-/// The id of the question a task waits on, if it asked one with an id.
-fn open_request(log: &TaskLog) -> Option<String> {
+/// The question a task waits on, if it asked one with an id.
+fn open_request(log: &TaskLog) -> Option<InputRequest> {
     let (_, task) = log.view()?;
     if !task.status.state.is_interrupted() {
         return None;
     }
     let metadata = task.status.message.as_ref()?.metadata.as_ref()?;
-    let request: InputRequest = metadata.get("inputRequest")?;
-    Some(request.request_id)
+    metadata.get("inputRequest")
+}
+
+/// The message as it may be kept when the agent asked for something sensitive: that it came, not what it said.
+fn redacted(message: &Message) -> Message {
+    let mut mark = serde_json::Map::new();
+    mark.insert(REDACTED.to_owned(), true.into());
+    Message {
+        parts: vec![Part::text("[redacted]")],
+        metadata: Some(Object::from(&mark)),
+        ..message.clone()
+    }
+}
+
+/// Whether what a message said was not kept.
+pub(super) fn is_redacted(message: &Message) -> bool {
+    let metadata = message.metadata.as_ref();
+    metadata.and_then(|m| m.get(REDACTED)) == Some(true)
 }
 
 fn unasked(result: &str, asked: &str) -> Error {

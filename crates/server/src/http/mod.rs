@@ -111,8 +111,8 @@ impl Service {
     /// Answers one request.
     async fn respond(&self, request: Request<Incoming>, peer: Peer) -> Response<Body> {
         let (head, incoming) = request.into_parts();
-        let path = head.uri.path().to_owned();
-        let place = Place::of(&path, |name| self.directory.find(Some(name)).is_some());
+        let path = head.uri.path();
+        let place = Place::of(path, |name| self.directory.find(Some(name)).is_some());
         let (agent, rest) = match place {
             Place::Live | Place::Ready | Place::Version
                 if head.method != Method::GET && head.method != Method::HEAD =>
@@ -123,7 +123,7 @@ impl Service {
             Place::Ready => return health::ready(self),
             Place::Version => return health::version(),
             Place::Card(agent) => return binding::card::answer(self, &head, &peer, agent),
-            Place::CardElsewhere => return binding::card::redirect(&path),
+            Place::CardElsewhere => return binding::card::redirect(path),
             Place::ExtendedCard(agent) => {
                 let asked = Asked::new(self, &head, &peer, agent, Principal::anonymous());
                 return binding::card::extended(self, asked).await;

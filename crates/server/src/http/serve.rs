@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hyper::Request;
 use hyper::body::Incoming;
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::service::service_fn;
+use hyper::{Request, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Service;
 use super::base_url::Peer;
+use super::{Body, Service};
 
 /// How long to wait after the system refused a connection (out of file descriptors, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -97,7 +98,16 @@ async fn connection(
     let answer = service_fn(move |request: Request<Incoming>| {
         asked.store(true, Ordering::Relaxed);
         let service = Arc::clone(&service);
-        async move { Ok::<_, Infallible>(service.respond(request, peer).await) }
+        async move {
+            let version = request.version();
+            let mut response = service.respond(request, peer).await;
+            if version == Version::HTTP_11 && matches!(response.body(), Body::Stream(_)) {
+                // It goes without saying; some proxies and clients want it said.
+                let stay = HeaderValue::from_static("keep-alive");
+                response.headers_mut().insert(CONNECTION, stay);
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let connection = builder.serve_connection(TokioIo::new(stream), answer);
     tokio::pin!(connection);

@@ -37,6 +37,8 @@ impl Registry {
     /// Lets in a log that was loaded in `epoch`. Another one that came first wins; `None` means that
     /// something was evicted since, so the load must be repeated.
     pub(super) fn admit(&self, log: Arc<TaskLog>, epoch: u64) -> Option<Arc<TaskLog>> {
+        // Before the lock: a task log is never locked under it.
+        let weight = log.weight();
         let mut known = lock(&self.known);
         if let Some(first) = known.logs.get(log.id()) {
             return Some(Arc::clone(first));
@@ -45,7 +47,7 @@ impl Registry {
             return None;
         }
         known.logs.insert(log.id().clone(), Arc::clone(&log));
-        known.retire(&log);
+        known.retire(log.id(), weight);
         Some(log)
     }
 
@@ -57,8 +59,9 @@ impl Registry {
     }
 
     /// Says that nothing runs on this log now.
-    pub(super) fn retire(&self, log: &Arc<TaskLog>) {
-        lock(&self.known).retire(log);
+    pub(super) fn retire(&self, log: &TaskLog) {
+        let weight = log.weight();
+        lock(&self.known).retire(log.id(), weight);
     }
 
     /// Drops a log whose task never came to be, or is to be read from the store again.
@@ -70,9 +73,8 @@ impl Registry {
 }
 
 impl Known {
-    fn retire(&mut self, log: &Arc<TaskLog>) {
-        let weight = log.weight();
-        self.idle.push_back((log.id().clone(), weight));
+    fn retire(&mut self, id: &TaskId, weight: usize) {
+        self.idle.push_back((id.clone(), weight));
         self.idle_weight += weight;
         // Each pass takes one out or finds it busy; a bound keeps this short when all are busy.
         for _ in 0..8 {

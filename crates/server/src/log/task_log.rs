@@ -65,6 +65,8 @@ struct Inner {
     queued: bool,
     /// Not to be stored yet: the agent may still answer with a bare message.
     held: bool,
+    /// The agent has answered with a bare message, so no task may come of this any more.
+    replies: bool,
     snapshot_weight: usize,
     since_snapshot: usize,
     turn: Option<RunningTurn>,
@@ -78,6 +80,15 @@ struct RunningTurn {
     canceled: CancellationToken,
     /// Messages that came while the turn ran.
     inbox: VecDeque<Message>,
+}
+
+/// A message for an existing task.
+#[derive(Debug)]
+pub struct Received {
+    /// As it is kept.
+    pub recorded: Message,
+    /// As the agent hears it.
+    pub heard: Message,
 }
 
 /// What became of a message for an existing task.
@@ -157,7 +168,7 @@ impl TaskLog {
         let canceled = CancellationToken::new();
         {
             let mut inner = lock(&self.inner);
-            inner.has_webhooks = beside.iter().any(|c| matches!(c, Change::PutWebhook(_)));
+            inner.has_webhooks = puts_webhook(&beside);
             inner.beside = beside;
             inner.held = held;
             inner.state = task.status.state;
@@ -171,14 +182,18 @@ impl TaskLog {
         canceled
     }
 
-    /// Lets a held task be stored.
+    /// Lets a held task be stored, unless the agent has answered with a bare message.
     pub fn publish(self: &Arc<Self>) {
-        {
+        let is_new = {
             let mut inner = lock(&self.inner);
-            inner.held = false;
-            if inner.seq > 0 && inner.durable == 0 {
-                self.shared.registry.insert(self);
+            if inner.replies {
+                return;
             }
+            inner.held = false;
+            inner.durable == 0
+        };
+        if is_new {
+            self.shared.registry.insert(self);
         }
         self.enqueue();
     }
@@ -198,26 +213,52 @@ impl TaskLog {
         Ok(seq)
     }
 
+    /// Says that work begins, unless a message that came before the agent began has said so.
+    ///
+    /// # Errors
+    ///
+    /// If the task is over.
+    pub fn work_begins(self: &Arc<Self>, working: Event) -> Result<(), IllegalTransition> {
+        {
+            let mut inner = lock(&self.inner);
+            if inner.state != TaskState::Working {
+                inner.append(working, None)?;
+            }
+        }
+        self.enqueue();
+        Ok(())
+    }
+
+    /// Adds an event if `last` is still the last one and nothing runs. Tells whether it did.
+    pub fn append_if_idle(self: &Arc<Self>, last: u64, event: Event) -> bool {
+        let appended = {
+            let mut inner = lock(&self.inner);
+            inner.turn.is_none() && inner.seq == last && inner.append(event, None).is_ok()
+        };
+        self.enqueue();
+        appended
+    }
+
     /// Takes a message for this task: `working` is the status that goes with it, `beside` what must be stored
     /// in the same transaction.
     pub fn receive(
         self: &Arc<Self>,
         working: Event,
-        message: Message,
-        beside: Option<Change>,
+        received: Received,
+        beside: Vec<Change>,
     ) -> Joined {
         let joined = {
             let mut inner = lock(&self.inner);
             if inner.state.is_terminal() {
                 return Joined::Over(inner.state);
             }
-            inner.has_webhooks |= matches!(beside, Some(Change::PutWebhook(_)));
+            inner.has_webhooks |= puts_webhook(&beside);
             inner.beside.extend(beside);
-            let recorded = inner.append(working, Some(message.clone()));
+            let recorded = inner.append(working, Some(received.recorded));
             debug_assert!(recorded.is_ok(), "a task that is not over can work");
             match &mut inner.turn {
                 Some(turn) => {
-                    turn.inbox.push_back(message);
+                    turn.inbox.push_back(received.heard);
                     Joined::Waits
                 }
                 none => {
@@ -287,6 +328,14 @@ impl TaskLog {
             self.shared.registry.retire(self);
         }
         next
+    }
+
+    /// Decides that a bare message will end a held turn; `false` if a task was published already.
+    #[must_use]
+    pub fn decide_to_reply(&self) -> bool {
+        let mut inner = lock(&self.inner);
+        inner.replies |= inner.held;
+        inner.replies
     }
 
     /// Ends a held turn with a bare message: no task comes of it.
@@ -368,6 +417,24 @@ impl TaskLog {
             None => (inner.durable > 0).then_some(None),
         })
         .await
+    }
+
+    /// Waits until event `seq` is stored, however long the store is in trouble, or will never be: the agent
+    /// answered with a bare message, or the task was given up.
+    pub async fn kept(&self, seq: u64) {
+        let kept = |inner: &Inner| {
+            let given_up = inner.durable == 0 && inner.trouble.is_some();
+            inner.durable >= seq || inner.reply.is_some() || given_up
+        };
+        loop {
+            let ring = self.changed.notified();
+            tokio::pin!(ring);
+            ring.as_mut().enable();
+            if kept(&lock(&self.inner)) {
+                return;
+            }
+            ring.await;
+        }
     }
 
     /// Waits until the task is over or waits for the client, event `since` and all before it stored.
@@ -607,6 +674,7 @@ impl Inner {
             beside: Vec::new(),
             queued: false,
             held: false,
+            replies: false,
             snapshot_weight: 0,
             since_snapshot: 0,
             turn: None,
@@ -668,6 +736,10 @@ impl Inner {
             }
         }
     }
+}
+
+fn puts_webhook(changes: &[Change]) -> bool {
+    changes.iter().any(|c| matches!(c, Change::PutWebhook(_)))
 }
 
 /// How much memory an entry takes, roughly, in bytes.

@@ -29,7 +29,10 @@ async fn an_agent_that_does_not_listen_is_stopped_by_force() {
     let before = tokio::time::Instant::now();
     let canceled = line.cancel(&task.id).await.unwrap();
     assert_eq!(canceled.status.state, TaskState::Canceled);
-    assert_eq!(before.elapsed().as_secs(), Settings::default().cancel_grace.as_secs());
+    assert_eq!(
+        before.elapsed().as_secs(),
+        Settings::default().cancel_grace.as_secs()
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use switchboard_server::engine::{OnInputTimeout, Settings};
 use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{FnAgent, Line, says};
-use switchboard_types::model::{Message, Part, TaskState};
+use switchboard_types::model::{Message, MessageId, Part, TaskState};
 
 use super::{artifact, asks, line, line_with, works_until_canceled};
 
@@ -123,7 +123,11 @@ async fn after_a_restart_a_resumable_turn_goes_on_where_it_was() {
     tokio::time::sleep(Duration::from_secs(10)).await;
     let done = line.get(&task.id).await.unwrap();
     assert_eq!(done.status.state, TaskState::Completed);
-    let chunks: Vec<&str> = done.artifacts[0].parts.iter().filter_map(Part::as_text).collect();
+    let chunks: Vec<&str> = done.artifacts[0]
+        .parts
+        .iter()
+        .filter_map(Part::as_text)
+        .collect();
     assert_eq!(chunks, ["0", "1", "2", "3", "4"]);
     assert_eq!(done.status.message.as_ref().unwrap().text(), "hello");
 }
@@ -160,4 +164,79 @@ async fn after_a_restart_tasks_of_agents_that_are_gone_fail() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (head, _) = log.read(&task.id).await.unwrap().unwrap();
     assert_eq!(head.state, TaskState::Failed);
+}
+
+/// Asks for something sensitive, and tells how long the answer was.
+fn asks_secretly() -> FnAgent {
+    FnAgent::new(|turn, progress| async move {
+        if turn.task.history.len() == 1 {
+            let request = serde_json::json!({"inputRequest": {
+                "requestId": "q1", "prompt": "password?", "sensitive": true
+            }});
+            return Ok(Outcome::InputRequired(Said {
+                message_metadata: Some(request.as_object().unwrap().into()),
+                ..Said::text("password?")
+            }));
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let length = turn.message.text().len().to_string();
+        progress.artifact(artifact(&length)).await?;
+        Ok(Outcome::Completed(Said::default()))
+    })
+    .resumable()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sensitive_answer_reaches_the_agent_and_is_not_kept() {
+    let line = line(asks_secretly());
+    let waiting = line.send(says("log me in")).await.unwrap();
+    let answer = Message {
+        id: MessageId::new("answer").unwrap(),
+        task_id: Some(waiting.id.clone()),
+        ..says("hunter2")
+    };
+    let done = line.send(answer).await.unwrap();
+    assert_eq!(done.artifacts[0].parts, [Part::text("7")]);
+    let kept = format!("{:?}", line.log.store().task(&done.id).await.unwrap());
+    assert!(!kept.contains("hunter2"), "{kept}");
+    let said: Vec<String> = done.history.iter().map(Message::text).collect();
+    assert_eq!(said, ["log me in", "password?", "[redacted]"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sensitive_answer_lost_in_a_restart_is_asked_for_again() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (line, _) = restarted(&store, asks_secretly()).await;
+    let waiting = line.send(says("log me in")).await.unwrap();
+    let answer = Message {
+        task_id: Some(waiting.id.clone()),
+        ..says("hunter2")
+    };
+    line.send_at_once(answer.clone()).await.unwrap();
+    crash(&line).await;
+    let (line, recovered) = restarted(&store, asks_secretly()).await;
+    assert_eq!(recovered.waiting, 1);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let again = line.get(&waiting.id).await.unwrap();
+    assert_eq!(again.status.state, TaskState::InputRequired);
+    assert_eq!(again.status.message.as_ref().unwrap().text(), "password?");
+    let done = line.send(answer).await.unwrap();
+    assert_eq!(done.status.state, TaskState::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_asked_again_after_a_restart_expires_too() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (line, _) = restarted(&store, asks_secretly()).await;
+    let waiting = line.send(says("log me in")).await.unwrap();
+    let answer = Message {
+        task_id: Some(waiting.id.clone()),
+        ..says("hunter2")
+    };
+    line.send_at_once(answer).await.unwrap();
+    crash(&line).await;
+    let (line, _) = restarted(&store, asks_secretly()).await;
+    tokio::time::sleep(Duration::from_secs(301)).await;
+    let late = line.get(&waiting.id).await.unwrap();
+    assert_eq!(late.status.state, TaskState::Failed);
 }

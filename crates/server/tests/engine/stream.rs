@@ -18,7 +18,9 @@ fn chunks(n: u64) -> FnAgent {
     FnAgent::new(move |_turn, progress| async move {
         for i in 0..n {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            progress.chunk(artifact(&i.to_string()), i > 0, i + 1 == n).await?;
+            progress
+                .chunk(artifact(&i.to_string()), i > 0, i + 1 == n)
+                .await?;
         }
         Ok(Outcome::Completed(Said::default()))
     })
@@ -28,7 +30,9 @@ fn chunks(n: u64) -> FnAgent {
 fn burst(n: u64) -> FnAgent {
     FnAgent::new(move |_turn, progress| async move {
         for i in 0..n {
-            progress.chunk(artifact(&i.to_string()), i > 0, i + 1 == n).await?;
+            progress
+                .chunk(artifact(&i.to_string()), i > 0, i + 1 == n)
+                .await?;
         }
         Ok(Outcome::Completed(Said::default()))
     })
@@ -119,7 +123,10 @@ async fn a_turn_ends_its_stream_with_a_question_but_not_its_subscriptions() {
     let mut stream = line.stream(says("a shirt")).await.unwrap();
     let seen = rest(&mut stream).await;
     let (_, event, last) = seen.last().unwrap();
-    assert_eq!((state_of(event), *last), (Some(TaskState::InputRequired), true));
+    assert_eq!(
+        (state_of(event), *last),
+        (Some(TaskState::InputRequired), true)
+    );
     let id = stream.task_id().clone();
     let mut watching = line.subscribe(&id, None).await.unwrap();
     let answer = Message {
@@ -131,9 +138,15 @@ async fn a_turn_ends_its_stream_with_a_question_but_not_its_subscriptions() {
         rest(&mut stream).await
     });
     assert_eq!(state_of(&watched[0].1), Some(TaskState::InputRequired));
-    assert_eq!(state_of(&watched.last().unwrap().1), Some(TaskState::Completed));
+    assert_eq!(
+        state_of(&watched.last().unwrap().1),
+        Some(TaskState::Completed)
+    );
     assert!(matches!(&answered[0].1, Event::Task(task) if task.history.len() == 3));
-    assert_eq!(state_of(&answered.last().unwrap().1), Some(TaskState::Completed));
+    assert_eq!(
+        state_of(&answered.last().unwrap().1),
+        Some(TaskState::Completed)
+    );
 }
 
 #[tokio::test(start_paused = true)]

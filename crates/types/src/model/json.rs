@@ -220,7 +220,7 @@ fn end_of_string(text: &str, start: usize) -> Result<usize, InvalidJson> {
     Ok(at)
 }
 
-/// The UTF-16 unit of the escape `\uXXXX` at a place.
+/// The UTF-16 unit of the escape (`\\u` and four digits) at a place.
 fn escaped_unit(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()

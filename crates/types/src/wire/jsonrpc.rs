@@ -35,6 +35,9 @@ pub struct Id(Option<Box<str>>);
 pub struct Envelope<'a> {
     /// The id to answer with.
     pub id: Id,
+    /// There is no `id`. Every method of A2A answers, so such a call is refused, but only once nothing
+    /// else is wrong with it: see [`Envelope::require_id`].
+    pub without_id: bool,
     /// The method.
     pub method: Cow<'a, str>,
     /// The parameters, not yet looked into; `null` is absent.
@@ -99,6 +102,21 @@ impl Id {
     }
 }
 
+impl Envelope<'_> {
+    /// Asks for the id, last of all: a caller that sent a wrong method or wrong parameters is told
+    /// of those, as the kit for 0.3 wants it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidRequest` if there is none: JSON-RPC calls that a notification, and A2A has none.
+    pub fn require_id(&self) -> Result<(), Error> {
+        if self.without_id {
+            return Err(invalid_request("id is required"));
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Debug for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -122,7 +140,7 @@ pub fn read(body: &[u8]) -> Result<Envelope<'_>, Refusal> {
         error,
         not_jsonrpc,
     };
-    let id = match raw.id.map_or(Err("id is required"), Id::read) {
+    let id = match raw.id.map_or_else(|| Ok(Id::null()), Id::read) {
         Ok(id) => id,
         Err(why) => return Err(refuse(&Id::null(), invalid_request(why))),
     };
@@ -144,6 +162,7 @@ pub fn read(body: &[u8]) -> Result<Envelope<'_>, Refusal> {
         return Err(refuse(&id, error));
     }
     Ok(Envelope {
+        without_id: raw.id.is_none(),
         id,
         method,
         params: raw.params,
@@ -182,7 +201,7 @@ fn invalid_request(why: &str) -> Error {
 }
 
 /// Decides what a call speaks and asks for: the method tells the dialect, `version` (the
-/// `A2A-Version` of header or query, empty if absent) whether it is welcome (protocol.md 10.3).
+/// `A2A-Version` of header or query, empty if absent) whether it is welcome.
 ///
 /// # Errors
 ///
@@ -253,6 +272,17 @@ fn wants_1_0(method: &str, version: &str) -> Error {
         format!("{what}, which has no method {method}; send A2A-Version: 1.0"),
     )
     .fact("supportedVersions", supported)
+}
+
+/// How a streaming method that cannot begin is refused. In 0.x by an event that holds the error, which is
+/// what a `SendStreamingMessageResponse` may be (A2A 0.3 §7.2.1). 1.0 does not say; there it is a plain
+/// answer, as the official SDKs give it.
+#[must_use]
+pub fn refuses_in_stream(dialect: Dialect) -> bool {
+    match dialect {
+        Dialect::V0Json | Dialect::V0Proto => true,
+        Dialect::V1 => false,
+    }
 }
 
 /// Appends a successful answer.

@@ -20,7 +20,7 @@ pub(crate) struct Reading {
     /// The spelling.
     pub(crate) dialect: Dialect,
     /// Whether this is a request. What agents answer is read more leniently: an odd answer should
-    /// not cost the user the whole stream (protocol.md 10.6).
+    /// not cost the user the whole stream.
     pub(crate) request: bool,
 }
 
@@ -240,16 +240,26 @@ impl IntoModel for PushConfig<'_> {
             token: member::not_empty(self.token).map(Secret::new),
             authentication: self
                 .authentication
+                .filter(|info| !info.0.is_empty())
                 .map(|info| info.0.into_model(&at.field("authentication"), how))
                 .transpose()?,
         })
     }
 }
 
+impl Authentication<'_> {
+    /// Says nothing: writers of `ProtoJSON` spell an absent member as an empty object, too.
+    fn is_empty(&self) -> bool {
+        let empty = |text: &Option<Text<'_>>| text.as_ref().is_none_or(|t| t.as_str().is_empty());
+        let schemes = self.schemes.as_ref().is_none_or(Vec::is_empty);
+        empty(&self.scheme) && schemes && empty(&self.credentials)
+    }
+}
+
 impl IntoModel for Authentication<'_> {
     type Model = model::Authentication;
 
-    /// Of several schemes the first is kept: 1.0 has room for one (protocol.md 2.8).
+    /// Of several schemes the first is kept: 1.0 has room for one.
     fn into_model(self, at: &Path<'_>, _: Reading) -> Result<model::Authentication, Error> {
         let first = self.schemes.and_then(|all| all.into_iter().next());
         let scheme = member::not_empty(self.scheme.or(first));

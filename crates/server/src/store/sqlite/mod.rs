@@ -1,7 +1,7 @@
 //! The embedded store: one SQLite database in a data directory, in write-ahead mode.
 //!
 //! One connection writes; a few others read, each on a blocking thread. A commit is one transaction and one
-//! sync of the write-ahead log. What is stored how stands in [`schema`] and [`rows`].
+//! sync of the write-ahead log. What is stored how stands in `schema` and `rows`.
 
 mod append;
 mod error;
@@ -117,12 +117,6 @@ impl Store for SqliteStore {
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
         self.readers
             .read(move |db| read::live(db, after.as_ref(), limit))
-            .await
-    }
-
-    async fn waiting_since(&self, before: Timestamp, limit: usize) -> Result<Vec<Head>, Error> {
-        self.readers
-            .read(move |db| read::waiting_since(db, before, limit))
             .await
     }
 

@@ -23,7 +23,7 @@ use crate::version::{Dialect, ProtocolVersion};
 /// Decodes a request to `route`, and tells in which dialect to answer.
 ///
 /// 0.3 has two spellings; a body shows which one, and without a body it is `ProtoJSON`, which the
-/// official SDKs expect (protocol.md 10.4).
+/// official SDKs expect.
 ///
 /// # Errors
 ///

@@ -18,6 +18,10 @@ use crate::wire::path::Path;
 use crate::wire::read::{self, Int, Obj, Text};
 use crate::wire::v1_0;
 
+/// The id of a webhook that came without one. 0.x *sets* the webhook of a task, so a second one without
+/// an id replaces the first (0.2 §7.5), and the kit for 0.3 asks for it by this very name.
+const UNNAMED: &str = "default";
+
 /// Decodes the `params` of `method`.
 pub(crate) fn decode(dialect: Dialect, method: Method, params: &str) -> Result<Operation, Error> {
     match method {
@@ -169,7 +173,7 @@ pub(crate) struct NamedConfig<'a> {
 }
 
 impl SendParams<'_> {
-    /// The spelling of the message (protocol.md 10.4).
+    /// The spelling of the message.
     pub(crate) fn dialect(&self) -> Dialect {
         match &self.message {
             Some(message) if message.0.has_kind() => Dialect::V0Json,
@@ -209,14 +213,15 @@ impl IntoModel for Configuration<'_> {
     type Model = operation::SendConfiguration;
 
     fn into_model(self, at: &Path<'_>, how: Reading) -> Result<Self::Model, Error> {
+        let at_push = at.field("pushNotificationConfig");
         let push = self
             .push
-            .map(|push| push.0.into_model(&at.field("pushNotificationConfig"), how));
+            .map(|push| with_id(push.0.into_model(&at_push, how)?, &at_push));
         Ok(operation::SendConfiguration {
             accepted_output_modes: member::strings(self.accepted_output_modes),
             push: push.transpose()?,
             history_length: v1_0::request::history_length(self.history_length, at)?,
-            // No default is stated; the official SDK waits (protocol.md 4.7).
+            // No default is stated; the official SDK waits.
             return_immediately: self.blocking == Some(false),
         })
     }
@@ -331,7 +336,7 @@ impl<'a> SetPushConfig<'a> {
             (None, None) => return Err(at.missing()),
             (Some(_), _) => {}
         }
-        Ok(Operation::CreatePushConfig(config))
+        with_id(config, &Path::ROOT).map(Operation::CreatePushConfig)
     }
 }
 
@@ -368,6 +373,15 @@ impl IntoModel for NamedConfig<'_> {
         }
         Ok(config)
     }
+}
+
+/// The webhook with an id, its own or the one of all that have none.
+fn with_id(mut config: model::PushConfig, at: &Path<'_>) -> Result<model::PushConfig, Error> {
+    if config.id.is_none() {
+        let id = model::Id::new(UNNAMED).map_err(|reason| at.field("id").error(reason))?;
+        config.id = Some(id);
+    }
+    Ok(config)
 }
 
 /// The task of a resource name such as `tasks/t1`; `None` if the name is something else.

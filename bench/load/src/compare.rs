@@ -1,0 +1,312 @@
+//! The same call to the bare server and to the gateway, in turns: A B C, A B C.
+//!
+//! The machine may be busy with other things, so runs are short, neighbours in time are compared with each
+//! other, and the median of those ratios counts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+use crate::http::{self, Connection};
+use crate::report::{Report, Target, median, number};
+use crate::server::{Kind, Server};
+use crate::wrk::{Load, Outcome};
+
+/// How many tasks `GetTask` asks for, in turn: few enough to be all in the gateway's memory.
+const HOT: usize = 500;
+
+/// The number of connections the targets are meant for.
+const TARGET_CONNECTIONS: u32 = 64;
+
+/// The most that the slowest hundredth may take, in units of the bare server's.
+const P99_TARGET: f64 = 3.0;
+
+/// One call that is compared: its name, its method, the store, and the least share of the bare server's
+/// throughput.
+type Case = (&'static str, &'static str, Kind, Target);
+
+const CASES: [Case; 6] = [
+    (
+        "send, memory",
+        "SendMessage",
+        Kind::Memory,
+        Target::AtLeast(0.75),
+    ),
+    (
+        "send, SQLite",
+        "SendMessage",
+        Kind::Sqlite,
+        Target::AtLeast(0.50),
+    ),
+    (
+        "GetTask, memory",
+        "GetTask",
+        Kind::Memory,
+        Target::AtLeast(1.05),
+    ),
+    (
+        "GetTask, SQLite",
+        "GetTask",
+        Kind::Sqlite,
+        Target::AtLeast(1.05),
+    ),
+    (
+        "stream, memory",
+        "SendStreamingMessage",
+        Kind::Memory,
+        Target::AtLeast(0.60),
+    ),
+    (
+        "stream, SQLite",
+        "SendStreamingMessage",
+        Kind::Sqlite,
+        Target::None,
+    ),
+];
+
+/// How often and how long.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub connections: Vec<u32>,
+    pub rounds: usize,
+    pub time: Duration,
+}
+
+/// A server that is ready for one method.
+struct Subject {
+    server: Server,
+    /// The tasks to ask for.
+    ids: Option<PathBuf>,
+    /// The size of one answer, without its head.
+    size: usize,
+    /// One a round.
+    runs: Vec<Outcome>,
+}
+
+/// Compares everything and reports it.
+pub async fn run(bench: &Bench, plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
+    report.heading("Calls, against a bare axum server");
+    report.table(&[
+        "call",
+        "conns",
+        "req/s",
+        "bare",
+        "**ratio**",
+        "target",
+        "p50 µs",
+        "bare",
+        "p99 µs",
+        "bare",
+        "p99 ratio",
+        "CPU µs",
+        "bare",
+        "**CPU ratio**",
+    ]);
+    for method in ["SendMessage", "GetTask", "SendStreamingMessage"] {
+        for &connections in &plan.connections {
+            measure(bench, plan, connections, method, report).await?;
+        }
+    }
+    report.note(
+        "`ratio` is throughput, gateway over bare: higher is better. `CPU ratio` is server CPU time per request, \
+         bare over gateway: higher is better; the steadiest figure. `p99 ratio` is gateway over bare: lower is \
+         better.",
+    );
+    Ok(())
+}
+
+/// All cases of one method at one number of connections, on fresh servers.
+async fn measure(
+    bench: &Bench,
+    plan: &Plan,
+    connections: u32,
+    method: &'static str,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let cases: Vec<Case> = CASES.into_iter().filter(|case| case.1 == method).collect();
+    let mut subjects = vec![Subject::new(bench, Kind::Bare, method).await?];
+    for case in &cases {
+        subjects.push(Subject::new(bench, case.2, method).await?);
+    }
+    let script = bench.places.bench.join("wrk/call.lua");
+    let warm_up = std::iter::once(Duration::from_secs(1));
+    for time in warm_up.chain(std::iter::repeat_n(plan.time, plan.rounds)) {
+        for subject in &mut subjects {
+            let load = Load {
+                script: &script,
+                method,
+                ids: subject.ids.as_deref(),
+                connections,
+                time,
+            };
+            let outcome = load.run(&subject.server, "one")?;
+            subject.check(&outcome)?;
+            subject.runs.push(outcome);
+        }
+    }
+    for subject in &mut subjects {
+        subject.runs.remove(0);
+    }
+    for (case, subject) in cases.iter().zip(&subjects[1..]) {
+        tell(report, case, connections, &subjects[0].runs, &subject.runs);
+    }
+    Ok(())
+}
+
+fn tell(report: &mut Report, case: &Case, connections: u32, bare: &[Outcome], ours: &[Outcome]) {
+    let (name, _, _, target) = case;
+    let aimed = connections == TARGET_CONNECTIONS;
+    let of = |runs: &[Outcome], figure: fn(&Outcome) -> f64| median(runs.iter().map(figure));
+    let ratio = |figure: fn(&Outcome) -> f64| {
+        median(
+            ours.iter()
+                .zip(bare)
+                .map(|(ours, bare)| figure(ours) / figure(bare)),
+        )
+    };
+    let throughput: fn(&Outcome) -> f64 = |run| run.requests as f64 / run.seconds;
+    let (p50, p99, cpu): (
+        fn(&Outcome) -> f64,
+        fn(&Outcome) -> f64,
+        fn(&Outcome) -> f64,
+    ) = (|run| run.p50_us, |run| run.p99_us, |run| run.cpu_us);
+    let (share, tail) = (ratio(throughput), ratio(p99));
+    let full_name = format!("{name}, {connections} connections");
+    let (mut judged, mut tail_judged) = (String::new(), number(tail));
+    if aimed {
+        judged = report.judge(&full_name, share, *target);
+        let verdict = report.judge(
+            &format!("{full_name}: p99"),
+            tail,
+            Target::AtMost(P99_TARGET),
+        );
+        tail_judged = format!("{tail_judged} ({verdict})");
+    }
+    report.row(&[
+        (*name).to_owned(),
+        connections.to_string(),
+        number(of(ours, throughput)),
+        number(of(bare, throughput)),
+        format!("**{share:.2}**"),
+        judged,
+        number(of(ours, p50)),
+        number(of(bare, p50)),
+        number(of(ours, p99)),
+        number(of(bare, p99)),
+        tail_judged,
+        number(of(ours, cpu)),
+        number(of(bare, cpu)),
+        format!("**{:.2}**", 1.0 / ratio(cpu)),
+    ]);
+    let runs = |runs: &[Outcome]| -> Vec<Value> {
+        let one = |run: &Outcome| {
+            json!({ "per_second": throughput(run), "p50_us": run.p50_us, "p99_us": run.p99_us,
+                    "cpu_us": run.cpu_us })
+        };
+        runs.iter().map(one).collect()
+    };
+    report.record(
+        &full_name,
+        json!({ "ratio": share, "p99_ratio": tail, "cpu_ratio": 1.0 / ratio(cpu),
+                "ours": runs(ours), "bare": runs(bare) }),
+    );
+}
+
+impl Subject {
+    /// Starts a server, makes the tasks that will be asked for, and looks at one answer closely.
+    async fn new(bench: &Bench, kind: Kind, method: &str) -> anyhow::Result<Self> {
+        let server = bench.start(kind).fresh()?;
+        let path = server.path("one");
+        let mut connection = Connection::open(server.address, None).await?;
+        let hello = http::message("hello there");
+        if method == "SendStreamingMessage" {
+            let call = http::call(method, &hello);
+            let size = look_at_stream(connection, &path, &call).await?;
+            return Ok(Self {
+                server,
+                ids: None,
+                size,
+                runs: Vec::new(),
+            });
+        }
+        let send = http::call("SendMessage", &hello);
+        let mut answer = connection.ask(&path, &send).await?;
+        let mut ids = None;
+        if method == "GetTask" {
+            let mut list = String::new();
+            let mut last = String::new();
+            for _ in 0..HOT {
+                last = task_id(&connection.ask(&path, &send).await?)?;
+                list.push_str(&last);
+                list.push('\n');
+            }
+            let file = server.data.with_extension("ids");
+            std::fs::write(&file, list)?;
+            ids = Some(file);
+            let get = http::call("GetTask", &format!(r#"{{"id":"{last}"}}"#));
+            answer = connection.ask(&path, &get).await?;
+        }
+        look_at(&answer)?;
+        let size = answer.len();
+        Ok(Self {
+            server,
+            ids,
+            size,
+            runs: Vec::new(),
+        })
+    }
+
+    /// wrk does not look at answers; their mean size tells whether they were what they should be.
+    fn check(&self, outcome: &Outcome) -> anyhow::Result<()> {
+        let mean = outcome.bytes as f64 / outcome.requests as f64;
+        let least = self.size as f64;
+        // The head of an answer comes on top.
+        ensure!(
+            (least..least + 500.0).contains(&mean),
+            "{}: answers of {mean:.0} bytes, not about {least}",
+            self.server.kind.name()
+        );
+        Ok(())
+    }
+}
+
+/// The id of the task in the answer to a send.
+pub fn task_id(answer: &[u8]) -> anyhow::Result<String> {
+    let answer: Value = serde_json::from_slice(answer)?;
+    let id = answer.pointer("/result/task/id").and_then(Value::as_str);
+    Ok(id.with_context(|| format!("no task: {answer}"))?.to_owned())
+}
+
+/// Whether an answer holds the task that all servers should give: completed, with one artifact and the message.
+fn look_at(answer: &[u8]) -> anyhow::Result<()> {
+    let answer: Value = serde_json::from_slice(answer)?;
+    let result = &answer["result"];
+    let task = result.get("task").unwrap_or(result);
+    let done = task.pointer("/status/state") == Some(&json!("TASK_STATE_COMPLETED"));
+    let one = |list: &str| task[list].as_array().is_some_and(|list| list.len() == 1);
+    ensure!(
+        done && one("artifacts") && one("history"),
+        "not the task it should be: {answer}"
+    );
+    Ok(())
+}
+
+/// Whether a stream holds four events, and its size.
+async fn look_at_stream(connection: Connection, path: &str, call: &str) -> anyhow::Result<usize> {
+    let mut events = connection.follow(path, call).await?;
+    let (mut count, mut size, mut last) = (0, 0, Vec::new());
+    while let Some(event) = events.next().await? {
+        count += 1;
+        size += event.len() + 2;
+        last = event.to_vec();
+    }
+    let last = String::from_utf8_lossy(&last);
+    ensure!(
+        count == 4 && last.contains("TASK_STATE_COMPLETED"),
+        "{count} events, then {last}"
+    );
+    Ok(size)
+}
