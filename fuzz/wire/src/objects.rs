@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use switchboard_types::model::AgentCard;
 use switchboard_types::wire::card::{CardShape, canonical_card, decode_card, encode_card};
 use switchboard_types::{Dialect, Error, wire};
 
@@ -43,25 +44,23 @@ pub(crate) fn stored(data: &[u8]) {
     }
 }
 
-/// A card of any version: what is written must read as what is written again.
+/// A card of any version: once a shape has lost what it cannot say, it stays as it is.
 pub(crate) fn card(data: &[u8]) {
     let Ok(card) = decode_card(data) else {
         return;
     };
     must_be_a_json_line(&canonical_card(&card));
     for shape in [CardShape::V1, CardShape::V0, CardShape::Union] {
-        let mut first = Vec::new();
-        encode_card(shape, &card, &mut first);
-        must_be_a_json_line(&first);
-        let read = decode_card(&first).expect("our own card");
-        let mut second = Vec::new();
-        encode_card(shape, &read, &mut second);
-        assert_eq!(
-            must_be_a_json_line(&first),
-            must_be_a_json_line(&second),
-            "{shape:?}"
-        );
+        let second = rewrite(shape, &rewrite(shape, &card));
+        assert_eq!(second, rewrite(shape, &second), "{shape:?}");
     }
+}
+
+/// A card after it was written and read.
+fn rewrite(shape: CardShape, card: &AgentCard) -> AgentCard {
+    let mut out = Vec::new();
+    encode_card(shape, card, &mut out);
+    decode_card(must_be_a_json_line(&out).as_bytes()).expect("our own card")
 }
 
 /// What was read must be the same after it was written and read again.
@@ -79,6 +78,10 @@ fn round_trip<T: Debug + PartialEq>(
     let mut out = Vec::new();
     encode(dialect, &model, &mut out);
     let text = must_be_a_json_line(&out);
-    let again = decode(dialect, text).expect(text);
-    assert_eq!(model, again, "{dialect:?} {text}");
+    match decode(dialect, text) {
+        Ok(again) => assert_eq!(model, again, "{dialect:?} {text}"),
+        // 0.x wraps data that is no object, one level deeper.
+        Err(error) if error.message().contains("nested deeper") => {}
+        Err(error) => panic!("{error}: {text}"),
+    }
 }
