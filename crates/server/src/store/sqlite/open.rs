@@ -63,6 +63,13 @@ pub(super) fn open(options: &SqliteOptions) -> Result<Opened, Error> {
     })
 }
 
+/// The database of a data directory that was made before.
+pub(super) fn existing(dir: &Path) -> Result<PathBuf, Error> {
+    let path = dir.join(DATABASE);
+    fs::metadata(&path).map_err(|e| unusable(&path, &e))?;
+    Ok(path)
+}
+
 /// Turns on write-ahead mode, without which readers would wait for the writer.
 fn write_ahead(connection: &Connection, dir: &Path) -> Result<(), Error> {
     let mode: String =
