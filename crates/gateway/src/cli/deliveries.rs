@@ -38,7 +38,7 @@ pub(super) fn run(args: &DeliveriesArgs, global: &Global, env: &Env) -> Result<(
         }
         Ok(())
     })?;
-    out(format_args!("{text}"))
+    out(format_args!("{text}")).map_err(Failure::failed)
 }
 
 fn show_late(webhook: &Webhook, json: bool, text: &mut String) -> std::fmt::Result {
