@@ -32,7 +32,6 @@ pub(crate) struct Sending {
 
 /// Why there is no answer.
 #[derive(Debug)]
-#[expect(dead_code, reason = "the texts are for whoever reads a failed test")]
 pub(crate) enum Trouble {
     /// The server was not there, or went away.
     Cut,
