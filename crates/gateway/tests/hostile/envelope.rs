@@ -13,6 +13,7 @@ type Row = (Vec<u8>, u16, (i64, &'static str), &'static str);
 fn rows() -> Vec<Row> {
     let mut rows = broken();
     rows.extend(not_calls());
+    rows.extend(not_methods());
     rows.extend(odd_ids());
     rows
 }
@@ -67,7 +68,7 @@ fn broken() -> Vec<Row> {
             "control character",
         ),
         (
-            [&good.as_bytes()[..60], b"\xFF\xFE\"}}"].concat(),
+            [&good.as_bytes()[..good.len() - 4], b"\xFF\xFE\"}}"].concat(),
             200,
             PARSE,
             "invalid unicode",
@@ -85,7 +86,7 @@ fn not_calls() -> Vec<Row> {
         (text("null"), 200, REQUEST, "must be an object"),
         (text("true"), 200, REQUEST, "must be an object"),
         (text("\"a\""), 200, REQUEST, "must be an object"),
-        (text("1e400"), 200, REQUEST, "must be an object"),
+        (text("5"), 200, REQUEST, "must be an object"),
         (text("[]"), 200, REQUEST, "batches are not supported"),
         (
             format!("[{good}]").into_bytes(),
@@ -94,19 +95,13 @@ fn not_calls() -> Vec<Row> {
             "batches are not supported",
         ),
         (deep.into_bytes(), 200, REQUEST, "batches are not supported"),
-        (text("{}"), 400, REQUEST, "id is required"),
+        (text("{}"), 400, REQUEST, "jsonrpc must be"),
         (text(r#"{"id":1}"#), 400, REQUEST, "jsonrpc must be"),
         (
             text(r#"{"message":{"parts":[]}}"#),
             400,
             REQUEST,
-            "id is required",
-        ),
-        (
-            text(r#"{"jsonrpc":"2.0","method":"tasks/get"}"#),
-            200,
-            REQUEST,
-            "id is required",
+            "jsonrpc must be",
         ),
         (
             text(r#"{"id":1,"method":"tasks/get"}"#),
@@ -126,6 +121,13 @@ fn not_calls() -> Vec<Row> {
             REQUEST,
             "jsonrpc must be",
         ),
+    ]
+}
+
+/// Calls, but of nothing.
+fn not_methods() -> Vec<Row> {
+    let text = |text: &str| text.as_bytes().to_vec();
+    vec![
         (
             text(r#"{"jsonrpc":"2.0","id":1}"#),
             200,
@@ -264,5 +266,22 @@ async fn ids_of_every_lawful_kind_are_echoed_to_the_letter() {
             "{}",
             answer.text
         );
+    }
+}
+
+#[tokio::test]
+async fn a_call_without_an_id_is_refused_in_both_versions() {
+    let server = crate::server("").await;
+    for (way, method) in [(Way::Rpc03, "message/send"), (Way::Rpc10, "SendMessage")] {
+        let body = envelope(method, &way.good().to_string()).replace(r#""id":1,"#, "");
+        let answer = exchange(&server, &post("/a2a/echo", way.version(), body.as_bytes())).await;
+        let error = answer.error();
+        assert_eq!(
+            (answer.status(), error.code),
+            (200, -32600),
+            "{}",
+            answer.text
+        );
+        assert!(error.message.contains("id is required"), "{}", answer.text);
     }
 }

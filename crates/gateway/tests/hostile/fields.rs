@@ -241,6 +241,138 @@ const ONLY_0_3: [(&str, &str, &str); 7] = [
     ),
 ];
 
+/// A method of 1.0, its parameters, and what is said about them.
+const OTHER_CALLS: [(&str, &str, &str); 28] = [
+    ("GetTask", "null", "id is required"),
+    ("GetTask", r#"{"id":5}"#, "id must be a string"),
+    (
+        "GetTask",
+        r#"{"id":"a","id":"b"}"#,
+        "has a duplicate field `id`",
+    ),
+    (
+        "GetTask",
+        r#"{"id":"a","historyLength":1,"history_length":2}"#,
+        "has a duplicate field",
+    ),
+    (
+        "GetTask",
+        r#"{"id":"a","historyLength":-1}"#,
+        "historyLength must not be negative",
+    ),
+    (
+        "GetTask",
+        r#"{"id":"a","historyLength":2147483648}"#,
+        "historyLength must be a 32-bit integer",
+    ),
+    (
+        "GetTask",
+        r#"{"id":"a","historyLength":99999999999999999999}"#,
+        "historyLength must be a 32-bit integer",
+    ),
+    (
+        "GetTask",
+        r#"{"id":"a","historyLength":1.5}"#,
+        "historyLength must be a 32-bit integer",
+    ),
+    (
+        "GetTask",
+        r#"{"id":"a","historyLength":"x"}"#,
+        "historyLength must be a 32-bit integer",
+    ),
+    (
+        "GetTask",
+        r#"{"id":"a","historyLength":1e400}"#,
+        "historyLength is a number out of range",
+    ),
+    (
+        "ListTasks",
+        r#"{"pageSize":0}"#,
+        "pageSize must be between 1 and 100",
+    ),
+    (
+        "ListTasks",
+        r#"{"pageSize":101}"#,
+        "pageSize must be between 1 and 100",
+    ),
+    (
+        "ListTasks",
+        r#"{"pageSize":-1}"#,
+        "pageSize must be between 1 and 100",
+    ),
+    (
+        "ListTasks",
+        r#"{"pageSize":"x"}"#,
+        "pageSize must be a 32-bit integer",
+    ),
+    (
+        "ListTasks",
+        r#"{"pageToken":"bad"}"#,
+        "pageToken is not the nextPageToken of this query",
+    ),
+    (
+        "ListTasks",
+        r#"{"pageToken":5}"#,
+        "pageToken must be a string",
+    ),
+    (
+        "ListTasks",
+        r#"{"status":"nope"}"#,
+        "status must be the name of a task state",
+    ),
+    (
+        "ListTasks",
+        r#"{"status":99}"#,
+        "status must be the name of a task state",
+    ),
+    (
+        "ListTasks",
+        r#"{"statusTimestampAfter":"yesterday"}"#,
+        "statusTimestampAfter must be an ISO 8601",
+    ),
+    (
+        "ListTasks",
+        r#"{"includeArtifacts":"yes"}"#,
+        "includeArtifacts must be a boolean",
+    ),
+    (
+        "ListTasks",
+        r#"{"contextId":"\u0001"}"#,
+        "contextId must not contain control characters",
+    ),
+    (
+        "CancelTask",
+        r#"{"id":"a","metadata":[]}"#,
+        "metadata must be an object",
+    ),
+    ("SubscribeToTask", "{}", "id is required"),
+    (
+        "CreateTaskPushNotificationConfig",
+        r#"{"url":"https://a.example"}"#,
+        "taskId is required",
+    ),
+    (
+        "CreateTaskPushNotificationConfig",
+        r#"{"taskId":"t"}"#,
+        "url is required",
+    ),
+    (
+        "GetTaskPushNotificationConfig",
+        r#"{"taskId":"t"}"#,
+        "id is required",
+    ),
+    (
+        "DeleteTaskPushNotificationConfig",
+        r#"{"id":"t"}"#,
+        "taskId is required",
+    ),
+    (
+        "ListTaskPushNotificationConfigs",
+        r#"{"taskId":"t","pageSize":-1}"#,
+        "pageSize must not be negative",
+    ),
+];
+
 /// Parameters that are fine but for one member; the text stands there as it is.
 fn with(way: Way, place: &str, json: &str) -> String {
     let mut params = way.good();
@@ -341,141 +473,7 @@ async fn any_text_comes_back_as_it_was_sent() {
 #[tokio::test]
 async fn numbers_and_words_of_other_calls_are_checked_too() {
     let server = crate::server("").await;
-    for (method, params, says) in [
-        ("GetTask", "null", "id is required"),
-        ("GetTask", r#"{"id":5}"#, "id must be a string"),
-        (
-            "GetTask",
-            r#"{"id":"a","id":"b"}"#,
-            "has a duplicate field `id`",
-        ),
-        (
-            "GetTask",
-            r#"{"id":"a","historyLength":1,"history_length":2}"#,
-            "has a duplicate field",
-        ),
-        (
-            "GetTask",
-            r#"{"id":"a","historyLength":-1}"#,
-            "historyLength must not be negative",
-        ),
-        (
-            "GetTask",
-            r#"{"id":"a","historyLength":2147483648}"#,
-            "historyLength must be a 32-bit integer",
-        ),
-        (
-            "GetTask",
-            r#"{"id":"a","historyLength":99999999999999999999}"#,
-            "historyLength must be a 32-bit integer",
-        ),
-        (
-            "GetTask",
-            r#"{"id":"a","historyLength":1.5}"#,
-            "historyLength must be a 32-bit integer",
-        ),
-        (
-            "GetTask",
-            r#"{"id":"a","historyLength":"x"}"#,
-            "historyLength must be a 32-bit integer",
-        ),
-        (
-            "GetTask",
-            r#"{"id":"a","historyLength":1e400}"#,
-            "historyLength is a number out of range",
-        ),
-        (
-            "ListTasks",
-            r#"{"pageSize":0}"#,
-            "pageSize must be between 1 and 100",
-        ),
-        (
-            "ListTasks",
-            r#"{"pageSize":101}"#,
-            "pageSize must be between 1 and 100",
-        ),
-        (
-            "ListTasks",
-            r#"{"pageSize":-1}"#,
-            "pageSize must be between 1 and 100",
-        ),
-        (
-            "ListTasks",
-            r#"{"pageSize":"x"}"#,
-            "pageSize must be a 32-bit integer",
-        ),
-        (
-            "ListTasks",
-            r#"{"pageToken":"bad"}"#,
-            "pageToken is not the nextPageToken of this query",
-        ),
-        (
-            "ListTasks",
-            r#"{"pageToken":5}"#,
-            "pageToken must be a string",
-        ),
-        (
-            "ListTasks",
-            r#"{"status":"nope"}"#,
-            "status must be the name of a task state",
-        ),
-        (
-            "ListTasks",
-            r#"{"status":99}"#,
-            "status must be the name of a task state",
-        ),
-        (
-            "ListTasks",
-            r#"{"statusTimestampAfter":"yesterday"}"#,
-            "statusTimestampAfter must be an ISO 8601",
-        ),
-        (
-            "ListTasks",
-            r#"{"includeArtifacts":"yes"}"#,
-            "includeArtifacts must be a boolean",
-        ),
-        (
-            "ListTasks",
-            r#"{"contextId":"\u0001"}"#,
-            "contextId must not contain control characters",
-        ),
-        (
-            "CancelTask",
-            r#"{"id":"a","metadata":[]}"#,
-            "metadata must be an object",
-        ),
-        ("SubscribeToTask", "{}", "id is required"),
-        (
-            "CreateTaskPushNotificationConfig",
-            r#"{"url":"https://a.example"}"#,
-            "taskId is required",
-        ),
-        (
-            "CreateTaskPushNotificationConfig",
-            r#"{"taskId":"t"}"#,
-            "url is required",
-        ),
-        (
-            "CreateTaskPushNotificationConfig",
-            r#"{"taskId":"t","url":"u","authentication":{}}"#,
-            "authentication.scheme is required",
-        ),
-        (
-            "GetTaskPushNotificationConfig",
-            r#"{"taskId":"t"}"#,
-            "id is required",
-        ),
-        (
-            "DeleteTaskPushNotificationConfig",
-            r#"{"id":"t"}"#,
-            "taskId is required",
-        ),
-        (
-            "ListTaskPushNotificationConfigs",
-            r#"{"taskId":"t","pageSize":-1}"#,
-            "pageSize must not be negative",
-        ),
-    ] {
+    for (method, params, says) in OTHER_CALLS {
         let call = post(
             "/a2a/echo",
             "A2A-Version: 1.0\r\n",

@@ -204,7 +204,7 @@ async fn large_bodies_that_never_end_share_bounded_room() {
     healthy(&server).await;
     let (_, peak) = memory(&server);
     assert!(
-        peak < before + 120,
+        peak < before + 250,
         "{before} MiB before, {peak} MiB at the peak"
     );
 }

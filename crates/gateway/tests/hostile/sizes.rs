@@ -137,9 +137,8 @@ async fn free_json_may_nest_128_levels_deep() {
         let good = way.good().to_string();
         let with = |levels| good.replacen('{', &format!(r#"{{"metadata":{},"#, nested(levels)), 1);
         let deepest = exchange(&server, &way.send(&with(128))).await;
-        assert_eq!(
-            deepest.json().get("error"),
-            None,
+        assert!(
+            deepest.status() == 200 && !deepest.body().contains("\"error\""),
             "{way:?}: {}",
             deepest.text
         );

@@ -107,6 +107,11 @@ impl Server {
         self.base = base;
     }
 
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id().expect("it is running")
+    }
+
     /// What it has logged since it was started.
     pub(crate) fn logged(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log.txt")).expect("a log")

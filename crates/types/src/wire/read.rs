@@ -74,6 +74,9 @@ fn explain<'a, T: Deserialize<'a>>(json: &'a str, first: &serde_json::Error) -> 
 /// What is wrong, without the value: it may be a secret, and the caller knows it anyway.
 fn reason(text: &str) -> String {
     let text = text.split(" at line ").next().unwrap_or(text);
+    if text.contains("hex escape") {
+        return "has half a surrogate pair".to_owned();
+    }
     match text.rsplit_once("expected ") {
         Some((_, expected)) => {
             let expected = expected
@@ -82,7 +85,6 @@ fn reason(text: &str) -> String {
             format!("must be {expected}")
         }
         None if text.starts_with("duplicate field") => format!("has a {text}"),
-        None if text.contains("hex escape") => "has half a surrogate pair".to_owned(),
         None if text.starts_with("number out of range") => "is a number out of range".to_owned(),
         None => text.to_owned(),
     }
@@ -317,6 +319,21 @@ mod tests {
             "invalid params: int must be a 32-bit integer"
         );
         assert_eq!(fails("7"), "invalid params: params must be an object");
+        for half in [
+            r#""\ud83d""#,
+            r#""\ud83dx""#,
+            r#""\udc00""#,
+            r#""\ud83d\n""#,
+        ] {
+            assert_eq!(
+                fails(&format!(r#"{{"list":[{{"text":{half}}}]}}"#)),
+                "invalid params: list[0].text has half a surrogate pair"
+            );
+        }
+        assert_eq!(
+            fails(r#"{"int":1e400}"#),
+            "invalid params: int is a number out of range"
+        );
     }
 
     #[test]
