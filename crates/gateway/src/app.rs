@@ -13,12 +13,15 @@ use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::sqlite::SqliteStore;
-use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
 use tokio::net::TcpListener;
 
-use crate::cli::deliveries::Wanted;
 use crate::config::{self, Backend, Config};
 use crate::route::Table;
+
+/// How many webhooks are read at once, and how many dead letters at most.
+const PAGE: usize = 256;
+const DEAD_LETTERS: usize = 10_000;
 
 /// Serves until a signal to stop. `ready` is called once, with the address, when calls can come in.
 ///
@@ -128,12 +131,25 @@ async fn stop_signal() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints webhook deliveries that fail or were given up.
+/// What `switchboard deliveries` shows: webhooks with events left to deliver, and deliveries given up.
 ///
 /// # Errors
 ///
-/// If the store cannot be opened.
-pub async fn deliveries(config: Config, wanted: Wanted) -> anyhow::Result<()> {
-    drop((config, wanted));
-    anyhow::bail!("not wired yet")
+/// If there is no store, or it cannot be read.
+pub async fn deliveries(config: &Config) -> anyhow::Result<(Vec<Webhook>, Vec<DeadLetter>)> {
+    let config::Store::Sqlite(options) = &config.store else {
+        anyhow::bail!("a store in memory ends with its process: there is nothing to read");
+    };
+    let store = SqliteStore::open_to_read(&options.dir)
+        .with_context(|| format!("cannot read the store in {}", options.dir.display()))?;
+    let mut late = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.undelivered(after, PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = Some((last.task.clone(), last.id.clone()));
+        late.extend(page);
+    }
+    late.retain(|webhook| webhook.delivery.attempts > 0);
+    Ok((late, store.dead_letters(DEAD_LETTERS).await?))
 }

@@ -44,7 +44,7 @@ pub struct ServiceParams {
     pub idempotency_key: Option<String>,
     /// The last event a reconnecting reader has seen.
     pub last_event_id: Option<u64>,
-    /// Where the caller reached us: scheme, host and path before `/a2a`, for cards.
+    /// Where the caller reached us: scheme, host and path before `/a2a`. Only calls for a card have it.
     pub base_url: Arc<str>,
 }
 

@@ -14,6 +14,9 @@ struct Inner {
     violations: Vec<Violation>,
 }
 
+/// The longest text that is said back: errors name what was sent, which may be of any length.
+const LONGEST: usize = 1000;
+
 /// One bad field of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
@@ -138,7 +141,7 @@ impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
-            message: message.into(),
+            message: short(message.into()),
             facts: Vec::new(),
             violations: Vec::new(),
         }))
@@ -152,7 +155,7 @@ impl Error {
 
     /// A field is missing or wrong.
     pub fn invalid_params(field: impl Into<String>, description: impl Into<String>) -> Self {
-        let (field, description) = (field.into(), description.into());
+        let (field, description) = (short(field.into()), short(description.into()));
         let mut error = Self::new(
             ErrorKind::InvalidParams,
             format!("invalid params: {field} {description}"),
@@ -175,7 +178,7 @@ impl Error {
     /// Adds a fact: a camelCase key and its value.
     #[must_use]
     pub fn fact(mut self, key: &'static str, value: impl Into<String>) -> Self {
-        self.0.facts.push((key, value.into()));
+        self.0.facts.push((key, short(value.into())));
         self
     }
 
@@ -202,6 +205,15 @@ impl Error {
     pub fn violations(&self) -> &[Violation] {
         &self.0.violations
     }
+}
+
+/// Cuts a text that is too long to be said back.
+fn short(mut text: String) -> String {
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push('…');
+    }
+    text
 }
 
 impl fmt::Display for Error {

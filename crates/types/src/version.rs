@@ -1,4 +1,4 @@
-//! Protocol versions, and how a request picks one (protocol.md parts 4.2 and 10.3).
+//! Protocol versions, and how a request picks one.
 
 use crate::error::{Error, ErrorKind};
 
@@ -72,9 +72,12 @@ impl Dialect {
         }
     }
 
-    /// Whether the extended card is only for callers who authenticated themselves: 0.x calls it the
-    /// *authenticated* extended card and answers all others 401 or 403 (A2A 0.3 §7.10); in 1.0 it goes to
-    /// whoever may call the agent at all, and a richer card for some is the agent's choice (§3.1.11).
+    /// Whether a caller nobody knows is refused the extended card.
+    ///
+    /// Both versions want it behind authentication (A2A 0.3 §7.10; A2A 1.0 §3.1.11, and §13.3 as a MUST). For
+    /// 0.x that is kept. For 1.0 it is not, as long as Switchboard cannot authenticate anyone: no scheme is
+    /// declared that a caller could use, and the conformance kit for 1.0 asks for the card without one
+    /// (CARD-EXT-001, -002). To be made `true` for both once there is authentication.
     #[must_use]
     pub fn extended_card_needs_authentication(self) -> bool {
         self.version() == ProtocolVersion::V0_3

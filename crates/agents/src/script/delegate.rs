@@ -70,9 +70,7 @@ impl Run<'_> {
             let next = tokio::select! {
                 biased;
                 () = self.canceled.cancelled() => {
-                    if let Some(task) = child.task.take() {
-                        self.stage.cancel(agent, task).await;
-                    }
+                    self.hang_up(agent, line.as_mut(), child).await;
                     return Err(AgentError::over());
                 }
                 next = line.next() => next,
@@ -97,6 +95,20 @@ impl Run<'_> {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Cancels the other task. One that has not been heard of yet has begun all the same: its first event
+    /// tells which it is.
+    async fn hang_up(&self, agent: &str, line: &mut dyn Line, child: &mut Child) {
+        while child.task.is_none() && child.end.is_none() {
+            match line.next().await {
+                Ok(Some((_, event))) => drop(child.hear(event)),
+                Ok(None) | Err(_) => return,
+            }
+        }
+        if let Some(task) = child.task.take() {
+            self.stage.cancel(agent, task).await;
+        }
     }
 
     /// Sends the message, as the answer to a question if the agent has asked one. An answer that an earlier run

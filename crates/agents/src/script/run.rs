@@ -73,7 +73,7 @@ impl<'a> Run<'a> {
         // Boxed because steps hold steps.
         Box::pin(async move {
             for step in &steps.0 {
-                if self.canceled.is_cancelled() {
+                if self.canceled.is_cancelled() && !self.was_under_way(step) {
                     return Err(AgentError::over());
                 }
                 if let Some(outcome) = self.step(step).await? {
@@ -82,6 +82,13 @@ impl<'a> Run<'a> {
             }
             Ok(None)
         })
+    }
+
+    /// Whether an earlier run of this turn came as far as this step, or may have: a canceled run goes on to
+    /// there, because a call that was made must be canceled too.
+    fn was_under_way(&self, step: &Step) -> bool {
+        let next = self.scope.resumed && self.made == self.stored;
+        self.made < self.stored || (next && matches!(step, Step::Call(_)))
     }
 
     async fn step(&mut self, step: &Step) -> Ended {

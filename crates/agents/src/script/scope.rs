@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use switchboard_types::model::{ContextId, Message, Object, Part, Role, Task, TaskId};
+use switchboard_types::model::{ContextId, Message, Object, Part, Role, Task, TaskId, TaskState};
 
 use super::template::{CallField, Variable};
 
@@ -17,6 +17,8 @@ pub(super) struct Scope {
     pub(super) context_id: ContextId,
     /// The number of this message within the task, from 1.
     pub(super) turn: u32,
+    /// The turn may have been begun by an earlier run.
+    pub(super) resumed: bool,
     /// Nobody answered the last question in time.
     pub(super) timed_out: bool,
     /// The question this message answers, if it was another agent's.
@@ -62,6 +64,8 @@ impl Scope {
         let before = history.iter().filter(|m| m.role == Role::User).count();
         Self {
             asked: asked(task, history),
+            // A turn that begins finds its task submitted, or waiting for the message.
+            resumed: task.status.state == TaskState::Working,
             timed_out: false,
             message,
             metadata,

@@ -1,18 +1,16 @@
-//! `switchboard deliveries`: webhooks that fail, and those that were given up.
+//! `switchboard deliveries`: webhooks that fail, and those that were given up. Reads the store beside a
+//! running server.
+
+use std::fmt::Write;
+
+use serde_json::json;
+use switchboard_server::store::{DeadLetter, Webhook};
+use switchboard_types::model::Timestamp;
 
 use super::args::{DeliveriesArgs, Global, Output, Place};
-use super::{Failure, block_on};
+use super::{Failure, block_on, out};
 use crate::config::{Env, Source, load};
 use crate::{app, telemetry};
-
-/// Which deliveries to print, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
-    /// Only those that were given up.
-    pub dead_only: bool,
-    /// One JSON object a line instead of text.
-    pub json: bool,
-}
 
 pub(super) fn run(args: &DeliveriesArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let source = match &args.config {
@@ -25,9 +23,65 @@ pub(super) fn run(args: &DeliveriesArgs, global: &Global, env: &Env) -> Result<(
     };
     let config = load(&source, env, &place.flags(global))?;
     telemetry::start(&config.log).map_err(Failure::Failed)?;
-    let wanted = Wanted {
-        dead_only: args.dead,
-        json: args.output == Output::Json,
-    };
-    block_on(app::deliveries(config, wanted))
+    let mut text = String::new();
+    block_on(async {
+        let (late, dead) = app::deliveries(&config).await?;
+        let json = args.output == Output::Json;
+        if !args.dead {
+            late.iter()
+                .try_for_each(|w| show_late(w, json, &mut text))?;
+        }
+        dead.iter()
+            .try_for_each(|d| show_dead(d, json, &mut text))?;
+        if text.is_empty() && !json {
+            text.push_str("no delivery fails\n");
+        }
+        Ok(())
+    })?;
+    out(format_args!("{text}")).map_err(Failure::failed)
+}
+
+fn show_late(webhook: &Webhook, json: bool, text: &mut String) -> std::fmt::Result {
+    let delivery = &webhook.delivery;
+    let url = without_query(&webhook.config.url);
+    let error = delivery.last_error.as_deref().unwrap_or_default();
+    let retry_at = delivery.retry_at.as_ref().map(Timestamp::to_string);
+    if json {
+        let line = json!({
+            "state": "failing", "taskId": webhook.task.as_str(), "configId": webhook.id.as_str(),
+            "event": delivery.delivered + 1, "url": url, "attempts": delivery.attempts,
+            "error": error, "retryAt": retry_at,
+        });
+        return writeln!(text, "{line}");
+    }
+    writeln!(
+        text,
+        "failing  task {} event {} to {url}: {error} ({} attempts, again at {})",
+        webhook.task,
+        delivery.delivered + 1,
+        delivery.attempts,
+        retry_at.as_deref().unwrap_or("once"),
+    )
+}
+
+fn show_dead(letter: &DeadLetter, json: bool, text: &mut String) -> std::fmt::Result {
+    let url = without_query(&letter.url);
+    if json {
+        let line = json!({
+            "state": "dead", "taskId": letter.task.as_str(), "configId": letter.webhook.as_str(),
+            "event": letter.seq, "url": url, "attempts": letter.attempts,
+            "error": letter.error, "at": letter.at.to_string(),
+        });
+        return writeln!(text, "{line}");
+    }
+    writeln!(
+        text,
+        "dead     task {} event {} to {url}: {} ({} attempts, given up at {})",
+        letter.task, letter.seq, letter.error, letter.attempts, letter.at,
+    )
+}
+
+/// A URL as it may be shown: its query may hold a secret.
+fn without_query(url: &str) -> &str {
+    url.split('?').next().unwrap_or_default()
 }

@@ -5,7 +5,7 @@
 
 mod args;
 mod check;
-pub mod deliveries;
+mod deliveries;
 mod serve;
 mod up;
 

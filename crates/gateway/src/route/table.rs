@@ -39,7 +39,7 @@ impl Table {
             (Some(name), _) | (None, Some(name)) => name,
             (None, None) => &agents.default,
         };
-        // An unknown tenant looks like an unknown task (protocol.md part 4.4).
+        // An unknown tenant looks like an unknown task.
         agents
             .engines
             .get(name)

@@ -14,6 +14,8 @@
 //! `cargo run --release -p switchboard-gateway --` is the binary under test; `up` and `serve` are started in the
 //! background, in place of what ran before, and so is `python3`; `pkill` ends that process and no other; `scripts/test` must exist.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+
 mod errors;
 mod pages;
 mod session;
@@ -97,6 +99,21 @@ fn every_page_is_tested_here() {
             let run = source.contains(&format!("run(\"{name}\")"));
             assert!(run, "{name} has commands that no test runs");
         }
+    }
+}
+
+#[test]
+fn the_guide_says_what_a_caller_of_json_rpc_must_know() {
+    let page = Page::read(&root().join("docs/getting-started.md"));
+    let text = page.text().replace('\n', " ");
+    for takeaway in [
+        "it is JSON-RPC, not REST",
+        "needs `jsonrpc`, `id`, `method` and `params`",
+        "stands in `params.message.parts`",
+        "Each part has a `kind` and its content",
+        "An answer has `result` or `error`",
+    ] {
+        assert!(text.contains(takeaway), "{takeaway}");
     }
 }
 

@@ -188,6 +188,19 @@ fn matches(pattern: &str, given: &str) -> bool {
     })
 }
 
+#[test]
+fn outputs_are_compared_piece_by_piece() {
+    for (pattern, given, same) in [
+        ("id: 1", "id: 1", true),
+        ("id: 1", "id: 2", false),
+        ("a…c", "abc", true),
+        ("a…c", "cba", false),
+        ("…x…x…", "one x", false),
+    ] {
+        assert_eq!(matches(pattern, given), same, "{pattern} in {given}");
+    }
+}
+
 fn stop(dir: &Path) {
     for name in ["server.pid", "receiver.pid"] {
         if let Ok(pid) = std::fs::read_to_string(dir.join(name)) {

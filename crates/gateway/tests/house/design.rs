@@ -135,3 +135,23 @@ fn files_that_texts_name_exist() {
     }
     none("files that do not exist", &found);
 }
+
+/// A comment that sends the reader to a document sends them to one that is there.
+#[test]
+fn documents_that_comments_name_exist() {
+    let mut found = Vec::new();
+    for source in sources().into_iter().filter(|source| !source.is_test()) {
+        for (at, line) in source.code() {
+            let Some((_, comment)) = line.split_once("//") else {
+                continue;
+            };
+            let words = comment.split(|c: char| !c.is_ascii_alphanumeric() && !"/._-".contains(c));
+            for name in words.filter(|word| word.ends_with(".md")) {
+                if !root().join(name).exists() {
+                    found.push(format!("{}:{at}: {name}", source.path));
+                }
+            }
+        }
+    }
+    none("documents that do not exist", &found);
+}

@@ -1,6 +1,6 @@
 //! docs/requirements.md is true: the tests it names exist.
 //!
-//! A row is `| S0-003 | what is asked for | where it stands |`. The last cell names tests as
+//! A row is `| S0-003 | what is asked for | where it stands |`; numbers are listed, or `S0-003 to S0-005`. The last cell names tests as
 //! `` `path/of/file.rs`: `name`, `name` ``, or says `later: why` or `not a test: why`.
 
 use std::collections::BTreeSet;
@@ -14,18 +14,32 @@ struct Row {
 
 fn rows() -> Vec<Row> {
     let page = std::fs::read_to_string(root().join("docs/requirements.md")).expect("the map");
-    let rows = page.lines().filter(|line| line.starts_with("| S"));
+    let numbered = |line: &&str| line.starts_with("| S") && line.get(4..5) == Some("-");
+    let rows = page.lines().filter(numbered);
     rows.map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
         let [numbers, _, shown_by] = cells[..] else {
             panic!("a row has three cells: {line}");
         };
         Row {
-            numbers: numbers.split(", ").map(str::to_owned).collect(),
+            numbers: numbers.split(", ").flat_map(range).collect(),
             shown_by: shown_by.trim_end_matches('|').trim().to_owned(),
         }
     })
     .collect()
+}
+
+/// `S0-003`, or `S0-003 to S0-005`.
+fn range(text: &str) -> Vec<String> {
+    let Some((first, last)) = text.split_once(" to ") else {
+        return vec![text.to_owned()];
+    };
+    let parts = |number: &str| {
+        let (document, number) = number.split_once('-').expect("a number");
+        (document.to_owned(), number.parse::<u32>().expect("digits"))
+    };
+    let ((document, from), (_, to)) = (parts(first), parts(last));
+    (from..=to).map(|n| format!("{document}-{n:03}")).collect()
 }
 
 #[test]
@@ -42,8 +56,8 @@ fn every_number_has_one_row() {
         ("S4", 53),
     ];
     let mut missing = Vec::new();
-    for (seed, count) in counts {
-        let numbers = (1..=count).map(|n| format!("{seed}-{n:03}"));
+    for (document, count) in counts {
+        let numbers = (1..=count).map(|n| format!("{document}-{n:03}"));
         missing.extend(numbers.filter(|number| !seen.contains(number)));
     }
     none("requirements without a row", &missing);

@@ -1,7 +1,12 @@
 //! The real binary on a port of its own, with a data directory that outlives it; and the few ways to talk to it.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
-#![allow(dead_code, clippy::allow_attributes, reason = "no test file uses all of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::allow_attributes,
+    reason = "no test file uses all of it"
+)]
 
 use std::fs::File;
 use std::path::Path;
@@ -18,51 +23,57 @@ use tokio::time::Instant;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running server.
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
     dir: TempDir,
     args: Vec<String>,
     /// `http://127.0.0.1:PORT`
-    pub base: String,
+    pub(crate) base: String,
     /// Speaks to it.
-    pub http: reqwest::Client,
+    pub(crate) http: reqwest::Client,
 }
 
 /// What was answered.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// The HTTP status.
-    pub status: u16,
+    pub(crate) status: u16,
     /// The headers.
-    pub headers: reqwest::header::HeaderMap,
+    pub(crate) headers: reqwest::header::HeaderMap,
     /// The body.
-    pub body: Value,
+    pub(crate) body: Value,
 }
 
 /// One event of a stream.
 #[derive(Debug, Clone)]
-pub struct SseEvent {
+pub(crate) struct SseEvent {
     /// Its `id:`, if it has one.
-    pub id: Option<u64>,
+    pub(crate) id: Option<u64>,
     /// Its `data:`.
-    pub data: Value,
+    pub(crate) data: Value,
 }
 
 /// A stream that is read event by event.
-pub struct Events {
+pub(crate) struct Events {
     response: Response,
     buffer: String,
 }
 
 impl Server {
     /// The built-in agents.
-    pub async fn up() -> Self {
+    pub(crate) async fn up() -> Self {
         Self::start(&["up"], "").await
     }
 
     /// The agents of a configuration.
-    pub async fn serve(yaml: &str) -> Self {
+    pub(crate) async fn serve(yaml: &str) -> Self {
         Self::start(&["serve", "-c", "switchboard.yaml"], yaml).await
+    }
+
+    /// The agents of a configuration that has a place of its own, with nothing on disk.
+    pub async fn profile(file: &Path) -> Self {
+        let file = file.to_str().expect("a path of text");
+        Self::start(&["serve", "-c", file, "--memory"], "").await
     }
 
     async fn start(args: &[&str], yaml: &str) -> Self {
@@ -85,72 +96,77 @@ impl Server {
     }
 
     /// Ends the process as a crash does.
-    pub async fn kill(&mut self) {
+    pub(crate) async fn kill(&mut self) {
         self.child.kill().await.expect("it was running");
     }
 
     /// Starts again on the same data, at another port.
-    pub async fn restart(&mut self) {
+    pub(crate) async fn restart(&mut self) {
         let (child, base) = launch(&self.args, self.dir.path()).await;
         self.child = child;
         self.base = base;
     }
 
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id().expect("it is running")
+    }
+
     /// What it has logged since it was started.
-    pub fn logged(&self) -> String {
+    pub(crate) fn logged(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log.txt")).expect("a log")
     }
 
     /// An address on this server.
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
 
     /// A GET.
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         answer(self.http.get(self.url(path))).await
     }
 
     /// A JSON-RPC call of 0.3 at an agent's address.
-    pub async fn rpc(&self, agent: &str, method: &str, params: Value) -> Answer {
+    pub(crate) async fn rpc(&self, agent: &str, method: &str, params: Value) -> Answer {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         self.post(&format!("/a2a/{agent}"), &body).await
     }
 
     /// The result of a JSON-RPC call of 0.3 that must succeed.
-    pub async fn result(&self, agent: &str, method: &str, params: Value) -> Value {
+    pub(crate) async fn result(&self, agent: &str, method: &str, params: Value) -> Value {
         let answer = self.rpc(agent, method, params).await;
         assert_eq!(answer.body.get("error"), None, "{method}");
         answer.body["result"].clone()
     }
 
     /// The number of the error of a JSON-RPC call of 0.3 that must fail.
-    pub async fn error(&self, agent: &str, method: &str, params: Value) -> Value {
+    pub(crate) async fn error(&self, agent: &str, method: &str, params: Value) -> Value {
         let answer = self.rpc(agent, method, params).await;
         assert_eq!(answer.body.get("result"), None, "{method}");
         answer.body["error"].clone()
     }
 
     /// A POST of JSON.
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         answer(self.http.post(self.url(path)).json(body)).await
     }
 
     /// A POST of JSON in A2A 1.0.
-    pub async fn post_v1(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post_v1(&self, path: &str, body: &Value) -> Answer {
         let request = self.http.post(self.url(path)).header("A2A-Version", "1.0");
         answer(request.json(body)).await
     }
 
     /// A JSON-RPC call of 0.3 that streams.
-    pub async fn stream(&self, agent: &str, method: &str, params: Value) -> Events {
+    pub(crate) async fn stream(&self, agent: &str, method: &str, params: Value) -> Events {
         let body = json!({"jsonrpc": "2.0", "id": "s1", "method": method, "params": params});
         let path = self.url(&format!("/a2a/{agent}"));
         events(self.http.post(path).json(&body)).await
     }
 
     /// Reads a task until it is in one of these states (0.3 names).
-    pub async fn until(&self, agent: &str, task: &Value, states: &[&str]) -> Value {
+    pub(crate) async fn until(&self, agent: &str, task: &Value, states: &[&str]) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let found = self.result(agent, "tasks/get", json!({"id": task})).await;
@@ -158,10 +174,7 @@ impl Server {
             if states.contains(&state) {
                 return found;
             }
-            assert!(
-                Instant::now() < deadline,
-                "still {state}, not {states:?}"
-            );
+            assert!(Instant::now() < deadline, "still {state}, not {states:?}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -208,7 +221,7 @@ fn listening(line: &str) -> Option<String> {
 }
 
 /// Sends a request and reads the whole answer.
-pub async fn answer(request: RequestBuilder) -> Answer {
+pub(crate) async fn answer(request: RequestBuilder) -> Answer {
     let response = request.send().await.expect("an answer");
     let status = response.status().as_u16();
     let headers = response.headers().clone();
@@ -222,7 +235,7 @@ pub async fn answer(request: RequestBuilder) -> Answer {
 }
 
 /// Sends a request and follows the stream it opens.
-pub async fn events(request: RequestBuilder) -> Events {
+pub(crate) async fn events(request: RequestBuilder) -> Events {
     let response = request.send().await.expect("an answer");
     Events {
         response,
@@ -232,17 +245,17 @@ pub async fn events(request: RequestBuilder) -> Events {
 
 impl Events {
     /// The HTTP status.
-    pub fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         self.response.status().as_u16()
     }
 
     /// A header of the answer.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
     }
 
     /// The next event; `None` when the server has closed the stream.
-    pub async fn next(&mut self) -> Option<SseEvent> {
+    pub(crate) async fn next(&mut self) -> Option<SseEvent> {
         loop {
             if let Some(end) = self.buffer.find("\n\n") {
                 let frame: String = self.buffer.drain(..end + 2).collect();
@@ -257,7 +270,7 @@ impl Events {
     }
 
     /// All events to the end.
-    pub async fn rest(mut self) -> Vec<SseEvent> {
+    pub(crate) async fn rest(mut self) -> Vec<SseEvent> {
         let mut all = Vec::new();
         while let Some(event) = self.next().await {
             all.push(event);
@@ -266,9 +279,12 @@ impl Events {
     }
 
     /// The `result` of all events to the end.
-    pub async fn results(self) -> Vec<Value> {
+    pub(crate) async fn results(self) -> Vec<Value> {
         let events = self.rest().await;
-        events.into_iter().map(|e| e.data["result"].clone()).collect()
+        events
+            .into_iter()
+            .map(|e| e.data["result"].clone())
+            .collect()
     }
 }
 
@@ -286,7 +302,7 @@ fn parse(frame: &str) -> Option<SseEvent> {
 }
 
 /// A message of the user, in 0.3 form, with one text part.
-pub fn message(text: &str) -> Value {
+pub(crate) fn message(text: &str) -> Value {
     json!({
         "kind": "message",
         "messageId": format!("m-{}", text.len()),
@@ -296,12 +312,15 @@ pub fn message(text: &str) -> Value {
 }
 
 /// Parameters with such a message.
-pub fn say(text: &str) -> Value {
+pub(crate) fn say(text: &str) -> Value {
     json!({"message": message(text)})
 }
 
 /// The text of all text parts of an object that has `parts`.
-pub fn text_of(parts: &Value) -> String {
+pub(crate) fn text_of(parts: &Value) -> String {
     let parts = parts["parts"].as_array().cloned().unwrap_or_default();
-    parts.iter().filter_map(|part| part["text"].as_str()).collect()
+    parts
+        .iter()
+        .filter_map(|part| part["text"].as_str())
+        .collect()
 }

@@ -1,6 +1,6 @@
 //! Who asks. Authentication turns headers into a [`Principal`]; no operation runs without one.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// An authenticated caller; anonymous is one too.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -16,8 +16,9 @@ impl Principal {
     /// The caller of an agent that asks for no credentials.
     #[must_use]
     pub fn anonymous() -> Self {
+        static NOBODY: LazyLock<Owner> = LazyLock::new(|| Owner::new("anonymous"));
         Self {
-            owner: Owner::new("anonymous"),
+            owner: NOBODY.clone(),
         }
     }
 

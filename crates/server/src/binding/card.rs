@@ -83,7 +83,7 @@ pub(crate) fn redirect(path: &str) -> Response<Body> {
 }
 
 /// Answers the GET by which 0.2 asks for the extended card.
-pub(crate) async fn extended(service: &Service, asked: Asked) -> Response<Body> {
+pub(crate) async fn extended(service: &Service, asked: Asked<'_>) -> Response<Body> {
     let reply = match asked.call(Dialect::V0Json, Operation::ExtendedCard, None) {
         Ok(call) => service.handler.handle(call).await,
         Err(error) => Err(error),

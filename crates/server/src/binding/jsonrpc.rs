@@ -7,7 +7,7 @@ use switchboard_types::wire::jsonrpc::{self, Envelope, Id};
 use switchboard_types::{Dialect, Error, ErrorKind, wire};
 
 use super::sse::{self, Frames};
-use super::{Asked, JSON, json, no_such_agent, tell_extensions, tell_when_to_retry};
+use super::{Asked, JSON, json, tell_extensions, tell_when_to_retry};
 use crate::call::{Call, ReplyBody};
 use crate::http::{Body, Service};
 
@@ -24,7 +24,7 @@ struct Refused {
 /// Answers one JSON-RPC request.
 pub(crate) async fn answer(
     service: &Service,
-    asked: Asked,
+    asked: Asked<'_>,
     body: Result<Bytes, Error>,
 ) -> Response<Body> {
     match ask(service, asked, body).await {
@@ -35,10 +35,10 @@ pub(crate) async fn answer(
 
 async fn ask(
     service: &Service,
-    asked: Asked,
+    asked: Asked<'_>,
     body: Result<Bytes, Error>,
 ) -> Result<Response<Body>, Refused> {
-    let plain = dialect_of_errors(&asked.version);
+    let plain = dialect_of_errors(asked.version);
     let early = |error: Error, status| Refused {
         id: Id::null(),
         dialect: plain,
@@ -54,13 +54,12 @@ async fn ask(
         )
     })?;
     asked
-        .require_json()
+        .require_headers()
+        .and_then(|()| asked.require_json())
         .map_err(|error| early(error, StatusCode::OK))?;
-    if let Some(name) = &asked.agent
-        && service.directory.find(Some(name)).is_none()
-    {
-        return Err(early(no_such_agent(name), StatusCode::NOT_FOUND));
-    }
+    asked
+        .require_agent()
+        .map_err(|error| early(error, StatusCode::NOT_FOUND))?;
     let envelope = jsonrpc::read(&body).map_err(|refusal| {
         let status = if refusal.not_jsonrpc {
             StatusCode::BAD_REQUEST
@@ -72,7 +71,7 @@ async fn ask(
             ..early(refusal.error, status)
         }
     })?;
-    let (id, dialect, stream, call) = read_call(asked, envelope)?;
+    let (id, dialect, stream, call) = read_call(asked, &envelope)?;
     let refused = |error| Refused {
         id: id.clone(),
         dialect,
@@ -80,6 +79,7 @@ async fn ask(
         status: StatusCode::OK,
         stream,
     };
+    let room = sse::room(service, &call).map_err(&refused)?;
     let reply = service.handler.handle(call).await.map_err(&refused)?;
     let mut response = match reply.body {
         ReplyBody::Response(response) => {
@@ -88,7 +88,8 @@ async fn ask(
             json(StatusCode::OK, JSON, out)
         }
         ReplyBody::Stream(cursor) => {
-            sse::answer(service, cursor, Frames::JsonRpc(id.clone(), dialect)).map_err(&refused)?
+            let frames = Frames::JsonRpc(id.clone(), dialect);
+            sse::answer(service, room, cursor, frames)
         }
     };
     tell_extensions(&mut response, &reply.extensions);
@@ -96,7 +97,10 @@ async fn ask(
 }
 
 /// The call in an envelope; and how its answer is to be framed.
-fn read_call(asked: Asked, envelope: Envelope<'_>) -> Result<(Id, Dialect, bool, Call), Refused> {
+fn read_call(
+    asked: Asked<'_>,
+    envelope: &Envelope<'_>,
+) -> Result<(Id, Dialect, bool, Call), Refused> {
     let id = envelope.id.clone();
     let refused = |dialect, stream, error| Refused {
         id: id.clone(),
@@ -105,7 +109,7 @@ fn read_call(asked: Asked, envelope: Envelope<'_>) -> Result<(Id, Dialect, bool,
         status: StatusCode::OK,
         stream,
     };
-    let (dialect, method) = jsonrpc::negotiate(&envelope.method, &asked.version)
+    let (dialect, method) = jsonrpc::negotiate(&envelope.method, asked.version)
         .map_err(|(dialect, error)| refused(dialect, false, error))?;
     let stream = method.streams() && jsonrpc::refuses_in_stream(dialect);
     let request = wire::decode_params(dialect, method, envelope.params)
@@ -114,7 +118,7 @@ fn read_call(asked: Asked, envelope: Envelope<'_>) -> Result<(Id, Dialect, bool,
         .require_id()
         .map_err(|error| refused(dialect, stream, error))?;
     let operation = match request.operation {
-        // `tasks/get` by one who takes only events is a resubscription (requirements.md 2, #3).
+        // `tasks/get` by one who takes only events is a resubscription (S2-060).
         Operation::Get(get) if method == Method::Get && asked.wants_only_events() => {
             Operation::Subscribe(Subscribe { id: get.id })
         }

@@ -2,22 +2,19 @@
 //!
 //! Each binding only frames: the codecs are in `switchboard_types::wire`, the rules in the engine.
 
+mod asked;
 pub(crate) mod card;
 pub(crate) mod jsonrpc;
 pub(crate) mod rest;
 mod sse;
 
-use std::sync::Arc;
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use switchboard_types::{Error, ErrorKind};
 
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use hyper::http::request::Parts;
-use hyper::{Method, Response, StatusCode};
-use switchboard_types::operation::Operation;
-use switchboard_types::{Dialect, Error, ErrorKind};
+use crate::http::Body;
 
-use crate::auth::Principal;
-use crate::call::{Call, ServiceParams, Target};
-use crate::http::{Body, Peer, Service};
+pub(crate) use asked::Asked;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json");
@@ -26,153 +23,12 @@ const A2A_EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
 /// As 0.x names it.
 const X_A2A_EXTENSIONS: HeaderName = HeaderName::from_static("x-a2a-extensions");
 
-/// A request's head, read once for every binding.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) method: Method,
-    pub(crate) query: Option<String>,
-    pub(crate) agent: Option<Arc<str>>,
-    /// `A2A-Version`, by header or query; empty if absent.
-    pub(crate) version: String,
-    /// The media type of the body, without parameters; empty if absent.
-    content_type: String,
-    accept: String,
-    extensions: Vec<String>,
-    idempotency_key: Option<String>,
-    last_event_id: Option<String>,
-    base_url: Arc<str>,
-    principal: Principal,
-}
-
-impl Asked {
-    pub(crate) fn new(
-        service: &Service,
-        head: &Parts,
-        peer: &Peer,
-        agent: Option<&str>,
-        principal: Principal,
-    ) -> Self {
-        let text = |name: &str| head.headers.get(name).and_then(|v| v.to_str().ok());
-        let query = head.uri.query();
-        let version = text(A2A_VERSION)
-            .or_else(|| query.and_then(version_in_query))
-            .unwrap_or_default();
-        let content_type = text(CONTENT_TYPE.as_str()).unwrap_or_default();
-        Self {
-            method: head.method.clone(),
-            query: query.map(str::to_owned),
-            agent: agent.map(Arc::from),
-            version: version.to_owned(),
-            content_type: content_type
-                .split(';')
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_ascii_lowercase(),
-            accept: text(ACCEPT.as_str()).unwrap_or_default().to_owned(),
-            extensions: extensions(&head.headers),
-            idempotency_key: text("idempotency-key").map(str::to_owned),
-            last_event_id: text("last-event-id").map(str::to_owned),
-            base_url: service.base_url.of(head, peer),
-            principal,
-        }
-    }
-
-    /// The call, once the binding knows the operation.
-    fn call(
-        self,
-        dialect: Dialect,
-        operation: Operation,
-        tenant: Option<String>,
-    ) -> Result<Call, Error> {
-        let last_event_id = match self.last_event_id.as_deref().map(str::trim) {
-            None | Some("") => None,
-            Some(text) => Some(text.parse().map_err(|_| {
-                Error::invalid_params("Last-Event-ID", "must be the id of an event of this task")
-            })?),
-        };
-        if self
-            .idempotency_key
-            .as_ref()
-            .is_some_and(|k| k.is_empty() || k.len() > 255)
-        {
-            return Err(Error::invalid_params(
-                "Idempotency-Key",
-                "must be 1 to 255 characters",
-            ));
-        }
-        Ok(Call {
-            operation,
-            target: Target {
-                agent: self.agent,
-                tenant,
-            },
-            principal: self.principal,
-            params: ServiceParams {
-                dialect,
-                extensions: self.extensions,
-                idempotency_key: self.idempotency_key,
-                last_event_id,
-                base_url: self.base_url,
-            },
-        })
-    }
-
-    /// The caller takes nothing but an event stream.
-    fn wants_only_events(&self) -> bool {
-        let mut types = self
-            .accept
-            .split(',')
-            .map(|t| t.split(';').next().unwrap_or_default().trim());
-        !self.accept.is_empty() && types.all(|t| t.eq_ignore_ascii_case("text/event-stream"))
-    }
-
-    /// The caller names plain JSON and not A2A's own media type.
-    fn prefers_plain_json(&self) -> bool {
-        self.accept.contains("application/json") && !self.accept.contains("application/a2a+json")
-    }
-
-    /// # Errors
-    ///
-    /// If the body is announced as something else than JSON.
-    fn require_json(&self) -> Result<(), Error> {
-        let json = self.content_type.is_empty()
-            || self.content_type == "application/json"
-            || self.content_type.ends_with("+json");
-        if json {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::ContentTypeNotSupported,
-            format!(
-                "the request body must be application/json, not {}",
-                self.content_type
-            ),
-        ))
-    }
-}
-
 /// `A2A-Version` as a query parameter (A2A 1.0 §3.6.1).
 fn version_in_query(query: &str) -> Option<&str> {
     query.split('&').find_map(|pair| {
         let (name, value) = pair.split_once('=')?;
         name.eq_ignore_ascii_case(A2A_VERSION).then_some(value)
     })
-}
-
-/// Extensions asked for, under both header names, in one list.
-fn extensions(headers: &HeaderMap) -> Vec<String> {
-    let values = headers
-        .get_all(A2A_EXTENSIONS)
-        .into_iter()
-        .chain(headers.get_all(X_A2A_EXTENSIONS));
-    values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(str::trim)
-        .filter(|uri| !uri.is_empty())
-        .map(str::to_owned)
-        .collect()
 }
 
 /// An answer with a JSON body.

@@ -6,19 +6,19 @@ use switchboard_types::wire::rest::{self, RouteError};
 use switchboard_types::{Dialect, Error, ErrorKind, ProtocolVersion, wire};
 
 use super::sse::{self, Frames};
-use super::{A2A_JSON, Asked, JSON, json, no_such_agent, tell_extensions, tell_when_to_retry};
+use super::{A2A_JSON, Asked, JSON, json, tell_extensions, tell_when_to_retry};
 use crate::call::ReplyBody;
 use crate::http::{Body, Service, not_allowed};
 
 /// Answers one REST request; `path` is what follows the agent's base.
 pub(crate) async fn answer(
     service: &Service,
-    asked: Asked,
+    asked: Asked<'_>,
     path: &str,
     body: Result<Bytes, Error>,
 ) -> Response<Body> {
     let plain = asked.prefers_plain_json();
-    let route = match rest::route(asked.method.as_str(), path) {
+    let route = match rest::route(asked.verb(), path) {
         Ok(route) => route,
         Err(RouteError::MethodNotAllowed(allow)) => return not_allowed(allow),
         Err(RouteError::NotFound) => {
@@ -37,7 +37,7 @@ pub(crate) async fn answer(
 
 async fn ask(
     service: &Service,
-    asked: Asked,
+    asked: Asked<'_>,
     route: &rest::Route,
     body: Result<Bytes, Error>,
 ) -> Result<Response<Body>, (Dialect, Error)> {
@@ -46,20 +46,18 @@ async fn ask(
         ProtocolVersion::V0_3 => Dialect::V0Proto,
     };
     let plain = asked.prefers_plain_json();
-    if let Some(name) = &asked.agent
-        && service.directory.find(Some(name)).is_none()
-    {
-        return Err((shape, no_such_agent(name)));
-    }
-    require_version(route.version, &asked.version).map_err(|error| (shape, error))?;
+    asked.require_agent().map_err(|error| (shape, error))?;
+    require_version(route.version, asked.version).map_err(|error| (shape, error))?;
     let body = body.map_err(|error| (shape, error))?;
+    asked.require_headers().map_err(|error| (shape, error))?;
     if !body.is_empty() {
         asked.require_json().map_err(|error| (shape, error))?;
     }
-    let (dialect, request) = rest::decode(route, asked.query.as_deref(), &body)?;
+    let (dialect, request) = rest::decode(route, asked.query(), &body)?;
     let call = asked
         .call(dialect, request.operation, request.tenant)
         .map_err(|error| (dialect, error))?;
+    let room = sse::room(service, &call).map_err(|error| (dialect, error))?;
     let reply = service
         .handler
         .handle(call)
@@ -71,15 +69,13 @@ async fn ask(
             wire::encode_response(dialect, &response, &mut out);
             json(StatusCode::OK, media_type(dialect, plain), out)
         }
-        ReplyBody::Stream(cursor) => {
-            sse::answer(service, cursor, Frames::Rest(dialect)).map_err(|error| (dialect, error))?
-        }
+        ReplyBody::Stream(cursor) => sse::answer(service, room, cursor, Frames::Rest(dialect)),
     };
     tell_extensions(&mut response, &reply.extensions);
     Ok(response)
 }
 
-/// The path says the version; a header that says another one is refused (protocol.md part 10.4).
+/// The path says the version; a header that says another one is refused.
 fn require_version(path: ProtocolVersion, asked: &str) -> Result<(), Error> {
     let header = ProtocolVersion::requested(asked)?;
     if header == path {
@@ -92,8 +88,8 @@ fn require_version(path: ProtocolVersion, asked: &str) -> Result<(), Error> {
     Err(Error::new(ErrorKind::VersionNotSupported, hint).fact("supportedVersions", path.name()))
 }
 
-fn dialect_of(asked: &Asked) -> Dialect {
-    match ProtocolVersion::requested(&asked.version) {
+fn dialect_of(asked: &Asked<'_>) -> Dialect {
+    match ProtocolVersion::requested(asked.version) {
         Ok(ProtocolVersion::V0_3) => Dialect::V0Proto,
         _ => Dialect::V1,
     }

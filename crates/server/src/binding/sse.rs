@@ -1,17 +1,20 @@
 //! How do you want it? A cursor becomes an event stream: `id:` is the event's place in the log.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
 use hyper::Response;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use switchboard_types::operation::Operation;
 use switchboard_types::wire::jsonrpc::{self, Id};
 use switchboard_types::wire::{rest, sse};
 use switchboard_types::{Dialect, Error, ErrorKind};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
+use crate::call::Call;
 use crate::http::{Body, Service};
 use crate::log::{Cursor, Item};
 
@@ -24,40 +27,51 @@ pub(super) enum Frames {
     Rest(Dialect),
 }
 
-/// A stream of a cursor's events.
+/// Room for the stream that a call asks for; none for calls that ask for none. Found before the call is
+/// answered: a message whose stream is refused must not start a task.
 ///
 /// # Errors
 ///
 /// If too many streams are open.
+pub(super) fn room(service: &Service, call: &Call) -> Result<Option<OwnedSemaphorePermit>, Error> {
+    if !matches!(
+        call.operation,
+        Operation::Stream(_) | Operation::Subscribe(_)
+    ) {
+        return Ok(None);
+    }
+    match Arc::clone(&service.streams).try_acquire_owned() {
+        Ok(permit) => Ok(Some(permit)),
+        Err(_) => Err(Error::new(
+            ErrorKind::ResourceExhausted,
+            format!(
+                "{} event streams are open: try again later",
+                service.limits.streams
+            ),
+        )),
+    }
+}
+
+/// A stream of a cursor's events.
 pub(super) fn answer(
     service: &Service,
+    room: Option<OwnedSemaphorePermit>,
     cursor: Cursor,
     frames: Frames,
-) -> Result<Response<Body>, Error> {
-    let permit = std::sync::Arc::clone(&service.streams)
-        .try_acquire_owned()
-        .map_err(|_| {
-            Error::new(
-                ErrorKind::ResourceExhausted,
-                format!(
-                    "{} event streams are open: try again later",
-                    service.limits.streams
-                ),
-            )
-        })?;
+) -> Response<Body> {
     let reader = Reader {
         cursor,
         frames,
         stopping: service.tasks.stopping().clone(),
         heartbeat: service.limits.heartbeat,
         over: false,
-        _permit: permit,
+        _room: room,
     };
     let events = stream::unfold(reader, |mut reader| async move {
         let bytes = reader.next().await?;
         Some((bytes, reader))
     });
-    Ok(respond(Body::Stream(Box::pin(events))))
+    respond(Body::Stream(Box::pin(events)))
 }
 
 /// A stream of one event: a call that failed before there was anything to follow.
@@ -87,7 +101,7 @@ struct Reader {
     stopping: CancellationToken,
     heartbeat: Duration,
     over: bool,
-    _permit: OwnedSemaphorePermit,
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 impl Reader {
@@ -147,7 +161,7 @@ impl Frames {
                 sse::write_frame(&mut out, None, &data);
             }
             Self::Rest(dialect) => {
-                // REST has no envelope to tell an error by, so the event has a name (protocol.md 6.1).
+                // REST has no envelope to tell an error by, so the event has a name.
                 out.extend_from_slice(b"event: error\n");
                 sse::write_frame(&mut out, None, &rest::write_error(*dialect, error).1);
             }

@@ -8,28 +8,46 @@ use switchboard_types::model::{Message, TaskId};
 use switchboard_types::operation::SendMessage;
 use switchboard_types::{Dialect, Error, ErrorKind, wire};
 
+use super::send::{Sent, tool_result_id};
 use super::{Engine, Scope, storage};
 use crate::clock;
 use crate::log::TaskLog;
 use crate::store::{Answer, Answered, Change, IdempotencyKey};
 
-/// Requests whose answers are not stored yet.
+/// Requests whose answers are not stored yet, or are being asked for.
 #[derive(Debug, Default)]
-pub(super) struct InFlight(Mutex<HashMap<IdempotencyKey, (u64, Arc<TaskLog>)>>);
+pub(super) struct InFlight(Mutex<HashMap<IdempotencyKey, Slot>>);
+
+/// What is known of one key.
+#[derive(Debug, Default)]
+struct Slot {
+    first: Option<First>,
+    /// How many look into the store for an answer. What they do not find there they must find here, so the
+    /// slot stays until they are done.
+    asking: usize,
+}
 
 /// The first request under a key.
+#[derive(Debug, Clone)]
+struct First {
+    fingerprint: u64,
+    log: Arc<TaskLog>,
+    since: u64,
+    /// The answer is in the store.
+    stored: bool,
+}
+
+/// The right to answer under a key.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
     key: IdempotencyKey,
     fingerprint: u64,
 }
 
-/// Who comes first.
-pub(super) enum Claimed {
-    /// This request, under a key if it has one.
-    First(Option<Claim>),
-    /// An earlier one: its task, or its bare answer.
-    Before(Arc<TaskLog>),
+/// Keeps a slot while the store is read.
+struct Asking<'a> {
+    keys: &'a InFlight,
+    key: &'a IdempotencyKey,
 }
 
 impl Claim {
@@ -54,29 +72,56 @@ impl Claim {
 }
 
 impl Engine {
-    /// Claims the key of a request for the task in `log`, or finds who came before.
-    pub(super) async fn claim(
+    /// Runs `first`, unless this request was made before: then leads to where that one has led. Two requests
+    /// under one key never both come first.
+    pub(super) async fn once(
+        &self,
+        scope: &Scope,
+        send: SendMessage,
+        first: impl FnOnce(SendMessage, Option<Claim>) -> Result<Sent, Error> + Send,
+    ) -> Result<Sent, Error> {
+        let Some(key) = self.key_of(scope, &send) else {
+            return first(send, None);
+        };
+        let fingerprint = fingerprint(&send);
+        let asking = Asking::new(&self.shared.keys, &key);
+        if let Some(before) = self.before(&asking, &send, fingerprint).await? {
+            return Ok(before);
+        }
+        let mut slots = self.shared.keys.lock();
+        let slot = slots.entry(key.clone()).or_default();
+        if let Some(first) = &slot.first {
+            return first.again(fingerprint);
+        }
+        let claim = Claim {
+            key: key.clone(),
+            fingerprint,
+        };
+        // Under the lock, so that whoever finds the slot finds the message in the log too.
+        let sent = first(send, Some(claim))?;
+        slot.first = Some(First {
+            fingerprint,
+            log: Arc::clone(&sent.log),
+            since: sent.since,
+            stored: false,
+        });
+        drop(slots);
+        drop(asking);
+        self.release_when_stored(key, &sent);
+        Ok(sent)
+    }
+
+    /// Where an earlier request under the same key has led, if there was one.
+    pub(super) async fn repeated(
         &self,
         scope: &Scope,
         send: &SendMessage,
-        log: &Arc<TaskLog>,
-    ) -> Result<Claimed, Error> {
+    ) -> Result<Option<Sent>, Error> {
         let Some(key) = self.key_of(scope, send) else {
-            return Ok(Claimed::First(None));
+            return Ok(None);
         };
-        let fingerprint = fingerprint(send);
-        if let Some(earlier) = self.answered_before(&key, fingerprint).await? {
-            return Ok(Claimed::Before(earlier));
-        }
-        let mut in_flight = self.shared.keys.lock();
-        if let Some((other, earlier)) = in_flight.get(&key) {
-            same_request(*other, fingerprint)?;
-            return Ok(Claimed::Before(Arc::clone(earlier)));
-        }
-        in_flight.insert(key.clone(), (fingerprint, Arc::clone(log)));
-        drop(in_flight);
-        self.release_when_stored(key.clone(), Arc::clone(log));
-        Ok(Claimed::First(Some(Claim { key, fingerprint })))
+        let asking = Asking::new(&self.shared.keys, &key);
+        self.before(&asking, send, fingerprint(send)).await
     }
 
     fn key_of(&self, scope: &Scope, send: &SendMessage) -> Option<IdempotencyKey> {
@@ -96,41 +141,95 @@ impl Engine {
         })
     }
 
-    /// The earlier answer under `key`, in flight or stored. In flight is asked first and last (by the
-    /// caller), so that an answer on its way into the store is seen in one place or the other.
-    async fn answered_before(
+    /// The earlier answer, in flight or stored. One that is stored while we look stays in flight meanwhile.
+    async fn before(
         &self,
-        key: &IdempotencyKey,
+        asking: &Asking<'_>,
+        send: &SendMessage,
         fingerprint: u64,
-    ) -> Result<Option<Arc<TaskLog>>, Error> {
-        if let Some((other, earlier)) = self.shared.keys.lock().get(key) {
-            same_request(*other, fingerprint)?;
-            return Ok(Some(Arc::clone(earlier)));
+    ) -> Result<Option<Sent>, Error> {
+        if let Some(first) = asking.first() {
+            return first.again(fingerprint).map(Some);
         }
         let store = self.shared.log.store();
-        let Some(answered) = store.answered(key).await.map_err(storage)? else {
+        let Some(answered) = store.answered(asking.key).await.map_err(storage)? else {
             return Ok(None);
         };
         same_request(answered.fingerprint, fingerprint)?;
-        match answered.answer {
+        let log = match answered.answer {
             // A task that was purged since is as good as never made.
-            Answer::Task(id) => self.shared.log.open(&id).await.map_err(storage),
-            Answer::Message(message) => Ok(Some(self.shared.log.replied(message))),
-        }
+            Answer::Task(id) => self.shared.log.open(&id).await.map_err(storage)?,
+            Answer::Message(message) => Some(self.shared.log.replied(message)),
+        };
+        Ok(log.map(|log| Sent {
+            since: if goes_on(send) { log.last().0 } else { 1 },
+            log,
+        }))
     }
 
-    fn release_when_stored(&self, key: IdempotencyKey, log: Arc<TaskLog>) {
+    fn release_when_stored(&self, key: IdempotencyKey, sent: &Sent) {
+        let (log, since) = (Arc::clone(&sent.log), sent.since);
         let engine = self.clone();
         self.shared.tasks.spawn(async move {
-            drop(log.decided().await);
-            engine.shared.keys.lock().remove(&key);
+            tokio::select! {
+                () = log.kept(since) => engine.shared.keys.release(&key),
+                () = engine.shared.tasks.stopping().cancelled() => {}
+            }
         });
     }
 }
 
+impl First {
+    fn again(&self, fingerprint: u64) -> Result<Sent, Error> {
+        same_request(self.fingerprint, fingerprint)?;
+        Ok(Sent {
+            log: Arc::clone(&self.log),
+            since: self.since,
+        })
+    }
+}
+
+impl<'a> Asking<'a> {
+    fn new(keys: &'a InFlight, key: &'a IdempotencyKey) -> Self {
+        keys.lock().entry(key.clone()).or_default().asking += 1;
+        Self { keys, key }
+    }
+
+    fn first(&self) -> Option<First> {
+        self.keys.lock().get(self.key)?.first.clone()
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.keys.change(self.key, |slot| slot.asking -= 1);
+    }
+}
+
 impl InFlight {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<IdempotencyKey, (u64, Arc<TaskLog>)>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<IdempotencyKey, Slot>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answer is in the store, or there is none.
+    fn release(&self, key: &IdempotencyKey) {
+        self.change(key, |slot| {
+            if let Some(first) = &mut slot.first {
+                first.stored = true;
+            }
+        });
+    }
+
+    /// Changes a slot, and drops it once nobody needs it.
+    fn change(&self, key: &IdempotencyKey, change: impl FnOnce(&mut Slot)) {
+        let mut slots = self.lock();
+        let Some(slot) = slots.get_mut(key) else {
+            return;
+        };
+        change(slot);
+        if slot.asking == 0 && slot.first.as_ref().is_none_or(|first| first.stored) {
+            slots.remove(key);
+        }
     }
 }
 
@@ -144,10 +243,24 @@ fn same_request(first: u64, second: u64) -> Result<(), Error> {
     ))
 }
 
-/// Tells one message from another, also after a restart: FNV-1a over its 1.0 form.
+/// The message says that it goes on with a task.
+fn goes_on(send: &SendMessage) -> bool {
+    send.message.task_id.is_some() || tool_result_id(&send.message).is_some()
+}
+
+/// Tells one message from another, also after a restart: FNV-1a over its 1.0 form. What an answer to a question
+/// says is left out: it may be a secret, and a short one could be guessed from its hash.
 fn fingerprint(send: &SendMessage) -> u64 {
     let mut bytes = Vec::with_capacity(256);
-    wire::encode_message(Dialect::V1, &send.message, &mut bytes);
+    if goes_on(send) {
+        let silent = Message {
+            parts: Vec::new(),
+            ..send.message.clone()
+        };
+        wire::encode_message(Dialect::V1, &silent, &mut bytes);
+    } else {
+        wire::encode_message(Dialect::V1, &send.message, &mut bytes);
+    }
     if let Some(metadata) = &send.metadata {
         bytes.extend_from_slice(metadata.as_str().as_bytes());
     }

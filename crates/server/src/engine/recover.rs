@@ -49,8 +49,7 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
                 Some(engine) => engine.revive(&task, &head, &mut recovered).await?,
                 None => {
                     let text = format!("the agent {:?} is no longer there", head.agent);
-                    fail(&task, &text);
-                    recovered.failed += 1;
+                    recovered.failed += u64::from(fail(&task, head.seq, &text));
                 }
             }
         }
@@ -79,13 +78,15 @@ impl Engine {
         let cut_off = self.cut_off(head).await?;
         let resumable = self.shared.agent.on_restart() == Restart::Resume;
         let Some(message) = cut_off.message.filter(|_| resumable) else {
-            fail(log, "interrupted by a restart: send the message again");
-            recovered.failed += 1;
+            let text = "interrupted by a restart: send the message again";
+            recovered.failed += u64::from(fail(log, head.seq, text));
             return Ok(());
         };
         if is_redacted(&message) {
-            ask_again(log);
-            recovered.waiting += 1;
+            if ask_again(log, head.seq) {
+                self.watch_input(log);
+                recovered.waiting += 1;
+            }
             return Ok(());
         }
         if let Some(canceled) = log.begin_turn(head.seq, None, cut_off.waiting) {
@@ -161,7 +162,7 @@ impl CutOff {
 }
 
 /// What was sensitive was not kept, so it is asked for once more.
-fn ask_again(log: &Arc<TaskLog>) {
+fn ask_again(log: &Arc<TaskLog>, last: u64) -> bool {
     let question = log.view().and_then(|(_, task)| {
         let from_agent = |m: &&Message| m.role == Role::Agent;
         task.history.iter().rfind(from_agent).cloned()
@@ -172,11 +173,12 @@ fn ask_again(log: &Arc<TaskLog>) {
         metadata: None,
     });
     let event = status_event(log.origin(), TaskState::InputRequired, said);
-    log.append(event, None).ok();
+    log.append_if_idle(last, event)
 }
 
-fn fail(log: &Arc<TaskLog>, text: &str) {
+/// Fails a task that still stands at `last`. One that does not was begun or taken further since it was looked
+/// up, by a turn that went on before it: tasks call each other.
+fn fail(log: &Arc<TaskLog>, last: u64, text: &str) -> bool {
     let event = status_event(log.origin(), TaskState::Failed, failure(text, "RESTARTED"));
-    // Nothing runs on it yet, so nothing can have ended it.
-    log.append(event, None).ok();
+    log.append_if_idle(last, event)
 }

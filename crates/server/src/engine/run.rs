@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use futures_util::FutureExt;
 use switchboard_types::ErrorKind;
@@ -65,12 +66,21 @@ enum Ending {
 }
 
 impl Engine {
-    /// Starts a turn.
+    /// Starts a turn. A quick agent often ends at the first poll, before anything could be stored: then all
+    /// its events go into one commit, and there is nothing to spawn.
     pub(super) fn start(&self, log: Arc<TaskLog>, turn: Turn, claim: Option<Claim>) {
-        let engine = self.clone();
-        self.shared
-            .tasks
-            .spawn(async move { engine.run(log, turn, claim).await });
+        let claimed = claim.is_some();
+        let mut running = Box::pin(self.clone().run(log, turn, claim));
+        if claimed {
+            // Begun under the lock on its key, where no agent may run.
+            self.shared.tasks.spawn(running);
+            return;
+        }
+        // Whatever it waits for, the spawned task will ask again with a waker of its own.
+        let mut context = Context::from_waker(Waker::noop());
+        if running.as_mut().poll(&mut context).is_pending() {
+            self.shared.tasks.spawn(running);
+        }
     }
 
     /// Runs a turn, and those that follow from messages that came meanwhile.
@@ -110,7 +120,7 @@ impl Engine {
             return false;
         }
         let working = status_event(log.origin(), TaskState::Working, Said::default());
-        log.append(working, None).is_ok()
+        log.work_begins(working).is_ok()
     }
 
     /// Lets the agent take its turn; whatever happens, there is an ending.

@@ -9,7 +9,7 @@ use switchboard_types::operation::{Response, SendMessage, TaskView};
 use tokio_util::sync::CancellationToken;
 
 use super::events::{fresh_id, status, status_event};
-use super::idempotency::Claimed;
+use super::idempotency::Claim;
 use super::{Engine, OnDisconnect, Scope, storage};
 use crate::agent::{Conversation, Said, Turn};
 use crate::call::ReplyBody;
@@ -70,9 +70,22 @@ impl Engine {
         if send.configuration.push.is_some() {
             self.profile().require_push()?;
         }
+        if send.message.task_id.is_some()
+            // Repeated, it must not be measured by what the task has become since.
+            && let Some(before) = self.repeated(scope, &send).await?
+        {
+            return Ok(before);
+        }
         match self.task_to_continue(scope, &send.message).await? {
-            Some(log) => self.go_on(scope, log, send),
-            None => self.begin(scope, send).await,
+            Some(log) => {
+                let first =
+                    |send, claim: Option<Claim>| self.go_on(scope, log, send, claim.as_ref());
+                self.once(scope, send, first).await
+            }
+            None => {
+                let first = |send, claim| self.begin(scope, send, claim);
+                self.once(scope, send, first).await
+            }
         }
     }
 
@@ -110,7 +123,13 @@ impl Engine {
     }
 
     /// The next turn of a task.
-    fn go_on(&self, scope: &Scope, log: Arc<TaskLog>, send: SendMessage) -> Result<Sent, Error> {
+    fn go_on(
+        &self,
+        scope: &Scope,
+        log: Arc<TaskLog>,
+        send: SendMessage,
+        claim: Option<&Claim>,
+    ) -> Result<Sent, Error> {
         let origin = log.origin().clone();
         if let Some(context) = &send.message.context_id
             && *context != origin.context
@@ -132,7 +151,7 @@ impl Engine {
             heard: message.clone(),
         };
         let working = status_event(&origin, TaskState::Working, Said::default());
-        let joined = log.receive(working, received, webhook.map(Change::PutWebhook));
+        let joined = log.receive(working, received, beside(webhook, claim, &origin.id));
         let since = log.last().0;
         match joined {
             Joined::Over(state) => {
@@ -155,7 +174,7 @@ impl Engine {
     }
 
     /// A new task.
-    async fn begin(&self, scope: &Scope, send: SendMessage) -> Result<Sent, Error> {
+    fn begin(&self, scope: &Scope, send: SendMessage, claim: Option<Claim>) -> Result<Sent, Error> {
         let origin = Origin {
             id: fresh_id(),
             agent: Arc::clone(&self.shared.name),
@@ -164,15 +183,6 @@ impl Engine {
         };
         let webhook = self.webhook_of(scope, &origin.id, &send, 0)?;
         let log = self.shared.log.create(origin.clone());
-        let claim = match self.claim(scope, &send, &log).await? {
-            Claimed::First(claim) => claim,
-            Claimed::Before(earlier) => {
-                return Ok(Sent {
-                    log: earlier,
-                    since: 1,
-                });
-            }
-        };
         let message = addressed(send.message, &origin);
         let task = Task {
             id: origin.id.clone(),
@@ -182,12 +192,7 @@ impl Engine {
             history: vec![message.clone()],
             metadata: send.metadata.clone(),
         };
-        let mut beside: Vec<Change> = webhook.map(Change::PutWebhook).into_iter().collect();
-        beside.extend(
-            claim
-                .as_ref()
-                .map(|claim| claim.answered_by_task(&origin.id)),
-        );
+        let beside = beside(webhook, claim.as_ref(), &origin.id);
         let held = self.shared.settings.reply_with_message;
         let canceled = log.begin(task.clone(), beside, held);
         let turn = Turn {
@@ -362,6 +367,13 @@ async fn wait_for_answer(sent: &Sent, at_once: bool) -> Result<Answer, Error> {
     }
 }
 
+/// What is stored in the same transaction as the message.
+fn beside(webhook: Option<Webhook>, claim: Option<&Claim>, task: &TaskId) -> Vec<Change> {
+    let webhook = webhook.map(Change::PutWebhook);
+    let answered = claim.map(|claim| claim.answered_by_task(task));
+    webhook.into_iter().chain(answered).collect()
+}
+
 /// The message as it goes into the task's history.
 fn addressed(message: Message, origin: &Origin) -> Message {
     Message {
@@ -384,7 +396,7 @@ struct ToolResult {
 }
 
 /// The id of the tool result in a message, if it holds one.
-fn tool_result_id(message: &Message) -> Option<String> {
+pub(super) fn tool_result_id(message: &Message) -> Option<String> {
     let result = |part: &Part| match &part.content {
         Content::Data(json) => json.read::<ToolResult>(),
         Content::Text(_) | Content::Raw(_) | Content::Url(_) => None,

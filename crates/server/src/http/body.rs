@@ -4,15 +4,17 @@ use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
-use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_LENGTH, EXPECT, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use switchboard_types::{Error, ErrorKind};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::Limits;
 
@@ -85,34 +87,69 @@ impl fmt::Debug for Body {
     }
 }
 
-/// Reads a request body within the limits of size and time.
+/// Bodies up to this size need no room of their own: sockets buffer as much.
+const SMALL: usize = 64 << 10;
+
+/// How long the rest of a refused body is read, so that a caller who sends all before it listens hears why.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Reads a request body within the limits of size and time, and of the room all large bodies share.
 pub(super) async fn read(
     head: &Parts,
-    incoming: Incoming,
+    mut incoming: Incoming,
     limits: &Limits,
+    room: &Semaphore,
 ) -> Result<Bytes, Error> {
     let announced = head
         .headers
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > limits.body) {
+        // Who asks first has not sent anything yet.
+        if !head.headers.contains_key(EXPECT) {
+            discard(incoming, limits).await;
+        }
         return Err(too_large(limits.body));
     }
-    let collected = tokio::time::timeout(limits.body_timeout, collect(incoming, limits.body));
-    collected.await.unwrap_or_else(|_| {
-        Err(Error::new(
+    let collected = collect(&mut incoming, limits.body, room);
+    let collected = tokio::time::timeout(limits.body_timeout, collected).await;
+    match collected {
+        Ok(Err(error)) => {
+            if error.kind() != ErrorKind::InvalidRequest {
+                discard(incoming, limits).await;
+            }
+            Err(error)
+        }
+        Ok(body) => body,
+        Err(_) => Err(Error::new(
             ErrorKind::InvalidRequest,
             format!(
-                "the request body did not arrive within {} s",
-                limits.body_timeout.as_secs()
+                "the request body did not arrive within {:?}",
+                limits.body_timeout
             ),
-        ))
-    })
+        )),
+    }
 }
 
-async fn collect(mut incoming: Incoming, limit: usize) -> Result<Bytes, Error> {
+/// Reads on for a while and forgets it.
+async fn discard(mut incoming: Incoming, limits: &Limits) {
+    let rest = async {
+        let mut left = limits.body;
+        while let Some(Ok(frame)) = incoming.frame().await {
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            let Some(less) = left.checked_sub(length) else {
+                return;
+            };
+            left = less;
+        }
+    };
+    drop(tokio::time::timeout(LINGER.min(limits.body_timeout), rest).await);
+}
+
+async fn collect(incoming: &mut Incoming, limit: usize, room: &Semaphore) -> Result<Bytes, Error> {
     let mut first = Bytes::new();
     let mut all: Option<BytesMut> = None;
+    let mut taken: Option<SemaphorePermit<'_>> = None;
     while let Some(frame) = incoming.frame().await {
         let frame = frame
             .map_err(|_| Error::new(ErrorKind::InvalidRequest, "the request body broke off"))?;
@@ -123,6 +160,7 @@ async fn collect(mut incoming: Incoming, limit: usize) -> Result<Bytes, Error> {
         if so_far + data.len() > limit {
             return Err(too_large(limit));
         }
+        take_room(so_far + data.len(), room, &mut taken)?;
         match &mut all {
             None if first.is_empty() => first = data,
             None => {
@@ -135,6 +173,35 @@ async fn collect(mut incoming: Incoming, limit: usize) -> Result<Bytes, Error> {
         }
     }
     Ok(all.map_or(first, BytesMut::freeze))
+}
+
+/// Makes sure that a body of that size has its room; given back when the body is complete or given up.
+fn take_room<'a>(
+    size: usize,
+    room: &'a Semaphore,
+    taken: &mut Option<SemaphorePermit<'a>>,
+) -> Result<(), Error> {
+    if size <= SMALL {
+        return Ok(());
+    }
+    let have = taken.as_ref().map_or(0, SemaphorePermit::num_permits);
+    // In steps of 64 KiB: frames are small.
+    let want = size.div_ceil(SMALL) * (SMALL / 1024);
+    let Some(more) = want.checked_sub(have).filter(|more| *more > 0) else {
+        return Ok(());
+    };
+    let more = u32::try_from(more).unwrap_or(u32::MAX);
+    let permit = room.try_acquire_many(more).map_err(|_| {
+        Error::new(
+            ErrorKind::ResourceExhausted,
+            "too many large request bodies at once: try again later",
+        )
+    })?;
+    match taken {
+        Some(taken) => taken.merge(permit),
+        None => *taken = Some(permit),
+    }
+    Ok(())
 }
 
 fn too_large(limit: usize) -> Error {

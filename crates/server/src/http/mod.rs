@@ -28,6 +28,10 @@ pub(crate) use base_url::Peer;
 pub(crate) use body::not_allowed;
 use place::Place;
 
+/// How many bodies of the largest size are held at once; without a bound the connections alone would allow for
+/// more than any machine has.
+const LARGEST_BODIES: usize = 32;
+
 /// What one client may ask of us.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -82,6 +86,8 @@ pub struct Service {
     pub(crate) limits: Limits,
     pub(crate) tasks: Tasks,
     pub(crate) streams: Arc<Semaphore>,
+    /// Room for large request bodies, in KiB.
+    bodies: Semaphore,
     /// When this server began: cards have not changed since.
     pub(crate) started: Timestamp,
 }
@@ -95,6 +101,7 @@ impl Service {
             directory: parts.directory,
             base_url: parts.base_url,
             streams: Arc::new(Semaphore::new(parts.limits.streams)),
+            bodies: Semaphore::new(parts.limits.body.div_ceil(1024) * LARGEST_BODIES),
             limits: parts.limits,
             tasks: parts.tasks,
             started: clock::now(),
@@ -104,14 +111,19 @@ impl Service {
     /// Answers one request.
     async fn respond(&self, request: Request<Incoming>, peer: Peer) -> Response<Body> {
         let (head, incoming) = request.into_parts();
-        let path = head.uri.path().to_owned();
-        let place = Place::of(&path, |name| self.directory.find(Some(name)).is_some());
+        let path = head.uri.path();
+        let place = Place::of(path, |name| self.directory.find(Some(name)).is_some());
         let (agent, rest) = match place {
+            Place::Live | Place::Ready | Place::Version
+                if head.method != Method::GET && head.method != Method::HEAD =>
+            {
+                return body::not_allowed("GET, HEAD");
+            }
             Place::Live => return health::live(),
             Place::Ready => return health::ready(self),
             Place::Version => return health::version(),
             Place::Card(agent) => return binding::card::answer(self, &head, &peer, agent),
-            Place::CardElsewhere => return binding::card::redirect(&path),
+            Place::CardElsewhere => return binding::card::redirect(path),
             Place::ExtendedCard(agent) => {
                 let asked = Asked::new(self, &head, &peer, agent, Principal::anonymous());
                 return binding::card::extended(self, asked).await;
@@ -123,7 +135,7 @@ impl Service {
         if rpc && head.method != Method::POST {
             return body::not_allowed("POST");
         }
-        let read = body::read(&head, incoming, &self.limits).await;
+        let read = body::read(&head, incoming, &self.limits, &self.bodies).await;
         if rpc {
             binding::jsonrpc::answer(self, asked, read).await
         } else {

@@ -3,19 +3,21 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hyper::Request;
 use hyper::body::Incoming;
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::service::service_fn;
+use hyper::{Request, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Service;
 use super::base_url::Peer;
+use super::{Body, Service};
 
 /// How long to wait after the system refused a connection (out of file descriptors, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -84,17 +86,28 @@ async fn connection(
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(service.limits.header_timeout)
-        .max_buf_size(64 << 10)
-        .pipeline_flush(true);
+        .max_buf_size(64 << 10);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(256)
         .keep_alive_interval(Duration::from_secs(30));
     let stopping = service.tasks.stopping().clone();
+    let asked = Arc::new(AtomicBool::new(false));
+    let silent = silence(Arc::clone(&asked), service.limits.header_timeout);
     let answer = service_fn(move |request: Request<Incoming>| {
+        asked.store(true, Ordering::Relaxed);
         let service = Arc::clone(&service);
-        async move { Ok::<_, Infallible>(service.respond(request, peer).await) }
+        async move {
+            let version = request.version();
+            let mut response = service.respond(request, peer).await;
+            if version == Version::HTTP_11 && matches!(response.body(), Body::Stream(_)) {
+                // It goes without saying; some proxies and clients want it said.
+                let stay = HeaderValue::from_static("keep-alive");
+                response.headers_mut().insert(CONNECTION, stay);
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let connection = builder.serve_connection(TokioIo::new(stream), answer);
     tokio::pin!(connection);
@@ -104,8 +117,21 @@ async fn connection(
             connection.as_mut().graceful_shutdown();
             connection.await
         }
+        () = silent => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
     };
     if let Err(error) = ended {
         tracing::debug!(%error, %address, "connection ended");
+    }
+}
+
+/// Ends when a connection has not asked anything in time: until its first bytes tell which HTTP it speaks, no
+/// other clock runs.
+async fn silence(asked: Arc<AtomicBool>, patience: Duration) {
+    tokio::time::sleep(patience).await;
+    if asked.load(Ordering::Relaxed) {
+        std::future::pending().await
     }
 }

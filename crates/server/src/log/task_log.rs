@@ -168,7 +168,7 @@ impl TaskLog {
         let canceled = CancellationToken::new();
         {
             let mut inner = lock(&self.inner);
-            inner.has_webhooks = beside.iter().any(|c| matches!(c, Change::PutWebhook(_)));
+            inner.has_webhooks = puts_webhook(&beside);
             inner.beside = beside;
             inner.held = held;
             inner.state = task.status.state;
@@ -213,20 +213,46 @@ impl TaskLog {
         Ok(seq)
     }
 
+    /// Says that work begins, unless a message that came before the agent began has said so.
+    ///
+    /// # Errors
+    ///
+    /// If the task is over.
+    pub fn work_begins(self: &Arc<Self>, working: Event) -> Result<(), IllegalTransition> {
+        {
+            let mut inner = lock(&self.inner);
+            if inner.state != TaskState::Working {
+                inner.append(working, None)?;
+            }
+        }
+        self.enqueue();
+        Ok(())
+    }
+
+    /// Adds an event if `last` is still the last one and nothing runs. Tells whether it did.
+    pub fn append_if_idle(self: &Arc<Self>, last: u64, event: Event) -> bool {
+        let appended = {
+            let mut inner = lock(&self.inner);
+            inner.turn.is_none() && inner.seq == last && inner.append(event, None).is_ok()
+        };
+        self.enqueue();
+        appended
+    }
+
     /// Takes a message for this task: `working` is the status that goes with it, `beside` what must be stored
     /// in the same transaction.
     pub fn receive(
         self: &Arc<Self>,
         working: Event,
         received: Received,
-        beside: Option<Change>,
+        beside: Vec<Change>,
     ) -> Joined {
         let joined = {
             let mut inner = lock(&self.inner);
             if inner.state.is_terminal() {
                 return Joined::Over(inner.state);
             }
-            inner.has_webhooks |= matches!(beside, Some(Change::PutWebhook(_)));
+            inner.has_webhooks |= puts_webhook(&beside);
             inner.beside.extend(beside);
             let recorded = inner.append(working, Some(received.recorded));
             debug_assert!(recorded.is_ok(), "a task that is not over can work");
@@ -391,6 +417,24 @@ impl TaskLog {
             None => (inner.durable > 0).then_some(None),
         })
         .await
+    }
+
+    /// Waits until event `seq` is stored, however long the store is in trouble, or will never be: the agent
+    /// answered with a bare message, or the task was given up.
+    pub async fn kept(&self, seq: u64) {
+        let kept = |inner: &Inner| {
+            let given_up = inner.durable == 0 && inner.trouble.is_some();
+            inner.durable >= seq || inner.reply.is_some() || given_up
+        };
+        loop {
+            let ring = self.changed.notified();
+            tokio::pin!(ring);
+            ring.as_mut().enable();
+            if kept(&lock(&self.inner)) {
+                return;
+            }
+            ring.await;
+        }
     }
 
     /// Waits until the task is over or waits for the client, event `since` and all before it stored.
@@ -692,6 +736,10 @@ impl Inner {
             }
         }
     }
+}
+
+fn puts_webhook(changes: &[Change]) -> bool {
+    changes.iter().any(|c| matches!(c, Change::PutWebhook(_)))
 }
 
 /// How much memory an entry takes, roughly, in bytes.

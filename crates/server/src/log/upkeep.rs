@@ -1,9 +1,9 @@
 //! Keeps the store small: finished tasks are folded into their snapshots after the replay window, and go
 //! when their time is over. In small batches, never touching a task that is not over.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use switchboard_types::model::TaskState;
 
 use super::Log;
@@ -13,8 +13,8 @@ use crate::store::{Change, Error, Snapshot};
 
 /// How often the store is swept.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// How many tasks are taken at once; others get a turn in between.
-const BATCH: usize = 64;
+/// How many tasks are taken at once, in one transaction; others get a turn in between.
+const BATCH: usize = 256;
 
 /// How long things are kept, counted from a task's end; `None` is for ever.
 #[derive(Debug, Clone)]
@@ -48,9 +48,9 @@ impl Retention {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
     /// Tasks folded into their snapshots.
-    pub folded: u64,
+    pub folded: usize,
     /// Tasks that are gone.
-    pub removed: u64,
+    pub removed: usize,
 }
 
 impl Log {
@@ -90,11 +90,12 @@ impl Log {
             loop {
                 let before = clock::before_now(keep);
                 let due = self.store().expired(state, before, BATCH).await?;
+                let gone = due.iter().map(|id| self.commit(Change::Remove(id.clone())));
+                try_join_all(gone).await?;
                 for id in &due {
-                    self.commit(Change::Remove(id.clone())).await?;
                     self.shared.registry.forget(id);
-                    swept.removed += 1;
                 }
+                swept.removed += due.len();
                 if due.len() < BATCH {
                     break;
                 }
@@ -108,21 +109,23 @@ impl Log {
         Ok(swept)
     }
 
-    async fn fold_finished(&self, window: Duration) -> Result<u64, Error> {
+    async fn fold_finished(&self, window: Duration) -> Result<usize, Error> {
         let mut folded = 0;
         loop {
             let before = clock::before_now(window);
             let due = self.store().foldable(before, BATCH).await?;
+            let mut snapshots = Vec::with_capacity(due.len());
             for id in &due {
                 if let Some((head, task)) = self.read(id).await? {
-                    let snapshot = Snapshot {
-                        task: Arc::clone(&task),
+                    snapshots.push(Snapshot {
+                        task,
                         seq: head.seq,
-                    };
-                    self.commit(Change::Fold(snapshot)).await?;
-                    folded += 1;
+                    });
                 }
             }
+            folded += snapshots.len();
+            let kept = snapshots.into_iter().map(|s| self.commit(Change::Fold(s)));
+            try_join_all(kept).await?;
             if due.len() < BATCH {
                 return Ok(folded);
             }

@@ -42,9 +42,6 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Tasks that are not over, in id order, with `id > after`.
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error>;
 
-    /// Interrupted tasks whose status is of `before` or earlier.
-    async fn waiting_since(&self, before: Timestamp, limit: usize) -> Result<Vec<Head>, Error>;
-
     /// The webhooks of a task, in the order they were made.
     async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error>;
 

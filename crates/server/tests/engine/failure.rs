@@ -16,6 +16,7 @@ use switchboard_server::testing::agent::{FnAgent, Line, says};
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{Message, PushConfigId, TaskId, TaskState, Timestamp};
 
+use super::idempotency::keyed;
 use super::{asks, echo, line, line_with};
 
 fn error_of(task: &switchboard_types::model::Task) -> String {
@@ -74,11 +75,22 @@ async fn what_an_agent_says_after_its_end_is_lost() {
     assert_eq!(line.get(&done.id).await.unwrap(), done);
 }
 
-/// A store whose disk can be full.
-#[derive(Debug)]
-struct Flaky {
+/// A store whose disk can be full, and slow.
+#[derive(Debug, Default)]
+pub(super) struct Flaky {
     inner: MemoryStore,
     full: Arc<AtomicBool>,
+    /// How long after it was read an answer to a request comes.
+    answers_take: Duration,
+}
+
+impl Flaky {
+    pub(super) fn slow(answers_take: Duration) -> Self {
+        Self {
+            answers_take,
+            ..Self::default()
+        }
+    }
 }
 
 #[async_trait]
@@ -106,9 +118,6 @@ impl Store for Flaky {
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
         self.inner.live(after, limit).await
     }
-    async fn waiting_since(&self, before: Timestamp, limit: usize) -> Result<Vec<Head>, Error> {
-        self.inner.waiting_since(before, limit).await
-    }
     async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
         self.inner.webhooks(task).await
     }
@@ -123,7 +132,9 @@ impl Store for Flaky {
         self.inner.dead_letters(limit).await
     }
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
-        self.inner.answered(key).await
+        let answered = self.inner.answered(key).await;
+        tokio::time::sleep(self.answers_take).await;
+        answered
     }
     async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
         self.inner.foldable(before, limit).await
@@ -141,8 +152,8 @@ impl Store for Flaky {
 fn flaky(agent: FnAgent) -> (Line, Arc<AtomicBool>) {
     let full = Arc::new(AtomicBool::new(false));
     let store = Flaky {
-        inner: MemoryStore::default(),
         full: Arc::clone(&full),
+        ..Flaky::default()
     };
     let log = Log::new(Arc::new(store));
     (Line::new(&log, Arc::new(agent), Settings::default()), full)
@@ -197,4 +208,23 @@ async fn an_answer_that_could_not_be_stored_is_refused() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let still = line.get(&waiting.id).await.unwrap();
     assert_eq!(still.status.state, TaskState::InputRequired);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_could_not_be_stored_at_once_is_not_taken_twice() {
+    let (line, full) = flaky(asks());
+    let waiting = line.send(says("a shirt")).await.unwrap();
+    let answer = Message {
+        task_id: Some(waiting.id.clone()),
+        ..says("red")
+    };
+    full.store(true, Ordering::SeqCst);
+    keyed(&line, answer.clone(), "k").await.unwrap_err();
+    full.store(false, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    keyed(&line, answer, "k").await.unwrap();
+    let done = line.get(&waiting.id).await.unwrap();
+    assert_eq!(done.status.state, TaskState::Completed);
+    let red = done.history.iter().filter(|m| m.text() == "red");
+    assert_eq!(red.count(), 1);
 }

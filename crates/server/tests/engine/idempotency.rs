@@ -10,9 +10,11 @@ use switchboard_server::engine::Settings;
 use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{FnAgent, Line, says, send};
-use switchboard_types::model::{Message, TaskId};
+use switchboard_types::model::{Message, TaskId, TaskState};
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Error, ErrorKind};
+
+use super::failure::Flaky;
 
 /// Counts how often it runs.
 fn counting(runs: &Arc<AtomicUsize>, reply: bool) -> FnAgent {
@@ -30,7 +32,7 @@ fn counting(runs: &Arc<AtomicUsize>, reply: bool) -> FnAgent {
     })
 }
 
-async fn keyed(line: &Line, message: Message, key: &str) -> Result<ReplyBody, Error> {
+pub(super) async fn keyed(line: &Line, message: Message, key: &str) -> Result<ReplyBody, Error> {
     line.ask(Operation::Send(send(message)), |call| {
         call.params.idempotency_key = Some(key.to_owned());
     })
@@ -58,6 +60,49 @@ async fn a_repeated_key_gets_the_first_answer_while_it_runs_and_afterwards() {
     assert_eq!(runs.load(Ordering::SeqCst), 1);
     let other = task_id(keyed(&line, says("hello"), "k2").await.unwrap());
     assert_ne!(a, other);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_looks_while_the_first_one_is_stored_does_not_come_first_too() {
+    let log = Log::new(Arc::new(Flaky::slow(Duration::from_millis(10))));
+    let line = Line::new(&log, Arc::new(super::echo()), Settings::default());
+    let late = async {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        keyed(&line, says("hello"), "k").await
+    };
+    let (first, late) = tokio::join!(keyed(&line, says("hello"), "k"), late);
+    assert_eq!(task_id(first.unwrap()), task_id(late.unwrap()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_a_question_is_taken_once_before_and_after_a_restart() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let asks = || Arc::new(super::asks());
+    let log = Log::new(Arc::clone(&store));
+    let line = Line::new(&log, asks(), Settings::default());
+    let waiting = line.send(says("a shirt")).await.unwrap();
+    let answer = Message {
+        task_id: Some(waiting.id.clone()),
+        ..says("red")
+    };
+    let (a, b) = tokio::join!(
+        keyed(&line, answer.clone(), "k"),
+        keyed(&line, answer.clone(), "k")
+    );
+    assert_eq!(task_id(a.unwrap()), task_id(b.unwrap()));
+    log.close().await;
+    let log = Log::new(store);
+    let line = Line::new(&log, asks(), Settings::default());
+    assert_eq!(
+        task_id(keyed(&line, answer.clone(), "k").await.unwrap()),
+        waiting.id
+    );
+    let done = line.get(&waiting.id).await.unwrap();
+    assert_eq!(done.status.state, TaskState::Completed);
+    let red = done.history.iter().filter(|m| m.text() == "red");
+    assert_eq!(red.count(), 1);
+    let error = keyed(&line, says("another"), "k").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidParams);
 }
 
 #[tokio::test(start_paused = true)]

@@ -223,3 +223,20 @@ async fn a_sensitive_answer_lost_in_a_restart_is_asked_for_again() {
     let done = line.send(answer).await.unwrap();
     assert_eq!(done.status.state, TaskState::Completed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_question_asked_again_after_a_restart_expires_too() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (line, _) = restarted(&store, asks_secretly()).await;
+    let waiting = line.send(says("log me in")).await.unwrap();
+    let answer = Message {
+        task_id: Some(waiting.id.clone()),
+        ..says("hunter2")
+    };
+    line.send_at_once(answer).await.unwrap();
+    crash(&line).await;
+    let (line, _) = restarted(&store, asks_secretly()).await;
+    tokio::time::sleep(Duration::from_secs(301)).await;
+    let late = line.get(&waiting.id).await.unwrap();
+    assert_eq!(late.status.state, TaskState::Failed);
+}

@@ -56,6 +56,27 @@ async fn a_blocking_send_has_a_deadline_and_returns_the_task_when_it_passes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_agent_that_may_reply_with_a_message_gives_a_task_when_the_deadline_passes() {
+    let settings = Settings {
+        reply_with_message: true,
+        blocking_deadline: Duration::from_secs(2),
+        ..Settings::default()
+    };
+    let slow = FnAgent::new(|_turn, _progress| async move {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        Ok(Outcome::Reply(Said::text("at last")))
+    });
+    let line = line_with(slow, settings);
+    let task = line.send(says("hello")).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Working);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let later = line.get(&task.id).await.unwrap();
+    assert_eq!(later.status.state, TaskState::Completed);
+    let said = later.status.message.as_ref().map(Message::text);
+    assert_eq!(said.as_deref(), Some("at last"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_question_is_answered_by_task_id() {
     let line = line(asks());
     let waiting = line.send(says("a shirt")).await.unwrap();

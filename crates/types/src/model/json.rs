@@ -29,6 +29,9 @@ pub enum InvalidJson {
     /// Nested beyond what readers bear.
     #[error("is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
+    /// Half of a character: readers refuse the whole document for it.
+    #[error("has half a surrogate pair")]
+    Surrogate,
     /// Something else than an object where only an object may stand.
     #[error("must be an object")]
     NotAnObject,
@@ -39,11 +42,12 @@ impl Json {
     ///
     /// # Errors
     ///
-    /// If it is nested too deep.
+    /// If it is nested too deep, or holds what other readers cannot read.
     pub fn from_raw(raw: Box<RawValue>) -> Result<Self, InvalidJson> {
         if depth(raw.get()) > MAX_DEPTH {
             return Err(InvalidJson::TooDeep);
         }
+        readable(raw.get())?;
         if raw.get().bytes().any(|b| b == b'\n' || b == b'\r') {
             let line = without_layout(raw.get());
             return RawValue::from_string(line)
@@ -57,7 +61,7 @@ impl Json {
     ///
     /// # Errors
     ///
-    /// If it is not JSON or is nested too deep.
+    /// If it is not JSON, is nested too deep, or holds what other readers cannot read.
     pub fn parse(text: impl Into<String>) -> Result<Self, InvalidJson> {
         RawValue::from_string(text.into())
             .map_err(|e| InvalidJson::Syntax(e.to_string()))
@@ -179,6 +183,49 @@ fn depth(text: &str) -> usize {
     deepest
 }
 
+/// Finds what the grammar allows and most readers do not: half of a character in a string.
+fn readable(text: &str) -> Result<(), InvalidJson> {
+    if !text.contains("\\u") {
+        return Ok(());
+    }
+    let mut at = 0;
+    while let Some(byte) = text.as_bytes().get(at) {
+        at = match byte {
+            b'"' => end_of_string(text, at)?,
+            _ => at + 1,
+        };
+    }
+    Ok(())
+}
+
+/// The place after a string that begins at `start`.
+fn end_of_string(text: &str, start: usize) -> Result<usize, InvalidJson> {
+    let bytes = text.as_bytes();
+    let mut at = start + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => return Ok(at + 1),
+            b'\\' => match escaped_unit(bytes, at) {
+                Some(0xD800..=0xDBFF) => match escaped_unit(bytes, at + 6) {
+                    Some(0xDC00..=0xDFFF) => at += 12,
+                    _ => return Err(InvalidJson::Surrogate),
+                },
+                Some(0xDC00..=0xDFFF) => return Err(InvalidJson::Surrogate),
+                Some(_) => at += 6,
+                None => at += 2,
+            },
+            _ => at += 1,
+        }
+    }
+    Ok(at)
+}
+
+/// The UTF-16 unit of the escape (`\\u` and four digits) at a place.
+fn escaped_unit(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
 /// A valid JSON text without the white space between its tokens.
 fn without_layout(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
@@ -243,6 +290,26 @@ mod tests {
         assert!(Json::parse(nested(128)).is_ok());
         assert_eq!(Json::parse(nested(129)), Err(InvalidJson::TooDeep));
         assert_eq!(Json::parse(nested(100_000)), Err(InvalidJson::TooDeep));
+    }
+
+    #[test]
+    fn refuses_what_other_readers_cannot_read() {
+        for half in [
+            r#""\ud83d""#,
+            r#"{"a\udc00":1}"#,
+            r#"["\ud83d\n"]"#,
+            r#""\ud83d\ud83d""#,
+        ] {
+            assert_eq!(Json::parse(half), Err(InvalidJson::Surrogate), "{half}");
+        }
+        for fine in [
+            r#""\\ud83d""#,
+            r#""\ud83d\ude00""#,
+            "1e400",
+            r#"["\u0000"]"#,
+        ] {
+            assert!(Json::parse(fine).is_ok(), "{fine}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use super::read::{Obj, bare_string, not_json, present};
+use super::read::{Obj, bare_string, foreign, not_json, present};
 use super::{encode_response, v0_3, v1_0};
 use crate::error::{Error, ErrorKind};
 use crate::operation::{Method, Response};
@@ -19,6 +19,9 @@ use crate::version::{Dialect, ProtocolVersion};
 
 /// What is said to everything that is no request.
 const NOT_A_REQUEST: &str = "must be valid JSON-RPC 2.0";
+
+/// The longest id: it is said back with every event of a stream.
+const LONGEST_ID: usize = 1024;
 
 /// The longest method name that is said back in an error.
 const LONGEST_ECHO: usize = 100;
@@ -81,11 +84,20 @@ impl Id {
     }
 
     /// A string, a number or null; objects, arrays and booleans are no ids.
-    fn read(raw: &RawValue) -> Option<Self> {
-        match raw.get().as_bytes().first()? {
-            b'n' => Some(Self::null()),
-            b'"' | b'-' | b'0'..=b'9' => Some(Self(Some(raw.get().into()))),
-            _ => None,
+    fn read(raw: &RawValue) -> Result<Self, &'static str> {
+        let text = raw.get();
+        let known = match text.as_bytes().first() {
+            Some(b'n') => return Ok(Self::null()),
+            Some(b'"') => text.len() > LONGEST_ID || bare_string(raw).is_some(),
+            Some(b'-' | b'0'..=b'9') => true,
+            _ => false,
+        };
+        if !known {
+            Err("id must be a string, a number or null")
+        } else if text.len() > LONGEST_ID {
+            Err("id must not be longer than 1024 bytes")
+        } else {
+            Ok(Self(Some(text.into())))
         }
     }
 }
@@ -128,9 +140,9 @@ pub fn read(body: &[u8]) -> Result<Envelope<'_>, Refusal> {
         error,
         not_jsonrpc,
     };
-    let Some(id) = raw.id.map_or(Some(Id::null()), Id::read) else {
-        let why = "id must be a string, a number or null";
-        return Err(refuse(&Id::null(), invalid_request(why)));
+    let id = match raw.id.map_or_else(|| Ok(Id::null()), Id::read) {
+        Ok(id) => id,
+        Err(why) => return Err(refuse(&Id::null(), invalid_request(why))),
     };
     if raw.jsonrpc.and_then(bare_string).as_deref() != Some("2.0") {
         return Err(refuse(&id, invalid_request("jsonrpc must be \"2.0\"")));
@@ -162,11 +174,13 @@ pub fn read(body: &[u8]) -> Result<Envelope<'_>, Refusal> {
 fn unreadable(body: &[u8], error: &serde_json::Error) -> Refusal {
     let broken = match error.classify() {
         // The reader stopped at the first odd value; what follows may still be broken.
-        Category::Data => serde_json::from_slice::<IgnoredAny>(body).is_err(),
-        Category::Io | Category::Syntax | Category::Eof => true,
+        Category::Data => serde_json::from_slice::<IgnoredAny>(body)
+            .err()
+            .map(|error| error.to_string()),
+        Category::Io | Category::Syntax | Category::Eof => Some(error.to_string()),
     };
-    let error = if broken {
-        not_json(&error.to_string())
+    let error = if let Some(why) = broken {
+        not_json(foreign(body).unwrap_or(&why))
     } else if body.trim_ascii_start().starts_with(b"[") {
         invalid_request("batches are not supported")
     } else if body.trim_ascii_start().starts_with(b"{") {
@@ -187,7 +201,7 @@ fn invalid_request(why: &str) -> Error {
 }
 
 /// Decides what a call speaks and asks for: the method tells the dialect, `version` (the
-/// `A2A-Version` of header or query, empty if absent) whether it is welcome (protocol.md 10.3).
+/// `A2A-Version` of header or query, empty if absent) whether it is welcome.
 ///
 /// # Errors
 ///
@@ -260,9 +274,9 @@ fn wants_1_0(method: &str, version: &str) -> Error {
     .fact("supportedVersions", supported)
 }
 
-/// How a streaming method that cannot begin is refused: in 0.x by an event that holds the error, which is
-/// what a `SendStreamingMessageResponse` may be (A2A 0.3 §7.2.1); in 1.0 by a plain answer, before any
-/// stream is open (A2A 1.0 §9.4.2, §9.5).
+/// How a streaming method that cannot begin is refused. In 0.x by an event that holds the error, which is
+/// what a `SendStreamingMessageResponse` may be (A2A 0.3 §7.2.1). 1.0 does not say; there it is a plain
+/// answer, as the official SDKs give it.
 #[must_use]
 pub fn refuses_in_stream(dialect: Dialect) -> bool {
     match dialect {

@@ -13,6 +13,7 @@
 //! the client call them and never a version folder.
 
 pub mod card;
+mod count;
 pub mod jsonrpc;
 mod member;
 mod object;

@@ -20,7 +20,7 @@ pub(crate) struct Reading {
     /// The spelling.
     pub(crate) dialect: Dialect,
     /// Whether this is a request. What agents answer is read more leniently: an odd answer should
-    /// not cost the user the whole stream (protocol.md 10.6).
+    /// not cost the user the whole stream.
     pub(crate) request: bool,
 }
 
@@ -259,7 +259,7 @@ impl Authentication<'_> {
 impl IntoModel for Authentication<'_> {
     type Model = model::Authentication;
 
-    /// Of several schemes the first is kept: 1.0 has room for one (protocol.md 2.8).
+    /// Of several schemes the first is kept: 1.0 has room for one.
     fn into_model(self, at: &Path<'_>, _: Reading) -> Result<model::Authentication, Error> {
         let first = self.schemes.and_then(|all| all.into_iter().next());
         let scheme = member::not_empty(self.scheme.or(first));

@@ -8,7 +8,7 @@ use std::fmt;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -29,9 +29,24 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Error> 
 
 /// Decodes a JSON object from bytes that may not even be text.
 pub(crate) fn decode_bytes<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Error> {
-    std::str::from_utf8(json)
-        .map_err(|_| not_json("the body is not UTF-8"))
-        .and_then(decode)
+    match std::str::from_utf8(json) {
+        Ok(text) => decode(text).map_err(|error| match foreign(json) {
+            Some(why) if error.kind() == ErrorKind::Parse => not_json(why),
+            _ => error,
+        }),
+        Err(_) => Err(not_json(foreign(json).unwrap_or("the body is not UTF-8"))),
+    }
+}
+
+/// What a text is that is not the UTF-8 that JSON must be: the parser would only say that it expects a value.
+pub(crate) fn foreign(body: &[u8]) -> Option<&'static str> {
+    match body {
+        [0xEF, 0xBB, 0xBF, ..] => Some("the body begins with a byte order mark: leave it out"),
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [0, _, ..] | [_, 0, ..] => {
+            Some("the body is not UTF-8, but looks like UTF-16 or UTF-32")
+        }
+        _ => None,
+    }
 }
 
 /// The error for bytes that are no JSON.
@@ -41,8 +56,11 @@ pub(crate) fn not_json(detail: &str) -> Error {
 
 #[cold]
 fn explain<'a, T: Deserialize<'a>>(json: &'a str, first: &serde_json::Error) -> Error {
-    if first.classify() != Category::Data {
-        return not_json(&first.to_string());
+    // Numbers out of range and halves of surrogate pairs are valid JSON, but nothing we can hold.
+    if first.classify() != Category::Data
+        && let Err(error) = serde_json::from_str::<IgnoredAny>(json)
+    {
+        return not_json(&error.to_string());
     }
     let mut reader = serde_json::Deserializer::from_str(json);
     let Err(error) = serde_path_to_error::deserialize::<_, Obj<T>>(&mut reader) else {
@@ -56,6 +74,9 @@ fn explain<'a, T: Deserialize<'a>>(json: &'a str, first: &serde_json::Error) -> 
 /// What is wrong, without the value: it may be a secret, and the caller knows it anyway.
 fn reason(text: &str) -> String {
     let text = text.split(" at line ").next().unwrap_or(text);
+    if text.contains("hex escape") {
+        return "has half a surrogate pair".to_owned();
+    }
     match text.rsplit_once("expected ") {
         Some((_, expected)) => {
             let expected = expected
@@ -64,6 +85,7 @@ fn reason(text: &str) -> String {
             format!("must be {expected}")
         }
         None if text.starts_with("duplicate field") => format!("has a {text}"),
+        None if text.starts_with("number out of range") => "is a number out of range".to_owned(),
         None => text.to_owned(),
     }
 }
@@ -228,9 +250,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
             }
 
             fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Word<'de>, E> {
-                Err(E::custom(format_args!(
-                    "expected an enum number, not {number}"
-                )))
+                Err(E::invalid_value(
+                    serde::de::Unexpected::Signed(number),
+                    &self,
+                ))
             }
         }
 
@@ -296,6 +319,21 @@ mod tests {
             "invalid params: int must be a 32-bit integer"
         );
         assert_eq!(fails("7"), "invalid params: params must be an object");
+        for half in [
+            r#""\ud83d""#,
+            r#""\ud83dx""#,
+            r#""\udc00""#,
+            r#""\ud83d\n""#,
+        ] {
+            assert_eq!(
+                fails(&format!(r#"{{"list":[{{"text":{half}}}]}}"#)),
+                "invalid params: list[0].text has half a surrogate pair"
+            );
+        }
+        assert_eq!(
+            fails(r#"{"int":1e400}"#),
+            "invalid params: int is a number out of range"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The keys each version allows in a card (protocol.md 2.2.4, 2.2.5, 2.6, 3.1), and those it
+//! The keys each version allows in a card, and those it
 //! requires. Used by the card tests.
 
 use serde_json::Value;

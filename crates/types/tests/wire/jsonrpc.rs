@@ -53,6 +53,22 @@ fn what_is_no_json_is_a_parse_error_with_a_null_id() {
 }
 
 #[test]
+fn a_call_without_an_id_is_told_of_its_other_faults_first() {
+    let body = br#"{"jsonrpc":"2.0","method":"tasks/get","params":{}}"#;
+    let envelope = jsonrpc::read(body).unwrap();
+    assert_eq!(
+        (&envelope.id, &*envelope.method),
+        (&Id::null(), "tasks/get")
+    );
+    let error = envelope.require_id().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+    let null = jsonrpc::read(br#"{"jsonrpc":"2.0","id":null,"method":"tasks/get"}"#).unwrap();
+    assert_eq!(null.require_id(), Ok(()));
+    let params = refused(br#"{"jsonrpc":"2.0","method":"tasks/get","params":7}"#);
+    assert_eq!(params.error.kind(), ErrorKind::InvalidParams);
+}
+
+#[test]
 fn what_is_no_call_is_an_invalid_request() {
     for (body, id) in [
         (r#"[{"jsonrpc":"2.0","id":1,"method":"x"}]"#, "null"),
@@ -67,7 +83,7 @@ fn what_is_no_call_is_an_invalid_request() {
         (r#"{"jsonrpc":"2.0","id":1}"#, "1"),
         (r#"{"jsonrpc":"2.0","id":1,"method":""}"#, "1"),
         (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, "1"),
-        (r#"{"jsonrpc":"2.0","method":"x"}"#, "null"),
+        (r#"{"jsonrpc":"2.0"}"#, "null"),
         (r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#, "null"),
         (r#"{"jsonrpc":"2.0","id":[1],"method":"x"}"#, "null"),
         (r#"{"jsonrpc":"2.0","id":true,"method":"x"}"#, "null"),

@@ -322,6 +322,37 @@ fn states_of_the_future_do_not_end_a_stream() {
 }
 
 #[test]
+fn a_webhook_of_0_x_without_an_id_is_the_default_one_of_its_task() {
+    let id = |dialect, params: &str| match ask(dialect, Method::CreatePushConfig, params) {
+        Ok(request) => match request.operation {
+            Operation::CreatePushConfig(config) => config.id.map(|id| id.to_string()),
+            other => panic!("{other:?}"),
+        },
+        Err(error) => panic!("{params}: {error}"),
+    };
+    let old = r#"{"taskId":"t","pushNotificationConfig":{"url":"https://h.example/"}}"#;
+    assert_eq!(id(Dialect::V0Json, old).as_deref(), Some("default"));
+    assert_eq!(id(Dialect::V0Proto, old).as_deref(), Some("default"));
+    let new = r#"{"taskId":"t","url":"https://h.example/"}"#;
+    assert_eq!(id(Dialect::V1, new), None);
+}
+
+#[test]
+fn an_empty_token_and_an_empty_authentication_are_none() {
+    let config = r#"{"taskId":"t","url":"https://h.example/","token":"","authentication":{}}"#;
+    for dialect in [Dialect::V0Json, Dialect::V0Proto, Dialect::V1] {
+        let request = ask(dialect, Method::CreatePushConfig, config).unwrap();
+        let Operation::CreatePushConfig(config) = request.operation else {
+            panic!("not a webhook");
+        };
+        assert_eq!((config.token, config.authentication), (None, None));
+    }
+    let half = r#"{"taskId":"t","url":"https://h.example/","authentication":{"credentials":"c"}}"#;
+    let error = ask(Dialect::V1, Method::CreatePushConfig, half).unwrap_err();
+    assert_eq!(error.violations()[0].field, "authentication.scheme");
+}
+
+#[test]
 fn webhooks_come_in_every_shape_of_0_x() {
     let config = |dialect, params: &str| match ask(dialect, Method::CreatePushConfig, params) {
         Ok(request) => match request.operation {

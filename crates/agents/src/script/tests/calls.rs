@@ -145,6 +145,37 @@ async fn a_cancel_goes_on_to_the_other_agent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cancel_reaches_a_call_that_nothing_was_heard_of_yet() {
+    let play = script(CALL).agents(helpful());
+    let cancel = play.canceled.clone();
+    let canceled = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        cancel.cancel();
+    };
+    let (played, ()) = tokio::join!(play.run(), canceled);
+    assert_eq!(played.end, "failed: the task is over");
+    let asked = play.agents.asked.lock().unwrap();
+    assert_eq!(asked.last().unwrap(), "cancel helper child");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_canceled_as_it_is_taken_up_again_cancels_the_call_it_had_made() {
+    // After `begin`, the call may have been made; after `passed to helper`, it was.
+    for emitted in [1, 2] {
+        let play = script(CALL).agents(helpful()).emitted(emitted);
+        play.canceled.cancel();
+        let played = play.run().await;
+        assert_eq!(played.end, "failed: the task is over");
+        assert!(played.events.is_empty());
+        let asked = play.agents.asked.lock().unwrap();
+        assert_eq!(asked.last().unwrap(), "cancel helper child");
+    }
+    let play = script("- wait: 1s\n- say: hello").emitted(0);
+    play.canceled.cancel();
+    assert!(play.run().await.events.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_question_of_the_other_agent_is_passed_on() {
     for (state, name) in [
         (TaskState::InputRequired, "input-required"),

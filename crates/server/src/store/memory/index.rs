@@ -24,7 +24,6 @@ pub(super) struct Index {
     lists: HashMap<(u32, TaskState), BTreeSet<Place>>,
     contexts: BTreeSet<ContextPlace>,
     live: BTreeSet<TaskId>,
-    waiting: BTreeSet<Place>,
     heavy: BTreeSet<Place>,
     /// Webhooks that have something left to deliver, or may have.
     open: BTreeSet<(TaskId, PushConfigId)>,
@@ -95,11 +94,6 @@ impl Index {
     pub(super) fn live(&self, after: Option<TaskId>) -> impl Iterator<Item = &TaskId> {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.live.range((start, Bound::Unbounded))
-    }
-
-    /// Tasks that have waited for their client since `before` or longer.
-    pub(super) fn waiting_since(&self, before: Timestamp) -> impl Iterator<Item = &TaskId> {
-        up_to(&self.waiting, before).map(|(_, id)| id)
     }
 
     /// Finished tasks of `before` or earlier with so many events that folding pays.
@@ -187,9 +181,6 @@ impl Index {
         if !head.state.is_terminal() {
             self.live.insert(head.id.clone());
         }
-        if head.state.is_interrupted() {
-            self.waiting.insert(place.clone());
-        }
         self.lists
             .entry((scope, head.state))
             .or_default()
@@ -201,9 +192,6 @@ impl Index {
         self.contexts.remove(&context_place(scope, head));
         if !head.state.is_terminal() {
             self.live.remove(&head.id);
-        }
-        if head.state.is_interrupted() {
-            self.waiting.remove(&place);
         }
         if let Some(list) = self.lists.get_mut(&(scope, head.state)) {
             list.remove(&place);

@@ -105,12 +105,6 @@ impl Store for MemoryStore {
         Ok(ids.filter_map(|id| kept.head(id)).collect())
     }
 
-    async fn waiting_since(&self, before: Timestamp, limit: usize) -> Result<Vec<Head>, Error> {
-        let kept = self.kept();
-        let ids = kept.index.waiting_since(before).take(limit);
-        Ok(ids.filter_map(|id| kept.head(id)).collect())
-    }
-
     async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
         Ok(self.kept().webhooks_of(task).to_vec())
     }

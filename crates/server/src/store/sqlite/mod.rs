@@ -1,7 +1,7 @@
 //! The embedded store: one SQLite database in a data directory, in write-ahead mode.
 //!
 //! One connection writes; a few others read, each on a blocking thread. A commit is one transaction and one
-//! sync of the write-ahead log. What is stored how stands in [`schema`] and [`rows`].
+//! sync of the write-ahead log. What is stored how stands in `schema` and `rows`.
 
 mod append;
 mod error;
@@ -16,7 +16,7 @@ mod tests;
 mod webhooks;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -54,7 +54,8 @@ pub struct SqliteOptions {
 pub struct SqliteStore {
     // Closed before the writer: the last connection tidies up, and only the writer can.
     readers: Arc<Readers>,
-    writer: Arc<Mutex<Writer>>,
+    /// None if the store was opened only to be read.
+    writer: Option<Arc<Mutex<Writer>>>,
 }
 
 impl SqliteOptions {
@@ -77,7 +78,22 @@ impl SqliteStore {
         let opened = open::open(options)?;
         Ok(Self {
             readers: Arc::new(Readers::new(opened.path)),
-            writer: Arc::new(Mutex::new(Writer::new(opened.connection, opened.lock))),
+            writer: Some(Arc::new(Mutex::new(Writer::new(
+                opened.connection,
+                opened.lock,
+            )))),
+        })
+    }
+
+    /// Opens a data directory only to be read, also beside the process that writes it. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// If there is no database in it, or it cannot be read.
+    pub fn open_to_read(dir: &Path) -> Result<Self, Error> {
+        Ok(Self {
+            readers: Arc::new(Readers::new(open::existing(dir)?)),
+            writer: None,
         })
     }
 }
@@ -85,7 +101,9 @@ impl SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
-        let writer = Arc::clone(&self.writer);
+        let Some(writer) = self.writer.clone() else {
+            return Err(Error::Unavailable("opened only to be read".to_owned()));
+        };
         readers::blocking(move || {
             let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
             writer.commit(&changes)
@@ -117,12 +135,6 @@ impl Store for SqliteStore {
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
         self.readers
             .read(move |db| read::live(db, after.as_ref(), limit))
-            .await
-    }
-
-    async fn waiting_since(&self, before: Timestamp, limit: usize) -> Result<Vec<Head>, Error> {
-        self.readers
-            .read(move |db| read::waiting_since(db, before, limit))
             .await
     }
 

@@ -19,6 +19,8 @@ const PAGE_SIZE: u32 = 8192;
 /// So many pages of the write-ahead log are copied into the database at once: few enough that the commit
 /// that has to wait for it waits for milliseconds, and that the log stays in the processor's cache.
 const CHECKPOINT_PAGES: u32 = 512;
+/// More than there are statements: each is prepared once per connection.
+const STATEMENTS: usize = 64;
 /// How long a connection waits for another one of this process, such as a checkpoint.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -41,10 +43,9 @@ pub(super) fn open(options: &SqliteOptions) -> Result<Opened, Error> {
     let path = dir.join(DATABASE);
     private_file(&path).map_err(|e| unusable(&path, &e))?;
     let mut writer = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    writer.set_prepared_statement_cache_capacity(64);
     // Only a database without tables takes another page size.
     writer.pragma_update(None, "page_size", PAGE_SIZE)?;
-    writer.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    write_ahead(&writer, dir)?;
     let synchronous = match options.durability {
         Durability::PowerLoss => "full",
         Durability::ProcessDeath => "normal",
@@ -62,6 +63,26 @@ pub(super) fn open(options: &SqliteOptions) -> Result<Opened, Error> {
     })
 }
 
+/// The database of a data directory that was made before.
+pub(super) fn existing(dir: &Path) -> Result<PathBuf, Error> {
+    let path = dir.join(DATABASE);
+    fs::metadata(&path).map_err(|e| unusable(&path, &e))?;
+    Ok(path)
+}
+
+/// Turns on write-ahead mode, without which readers would wait for the writer.
+fn write_ahead(connection: &Connection, dir: &Path) -> Result<(), Error> {
+    let mode: String =
+        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    Err(Error::Unavailable(format!(
+        "{} cannot hold a write-ahead log: choose a data directory on a local disk",
+        dir.display()
+    )))
+}
+
 /// One more connection, for reading.
 pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
@@ -74,6 +95,7 @@ fn connect(path: &Path, mode: OpenFlags) -> Result<Connection, Error> {
     // Each connection is used by one thread at a time.
     let connection = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.pragma_update(None, "foreign_keys", false)?;
     Ok(connection)

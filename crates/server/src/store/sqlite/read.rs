@@ -95,21 +95,6 @@ pub(super) fn live(
     )
 }
 
-/// Tasks that have waited for their client since `before` or longer.
-pub(super) fn waiting_since(
-    db: &Connection,
-    before: Timestamp,
-    limit: usize,
-) -> Result<Vec<Head>, Error> {
-    heads(
-        db,
-        "SELECT task.id, agent, owner, context, state, updated, seq
-         FROM task INDEXED BY task_waiting LEFT JOIN scope ON scope.id = task.scope
-         WHERE state IN (3, 4) AND updated <= ?1 ORDER BY updated, task.id LIMIT ?2",
-        params![before.as_micros(), rows::size(limit)],
-    )
-}
-
 /// Finished tasks whose events are better folded.
 pub(super) fn foldable(
     db: &Connection,

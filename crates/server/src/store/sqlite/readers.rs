@@ -48,7 +48,10 @@ impl Readers {
                 .unchecked_transaction()
                 .map_err(Error::from)
                 .and_then(|transaction| ask(&transaction));
-            readers.idle().push(connection);
+            // One that could not end its transaction is of no more use.
+            if connection.is_autocommit() {
+                readers.idle().push(connection);
+            }
             answer
         })
         .await

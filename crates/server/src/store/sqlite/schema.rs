@@ -40,7 +40,6 @@ CREATE TABLE task (
 CREATE INDEX task_list ON task (scope, state, updated, id);
 CREATE INDEX task_context ON task (scope, context, updated, id, state);
 CREATE INDEX task_live ON task (id) WHERE state <= 4;
-CREATE INDEX task_waiting ON task (updated) WHERE state IN (3, 4);
 CREATE INDEX task_heavy ON task (updated) WHERE state >= 5 AND (chunks > 4 OR bytes > 16384);
 
 -- The events of a task that were committed together.

@@ -17,7 +17,12 @@ fn open() -> (TempDir, SqliteStore) {
 
 /// Runs SQL on the connection that writes.
 fn run(store: &SqliteStore, sql: &str) {
-    let writer = store.writer.lock().unwrap_or_else(PoisonError::into_inner);
+    let writer = store
+        .writer
+        .as_ref()
+        .unwrap()
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     writer.connection().execute_batch(sql).unwrap();
 }
 
@@ -116,7 +121,12 @@ async fn rows_stay_few_and_right_of_each_other() {
         [story.step(TaskState::Working, at(1)), story.say("more")],
     )
     .await;
-    let writer = store.writer.lock().unwrap_or_else(PoisonError::into_inner);
+    let writer = store
+        .writer
+        .as_ref()
+        .unwrap()
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     let mut statement = writer
         .connection()
         .prepare("SELECT place >> 24, place & ((1 << 24) - 1), last FROM event ORDER BY place")

@@ -80,6 +80,10 @@ impl Writer {
     }
 
     fn write(&mut self, changes: &[Change]) -> Result<(), Error> {
+        if !self.connection.is_autocommit() {
+            // What failed last time could not be undone then.
+            self.connection.execute_batch("ROLLBACK")?;
+        }
         let behavior = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(behavior)?;
         let mut commit = Commit {

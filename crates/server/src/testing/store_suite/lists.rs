@@ -290,38 +290,3 @@ pub(super) async fn live_tasks_are_walked_in_id_order(store: Arc<dyn Store>) {
     }
     assert!(store.live(None, 10).await.unwrap().is_empty());
 }
-
-pub(super) async fn waiting_tasks_are_found_by_age(store: Arc<dyn Store>) {
-    use TaskState::{AuthRequired, Completed, InputRequired, Working};
-    let mut told = tell(
-        &*store,
-        &[
-            (1, AuthRequired, 20),
-            (2, InputRequired, 10),
-            (3, Working, 5),
-            (4, Completed, 5),
-            (5, InputRequired, 30),
-        ],
-    )
-    .await;
-    let heads = |is: &[usize]| is.iter().map(|i| told[*i].head.clone()).collect::<Vec<_>>();
-    assert_eq!(
-        store.waiting_since(at(20), 9).await.unwrap(),
-        heads(&[1, 0])
-    );
-    assert_eq!(store.waiting_since(at(19), 9).await.unwrap(), heads(&[1]));
-    assert_eq!(store.waiting_since(at(99), 1).await.unwrap(), heads(&[1]));
-    assert!(store.waiting_since(at(9), 9).await.unwrap().is_empty());
-    commit(
-        &*store,
-        [
-            told[1].step(Working, at(11)),
-            told[0].step(Completed, at(21)),
-        ],
-    )
-    .await;
-    assert_eq!(
-        store.waiting_since(at(99), 9).await.unwrap(),
-        [told[4].head.clone()]
-    );
-}

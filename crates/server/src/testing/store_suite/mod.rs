@@ -76,8 +76,7 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         filters_hold_across_pages
         the_total_follows_every_change
         listed_tasks_are_complete
-        live_tasks_are_walked_in_id_order
-        waiting_tasks_are_found_by_age;
+        live_tasks_are_walked_in_id_order;
     webhooks:
         webhooks_stay_in_the_order_they_were_made
         a_webhook_is_replaced_in_its_place

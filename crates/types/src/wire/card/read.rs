@@ -1,7 +1,7 @@
 //! JSON of any version to the model card.
 //!
 //! A card with `supportedInterfaces` is 1.0-shaped and its 0.x addresses are not looked at; any
-//! other card is 0.x (protocol.md 3.6). Everything else is read in both spellings wherever it
+//! other card is 0.x. Everything else is read in both spellings wherever it
 //! stands. Called by `decode_card` only.
 
 use super::node::{Members, Node};

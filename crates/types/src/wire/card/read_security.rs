@@ -21,7 +21,7 @@ enum Kind {
     MutualTls,
 }
 
-/// The 1.0 member and the 0.x `type` of each kind (protocol.md 2.5).
+/// The 1.0 member and the 0.x `type` of each kind.
 const KINDS: [(&str, &str, Kind); 5] = [
     ("apiKeySecurityScheme", "apiKey", Kind::ApiKey),
     ("httpAuthSecurityScheme", "http", Kind::Http),
@@ -198,8 +198,8 @@ fn scopes(flow: &Members<'_>) -> Result<Scopes, Error> {
     Ok(scopes)
 }
 
-/// `authentication: {"schemes": ["bearer"]}`, gone since 0.2 but still written (seed 003,
-/// requirements.md section 2 #15): any one of the schemes is enough.
+/// `authentication: {"schemes": ["bearer"]}`, gone since 0.2 but still written: any one of the
+/// schemes is enough.
 fn authentication(card: &Members<'_>) -> Result<(Schemes, Vec<SecurityRequirement>), Error> {
     let mut schemes = Schemes::new();
     let mut required = Vec::new();

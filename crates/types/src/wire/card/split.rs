@@ -1,6 +1,6 @@
 //! One OAuth flow per scheme, as 1.0 wants it.
 //!
-//! 0.x offers several flows in one scheme, any of which will do; 1.0 has a oneof (protocol.md 2.8).
+//! 0.x offers several flows in one scheme, any of which will do; 1.0 has a oneof.
 //! Such a scheme becomes several: the first flow keeps the name, the others are called `name-2`,
 //! `name-3` and so on, past names already taken. A requirement that names the scheme becomes
 //! several alternatives, one per flow. A scheme with one flow or none stays as it is. The union is

@@ -3,7 +3,7 @@
 //! In the union a scheme carries its 0.x members (`type` and so on) beside its 1.0 member. A 0.x
 //! reader ignores the latter. A 1.0 reader may ignore the former, or, like a2a-python 1.3, build
 //! the 1.0 member from them anew; so in the union they too hold one flow, with all that 1.0 knows of
-//! it. 0.x forbids no extra members (protocol.md 2.6). Called by `write` only.
+//! it. 0.x forbids no extra members. Called by `write` only.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ fn v0_requirement(requirement: &SecurityRequirement) -> Value {
 }
 
 /// `{"schemes":{"a":{"list":["s"]}}}`. A scheme without scopes keeps its entry, `{}`: the name is
-/// the requirement (protocol.md 3.4).
+/// the requirement.
 fn v1_requirement(requirement: &SecurityRequirement) -> Value {
     let mut schemes = Members::new();
     for (name, scopes) in &requirement.0 {

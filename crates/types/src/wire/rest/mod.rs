@@ -12,6 +12,7 @@ mod route;
 pub use route::{Route, RouteError, route};
 
 use self::query::Query;
+use super::count;
 use super::object::PushConfig as WirePushConfig;
 use super::read::{self, Text};
 use super::{Request, v0_3, v1_0};
@@ -22,7 +23,7 @@ use crate::version::{Dialect, ProtocolVersion};
 /// Decodes a request to `route`, and tells in which dialect to answer.
 ///
 /// 0.3 has two spellings; a body shows which one, and without a body it is `ProtoJSON`, which the
-/// official SDKs expect (protocol.md 10.4).
+/// official SDKs expect.
 ///
 /// # Errors
 ///
@@ -85,13 +86,13 @@ fn optional_body<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Result<T, Err
 }
 
 fn decode_v1(route: &Route, query: Option<&str>, body: &[u8]) -> Result<Request, Error> {
-    let query = Query::parse(query);
+    let query = Query::parse(query)?;
     let (task, config) = (route.task_id.as_deref(), route.config_id.as_deref());
     let tenant = agree("tenant", route.tenant.as_deref(), query.text(&["tenant"])?)?;
     let tenant = tenant.as_ref().map(Text::as_str);
     match route.method {
         Method::Send | Method::Stream => {
-            let mut params: v1_0::request::SendMessage<'_> = read::decode_bytes(body)?;
+            let mut params: v1_0::request::SendMessage<'_> = count::decode_bytes(body)?;
             params.tenant = agree("tenant", tenant, params.tenant)?;
             params.request(if route.method == Method::Send {
                 Operation::Send
@@ -162,7 +163,7 @@ fn decode_v0(
     let proto = |error| (Dialect::V0Proto, error);
     let (dialect, operation) = match route.method {
         Method::Send | Method::Stream => {
-            let params: v0_3::request::SendParams<'_> = read::decode_bytes(body).map_err(proto)?;
+            let params: v0_3::request::SendParams<'_> = count::decode_bytes(body).map_err(proto)?;
             let dialect = params.dialect();
             let operation = params.send(
                 dialect,
@@ -189,7 +190,7 @@ fn decode_v0(
 
 /// The operations of 0.3 that the path names completely; a body may hold no more than metadata.
 fn bodiless_v0(route: &Route, query: Option<&str>, body: &[u8]) -> Result<Operation, Error> {
-    let query = Query::parse(query);
+    let query = Query::parse(query)?;
     if route.method == Method::List {
         return Ok(list_tasks(&query, None)?.request()?.operation);
     }

@@ -9,13 +9,21 @@ use crate::wire::read::{Int, Text, Word};
 pub(super) struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Query<'a> {
-    /// Splits a query; a pair that cannot be decoded is one nobody asks for.
-    pub(super) fn parse(query: Option<&'a str>) -> Self {
-        let pairs = query.unwrap_or_default().split('&').filter_map(|pair| {
+    /// Splits a query.
+    ///
+    /// # Errors
+    ///
+    /// If it is not percent-encoded UTF-8.
+    pub(super) fn parse(query: Option<&'a str>) -> Result<Self, Error> {
+        let pairs = query.unwrap_or_default().split('&').map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Some((decode(key, true)?, decode(value, true)?))
+            let key = decode(key, true).ok_or_else(|| not_text("query"))?;
+            match decode(value, true) {
+                Some(value) => Ok((key, value)),
+                None => Err(not_text(&key)),
+            }
         });
-        Self(pairs.collect())
+        pairs.collect::<Result<_, _>>().map(Self)
     }
 
     /// The value of a parameter by any of its names; an empty one is absent.
@@ -56,6 +64,10 @@ impl<'a> Query<'a> {
             Err(_) => Word::Name(text),
         }))
     }
+}
+
+fn not_text(name: &str) -> Error {
+    Error::invalid_params(name, "must be percent-encoded UTF-8")
 }
 
 fn bad(names: &[&'static str], reason: &str) -> Error {

@@ -140,8 +140,8 @@ fn offer(
 }
 
 /// `{id}`, `{id}:cancel` or `{id}:subscribe`, split at the last colon as it was sent: a colon in an
-/// id that ends like a verb arrives percent-encoded. The proto has GET for subscribe, the text POST
-/// (protocol.md 11 #1): both are served.
+/// id that ends like a verb arrives percent-encoded. The proto has GET for subscribe, the text
+/// POST: both are served.
 fn verb_of_task(segment: &Segment<'_>) -> Option<(Offer, String)> {
     let (id, offer): (_, Offer) = match segment.raw.rsplit_once(':') {
         Some((id, "cancel")) => (id, &[("POST", Method::Cancel)]),

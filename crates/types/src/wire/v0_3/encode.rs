@@ -151,7 +151,7 @@ impl Writer {
         });
     }
 
-    /// 0.x takes only objects: everything else is wrapped, and marked as such (protocol.md 2.8).
+    /// 0.x takes only objects: everything else is wrapped, and marked as such.
     fn data(self, data: &Json, part: &Part, o: &mut Members<'_>) {
         let wrapped = !data.is_object();
         let fill = |o: &mut Members<'_>| {
@@ -184,7 +184,7 @@ impl Writer {
         });
     }
 
-    /// A stream item. `last` becomes `final`: nothing follows on this response (protocol.md 6.4).
+    /// A stream item. `last` becomes `final`: nothing follows on this response.
     pub(crate) fn event(self, event: &Event, last: bool, out: &mut Vec<u8>) {
         if self.proto {
             object(out, |o| match event {

@@ -28,7 +28,7 @@ pub struct Loss {
     pub handling: &'static str,
 }
 
-/// Every loss between the model and 0.x (protocol.md 2.8). Each row has a test.
+/// Every loss between the model and 0.x. Each row has a test.
 pub const LOSSES: [Loss; 7] = [
     Loss {
         what: "Part.media_type of text and data parts",

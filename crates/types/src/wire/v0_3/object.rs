@@ -1,7 +1,6 @@
 //! Messages and parts of 0.x, from the wire: one lenient reader for both spellings.
 //!
-//! What it takes beyond the specification is listed in protocol.md 10.6 and all of it was
-//! seen in the wild: `type` for `kind`, `data` and `url` and `fileWith…` in files, `content` for
+//! What it takes beyond the specification was all seen in the wild: `type` for `kind`, `data` and `url` and `fileWith…` in files, `content` for
 //! `parts`, role `assistant`, tool parts, `inputRequest` beside the parts.
 
 use std::fmt;
@@ -163,7 +162,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Body<'a> {
 }
 
 impl Message<'_> {
-    /// Whether this is the JSON spelling rather than `ProtoJSON` (protocol.md 10.4).
+    /// Whether this is the JSON spelling rather than `ProtoJSON`.
     pub(crate) fn has_kind(&self) -> bool {
         let lower_role = match &self.role {
             Some(Word::Name(role)) => !role.as_str().starts_with("ROLE_"),

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::model;
 use crate::operation::{self, Method, Operation};
 use crate::version::Dialect;
+use crate::wire::count;
 use crate::wire::member;
 use crate::wire::object::{self, IntoModel, PushConfig, Reading};
 use crate::wire::path::Path;
@@ -24,8 +25,8 @@ const UNNAMED: &str = "default";
 /// Decodes the `params` of `method`.
 pub(crate) fn decode(dialect: Dialect, method: Method, params: &str) -> Result<Operation, Error> {
     match method {
-        Method::Send => read::decode::<SendParams<'_>>(params)?.send(dialect, Operation::Send),
-        Method::Stream => read::decode::<SendParams<'_>>(params)?.send(dialect, Operation::Stream),
+        Method::Send => count::decode::<SendParams<'_>>(params)?.send(dialect, Operation::Send),
+        Method::Stream => count::decode::<SendParams<'_>>(params)?.send(dialect, Operation::Stream),
         Method::Get => read::decode::<TaskParams<'_>>(params)?.get(),
         // Never in 0.x; drafts after 0.3 had it with the parameters 1.0 has.
         Method::List => v1_0::request::decode(method, params).map(|request| request.operation),
@@ -172,7 +173,7 @@ pub(crate) struct NamedConfig<'a> {
 }
 
 impl SendParams<'_> {
-    /// The spelling of the message (protocol.md 10.4).
+    /// The spelling of the message.
     pub(crate) fn dialect(&self) -> Dialect {
         match &self.message {
             Some(message) if message.0.has_kind() => Dialect::V0Json,
@@ -220,7 +221,7 @@ impl IntoModel for Configuration<'_> {
             accepted_output_modes: member::strings(self.accepted_output_modes),
             push: push.transpose()?,
             history_length: v1_0::request::history_length(self.history_length, at)?,
-            // No default is stated; the official SDK waits (protocol.md 4.7).
+            // No default is stated; the official SDK waits.
             return_immediately: self.blocking == Some(false),
         })
     }

@@ -12,6 +12,7 @@ use crate::model;
 use crate::operation::{self, Method, Operation};
 use crate::version::Dialect;
 use crate::wire::Request;
+use crate::wire::count;
 use crate::wire::member;
 use crate::wire::object::{IntoModel, PushConfig, Reading};
 use crate::wire::path::Path;
@@ -26,8 +27,8 @@ const HOW: Reading = Reading {
 /// Decodes the `params` of `method`.
 pub(crate) fn decode(method: Method, params: &str) -> Result<Request, Error> {
     match method {
-        Method::Send => read::decode::<SendMessage<'_>>(params)?.request(Operation::Send),
-        Method::Stream => read::decode::<SendMessage<'_>>(params)?.request(Operation::Stream),
+        Method::Send => count::decode::<SendMessage<'_>>(params)?.request(Operation::Send),
+        Method::Stream => count::decode::<SendMessage<'_>>(params)?.request(Operation::Stream),
         Method::Get => read::decode::<TaskParams<'_>>(params)?.get(),
         Method::List => read::decode::<ListTasks<'_>>(params)?.request(),
         Method::Cancel => read::decode::<TaskParams<'_>>(params)?.cancel(),

@@ -1,0 +1,165 @@
+//! Webhooks (S1 §6.8 to §6.10, §7.5 to §7.8, §9.5).
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::server;
+use crate::support::{message, say};
+
+/// One request that a receiver got: its head in lower case, and its body.
+type Got = (String, Value);
+
+/// A receiver on a port of its own that answers everything with 204.
+async fn receiver() -> (String, Arc<Mutex<Vec<Got>>>, tokio::task::JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
+    let got: Arc<Mutex<Vec<Got>>> = Arc::default();
+    let mut owner = tokio::task::JoinSet::new();
+    let kept = Arc::clone(&got);
+    owner.spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut text = String::new();
+            let mut buffer = [0; 16 << 10];
+            loop {
+                let read = socket.read(&mut buffer).await.unwrap_or(0);
+                text.push_str(&String::from_utf8_lossy(&buffer[..read]));
+                let whole = text
+                    .split_once("\r\n\r\n")
+                    .and_then(|(_, b)| serde_json::from_str(b).ok());
+                if let Some(body) = whole {
+                    let head = text
+                        .split("\r\n\r\n")
+                        .next()
+                        .unwrap_or_default()
+                        .to_lowercase();
+                    kept.lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push((head, body));
+                    break;
+                }
+                if read == 0 {
+                    break;
+                }
+            }
+            let answer = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
+            drop(socket.write_all(answer).await);
+        }
+    });
+    (url, got, owner)
+}
+
+/// S1-106, S1-126, S1-191, S1-192.
+#[tokio::test]
+async fn s1_190_example_9_5_a_webhook_is_called_at_the_end() {
+    let server = server().await;
+    let (url, got, _owner) = receiver().await;
+    let params = json!({
+        "message": message("report"),
+        "configuration": {"blocking": false, "pushNotificationConfig": {
+            "url": url, "token": "secure-client-token-for-task-aaa",
+            "authentication": {"schemes": ["Bearer"], "credentials": "s3cret"},
+        }},
+    });
+    let task = server.result("pause", "message/send", params).await;
+    server.until("pause", &task["id"], &["completed"]).await;
+    let mut calls = Vec::new();
+    for _ in 0..500 {
+        calls.clone_from(&got.lock().unwrap_or_else(PoisonError::into_inner));
+        if !calls.is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let (head, body) = calls.first().expect("a call");
+    assert!(head.starts_with("post /hook "), "{head}");
+    assert!(head.contains("content-type: application/json"), "{head}");
+    assert!(
+        head.contains("x-a2a-notification-token: secure-client-token-for-task-aaa"),
+        "{head}"
+    );
+    assert!(head.contains("authorization: bearer s3cret"), "{head}");
+    assert_eq!(body["kind"], "task");
+    assert_eq!(body["id"], task["id"]);
+    assert_eq!(body["status"]["state"], "completed");
+}
+
+#[tokio::test]
+async fn s1_149_webhooks_are_set_read_listed_and_deleted() {
+    let server = server().await;
+    let task = server.result("booking", "message/send", say("fly")).await;
+    let id = &task["id"];
+    let call = async |method: &str, params: Value| {
+        let method = format!("tasks/pushNotificationConfig/{method}");
+        server.rpc("booking", &method, params).await.body
+    };
+    let config = json!({"url": "http://127.0.0.1:9/one", "token": "t",
+        "authentication": {"schemes": ["Bearer"], "credentials": "s3cret"}});
+    let set = call(
+        "set",
+        json!({"taskId": id, "pushNotificationConfig": config}),
+    )
+    .await;
+    assert_eq!(set["result"]["taskId"], *id);
+    let made = &set["result"]["pushNotificationConfig"]["id"];
+    assert!(made.is_string());
+    let other = json!({"id": "two", "url": "http://127.0.0.1:9/two"});
+    call(
+        "set",
+        json!({"taskId": id, "pushNotificationConfig": other}),
+    )
+    .await;
+    let only = call("get", json!({"id": id})).await;
+    assert_eq!(
+        only["result"]["pushNotificationConfig"]["url"],
+        "http://127.0.0.1:9/one"
+    );
+    let two = call("get", json!({"id": id, "pushNotificationConfigId": "two"})).await;
+    assert_eq!(
+        two["result"]["pushNotificationConfig"]["url"],
+        "http://127.0.0.1:9/two"
+    );
+    let list = call("list", json!({"id": id})).await;
+    assert_eq!(list["result"].as_array().map(Vec::len), Some(2));
+    assert!(!list.to_string().contains("s3cret"), "{list}");
+    let delete = json!({"id": id, "pushNotificationConfigId": "two"});
+    let deleted = call("delete", delete.clone()).await;
+    assert_eq!(deleted.get("result"), Some(&Value::Null));
+    let gone = call("get", delete).await;
+    assert!(gone.get("error").is_some(), "{gone}");
+    let unknown = call(
+        "set",
+        json!({"taskId": "nobody", "pushNotificationConfig": config}),
+    )
+    .await;
+    assert_eq!(unknown["error"]["code"], -32001);
+}
+
+#[tokio::test]
+async fn s1_036_webhooks_cannot_be_turned_against_inner_hosts() {
+    let yaml = "agents: {ask: {script: [{ask: Well?}]}}";
+    let server = crate::support::Server::serve(yaml).await;
+    let task = server.result("ask", "message/send", say("hi")).await;
+    for url in [
+        "http://127.0.0.1/",
+        "https://127.0.0.1/",
+        "https://localhost/",
+        "https://10.0.0.1/",
+        "https://[::1]/",
+        "https://169.254.169.254/latest/meta-data",
+        "http://hooks.example.com/",
+        "ftp://hooks.example.com/",
+        "not a url",
+    ] {
+        let params = json!({"taskId": task["id"], "pushNotificationConfig": {"url": url}});
+        let error = server
+            .error("ask", "tasks/pushNotificationConfig/set", params)
+            .await;
+        assert_eq!(error["code"], -32602, "{url}");
+    }
+}

@@ -1,0 +1,240 @@
+//! A request's head, as every binding reads it.
+
+use std::sync::Arc;
+
+use hyper::header::{ACCEPT, HeaderMap};
+use hyper::http::request::Parts;
+use switchboard_types::operation::Operation;
+use switchboard_types::{Dialect, Error, ErrorKind};
+
+use super::{A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, no_such_agent, version_in_query};
+use crate::auth::Principal;
+use crate::call::{Call, ServiceParams, Target};
+use crate::http::{Peer, Service};
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// A request's head. Borrowed: most of it is only looked at.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    service: &'a Service,
+    head: &'a Parts,
+    peer: &'a Peer,
+    /// The agent the path names; the bare name if there is none of that name.
+    agent: Result<Option<Arc<str>>, &'a str>,
+    /// `A2A-Version`, by header or query; empty if absent.
+    pub(super) version: &'a str,
+    /// The media type of the body, without parameters; empty if absent.
+    content_type: &'a str,
+    /// `Content-Encoding`; empty if absent.
+    content_encoding: &'a str,
+    accept: &'a str,
+    idempotency_key: Option<&'a str>,
+    last_event_id: Option<&'a str>,
+    principal: Principal,
+    /// A header that cannot be read: it must not pass for one that is absent.
+    odd: Option<Error>,
+}
+
+impl<'a> Asked<'a> {
+    pub(crate) fn new(
+        service: &'a Service,
+        head: &'a Parts,
+        peer: &'a Peer,
+        agent: Option<&'a str>,
+        principal: Principal,
+    ) -> Self {
+        let mut odd = None;
+        let mut text = |name: &'static str| {
+            read_header(&head.headers, name).unwrap_or_else(|error| {
+                odd.get_or_insert(error);
+                None
+            })
+        };
+        let version = text(A2A_VERSION)
+            .or_else(|| head.uri.query().and_then(version_in_query))
+            .unwrap_or_default();
+        let content_type = text("content-type").unwrap_or_default();
+        let content_encoding = text("content-encoding").unwrap_or_default().trim();
+        let accept = text("accept").unwrap_or_default();
+        let idempotency_key = text(IDEMPOTENCY_KEY);
+        let last_event_id = text(LAST_EVENT_ID);
+        let known = |name| match service.directory.find(Some(name)) {
+            Some(listing) => Ok(Some(listing.name)),
+            None => Err(name),
+        };
+        Self {
+            service,
+            head,
+            peer,
+            agent: agent.map_or(Ok(None), known),
+            version,
+            content_type: content_type.split(';').next().unwrap_or_default().trim(),
+            content_encoding,
+            accept,
+            idempotency_key,
+            last_event_id,
+            principal,
+            odd,
+        }
+    }
+
+    /// The HTTP verb.
+    pub(super) fn verb(&self) -> &'a str {
+        self.head.method.as_str()
+    }
+
+    /// The query string.
+    pub(super) fn query(&self) -> Option<&'a str> {
+        self.head.uri.query()
+    }
+
+    /// The call, once the binding knows the operation.
+    pub(super) fn call(
+        self,
+        dialect: Dialect,
+        operation: Operation,
+        tenant: Option<String>,
+    ) -> Result<Call, Error> {
+        let last_event_id = match self.last_event_id.map(str::trim) {
+            None | Some("") => None,
+            Some(text) => Some(text.parse().map_err(|_| {
+                Error::invalid_params("Last-Event-ID", "must be the id of an event of this task")
+            })?),
+        };
+        if self
+            .idempotency_key
+            .is_some_and(|key| key.is_empty() || key.len() > 255)
+        {
+            return Err(Error::invalid_params(
+                "Idempotency-Key",
+                "must be 1 to 255 characters",
+            ));
+        }
+        let base_url = match operation {
+            Operation::ExtendedCard => self.service.base_url.of(self.head, self.peer),
+            _ => Arc::default(),
+        };
+        Ok(Call {
+            operation,
+            target: Target {
+                agent: self.agent.map_err(no_such_agent)?,
+                tenant,
+            },
+            principal: self.principal,
+            params: ServiceParams {
+                dialect,
+                extensions: extensions(&self.head.headers),
+                idempotency_key: self.idempotency_key.map(str::to_owned),
+                last_event_id,
+                base_url,
+            },
+        })
+    }
+
+    /// The caller takes nothing but an event stream.
+    pub(super) fn wants_only_events(&self) -> bool {
+        let mut types = self
+            .accept
+            .split(',')
+            .map(|t| t.split(';').next().unwrap_or_default().trim());
+        !self.accept.is_empty() && types.all(|t| t.eq_ignore_ascii_case("text/event-stream"))
+    }
+
+    /// The caller names plain JSON and not A2A's own media type.
+    pub(super) fn prefers_plain_json(&self) -> bool {
+        self.accept.contains("application/json") && !self.accept.contains("application/a2a+json")
+    }
+
+    /// # Errors
+    ///
+    /// If there is no agent of the name in the path.
+    pub(super) fn require_agent(&self) -> Result<(), Error> {
+        self.agent
+            .as_ref()
+            .map(|_| ())
+            .map_err(|name| no_such_agent(name))
+    }
+
+    /// # Errors
+    ///
+    /// If a header cannot be read.
+    pub(super) fn require_headers(&self) -> Result<(), Error> {
+        self.odd.clone().map_or(Ok(()), Err)
+    }
+
+    /// # Errors
+    ///
+    /// If the body is announced as something else than JSON, or as compressed.
+    pub(super) fn require_json(&self) -> Result<(), Error> {
+        let encoding = self.content_encoding;
+        if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
+            return Err(Error::new(
+                ErrorKind::ContentTypeNotSupported,
+                format!("the request body must not be compressed, not even by {encoding}"),
+            ));
+        }
+        let said = self.content_type;
+        let suffix = said.len().checked_sub(5).and_then(|at| said.get(at..));
+        if said.is_empty()
+            || said.eq_ignore_ascii_case("application/json")
+            || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case("+json"))
+        {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::ContentTypeNotSupported,
+            format!("the request body must be application/json, not {said}"),
+        ))
+    }
+}
+
+/// The text of a header.
+///
+/// # Errors
+///
+/// If it is no text, or given more than once in different ways.
+fn read_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Error> {
+    let mut values = headers.get_all(name).into_iter();
+    let Some(first) = values.next() else {
+        return Ok(None);
+    };
+    if name != ACCEPT && values.any(|other| other != first) {
+        return Err(Error::invalid_params(
+            spelling(name),
+            "is given more than once",
+        ));
+    }
+    match first.to_str() {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(Error::invalid_params(spelling(name), "must be ASCII text")),
+    }
+}
+
+/// How people write a header's name.
+fn spelling(name: &'static str) -> &'static str {
+    match name {
+        A2A_VERSION => "A2A-Version",
+        IDEMPOTENCY_KEY => "Idempotency-Key",
+        LAST_EVENT_ID => "Last-Event-ID",
+        "content-type" => "Content-Type",
+        "content-encoding" => "Content-Encoding",
+        _ => "Accept",
+    }
+}
+
+/// Extensions asked for, under both header names, in one list.
+fn extensions(headers: &HeaderMap) -> Vec<String> {
+    let values = headers
+        .get_all(A2A_EXTENSIONS)
+        .into_iter()
+        .chain(headers.get_all(X_A2A_EXTENSIONS));
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|uri| !uri.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
