@@ -11,6 +11,7 @@ mod idempotency;
 pub mod lifecycle;
 mod push_config;
 mod query;
+mod question;
 pub mod recover;
 mod run;
 mod send;
