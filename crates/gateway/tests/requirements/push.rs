@@ -163,3 +163,37 @@ async fn s1_036_webhooks_cannot_be_turned_against_inner_hosts() {
         assert_eq!(error["code"], -32602, "{url}");
     }
 }
+
+#[tokio::test]
+async fn deliveries_that_fail_are_shown_beside_the_running_server() {
+    let yaml = "push: {allow: [127.0.0.1]}\nagents: {quick: {script: [{complete: done}]}}";
+    let server = crate::support::Server::serve(yaml).await;
+    // A port where nobody listens.
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let mut params = say("hi");
+    params["configuration"] =
+        json!({"pushNotificationConfig": {"url": format!("http://{address}/hook?key=secret")}});
+    let task = server.result("quick", "message/send", params).await;
+    let listed = tokio::time::timeout(Duration::from_secs(20), async {
+        loop {
+            let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_switchboard"))
+                .args(["deliveries", "-o", "json", "--data"])
+                .arg(server.data())
+                .output()
+                .await
+                .expect("the command runs");
+            assert!(output.status.success(), "{output:?}");
+            let text = String::from_utf8(output.stdout).expect("text");
+            if let Some(line) = text.lines().next() {
+                return serde_json::from_str::<Value>(line).expect("JSON");
+            }
+        }
+    });
+    let listed = listed.await.expect("it fails within seconds");
+    assert_eq!(listed["state"], "failing");
+    assert_eq!(listed["taskId"], task["id"]);
+    assert_eq!(listed["url"], format!("http://{address}/hook"));
+    assert!(listed["attempts"].as_u64() >= Some(1), "{listed}");
+}

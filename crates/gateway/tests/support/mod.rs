@@ -112,6 +112,11 @@ impl Server {
         self.child.id().expect("it is running")
     }
 
+    /// Where it keeps its tasks.
+    pub(crate) fn data(&self) -> std::path::PathBuf {
+        self.dir.path().join("data")
+    }
+
     /// What it has logged since it was started.
     pub(crate) fn logged(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log.txt")).expect("a log")
