@@ -242,7 +242,12 @@ const ONLY_0_3: [(&str, &str, &str); 7] = [
 ];
 
 /// A method of 1.0, its parameters, and what is said about them.
-const OTHER_CALLS: [(&str, &str, &str); 28] = [
+const OTHER_CALLS: [(&str, &str, &str); 29] = [
+    (
+        "CreateTaskPushNotificationConfig",
+        r#"{"taskId":"t","url":"u","authentication":{"credentials":"c"}}"#,
+        "authentication.scheme is required",
+    ),
     ("GetTask", "null", "id is required"),
     ("GetTask", r#"{"id":5}"#, "id must be a string"),
     (

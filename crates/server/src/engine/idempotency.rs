@@ -8,7 +8,8 @@ use switchboard_types::model::{Message, TaskId};
 use switchboard_types::operation::SendMessage;
 use switchboard_types::{Dialect, Error, ErrorKind, wire};
 
-use super::send::{Sent, tool_result_id};
+use super::question::tool_result_id;
+use super::send::Sent;
 use super::{Engine, Scope, storage};
 use crate::clock;
 use crate::log::TaskLog;

@@ -1,6 +1,6 @@
 //! The engine of one agent: turns calls into tasks, turns and answers.
 //!
-//! One file per concern: [`send`] decides between new task and next turn, [`run`] watches the agent,
+//! One file per concern: `send` decides between new task and next turn, `run` watches the agent,
 //! [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
 //! the rest, [`recover`] leaves no task hanging at start.
 
@@ -11,6 +11,7 @@ mod idempotency;
 pub mod lifecycle;
 mod push_config;
 mod query;
+mod question;
 pub mod recover;
 mod run;
 mod send;

@@ -7,7 +7,7 @@ use switchboard_types::model::{Event, Message, Role, TaskState};
 
 use super::Engine;
 use super::events::{failure, status_event};
-use super::send::is_redacted;
+use super::question::is_redacted;
 use crate::agent::{Restart, Said};
 use crate::clock;
 use crate::log::{Entry, Log, TaskLog};

@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
 use switchboard_types::Error;
-use switchboard_types::model::{Content, Message, Object, Part, Task, TaskId, TaskState};
+use switchboard_types::model::{Message, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
 use tokio_util::sync::CancellationToken;
 
 use super::events::{fresh_id, status, status_event};
 use super::idempotency::Claim;
+use super::question::{open_request, redacted, tool_result_id, unasked};
 use super::{Engine, OnDisconnect, Scope, storage};
 use crate::agent::{Conversation, Said, Turn};
 use crate::call::ReplyBody;
 use crate::log::{Cursor, Joined, Origin, Received, TaskLog, Until};
 use crate::store::{Change, Delivery, Webhook};
-
-/// Marks a message of which only the fact is kept.
-const REDACTED: &str = "switchboard/redacted";
 
 /// Where a send has led.
 pub(super) struct Sent {
@@ -387,62 +384,4 @@ fn with_message(task: &Task, message: &Message) -> Task {
     let mut task = task.clone();
     task.history.push(message.clone());
     task
-}
-
-#[derive(Deserialize)]
-struct ToolResult {
-    r#type: String,
-    id: String,
-}
-
-/// The id of the tool result in a message, if it holds one.
-pub(super) fn tool_result_id(message: &Message) -> Option<String> {
-    let result = |part: &Part| match &part.content {
-        Content::Data(json) => json.read::<ToolResult>(),
-        Content::Text(_) | Content::Raw(_) | Content::Url(_) => None,
-    };
-    let mut results = message.parts.iter().filter_map(result);
-    results.find(|r| r.r#type == "tool-result").map(|r| r.id)
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct InputRequest {
-    request_id: String,
-    #[serde(default)]
-    sensitive: bool,
-}
-
-/// The question a task waits on, if it asked one with an id.
-fn open_request(log: &TaskLog) -> Option<InputRequest> {
-    let (_, task) = log.view()?;
-    if !task.status.state.is_interrupted() {
-        return None;
-    }
-    let metadata = task.status.message.as_ref()?.metadata.as_ref()?;
-    metadata.get("inputRequest")
-}
-
-/// The message as it may be kept when the agent asked for something sensitive: that it came, not what it said.
-fn redacted(message: &Message) -> Message {
-    let mut mark = serde_json::Map::new();
-    mark.insert(REDACTED.to_owned(), true.into());
-    Message {
-        parts: vec![Part::text("[redacted]")],
-        metadata: Some(Object::from(&mark)),
-        ..message.clone()
-    }
-}
-
-/// Whether what a message said was not kept.
-pub(super) fn is_redacted(message: &Message) -> bool {
-    let metadata = message.metadata.as_ref();
-    metadata.and_then(|m| m.get(REDACTED)) == Some(true)
-}
-
-fn unasked(result: &str, asked: &str) -> Error {
-    Error::invalid_params(
-        "message.parts",
-        format!("hold a tool result for {result:?}, but the task asked {asked:?}"),
-    )
 }

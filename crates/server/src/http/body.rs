@@ -90,8 +90,10 @@ impl fmt::Debug for Body {
 /// Bodies up to this size need no room of their own: sockets buffer as much.
 const SMALL: usize = 64 << 10;
 
-/// How long the rest of a refused body is read, so that a caller who sends all before it listens hears why.
-const LINGER: Duration = Duration::from_secs(2);
+/// How long a refused body is still read, and how much of it: most clients look at the answer only once they have
+/// sent everything, and a connection that is closed on unread data loses the answer.
+const LINGER: Duration = Duration::from_secs(10);
+const MAX_DISCARDED: usize = 64 << 20;
 
 /// Reads a request body within the limits of size and time, and of the room all large bodies share.
 pub(super) async fn read(
@@ -134,7 +136,7 @@ pub(super) async fn read(
 /// Reads on for a while and forgets it.
 async fn discard(mut incoming: Incoming, limits: &Limits) {
     let rest = async {
-        let mut left = limits.body;
+        let mut left = MAX_DISCARDED.max(limits.body);
         while let Some(Ok(frame)) = incoming.frame().await {
             let length = frame.data_ref().map_or(0, Bytes::len);
             let Some(less) = left.checked_sub(length) else {

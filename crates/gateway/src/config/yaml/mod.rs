@@ -1,7 +1,7 @@
 //! YAML as a tree that remembers where everything was written.
 //!
-//! Text becomes a [`Node`] ([`parse`]); values from the environment are filled into its scalars, where
-//! they stay text and cannot become structure ([`fill`], `overrides`); then it is read into types ([`de`]).
+//! Text becomes a [`Node`] ([`mod@parse`]); values from the environment are filled into its scalars, where
+//! they stay text and cannot become structure ([`mod@fill`], `overrides`); then it is read into types ([`de`]).
 //! Scalars keep their spelling until a type asks, so `version: 1.10` is the text `1.10`.
 
 mod de;

@@ -1,0 +1,169 @@
+//! What is behind the lock of a task's log: its state, told and to come. No waiting, no I/O.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use switchboard_types::model::{Content, Event, Message, Part, Task, TaskState, Timestamp};
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::lifecycle::{self, IllegalTransition};
+use crate::log::Entry;
+use crate::store::{Change, Error, Snapshot};
+
+/// How many of the latest events are kept in memory for readers that keep up; others read the store.
+const MAX_TAIL: usize = 2048;
+/// How much those may weigh, roughly, in bytes.
+const MAX_TAIL_WEIGHT: usize = 1 << 20;
+/// Events of less weight than this are not worth a snapshot.
+const MIN_SNAPSHOT_WEIGHT: usize = 64 << 10;
+
+/// What is behind the lock of a task's log.
+pub(super) struct Inner {
+    /// The task up to event `durable`: what may be told.
+    pub(super) told: Option<Arc<Task>>,
+    pub(super) durable: u64,
+    /// The latest stored events.
+    pub(super) tail: VecDeque<Arc<Entry>>,
+    pub(super) tail_weight: usize,
+    /// Where the task stands once everything pending is stored.
+    pub(super) state: TaskState,
+    pub(super) updated: Timestamp,
+    pub(super) seq: u64,
+    pub(super) pending: Vec<Arc<Entry>>,
+    /// Changes that must be stored together with the pending events.
+    pub(super) beside: Vec<Change>,
+    /// In the writer's queue, or about to be.
+    pub(super) queued: bool,
+    /// Not to be stored yet: the agent may still answer with a bare message.
+    pub(super) held: bool,
+    /// The agent has answered with a bare message, so no task may come of this any more.
+    pub(super) replies: bool,
+    pub(super) snapshot_weight: usize,
+    pub(super) since_snapshot: usize,
+    pub(super) turn: Option<RunningTurn>,
+    pub(super) reply: Option<Message>,
+    pub(super) trouble: Option<Error>,
+    pub(super) has_webhooks: bool,
+}
+
+/// A turn that runs.
+#[derive(Debug)]
+pub(super) struct RunningTurn {
+    pub(super) canceled: CancellationToken,
+    /// Messages that came while the turn ran.
+    pub(super) inbox: VecDeque<Message>,
+}
+
+impl RunningTurn {
+    pub(super) fn new(canceled: &CancellationToken) -> Self {
+        Self {
+            canceled: canceled.clone(),
+            inbox: VecDeque::new(),
+        }
+    }
+}
+
+impl Inner {
+    pub(super) fn new(
+        told: Option<Arc<Task>>,
+        seq: u64,
+        state: TaskState,
+        updated: Timestamp,
+    ) -> Self {
+        Self {
+            told,
+            durable: seq,
+            tail: VecDeque::new(),
+            tail_weight: 0,
+            state,
+            updated,
+            seq,
+            pending: Vec::new(),
+            beside: Vec::new(),
+            queued: false,
+            held: false,
+            replies: false,
+            snapshot_weight: 0,
+            since_snapshot: 0,
+            turn: None,
+            reply: None,
+            trouble: None,
+            has_webhooks: false,
+        }
+    }
+
+    pub(super) fn append(
+        &mut self,
+        event: Event,
+        received: Option<Message>,
+    ) -> Result<u64, IllegalTransition> {
+        self.state = lifecycle::check(self.state, &event)?;
+        if let Event::Status(update) = &event {
+            self.updated = update.status.timestamp.unwrap_or(self.updated);
+        }
+        Ok(self.push(event, received))
+    }
+
+    pub(super) fn push(&mut self, event: Event, received: Option<Message>) -> u64 {
+        self.seq += 1;
+        self.pending
+            .push(Arc::new(Entry::new(self.seq, event, received)));
+        self.seq
+    }
+
+    /// A snapshot of what is told, once the events since the last one weigh as much as the task itself:
+    /// so the cost of snapshots per event does not grow with the task.
+    pub(super) fn snapshot_if_worth_it(&mut self) -> Option<Snapshot> {
+        if self.since_snapshot < MIN_SNAPSHOT_WEIGHT.max(self.snapshot_weight) {
+            return None;
+        }
+        self.snapshot_weight += self.since_snapshot;
+        self.since_snapshot = 0;
+        self.told.as_ref().map(|task| Snapshot {
+            task: Arc::clone(task),
+            seq: self.durable,
+        })
+    }
+
+    pub(super) fn tell(&mut self, entry: Arc<Entry>) {
+        match (&mut self.told, &entry.event) {
+            (Some(told), _) => lifecycle::apply(Arc::make_mut(told), &entry),
+            (none, Event::Task(task)) => *none = Some(Arc::new(task.clone())),
+            (None, _) => {}
+        }
+        self.durable = entry.seq;
+        let weight = weight(&entry);
+        self.since_snapshot += weight;
+        self.tail_weight += weight;
+        self.tail.push_back(entry);
+        while self.tail.len() > MAX_TAIL
+            || (self.tail_weight > MAX_TAIL_WEIGHT && self.tail.len() > 1)
+        {
+            if let Some(old) = self.tail.pop_front() {
+                self.tail_weight -= self::weight(&old);
+            }
+        }
+    }
+}
+
+/// How much memory an entry takes, roughly, in bytes.
+fn weight(entry: &Entry) -> usize {
+    let parts = |parts: &[Part]| -> usize {
+        parts
+            .iter()
+            .map(|part| match &part.content {
+                Content::Text(text) | Content::Url(text) => text.len(),
+                Content::Raw(bytes) => bytes.len(),
+                Content::Data(json) => json.as_str().len(),
+            })
+            .sum()
+    };
+    let message = |m: Option<&Message>| m.map_or(0, |m| 128 + parts(&m.parts));
+    let event = match &entry.event {
+        Event::Task(task) => 256 + task.history.iter().map(|m| message(Some(m))).sum::<usize>(),
+        Event::Message(m) => message(Some(m)),
+        Event::Status(update) => message(update.status.message.as_ref()),
+        Event::Artifact(update) => parts(&update.artifact.parts),
+    };
+    256 + event + message(entry.received.as_ref())
+}

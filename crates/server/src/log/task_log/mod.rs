@@ -1,0 +1,364 @@
+//! The log of one task: what is stored and may be told, and what waits to be stored.
+//!
+//! Here is what is said to it. [`wait`] is how others wait for it, [`storing`] how the writer and the cursors
+//! use it, [`inner`] what is behind its lock.
+
+mod inner;
+mod storing;
+mod wait;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use switchboard_types::model::{ContextId, Event, Message, Task, TaskId, TaskState};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{Shared, lock};
+use crate::auth::Owner;
+use crate::clock;
+use crate::engine::lifecycle::IllegalTransition;
+use crate::store::{Change, Head};
+
+use inner::{Inner, RunningTurn};
+pub(super) use storing::{Batch, Found};
+
+/// Where a task comes from; never changes.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// The task.
+    pub id: TaskId,
+    /// The agent it belongs to.
+    pub agent: Arc<str>,
+    /// Whom it belongs to.
+    pub owner: Owner,
+    /// Its conversation.
+    pub context: ContextId,
+}
+
+/// The log of one task.
+pub struct TaskLog {
+    shared: Arc<Shared>,
+    origin: Origin,
+    inner: Mutex<Inner>,
+    /// Rings when something was stored, answered or went wrong.
+    changed: Notify,
+}
+
+/// A message for an existing task.
+#[derive(Debug)]
+pub struct Received {
+    /// As it is kept.
+    pub recorded: Message,
+    /// As the agent hears it.
+    pub heard: Message,
+}
+
+/// What became of a message for an existing task.
+#[derive(Debug)]
+pub enum Joined {
+    /// A turn begins with it; run it until the token fires.
+    Begins(CancellationToken),
+    /// A turn is running; the message is stored and waits for it to end.
+    Waits,
+    /// The task is over.
+    Over(TaskState),
+}
+
+impl TaskLog {
+    pub(super) fn new(shared: Arc<Shared>, origin: Origin) -> Self {
+        let inner = Inner::new(None, 0, TaskState::Submitted, clock::now());
+        Self::with(shared, origin, inner)
+    }
+
+    pub(super) fn stored(shared: Arc<Shared>, head: &Head, task: Task, has_webhooks: bool) -> Self {
+        let origin = Origin {
+            id: head.id.clone(),
+            agent: Arc::clone(&head.agent),
+            owner: head.owner.clone(),
+            context: head.context.clone(),
+        };
+        let mut inner = Inner::new(Some(Arc::new(task)), head.seq, head.state, head.updated);
+        inner.has_webhooks = has_webhooks;
+        Self::with(shared, origin, inner)
+    }
+
+    fn with(shared: Arc<Shared>, origin: Origin, inner: Inner) -> Self {
+        Self {
+            shared,
+            origin,
+            inner: Mutex::new(inner),
+            changed: Notify::new(),
+        }
+    }
+
+    /// The task.
+    #[must_use]
+    pub fn id(&self) -> &TaskId {
+        &self.origin.id
+    }
+
+    /// Where it comes from.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Begins the task: its first event, with the changes to be stored in the same transaction, and the
+    /// turn that will work on it. A task that is `held` is not stored before [`TaskLog::publish`].
+    pub fn begin(
+        self: &Arc<Self>,
+        task: Task,
+        beside: Vec<Change>,
+        held: bool,
+    ) -> CancellationToken {
+        let canceled = CancellationToken::new();
+        {
+            let mut inner = lock(&self.inner);
+            inner.has_webhooks = puts_webhook(&beside);
+            inner.beside = beside;
+            inner.held = held;
+            inner.state = task.status.state;
+            inner.updated = task.status.timestamp.unwrap_or(inner.updated);
+            inner.push(Event::Task(task), None);
+            inner.turn = Some(RunningTurn::new(&canceled));
+        }
+        if !held {
+            self.publish();
+        }
+        canceled
+    }
+
+    /// Lets a held task be stored, unless the agent has answered with a bare message.
+    pub fn publish(self: &Arc<Self>) {
+        let is_new = {
+            let mut inner = lock(&self.inner);
+            if inner.replies {
+                return;
+            }
+            inner.held = false;
+            inner.durable == 0
+        };
+        if is_new {
+            self.shared.registry.insert(self);
+        }
+        self.enqueue();
+    }
+
+    /// Adds an event; the only way one comes into being. It may be told once it is stored.
+    ///
+    /// # Errors
+    ///
+    /// If the event may not happen now.
+    pub fn append(
+        self: &Arc<Self>,
+        event: Event,
+        received: Option<Message>,
+    ) -> Result<u64, IllegalTransition> {
+        let seq = lock(&self.inner).append(event, received)?;
+        self.enqueue();
+        Ok(seq)
+    }
+
+    /// Says that work begins, unless a message that came before the agent began has said so.
+    ///
+    /// # Errors
+    ///
+    /// If the task is over.
+    pub fn work_begins(self: &Arc<Self>, working: Event) -> Result<(), IllegalTransition> {
+        {
+            let mut inner = lock(&self.inner);
+            if inner.state != TaskState::Working {
+                inner.append(working, None)?;
+            }
+        }
+        self.enqueue();
+        Ok(())
+    }
+
+    /// Adds an event if `last` is still the last one and nothing runs. Tells whether it did.
+    pub fn append_if_idle(self: &Arc<Self>, last: u64, event: Event) -> bool {
+        let appended = {
+            let mut inner = lock(&self.inner);
+            inner.turn.is_none() && inner.seq == last && inner.append(event, None).is_ok()
+        };
+        self.enqueue();
+        appended
+    }
+
+    /// Takes a message for this task: `working` is the status that goes with it, `beside` what must be stored
+    /// in the same transaction.
+    pub fn receive(
+        self: &Arc<Self>,
+        working: Event,
+        received: Received,
+        beside: Vec<Change>,
+    ) -> Joined {
+        let joined = {
+            let mut inner = lock(&self.inner);
+            if inner.state.is_terminal() {
+                return Joined::Over(inner.state);
+            }
+            inner.has_webhooks |= puts_webhook(&beside);
+            inner.beside.extend(beside);
+            let recorded = inner.append(working, Some(received.recorded));
+            debug_assert!(recorded.is_ok(), "a task that is not over can work");
+            match &mut inner.turn {
+                Some(turn) => {
+                    turn.inbox.push_back(received.heard);
+                    Joined::Waits
+                }
+                none => {
+                    let canceled = CancellationToken::new();
+                    *none = Some(RunningTurn::new(&canceled));
+                    Joined::Begins(canceled)
+                }
+            }
+        };
+        self.enqueue();
+        joined
+    }
+
+    /// Begins a turn without a new message, if `last` is still the last event and nothing runs: after a restart
+    /// or an input timeout. `event`, if there is one, must be allowed now; `waiting` are messages that came
+    /// before the restart and still wait for their turn.
+    pub fn begin_turn(
+        self: &Arc<Self>,
+        last: u64,
+        event: Option<Event>,
+        waiting: VecDeque<Message>,
+    ) -> Option<CancellationToken> {
+        let canceled = CancellationToken::new();
+        {
+            let mut inner = lock(&self.inner);
+            if inner.turn.is_some() || inner.state.is_terminal() || inner.seq != last {
+                return None;
+            }
+            if let Some(event) = event {
+                inner.append(event, None).ok()?;
+            }
+            inner.turn = Some(RunningTurn {
+                canceled: canceled.clone(),
+                inbox: waiting,
+            });
+        }
+        self.enqueue();
+        Some(canceled)
+    }
+
+    /// Ends the running turn with `event`. Returns the next message if one came meanwhile and the task
+    /// waits for it; then `working` is appended and the same turn token goes on.
+    pub fn end_turn(
+        self: &Arc<Self>,
+        event: Event,
+        working: impl FnOnce() -> Event,
+    ) -> Option<Message> {
+        let next = {
+            let mut inner = lock(&self.inner);
+            // An event that is no longer allowed means that the task was ended by someone else: fine.
+            let interrupted = inner.append(event, None).is_ok() && inner.state.is_interrupted();
+            let next = inner
+                .turn
+                .as_mut()
+                .filter(|_| interrupted)
+                .and_then(|turn| turn.inbox.pop_front());
+            match &next {
+                Some(_) => {
+                    inner.append(working(), None).ok();
+                }
+                None => inner.turn = None,
+            }
+            next
+        };
+        self.enqueue();
+        if next.is_none() {
+            self.shared.registry.retire(self);
+        }
+        next
+    }
+
+    /// Decides that a bare message will end a held turn; `false` if a task was published already.
+    #[must_use]
+    pub fn decide_to_reply(&self) -> bool {
+        let mut inner = lock(&self.inner);
+        inner.replies |= inner.held;
+        inner.replies
+    }
+
+    /// Ends a held turn with a bare message: no task comes of it.
+    pub fn end_with_reply(&self, message: Message) {
+        {
+            let mut inner = lock(&self.inner);
+            inner.reply = Some(message);
+            inner.turn = None;
+            inner.pending.clear();
+            inner.beside.clear();
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Asks the task to stop. `canceled` is the event to append if nothing runs that could say it.
+    ///
+    /// # Errors
+    ///
+    /// If the task is over.
+    pub fn cancel(self: &Arc<Self>, canceled: Event) -> Result<(), IllegalTransition> {
+        {
+            let mut inner = lock(&self.inner);
+            match &inner.turn {
+                Some(turn) if !inner.state.is_terminal() => turn.canceled.cancel(),
+                _ => {
+                    inner.append(canceled, None)?;
+                }
+            }
+        }
+        self.enqueue();
+        Ok(())
+    }
+
+    /// The task as it may be told, and where it stands.
+    #[must_use]
+    pub fn view(&self) -> Option<(Head, Arc<Task>)> {
+        let inner = lock(&self.inner);
+        let task = Arc::clone(inner.told.as_ref()?);
+        let head = self.head(task.status.state, task.status.timestamp?, inner.durable);
+        Some((head, task))
+    }
+
+    /// Whether the agent may still answer with a bare message.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        lock(&self.inner).held
+    }
+
+    /// The last event, stored or not, and the state after it.
+    #[must_use]
+    pub fn last(&self) -> (u64, TaskState) {
+        let inner = lock(&self.inner);
+        (inner.seq, inner.state)
+    }
+
+    /// Says that a webhook was registered for this task.
+    pub fn has_webhooks(&self) {
+        lock(&self.inner).has_webhooks = true;
+    }
+
+    /// Says that the turn begun last will not run.
+    pub fn turn_is_over(self: &Arc<Self>) {
+        lock(&self.inner).turn = None;
+        self.shared.registry.retire(self);
+    }
+}
+
+impl fmt::Debug for TaskLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskLog")
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}
+
+fn puts_webhook(changes: &[Change]) -> bool {
+    changes.iter().any(|c| matches!(c, Change::PutWebhook(_)))
+}

@@ -1,0 +1,157 @@
+//! How the writer takes what waits and says what became of it, and how cursors find what is stored.
+
+use std::sync::Arc;
+
+use switchboard_types::model::{Message, TaskState, Timestamp};
+use tokio::sync::Notify;
+
+use super::{TaskLog, lock};
+use crate::log::{Entry, Shared};
+use crate::store::{Append, Change, Error, Head};
+
+/// What a cursor finds.
+pub(in crate::log) enum Found {
+    Entries(Vec<Arc<Entry>>),
+    /// The events are no longer in memory.
+    InStore,
+    Reply(Message),
+    Nothing,
+}
+
+/// A batch handed to the writer.
+pub(in crate::log) struct Batch {
+    pub(in crate::log) changes: Vec<Change>,
+    pub(in crate::log) entries: Vec<Arc<Entry>>,
+    pub(in crate::log) beside: Vec<Change>,
+}
+
+impl TaskLog {
+    /// Rings when something changes; for cursors.
+    pub(in crate::log) fn changed(&self) -> &Notify {
+        &self.changed
+    }
+
+    pub(in crate::log) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The stored events after `after`, `max` at most.
+    pub(in crate::log) fn find(&self, after: u64, max: usize) -> Result<Found, Error> {
+        let inner = lock(&self.inner);
+        if let Some(message) = &inner.reply {
+            return Ok(Found::Reply(message.clone()));
+        }
+        if after >= inner.durable {
+            return match (&inner.trouble, inner.durable) {
+                (Some(trouble), 0) => Err(trouble.clone()),
+                _ => Ok(Found::Nothing),
+            };
+        }
+        let first = inner.tail.front().map_or(u64::MAX, |e| e.seq);
+        if after + 1 < first {
+            return Ok(Found::InStore);
+        }
+        let skip = usize::try_from(after + 1 - first).unwrap_or(usize::MAX);
+        Ok(Found::Entries(
+            inner.tail.iter().skip(skip).take(max).cloned().collect(),
+        ))
+    }
+
+    /// How much memory this log takes, roughly, in bytes.
+    pub(in crate::log) fn weight(&self) -> usize {
+        let inner = lock(&self.inner);
+        512 + inner.tail_weight + inner.since_snapshot + inner.snapshot_weight
+    }
+
+    pub(super) fn head(&self, state: TaskState, updated: Timestamp, seq: u64) -> Head {
+        Head {
+            id: self.origin.id.clone(),
+            agent: Arc::clone(&self.origin.agent),
+            owner: self.origin.owner.clone(),
+            context: self.origin.context.clone(),
+            state,
+            updated,
+            seq,
+        }
+    }
+
+    /// Puts this log into the writer's queue, unless it is there or has nothing to say.
+    pub(super) fn enqueue(self: &Arc<Self>) {
+        {
+            let mut inner = lock(&self.inner);
+            if inner.queued || inner.held || inner.pending.is_empty() || inner.reply.is_some() {
+                return;
+            }
+            inner.queued = true;
+        }
+        lock(&self.shared.queue).logs.push(Arc::clone(self));
+        self.shared.work.notify_one();
+    }
+
+    /// What the writer is to store now.
+    pub(in crate::log) fn take_batch(&self) -> Batch {
+        let mut inner = lock(&self.inner);
+        inner.queued = false;
+        let entries = std::mem::take(&mut inner.pending);
+        let beside = std::mem::take(&mut inner.beside);
+        let snapshot = inner.snapshot_if_worth_it();
+        let append = Append {
+            head: self.head(inner.state, inner.updated, inner.seq),
+            entries: entries.clone(),
+            snapshot,
+        };
+        let mut changes = Vec::with_capacity(1 + beside.len());
+        changes.push(Change::Append(append));
+        changes.extend(beside.iter().cloned());
+        Batch {
+            changes,
+            entries,
+            beside,
+        }
+    }
+
+    /// The batch is stored: it may be told.
+    pub(in crate::log) fn commit(&self, entries: Vec<Arc<Entry>>) {
+        let has_webhooks = {
+            let mut inner = lock(&self.inner);
+            for entry in entries {
+                inner.tell(entry);
+            }
+            inner.trouble = None;
+            inner.has_webhooks
+        };
+        if has_webhooks {
+            lock(&self.shared.to_push).push(self.origin.id.clone());
+            self.shared.push.notify_one();
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// The batch could not be stored. A task that nobody knows yet is given up (`false`); one that exists
+    /// keeps its events for another try (`true`).
+    pub(in crate::log) fn rollback(&self, mut batch: Batch, error: &Error) -> bool {
+        let keep = {
+            let mut inner = lock(&self.inner);
+            inner.trouble = Some(error.clone());
+            let keep = inner.durable > 0;
+            if keep {
+                batch.entries.append(&mut inner.pending);
+                inner.pending = batch.entries;
+                batch.beside.append(&mut inner.beside);
+                inner.beside = batch.beside;
+                inner.queued = true;
+            } else {
+                inner.state = TaskState::Failed;
+                if let Some(turn) = inner.turn.take() {
+                    turn.canceled.cancel();
+                }
+            }
+            keep
+        };
+        if !keep {
+            self.shared.registry.forget(&self.origin.id);
+        }
+        self.changed.notify_waiters();
+        keep
+    }
+}

@@ -1,0 +1,125 @@
+//! Waiting for a task: until something is stored, decided, settled, over, or there is room.
+
+use std::sync::Arc;
+
+use switchboard_types::model::{Message, Task, TaskState};
+
+use super::inner::Inner;
+use super::{TaskLog, lock};
+use crate::store::Error;
+
+/// How many events may wait to be stored before the agent is made to wait.
+const MAX_PENDING: usize = 512;
+
+impl TaskLog {
+    /// Waits until event `seq` is stored.
+    ///
+    /// # Errors
+    ///
+    /// If the store could not take it.
+    pub async fn stored_up_to(&self, seq: u64) -> Result<(), Error> {
+        self.wait(|inner| (inner.durable >= seq).then_some(()))
+            .await
+    }
+
+    /// Waits until the agent answered with a bare message, or a task was stored (`None`).
+    ///
+    /// # Errors
+    ///
+    /// If the store could not take it.
+    pub async fn decided(&self) -> Result<Option<Message>, Error> {
+        self.wait(|inner| match &inner.reply {
+            Some(message) => Some(Some(message.clone())),
+            None => (inner.durable > 0).then_some(None),
+        })
+        .await
+    }
+
+    /// Waits until event `seq` is stored, however long the store is in trouble, or will never be: the agent
+    /// answered with a bare message, or the task was given up.
+    pub async fn kept(&self, seq: u64) {
+        let kept = |inner: &Inner| {
+            let given_up = inner.durable == 0 && inner.trouble.is_some();
+            inner.durable >= seq || inner.reply.is_some() || given_up
+        };
+        loop {
+            let ring = self.changed.notified();
+            tokio::pin!(ring);
+            ring.as_mut().enable();
+            if kept(&lock(&self.inner)) {
+                return;
+            }
+            ring.await;
+        }
+    }
+
+    /// Waits until the task is over or waits for the client, event `since` and all before it stored.
+    ///
+    /// # Errors
+    ///
+    /// If the store could not take it.
+    pub async fn settled(&self, since: u64) -> Result<Arc<Task>, Error> {
+        self.wait(|inner| {
+            let task = inner.told.as_ref()?;
+            let state = task.status.state;
+            let settled = state.is_terminal() || state.is_interrupted();
+            (settled && inner.durable >= since).then(|| Arc::clone(task))
+        })
+        .await
+    }
+
+    /// Waits until the task is over.
+    ///
+    /// # Errors
+    ///
+    /// If the store could not take it.
+    pub async fn ended(&self) -> Result<Arc<Task>, Error> {
+        self.wait(|inner| {
+            let task = inner.told.as_ref()?;
+            task.status.state.is_terminal().then(|| Arc::clone(task))
+        })
+        .await
+    }
+
+    /// Waits until not too much waits to be stored.
+    ///
+    /// # Errors
+    ///
+    /// The state, if the task is over.
+    pub async fn room(&self) -> Result<(), TaskState> {
+        loop {
+            let ring = self.changed.notified();
+            tokio::pin!(ring);
+            ring.as_mut().enable();
+            {
+                let inner = lock(&self.inner);
+                if inner.state.is_terminal() {
+                    return Err(inner.state);
+                }
+                if inner.pending.len() < MAX_PENDING {
+                    return Ok(());
+                }
+            }
+            ring.await;
+        }
+    }
+
+    /// Waits until `found` finds something, or something goes wrong.
+    async fn wait<T>(&self, found: impl Fn(&Inner) -> Option<T>) -> Result<T, Error> {
+        loop {
+            let ring = self.changed.notified();
+            tokio::pin!(ring);
+            ring.as_mut().enable();
+            {
+                let inner = lock(&self.inner);
+                if let Some(found) = found(&inner) {
+                    return Ok(found);
+                }
+                if let Some(trouble) = &inner.trouble {
+                    return Err(trouble.clone());
+                }
+            }
+            ring.await;
+        }
+    }
+}
