@@ -1,8 +1,9 @@
 //! What the machine is and does: cores, processor time, memory, disk.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -66,6 +67,26 @@ pub fn disk(dir: &Path) -> anyhow::Result<u64> {
         total += file?.metadata()?.len();
     }
     Ok(total)
+}
+
+/// How long the disk under `dir` takes to make a small write safe: the middle of some.
+pub fn sync_time(dir: &Path) -> anyhow::Result<Duration> {
+    let path = dir.join("sync");
+    let file = fs::File::create(&path)?;
+    // As a write-ahead log does once it has its size: the same blocks again.
+    let block = vec![0x5a; 32 << 10];
+    file.write_all_at(&block, 0)?;
+    file.sync_all()?;
+    let mut times = Vec::new();
+    for _ in 0..50 {
+        file.write_all_at(&block, 0)?;
+        let began = Instant::now();
+        file.sync_all()?;
+        times.push(began.elapsed());
+    }
+    times.sort();
+    fs::remove_file(path)?;
+    Ok(times[times.len() / 2])
 }
 
 /// Lets this process, and what it starts, hold `files` open.

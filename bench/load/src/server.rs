@@ -24,6 +24,8 @@ pub enum Kind {
     Memory,
     /// The gateway, keeping tasks in SQLite; every commit waits for the disk.
     Sqlite,
+    /// The same without the wait: what is stored survives the process, not the machine.
+    SqliteNoWait,
 }
 
 impl Kind {
@@ -32,6 +34,7 @@ impl Kind {
             Self::Bare => "bare axum",
             Self::Memory => "memory",
             Self::Sqlite => "SQLite",
+            Self::SqliteNoWait => "SQLite without the wait",
         }
     }
 }
@@ -121,8 +124,14 @@ impl Start<'_> {
             .arg(address.to_string())
             .arg("--data")
             .arg(data);
-        if self.kind == Kind::Memory {
-            command.arg("--memory");
+        match self.kind {
+            Kind::Bare | Kind::Sqlite => {}
+            Kind::Memory => {
+                command.arg("--memory");
+            }
+            Kind::SqliteNoWait => {
+                command.env("SWITCHBOARD_STORE__DURABILITY", "process_death");
+            }
         }
         command
     }
@@ -130,7 +139,7 @@ impl Start<'_> {
     fn card(&self) -> &'static str {
         match self.kind {
             Kind::Bare => "/",
-            Kind::Memory | Kind::Sqlite => "/.well-known/agent-card.json",
+            Kind::Memory | Kind::Sqlite | Kind::SqliteNoWait => "/.well-known/agent-card.json",
         }
     }
 }
@@ -145,7 +154,7 @@ impl Server {
     pub fn path(&self, agent: &str) -> String {
         match self.kind {
             Kind::Bare => "/".to_owned(),
-            Kind::Memory | Kind::Sqlite => format!("/a2a/{agent}"),
+            Kind::Memory | Kind::Sqlite | Kind::SqliteNoWait => format!("/a2a/{agent}"),
         }
     }
 
