@@ -185,6 +185,22 @@ fn webhooks_are_flat_nested_or_named() {
 }
 
 #[test]
+fn names_of_webhooks_hold_any_ids() {
+    for (task, id) in [
+        ("https://t.example/1", "p"),
+        ("t", "a/b"),
+        ("t/pushNotificationConfigs", "p"),
+        ("t/pushNotificationConfigs/u", "p/pushNotificationConfigs/q"),
+    ] {
+        let config = format!(r#"{{"id":"{id}","taskId":"{task}","url":"https://h.example/"}}"#);
+        let config = wire::decode_push_config(Dialect::V1, &config).unwrap();
+        let named = response(Dialect::V0Proto, &Response::PushConfig(config.clone()));
+        let again = wire::decode_push_config(Dialect::V0Proto, &named).unwrap();
+        assert_eq!(again, config, "{named}");
+    }
+}
+
+#[test]
 fn a_deleted_webhook_is_null_in_0_x_json_and_empty_elsewhere() {
     assert_eq!(response(Dialect::V0Json, &Response::Deleted), "null");
     assert_eq!(response(Dialect::V0Proto, &Response::Deleted), "{}");

@@ -23,7 +23,7 @@ const JSON: [&str; 10] = [
 ];
 
 pub(crate) fn id<K: 'static>() -> impl Strategy<Value = Id<K>> {
-    "[a-zA-Z0-9:._é -]{1,24}".prop_map(|text| Id::new(text).unwrap())
+    "[a-zA-Z0-9:._é /-]{1,24}".prop_map(|text| Id::new(text).unwrap())
 }
 
 fn json() -> impl Strategy<Value = Json> {

@@ -362,10 +362,8 @@ impl IntoModel for NamedConfig<'_> {
         config.task_id = member::optional_id(self.task_id, &at.field("taskId"))?;
         if let Some(name) = self.name {
             let at = at.field("name");
-            let (task, id) = name
-                .as_str()
-                .split_once("/pushNotificationConfigs/")
-                .unwrap_or((name.as_str(), ""));
+            let known = config.id.as_ref().map_or("", |id| id.as_str());
+            let (task, id) = split_name(name.as_str(), known);
             config.task_id = config.task_id.or(task_of(task, &at)?);
             if config.id.is_none() && !id.is_empty() {
                 config.id = Some(model::Id::new(id).map_err(|reason| at.error(reason))?);
@@ -384,10 +382,23 @@ fn with_id(mut config: model::PushConfig, at: &Path<'_>) -> Result<model::PushCo
     Ok(config)
 }
 
+/// The two halves of `tasks/t1/pushNotificationConfigs/c1`. Either id may hold any text; where the config says its
+/// id itself, the rest is the task's.
+fn split_name<'a>(name: &'a str, known: &str) -> (&'a str, &'a str) {
+    const BETWEEN: &str = "/pushNotificationConfigs/";
+    match name
+        .strip_suffix(known)
+        .and_then(|n| n.strip_suffix(BETWEEN))
+    {
+        Some(task) => (task, ""),
+        None => name.rsplit_once(BETWEEN).unwrap_or((name, "")),
+    }
+}
+
 /// The task of a resource name such as `tasks/t1`; `None` if the name is something else.
 fn task_of(name: &str, at: &Path<'_>) -> Result<Option<model::TaskId>, Error> {
     name.strip_prefix("tasks/")
-        .filter(|id| !id.is_empty() && !id.contains('/'))
+        .filter(|id| !id.is_empty())
         .map(|id| model::Id::new(id).map_err(|reason| at.error(reason)))
         .transpose()
 }
