@@ -7,11 +7,10 @@ use std::slice;
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_agents::script::builtin::{self, Builtin};
 use switchboard_server::auth::Principal;
-use switchboard_server::call::{Call, Handler, Reply, ReplyBody, ServiceParams, Target};
+use switchboard_server::call::{Answering, Call, Handler, ReplyBody, ServiceParams, Target};
 use switchboard_server::engine::recover::{Recovered, recover};
 use switchboard_server::engine::{Engine, Parts, Profile, Settings};
 use switchboard_server::log::{Entry, Log};
@@ -31,13 +30,14 @@ use switchboard_types::{Error, ErrorKind};
 #[derive(Debug, Default)]
 struct Router(OnceLock<HashMap<Arc<str>, Engine>>);
 
-#[async_trait]
 impl Handler for Router {
-    async fn handle(&self, call: Call) -> Result<Reply, Error> {
-        let engines = self.0.get().unwrap();
-        let name = call.target.agent.clone().unwrap();
-        let missing = || Error::new(ErrorKind::MethodNotFound, "no such agent");
-        engines.get(&name).ok_or_else(missing)?.handle(call).await
+    fn handle(&self, call: Call) -> Answering<'_> {
+        Box::pin(async move {
+            let engines = self.0.get().unwrap();
+            let name = call.target.agent.clone().unwrap();
+            let missing = || Error::new(ErrorKind::MethodNotFound, "no such agent");
+            engines.get(&name).ok_or_else(missing)?.handle(call).await
+        })
     }
 }
 
@@ -102,14 +102,14 @@ impl House {
             task_id: to.cloned(),
             ..Message::new(id, Role::User, vec![Part::text(text)])
         };
-        let send = Operation::Send(SendMessage {
+        let send = Operation::Send(Box::new(SendMessage {
             message,
             configuration: SendConfiguration {
                 return_immediately: !wait,
                 ..SendConfiguration::default()
             },
             metadata: None,
-        });
+        }));
         match self.ask(agent, send, None).await {
             ReplyBody::Response(Response::SentTask(view)) => view.task,
             other => panic!("{other:?}"),
@@ -186,7 +186,7 @@ fn told(entries: &[Arc<Entry>]) -> Vec<String> {
         Event::Task(task) => format!("task {}", task.status.state.name()),
         Event::Message(message) => format!("message {}", message.text()),
         Event::Status(update) => {
-            let text = update.status.message.as_ref().map(Message::text);
+            let text = update.status.message.as_ref().map(|m| m.text());
             format!(
                 "{} {}",
                 update.status.state.name(),

@@ -123,14 +123,14 @@ fn finished_task() -> Change {
     let now = switchboard_server::clock::now();
     let question = message("hello there", Role::User, &id, &context);
     let events = vec![
-        Event::Task(Task {
+        Event::Task(Arc::new(Task {
             id: id.clone(),
             context_id: context.clone(),
             status: status(TaskState::Submitted, now),
             artifacts: Vec::new(),
-            history: vec![question],
+            history: vec![question.into()],
             metadata: None,
-        }),
+        })),
         update(&id, &context, TaskState::Working, now),
         Event::Artifact(ArtifactUpdate {
             task_id: id.clone(),
@@ -138,7 +138,8 @@ fn finished_task() -> Change {
             artifact: Artifact::new(
                 ArtifactId::new(Uuid::now_v7().to_string()).unwrap(),
                 vec![Part::text("you said: hello there")],
-            ),
+            )
+            .into(),
             append: false,
             last_chunk: true,
             metadata: None,

@@ -51,7 +51,7 @@ pub struct Turn {
     /// The task as it stands, this turn's message included in its history.
     pub task: Arc<Task>,
     /// What was said to begin this turn.
-    pub message: Message,
+    pub message: Arc<Message>,
     /// The request's own metadata.
     pub metadata: Option<Object>,
     /// Media types the caller can take; empty means any.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Dialect, Error};
 
@@ -80,11 +80,13 @@ pub enum ReplyBody {
     Stream(Cursor),
 }
 
+/// An answer on its way.
+pub type Answering<'a> = BoxFuture<'a, Result<Reply, Error>>;
+
 /// Answers calls: the router, the guards and each agent's engine are handlers.
-#[async_trait]
 pub trait Handler: Send + Sync + fmt::Debug {
-    /// Answers one call.
-    async fn handle(&self, call: Call) -> Result<Reply, Error>;
+    /// Answers one call. Whoever only passes it on passes on the other's future, too.
+    fn handle(&self, call: Call) -> Answering<'_>;
 }
 
 /// Knows which agents there are.

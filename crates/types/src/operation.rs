@@ -11,9 +11,9 @@ use crate::model::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     /// Send a message, get one answer.
-    Send(SendMessage),
+    Send(Box<SendMessage>),
     /// Send a message, get a stream.
-    Stream(SendMessage),
+    Stream(Box<SendMessage>),
     /// Read a task.
     Get(GetTask),
     /// Read many tasks.
@@ -225,7 +225,7 @@ pub enum Response {
     /// To a send: the task it made or continued.
     SentTask(TaskView),
     /// To a send: a bare message.
-    SentMessage(Message),
+    SentMessage(Arc<Message>),
     /// To get and cancel.
     Task(TaskView),
     /// To list.
@@ -254,7 +254,7 @@ pub struct TaskView {
 impl TaskView {
     /// The messages to show.
     #[must_use]
-    pub fn history(&self) -> &[Message] {
+    pub fn history(&self) -> &[Arc<Message>] {
         let all = &self.task.history;
         let wanted = self
             .history_length

@@ -4,6 +4,8 @@
 //! idempotency key are made from this task, the turn and the number of the call, so a run that is taken up
 //! again comes back to the same task instead of beginning another.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_types::model::{
@@ -22,11 +24,11 @@ use super::stage::Line;
 #[derive(Default)]
 struct Child {
     task: Option<TaskId>,
-    artifacts: Vec<Artifact>,
+    artifacts: Vec<Arc<Artifact>>,
     /// How it ended, or what it waits for; `None` while it works.
     end: Option<TaskState>,
     /// What it said last.
-    said: Option<Message>,
+    said: Option<Arc<Message>>,
     /// The number of the last event.
     event: u64,
 }
@@ -90,7 +92,7 @@ impl Run<'_> {
                 announced = true;
             }
             if let (Some(said), Some(task)) = (said, &child.task) {
-                self.say(about(agent, task, attributed(agent, said.parts)))
+                self.say(about(agent, task, attributed(agent, said.parts.clone())))
                     .await?;
             }
         }
@@ -185,9 +187,9 @@ impl Run<'_> {
 
 impl Child {
     /// Takes in an event; gives back what is to be passed on.
-    fn hear(&mut self, event: Event) -> Option<Message> {
+    fn hear(&mut self, event: Event) -> Option<Arc<Message>> {
         match event {
-            Event::Task(task) => self.take(task),
+            Event::Task(task) => self.take(&task),
             Event::Message(message) => {
                 self.said = Some(message);
                 self.end = Some(TaskState::Completed);
@@ -205,7 +207,10 @@ impl Child {
                     .iter_mut()
                     .find(|a| a.id == update.artifact.id);
                 match known {
-                    Some(known) if update.append => known.parts.extend(update.artifact.parts),
+                    Some(known) if update.append => {
+                        let piece = &update.artifact.parts;
+                        Arc::make_mut(known).parts.extend_from_slice(piece);
+                    }
                     Some(known) => *known = update.artifact,
                     None => self.artifacts.push(update.artifact),
                 }
@@ -215,10 +220,10 @@ impl Child {
     }
 
     /// Takes the task as it stands.
-    fn take(&mut self, task: Task) {
-        self.task = Some(task.id);
-        self.artifacts = task.artifacts;
-        self.stand(task.status);
+    fn take(&mut self, task: &Task) {
+        self.task = Some(task.id.clone());
+        self.artifacts.clone_from(&task.artifacts);
+        self.stand(task.status.clone());
     }
 
     fn stand(&mut self, status: TaskStatus) {
@@ -231,8 +236,9 @@ impl Child {
     fn answer(self, unheard: Option<String>) -> Answer {
         let state = self.end.filter(|_| unheard.is_none());
         let state = state.unwrap_or(TaskState::Failed);
-        let mut parts: Vec<Part> = self.artifacts.into_iter().flat_map(joined).collect();
-        let said = self.said.map(|m| m.parts).unwrap_or_default();
+        let made = self.artifacts.into_iter().map(Arc::unwrap_or_clone);
+        let mut parts: Vec<Part> = made.flat_map(joined).collect();
+        let said = self.said.map(|m| m.parts.clone()).unwrap_or_default();
         if state != TaskState::Completed {
             let reason = unheard.unwrap_or_else(|| text(&said));
             parts = vec![Part::text(match reason.is_empty() {

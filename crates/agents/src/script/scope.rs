@@ -1,6 +1,7 @@
 //! What a script can see while it runs: the message, the task around it, and what has come up so far.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +12,7 @@ use super::template::{CallField, Variable};
 /// What templates and conditions read.
 #[derive(Debug)]
 pub(super) struct Scope {
-    pub(super) message: Message,
+    pub(super) message: Arc<Message>,
     pub(super) metadata: Option<Object>,
     pub(super) task_id: TaskId,
     pub(super) context_id: ContextId,
@@ -57,7 +58,7 @@ pub(super) const DELEGATE: &str = "delegate";
 
 impl Scope {
     /// The scope at the beginning of a turn.
-    pub(super) fn new(task: &Task, message: Message, metadata: Option<Object>) -> Self {
+    pub(super) fn new(task: &Task, message: Arc<Message>, metadata: Option<Object>) -> Self {
         // Later messages may wait in the history already.
         let place = task.history.iter().rposition(|m| *m == message);
         let history = &task.history[..place.unwrap_or(task.history.len())];
@@ -124,7 +125,7 @@ pub(super) fn plain(value: &Value) -> String {
 
 /// The question that the message after `history` answers, if it was another agent's. A question becomes
 /// part of the history when the answer is stored; until then it is the task's status.
-fn asked(task: &Task, history: &[Message]) -> Option<Asked> {
+fn asked(task: &Task, history: &[Arc<Message>]) -> Option<Asked> {
     let status = task.status.message.as_ref();
     let open = status.filter(|_| task.status.state.is_interrupted());
     let latest = history.last().filter(|m| m.role == Role::Agent);

@@ -118,13 +118,15 @@ impl Stage for Live<'_> {
             idempotency_key: Some(key),
             ..ServiceParams::internal()
         };
-        let stream = Operation::Stream(message);
+        let stream = Operation::Stream(Box::new(message));
         self.ask_with(agent, stream, params).await.and_then(line)
     }
 
     async fn tell(&self, agent: &str, mut message: SendMessage) -> Result<(), String> {
         message.configuration.return_immediately = true;
-        self.ask(agent, Operation::Send(message)).await.map(drop)
+        self.ask(agent, Operation::Send(Box::new(message)))
+            .await
+            .map(drop)
     }
 
     async fn follow(&self, agent: &str, id: TaskId, after: u64) -> Result<Box<dyn Line>, String> {
@@ -166,9 +168,7 @@ fn line(body: ReplyBody) -> Result<Box<dyn Line>, String> {
         ReplyBody::Response(Response::SentMessage(message)) => {
             Followed::just(Event::Message(message))
         }
-        ReplyBody::Response(Response::SentTask(view)) => {
-            Followed::just(Event::Task(Arc::unwrap_or_clone(view.task)))
-        }
+        ReplyBody::Response(Response::SentTask(view)) => Followed::just(Event::Task(view.task)),
         ReplyBody::Response(_) => return Err("did not answer with a task".to_owned()),
     };
     Ok(Box::new(line))

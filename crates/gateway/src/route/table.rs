@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use async_trait::async_trait;
-use switchboard_server::call::{Call, Directory, Handler, Listing, Reply};
+use switchboard_server::call::{Answering, Call, Directory, Handler, Listing};
 use switchboard_server::engine::Engine;
 use switchboard_types::Error;
 
@@ -47,12 +46,13 @@ impl Table {
     }
 }
 
-#[async_trait]
 impl Handler for Table {
-    async fn handle(&self, call: Call) -> Result<Reply, Error> {
+    fn handle(&self, call: Call) -> Answering<'_> {
         let tenant = call.target.tenant.as_deref().filter(|t| !t.is_empty());
-        let engine = self.engine(call.target.agent.as_deref(), tenant)?;
-        engine.handle(call).await
+        match self.engine(call.target.agent.as_deref(), tenant) {
+            Ok(engine) => engine.handle(call),
+            Err(error) => Box::pin(async { Err(error) }),
+        }
     }
 }
 

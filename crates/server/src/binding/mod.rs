@@ -4,6 +4,7 @@
 
 mod asked;
 pub(crate) mod card;
+mod frames;
 pub(crate) mod jsonrpc;
 pub(crate) mod rest;
 mod sse;
@@ -12,16 +13,47 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use switchboard_types::{Error, ErrorKind};
 
-use crate::http::Body;
+use crate::call::{Call, ReplyBody};
+use crate::http::{Body, Service};
 
 pub(crate) use asked::Asked;
+use frames::Frames;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json");
+pub(crate) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const A2A_VERSION: &str = "a2a-version";
 const A2A_EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
 /// As 0.x names it.
 const X_A2A_EXTENSIONS: HeaderName = HeaderName::from_static("x-a2a-extensions");
+
+/// A request that is read: nothing of it is left in the socket's buffer.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    call: Call,
+    frames: Frames,
+}
+
+/// What is answered without a call: refusals, mostly.
+pub(crate) type Otherwise = Box<Response<Body>>;
+
+/// Answers a request.
+pub(crate) async fn answer(service: &Service, ready: Ready) -> Response<Body> {
+    let Ready { call, frames } = ready;
+    let room = match sse::room(service, &call) {
+        Ok(room) => room,
+        Err(error) => return frames.refuse(&error),
+    };
+    let reply = match service.handler.handle(call).await {
+        Ok(reply) => reply,
+        Err(error) => return frames.refuse(&error),
+    };
+    let mut response = match reply.body {
+        ReplyBody::Response(response) => frames.respond(&response),
+        ReplyBody::Stream(cursor) => sse::answer(service, room, cursor, frames),
+    };
+    tell_extensions(&mut response, &reply.extensions);
+    response
+}
 
 /// `A2A-Version` as a query parameter (A2A 1.0 §3.6.1).
 fn version_in_query(query: &str) -> Option<&str> {

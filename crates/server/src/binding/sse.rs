@@ -4,28 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{FutureExt, stream};
 use hyper::Response;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use switchboard_types::operation::Operation;
-use switchboard_types::wire::jsonrpc::{self, Id};
-use switchboard_types::wire::{rest, sse};
-use switchboard_types::{Dialect, Error, ErrorKind};
+use switchboard_types::wire::sse;
+use switchboard_types::{Error, ErrorKind};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
+use super::{EVENT_STREAM, Frames};
 use crate::call::Call;
 use crate::http::{Body, Service};
-use crate::log::{Cursor, Item};
-
-/// How events are framed.
-#[derive(Debug)]
-pub(super) enum Frames {
-    /// Each in a JSON-RPC response with the request's id.
-    JsonRpc(Id, Dialect),
-    /// As they are.
-    Rest(Dialect),
-}
+use crate::log::Cursor;
 
 /// Room for the stream that a call asks for; none for calls that ask for none. Found before the call is
 /// answered: a message whose stream is refused must not start a task.
@@ -52,13 +43,24 @@ pub(super) fn room(service: &Service, call: &Call) -> Result<Option<OwnedSemapho
     }
 }
 
-/// A stream of a cursor's events.
+/// A stream of a cursor's events. What has happened already leaves together with the head; a task that is over by
+/// then leaves in one piece.
 pub(super) fn answer(
     service: &Service,
     room: Option<OwnedSemaphorePermit>,
-    cursor: Cursor,
+    mut cursor: Cursor,
     frames: Frames,
 ) -> Response<Body> {
+    let first = match cursor.next().now_or_never() {
+        Some(Ok(Some(items))) => Some(frames.events(&items)),
+        // Whatever else it is, the reader hears it in its turn.
+        _ => None,
+    };
+    if let Some(all) = &first
+        && cursor.has_ended()
+    {
+        return respond(Body::Full(all.clone()));
+    }
     let reader = Reader {
         cursor,
         frames,
@@ -67,11 +69,14 @@ pub(super) fn answer(
         over: false,
         _room: room,
     };
-    let events = stream::unfold(reader, |mut reader| async move {
-        let bytes = reader.next().await?;
-        Some((bytes, reader))
+    let events = stream::unfold((first, reader), |(first, mut reader)| async move {
+        let bytes = match first {
+            Some(first) => first,
+            None => reader.next().await?,
+        };
+        Some((bytes, (None, reader)))
     });
-    respond(Body::Stream(Box::pin(events)))
+    respond(Body::Stream(Box::pin(events), None))
 }
 
 /// A stream of one event: a call that failed before there was anything to follow.
@@ -84,7 +89,7 @@ pub(super) fn only(data: &[u8]) -> Response<Body> {
 fn respond(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CONTENT_TYPE, EVENT_STREAM);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // Tells buffering proxies to pass events on as they come.
     headers.insert(
@@ -119,53 +124,14 @@ impl Reader {
         };
         match found {
             Err(_) => Some(Bytes::from_static(sse::KEEP_ALIVE.as_bytes())),
-            Ok(Ok(Some(items))) => Some(self.frames.write(&items)),
+            Ok(Ok(Some(items))) => Some(self.frames.events(&items)),
             Ok(Ok(None)) => None,
             Ok(Err(error)) => {
                 tracing::error!(%error, task = %self.cursor.task_id(), "a stream broke off");
                 self.over = true;
                 let error = Error::new(ErrorKind::Unavailable, error.to_string());
-                Some(self.frames.write_error(&error))
+                Some(self.frames.error_event(&error))
             }
         }
-    }
-}
-
-impl Frames {
-    fn write(&self, items: &[Item]) -> Bytes {
-        let mut out = Vec::with_capacity(items.len() * 512);
-        let mut data = Vec::new();
-        for item in items {
-            let seq = Some(item.entry.seq).filter(|seq| *seq > 0);
-            match self {
-                Self::Rest(dialect) => {
-                    sse::write_frame(&mut out, seq, &item.entry.json(*dialect, item.last));
-                }
-                Self::JsonRpc(id, dialect) => {
-                    data.clear();
-                    let event = item.entry.json(*dialect, item.last);
-                    jsonrpc::write_event(&mut data, id, &event);
-                    sse::write_frame(&mut out, seq, &data);
-                }
-            }
-        }
-        Bytes::from(out)
-    }
-
-    fn write_error(&self, error: &Error) -> Bytes {
-        let mut out = Vec::with_capacity(256);
-        match self {
-            Self::JsonRpc(id, dialect) => {
-                let mut data = Vec::with_capacity(256);
-                jsonrpc::write_error(&mut data, id, *dialect, error);
-                sse::write_frame(&mut out, None, &data);
-            }
-            Self::Rest(dialect) => {
-                // REST has no envelope to tell an error by, so the event has a name.
-                out.extend_from_slice(b"event: error\n");
-                sse::write_frame(&mut out, None, &rest::write_error(*dialect, error).1);
-            }
-        }
-        Bytes::from(out)
     }
 }

@@ -1,5 +1,7 @@
 //! How the engine words events and makes ids.
 
+use std::sync::Arc;
+
 use switchboard_types::model::{
     ContextId, Event, Id, Message, Object, Role, StatusUpdate, TaskId, TaskState, TaskStatus,
 };
@@ -20,7 +22,7 @@ pub(crate) fn fresh_id<K>() -> Id<K> {
 }
 
 /// A status that begins now.
-pub(super) fn status(state: TaskState, message: Option<Message>) -> TaskStatus {
+pub(super) fn status(state: TaskState, message: Option<Arc<Message>>) -> TaskStatus {
     TaskStatus {
         state,
         message,
@@ -36,6 +38,7 @@ pub(super) fn status_event(origin: &Origin, state: TaskState, said: Said) -> Eve
         said.parts,
         said.message_metadata,
     );
+    let message = message.map(Arc::new);
     Event::Status(StatusUpdate {
         task_id: origin.id.clone(),
         context_id: origin.context.clone(),

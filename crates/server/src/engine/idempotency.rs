@@ -78,8 +78,8 @@ impl Engine {
     pub(super) async fn once(
         &self,
         scope: &Scope,
-        send: SendMessage,
-        first: impl FnOnce(SendMessage, Option<Claim>) -> Result<Sent, Error> + Send,
+        send: Box<SendMessage>,
+        first: impl FnOnce(Box<SendMessage>, Option<Claim>) -> Result<Sent, Error> + Send,
     ) -> Result<Sent, Error> {
         let Some(key) = self.key_of(scope, &send) else {
             return first(send, None);
@@ -160,7 +160,7 @@ impl Engine {
         let log = match answered.answer {
             // A task that was purged since is as good as never made.
             Answer::Task(id) => self.shared.log.open(&id).await.map_err(storage)?,
-            Answer::Message(message) => Some(self.shared.log.replied(message)),
+            Answer::Message(message) => Some(self.shared.log.replied(Arc::new(message))),
         };
         Ok(log.map(|log| Sent {
             since: if goes_on(send) { log.last().0 } else { 1 },

@@ -6,6 +6,7 @@
 
 mod cancel;
 pub mod card;
+mod client;
 mod events;
 mod idempotency;
 pub mod lifecycle;
@@ -20,21 +21,20 @@ mod subscribe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Error, ErrorKind};
 
 use crate::agent::Agent;
-use crate::call::{Call, Handler, Reply, ReplyBody};
+use crate::call::{Answering, Call, Handler, Reply, ReplyBody};
 use crate::log::{Log, TaskLog};
 use crate::push::Guard;
 use crate::shutdown::Tasks;
 use crate::store;
 
 pub use card::Profile;
+pub(crate) use client::ClientGuard;
 pub(crate) use events::fresh_id;
 pub(crate) use run::Voice;
-pub(crate) use send::ClientGuard;
 
 /// The engine of one agent; cheap to clone.
 #[derive(Debug, Clone)]
@@ -182,9 +182,14 @@ impl Scope {
     }
 }
 
-#[async_trait]
 impl Handler for Engine {
-    async fn handle(&self, call: Call) -> Result<Reply, Error> {
+    fn handle(&self, call: Call) -> Answering<'_> {
+        Box::pin(self.act(call))
+    }
+}
+
+impl Engine {
+    async fn act(&self, call: Call) -> Result<Reply, Error> {
         let extensions = self.profile().activate(&call.params.extensions)?;
         let scope = Scope {
             principal: call.principal,
@@ -198,9 +203,7 @@ impl Handler for Engine {
         };
         Ok(Reply { body, extensions })
     }
-}
 
-impl Engine {
     /// The operations that only read or change records.
     async fn answer(&self, scope: &Scope, operation: Operation) -> Result<Response, Error> {
         match operation {

@@ -94,7 +94,7 @@ impl Engine {
             let mut turn = self.turn_for(principal, log, message, canceled);
             turn.emitted = cut_off.emitted;
             turn.input_timed_out = cut_off.input_timed_out;
-            self.start(Arc::clone(log), turn, None);
+            self.start(log, turn, None);
             recovered.resumed += 1;
         }
         Ok(())
@@ -124,11 +124,11 @@ impl Engine {
 #[derive(Debug, Default)]
 struct CutOff {
     /// The message it began with.
-    message: Option<Message>,
+    message: Option<Arc<Message>>,
     /// How many events the agent had stored in it.
     emitted: u64,
     /// Messages that came while it ran.
-    waiting: VecDeque<Message>,
+    waiting: VecDeque<Arc<Message>>,
     /// It began because nobody answered.
     input_timed_out: bool,
     working: bool,
@@ -164,12 +164,12 @@ impl CutOff {
 /// What was sensitive was not kept, so it is asked for once more.
 fn ask_again(log: &Arc<TaskLog>, last: u64) -> bool {
     let question = log.view().and_then(|(_, task)| {
-        let from_agent = |m: &&Message| m.role == Role::Agent;
+        let from_agent = |m: &&Arc<Message>| m.role == Role::Agent;
         task.history.iter().rfind(from_agent).cloned()
     });
     let said = question.map_or_else(Said::default, |question| Said {
-        parts: question.parts,
-        message_metadata: question.metadata,
+        parts: question.parts.clone(),
+        message_metadata: question.metadata.clone(),
         metadata: None,
     });
     let event = status_event(log.origin(), TaskState::InputRequired, said);

@@ -4,11 +4,13 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
-use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, CatchUnwind};
+use futures_util::{FutureExt, poll};
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{Artifact, ArtifactUpdate, Event, Message, TaskState};
+use tokio_util::sync::CancellationToken;
 
 use super::events::{bare_message, failure, status_event};
 use super::idempotency::Claim;
@@ -38,7 +40,7 @@ impl Voice {
             Event::Artifact(ArtifactUpdate {
                 task_id: log.origin().id.clone(),
                 context_id: log.origin().context.clone(),
-                artifact,
+                artifact: Arc::new(artifact),
                 append,
                 last_chunk,
                 metadata: None,
@@ -59,6 +61,12 @@ impl Voice {
     }
 }
 
+/// What an agent came to, or the panic that stopped it.
+type Worked = Result<Result<Outcome, AgentError>, Box<dyn Any + Send>>;
+
+/// An agent at work.
+type Work<'a> = CatchUnwind<AssertUnwindSafe<BoxFuture<'a, Result<Outcome, AgentError>>>>;
+
 /// How a turn ends.
 enum Ending {
     Status(TaskState, Said),
@@ -68,19 +76,20 @@ enum Ending {
 impl Engine {
     /// Starts a turn. A quick agent often ends at the first poll, before anything could be stored: then all
     /// its events go into one commit, and there is nothing to spawn.
-    pub(super) fn start(&self, log: Arc<TaskLog>, turn: Turn, claim: Option<Claim>) {
+    pub(super) fn start(&self, log: &Arc<TaskLog>, turn: Turn, claim: Option<Claim>) {
         let claimed = claim.is_some();
-        let mut running = Box::pin(self.clone().run(log, turn, claim));
+        let mut running = Box::pin(self.clone().run(Arc::clone(log), turn, claim));
         if claimed {
             // Begun under the lock on its key, where no agent may run.
             self.shared.tasks.spawn(running);
-            return;
+        } else {
+            // Whatever it waits for, the spawned task will ask again with a waker of its own.
+            let mut context = Context::from_waker(Waker::noop());
+            if running.as_mut().poll(&mut context).is_pending() {
+                self.shared.tasks.spawn(running);
+            }
         }
-        // Whatever it waits for, the spawned task will ask again with a waker of its own.
-        let mut context = Context::from_waker(Waker::noop());
-        if running.as_mut().poll(&mut context).is_pending() {
-            self.shared.tasks.spawn(running);
-        }
+        log.uncork();
     }
 
     /// Runs a turn, and those that follow from messages that came meanwhile.
@@ -131,28 +140,39 @@ impl Engine {
                 log: Arc::clone(log),
             },
         };
-        let work = AssertUnwindSafe(self.shared.agent.run(turn, progress)).catch_unwind();
-        tokio::pin!(work);
-        let limit = self.shared.settings.task_timeout;
+        let mut work: Work<'_> =
+            AssertUnwindSafe(self.shared.agent.run(turn, progress)).catch_unwind();
+        let ended = match poll!(&mut work) {
+            Poll::Ready(ended) => Some(ended),
+            // Boxed: clocks are large things, and a quick agent needs none.
+            Poll::Pending => Box::pin(self.watch(work, &canceled)).await,
+        };
+        match ended {
+            // What the agent returns now comes too late: a cancel is never overwritten.
+            Some(Ok(_)) | None if canceled.is_cancelled() => {
+                Ending::Status(TaskState::Canceled, Said::default())
+            }
+            Some(Ok(outcome)) => ending(outcome),
+            Some(Err(panic)) => self.panicked(log, panic.as_ref()),
+            None => {
+                canceled.cancel();
+                let limit = self.shared.settings.task_timeout.as_secs_f64();
+                let text = format!("the task took longer than {limit} s");
+                Ending::Status(TaskState::Failed, failure(&text, "TASK_TIMEOUT"))
+            }
+        }
+    }
+
+    /// Waits for the agent, until it is told to stop or takes too long: `None`.
+    async fn watch(&self, mut work: Work<'_>, canceled: &CancellationToken) -> Option<Worked> {
+        let settings = &self.shared.settings;
         tokio::select! {
             biased;
             () = canceled.cancelled() => {
-                // What the agent returns now comes too late: a cancel is never overwritten.
-                drop(tokio::time::timeout(self.shared.settings.cancel_grace, &mut work).await);
-                Ending::Status(TaskState::Canceled, Said::default())
+                drop(tokio::time::timeout(settings.cancel_grace, work).await);
+                None
             }
-            ended = tokio::time::timeout(limit, &mut work) => match ended {
-                Ok(Ok(_)) | Err(_) if canceled.is_cancelled() => {
-                    Ending::Status(TaskState::Canceled, Said::default())
-                }
-                Ok(Ok(outcome)) => ending(outcome),
-                Ok(Err(panic)) => self.panicked(log, panic.as_ref()),
-                Err(_) => {
-                    canceled.cancel();
-                    let text = format!("the task took longer than {} s", limit.as_secs_f64());
-                    Ending::Status(TaskState::Failed, failure(&text, "TASK_TIMEOUT"))
-                }
-            },
+            ended = tokio::time::timeout(settings.task_timeout, &mut work) => ended.ok(),
         }
     }
 
@@ -168,7 +188,7 @@ impl Engine {
 
     /// A bare answer; remembered first if the request had a key.
     async fn reply(&self, log: &TaskLog, said: Said, claim: Option<&Claim>) {
-        let message = bare_message(&log.origin().context, said);
+        let message = Arc::new(bare_message(&log.origin().context, said));
         if let Some(claim) = claim {
             let remembered = claim.answered_by_message(&message);
             if let Err(error) = self.shared.log.commit(remembered).await {
@@ -233,7 +253,7 @@ impl Engine {
                 let principal = log.origin().owner.clone().into();
                 let mut turn = self.turn_for(principal, log, message, canceled);
                 turn.input_timed_out = true;
-                self.start(Arc::clone(log), turn, None);
+                self.start(log, turn, None);
             }
             _ => log.turn_is_over(),
         }
@@ -241,9 +261,9 @@ impl Engine {
 }
 
 /// The latest message of the client in a task.
-pub(super) fn last_message(log: &TaskLog) -> Option<Message> {
+pub(super) fn last_message(log: &TaskLog) -> Option<Arc<Message>> {
     let (_, task) = log.view()?;
-    let from_user = |m: &&Message| m.role == switchboard_types::model::Role::User;
+    let from_user = |m: &&Arc<Message>| m.role == switchboard_types::model::Role::User;
     task.history.iter().rfind(from_user).cloned()
 }
 

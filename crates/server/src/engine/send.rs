@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use switchboard_types::Error;
 use switchboard_types::model::{Message, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
@@ -10,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::events::{fresh_id, status, status_event};
 use super::idempotency::Claim;
 use super::question::{open_request, redacted, tool_result_id, unasked};
-use super::{Engine, OnDisconnect, Scope, storage};
+use super::{Engine, Scope, storage};
 use crate::agent::{Conversation, Said, Turn};
 use crate::call::ReplyBody;
 use crate::log::{Cursor, Joined, Origin, Received, TaskLog, Until};
@@ -25,18 +27,23 @@ pub(super) struct Sent {
 
 impl Engine {
     /// Sends a message and waits for the answer, as long as the caller and the settings allow.
-    pub(super) async fn send(&self, scope: &Scope, send: SendMessage) -> Result<ReplyBody, Error> {
+    pub(super) async fn send(
+        &self,
+        scope: &Scope,
+        send: Box<SendMessage>,
+    ) -> Result<ReplyBody, Error> {
         let history_length = send.configuration.history_length;
         let at_once = send.configuration.return_immediately;
         let sent = self.accept(scope, send).await?;
         let guard = self.watch_client(&sent.log);
-        let answer = tokio::time::timeout(
-            self.shared.settings.blocking_deadline,
-            wait_for_answer(&sent, at_once),
-        );
-        let task = match answer.await {
-            Ok(answer) => answer?,
-            Err(_) => as_it_stands(&sent.log).await?,
+        if !sent.log.is_held() {
+            // However long that takes, there is no task to answer with before.
+            sent.log.stored_up_to(sent.since).await.map_err(storage)?;
+        }
+        // Often it is over by then, and no clock is needed.
+        let task = match wait_for_answer(&sent, at_once).now_or_never() {
+            Some(answer) => answer?,
+            None => self.wait_until_the_deadline(&sent, at_once).await?,
         };
         guard.disarm();
         Ok(ReplyBody::Response(match task {
@@ -49,11 +56,34 @@ impl Engine {
         }))
     }
 
+    /// Boxed: a clock is a large thing to keep in the future of every call.
+    fn wait_until_the_deadline<'a>(
+        &'a self,
+        sent: &'a Sent,
+        at_once: bool,
+    ) -> BoxFuture<'a, Result<Answer, Error>> {
+        let deadline = self.shared.settings.blocking_deadline;
+        Box::pin(async move {
+            match tokio::time::timeout(deadline, wait_for_answer(sent, at_once)).await {
+                Ok(answer) => answer,
+                Err(_) => as_it_stands(&sent.log).await,
+            }
+        })
+    }
+
     /// Sends a message and follows the task.
-    pub(super) async fn stream(&self, scope: &Scope, send: SendMessage) -> Result<Cursor, Error> {
+    pub(super) async fn stream(
+        &self,
+        scope: &Scope,
+        send: Box<SendMessage>,
+    ) -> Result<Cursor, Error> {
         self.profile().require_streaming()?;
         let sent = self.accept(scope, send).await?;
         if sent.since <= 1 {
+            if !sent.log.is_held() {
+                // It comes soon, and then the head of the stream need not go out alone.
+                sent.log.stored_up_to(1).await.map_err(storage)?;
+            }
             return Ok(Cursor::after(sent.log, 0, Until::TurnEnds).guarded(self.client_guard()));
         }
         // A stream begins with the task (A2A 1.0 §3.1.2), the caller's message in it.
@@ -62,7 +92,7 @@ impl Engine {
     }
 
     /// Stores the message, as the beginning of a task or of its next turn.
-    async fn accept(&self, scope: &Scope, send: SendMessage) -> Result<Sent, Error> {
+    async fn accept(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
         self.profile().require_input(&send.message)?;
         if send.configuration.push.is_some() {
             self.profile().require_push()?;
@@ -124,7 +154,7 @@ impl Engine {
         &self,
         scope: &Scope,
         log: Arc<TaskLog>,
-        send: SendMessage,
+        send: Box<SendMessage>,
         claim: Option<&Claim>,
     ) -> Result<Sent, Error> {
         let origin = log.origin().clone();
@@ -141,11 +171,11 @@ impl Engine {
         let sensitive = open_request(&log).is_some_and(|asked| asked.sensitive);
         let received = Received {
             recorded: if sensitive {
-                redacted(&message)
+                Arc::new(redacted(&message))
             } else {
-                message.clone()
+                Arc::clone(&message)
             },
-            heard: message.clone(),
+            heard: Arc::clone(&message),
         };
         let working = status_event(&origin, TaskState::Working, Said::default());
         let joined = log.receive(working, received, beside(webhook, claim, &origin.id));
@@ -164,14 +194,19 @@ impl Engine {
                 let mut turn = self.turn(scope, &log, message, canceled);
                 turn.metadata = send.metadata;
                 turn.accepted_output_modes = send.configuration.accepted_output_modes;
-                self.start(Arc::clone(&log), turn, None);
+                self.start(&log, turn, None);
             }
         }
         Ok(Sent { log, since })
     }
 
     /// A new task.
-    fn begin(&self, scope: &Scope, send: SendMessage, claim: Option<Claim>) -> Result<Sent, Error> {
+    fn begin(
+        &self,
+        scope: &Scope,
+        send: Box<SendMessage>,
+        claim: Option<Claim>,
+    ) -> Result<Sent, Error> {
         let origin = Origin {
             id: fresh_id(),
             agent: Arc::clone(&self.shared.name),
@@ -181,19 +216,19 @@ impl Engine {
         let webhook = self.webhook_of(scope, &origin.id, &send, 0)?;
         let log = self.shared.log.create(origin.clone());
         let message = addressed(send.message, &origin);
-        let task = Task {
+        let task = Arc::new(Task {
             id: origin.id.clone(),
             context_id: origin.context.clone(),
             status: status(TaskState::Submitted, None),
             artifacts: Vec::new(),
-            history: vec![message.clone()],
+            history: vec![Arc::clone(&message)],
             metadata: send.metadata.clone(),
-        };
+        });
         let beside = beside(webhook, claim.as_ref(), &origin.id);
         let held = self.shared.settings.reply_with_message;
-        let canceled = log.begin(task.clone(), beside, held);
+        let canceled = log.begin(Arc::clone(&task), beside, held);
         let turn = Turn {
-            task: Arc::new(task),
+            task,
             message,
             metadata: send.metadata,
             accepted_output_modes: send.configuration.accepted_output_modes,
@@ -203,7 +238,7 @@ impl Engine {
             canceled,
             conversation: self.conversation(&origin, scope.principal.clone()),
         };
-        self.start(Arc::clone(&log), turn, claim);
+        self.start(&log, turn, claim);
         Ok(Sent { log, since: 1 })
     }
 
@@ -212,7 +247,7 @@ impl Engine {
         &self,
         scope: &Scope,
         log: &TaskLog,
-        message: Message,
+        message: Arc<Message>,
         canceled: CancellationToken,
     ) -> Turn {
         self.turn_for(scope.principal.clone(), log, message, canceled)
@@ -222,7 +257,7 @@ impl Engine {
         &self,
         principal: crate::auth::Principal,
         log: &TaskLog,
-        message: Message,
+        message: Arc<Message>,
         canceled: CancellationToken,
     ) -> Turn {
         let task = log.view().map(|(_, task)| task);
@@ -235,7 +270,7 @@ impl Engine {
                 context_id: log.origin().context.clone(),
                 status: status(TaskState::Working, None),
                 artifacts: Vec::new(),
-                history: vec![message.clone()],
+                history: vec![Arc::clone(&message)],
                 metadata: None,
             }),
         };
@@ -283,54 +318,10 @@ impl Engine {
             ..webhook
         }))
     }
-
-    /// Cancels the task when the client goes away, if the settings say so.
-    fn watch_client(&self, log: &TaskLog) -> ClientGuard {
-        let mut guard = self.client_guard();
-        guard.follow(log.id());
-        guard
-    }
-
-    fn client_guard(&self) -> ClientGuard {
-        ClientGuard {
-            engine: (self.shared.settings.on_disconnect == OnDisconnect::Cancel)
-                .then(|| self.clone()),
-            task: None,
-        }
-    }
-}
-
-/// Cancels a task when dropped before its time; does nothing unless the agent is set to
-/// `on_disconnect: cancel`.
-#[derive(Debug)]
-pub(crate) struct ClientGuard {
-    engine: Option<Engine>,
-    task: Option<TaskId>,
-}
-
-impl ClientGuard {
-    pub(crate) fn follow(&mut self, task: &TaskId) {
-        if self.engine.is_some() {
-            self.task = Some(task.clone());
-        }
-    }
-
-    pub(crate) fn disarm(mut self) {
-        self.task = None;
-    }
-}
-
-impl Drop for ClientGuard {
-    fn drop(&mut self) {
-        if let (Some(engine), Some(task)) = (self.engine.take(), self.task.take()) {
-            let tasks = engine.shared.tasks.clone();
-            tasks.spawn(async move { engine.stop(&task).await });
-        }
-    }
 }
 
 enum Answer {
-    Message(Message),
+    Message(Arc<Message>),
     Task(Arc<Task>),
 }
 
@@ -372,16 +363,16 @@ fn beside(webhook: Option<Webhook>, claim: Option<&Claim>, task: &TaskId) -> Vec
 }
 
 /// The message as it goes into the task's history.
-fn addressed(message: Message, origin: &Origin) -> Message {
-    Message {
+fn addressed(message: Message, origin: &Origin) -> Arc<Message> {
+    Arc::new(Message {
         task_id: Some(origin.id.clone()),
         context_id: Some(origin.context.clone()),
         ..message
-    }
+    })
 }
 
-fn with_message(task: &Task, message: &Message) -> Task {
+fn with_message(task: &Task, message: &Arc<Message>) -> Task {
     let mut task = task.clone();
-    task.history.push(message.clone());
+    task.history.push(Arc::clone(message));
     task
 }

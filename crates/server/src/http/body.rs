@@ -2,12 +2,13 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::Stream;
+use futures_util::future::BoxFuture;
+use futures_util::{Stream, poll};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::header::{ALLOW, CONTENT_LENGTH, EXPECT, HeaderValue};
@@ -15,8 +16,10 @@ use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use switchboard_types::{Error, ErrorKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
 use super::Limits;
+use super::pulse::Busy;
 
 /// An answer's body.
 pub enum Body {
@@ -24,8 +27,8 @@ pub enum Body {
     Full(Bytes),
     /// Nothing, or nothing any more.
     Empty,
-    /// Piece by piece.
-    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    /// Piece by piece. Its connection is busy until it is over.
+    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>, Option<Busy>),
 }
 
 impl Body {
@@ -57,7 +60,7 @@ impl hyper::body::Body for Body {
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             Self::Empty => Poll::Ready(None),
-            Self::Stream(stream) => stream
+            Self::Stream(stream, _) => stream
                 .as_mut()
                 .poll_next(cx)
                 .map(|item| item.map(|bytes| Ok(Frame::data(bytes)))),
@@ -72,7 +75,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Empty => SizeHint::with_exact(0),
-            Self::Stream(_) => SizeHint::default(),
+            Self::Stream(..) => SizeHint::default(),
         }
     }
 }
@@ -82,7 +85,7 @@ impl fmt::Debug for Body {
         match self {
             Self::Full(bytes) => write!(f, "Full({} bytes)", bytes.len()),
             Self::Empty => f.write_str("Empty"),
-            Self::Stream(_) => f.write_str("Stream"),
+            Self::Stream(..) => f.write_str("Stream"),
         }
     }
 }
@@ -113,8 +116,14 @@ pub(super) async fn read(
         }
         return Err(too_large(limits.body));
     }
-    let collected = collect(&mut incoming, limits.body, room);
-    let collected = tokio::time::timeout(limits.body_timeout, collected).await;
+    let collected = {
+        let mut collected = pin!(collect(&mut incoming, limits.body, room));
+        match poll!(&mut collected) {
+            // Small bodies come with the head, and need no clock.
+            Poll::Ready(collected) => Ok(collected),
+            Poll::Pending => Box::pin(timeout(limits.body_timeout, collected)).await,
+        }
+    };
     match collected {
         Ok(Err(error)) => {
             if error.kind() != ErrorKind::InvalidRequest {
@@ -134,18 +143,21 @@ pub(super) async fn read(
 }
 
 /// Reads on for a while and forgets it.
-async fn discard(mut incoming: Incoming, limits: &Limits) {
-    let rest = async {
-        let mut left = MAX_DISCARDED.max(limits.body);
-        while let Some(Ok(frame)) = incoming.frame().await {
-            let length = frame.data_ref().map_or(0, Bytes::len);
-            let Some(less) = left.checked_sub(length) else {
-                return;
-            };
-            left = less;
-        }
-    };
-    drop(tokio::time::timeout(LINGER.min(limits.body_timeout), rest).await);
+fn discard(incoming: Incoming, limits: &Limits) -> BoxFuture<'_, ()> {
+    Box::pin(async move {
+        drop(timeout(LINGER.min(limits.body_timeout), read_on(incoming, limits)).await);
+    })
+}
+
+async fn read_on(mut incoming: Incoming, limits: &Limits) {
+    let mut left = MAX_DISCARDED.max(limits.body);
+    while let Some(Ok(frame)) = incoming.frame().await {
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        let Some(less) = left.checked_sub(length) else {
+            return;
+        };
+        left = less;
+    }
 }
 
 async fn collect(incoming: &mut Incoming, limit: usize, room: &Semaphore) -> Result<Bytes, Error> {

@@ -4,12 +4,14 @@ mod base_url;
 mod body;
 mod health;
 mod place;
+mod pulse;
 mod serve;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
+use hyper::http::request::Parts as Head;
 use hyper::{Method, Request, Response, StatusCode};
 use switchboard_types::model::Timestamp;
 use tokio::sync::Semaphore;
@@ -39,7 +41,7 @@ pub struct Limits {
     pub body: usize,
     /// How long a request body may take to arrive.
     pub body_timeout: Duration,
-    /// How long request headers may take to arrive.
+    /// How long request headers may take to arrive, and a connection to ask again.
     pub header_timeout: Duration,
     /// How many connections may be open.
     pub connections: usize,
@@ -92,6 +94,25 @@ pub struct Service {
     pub(crate) started: Timestamp,
 }
 
+/// A request and where it comes from. Boxed: it goes through many hands, and each future that passes it on has room
+/// for it twice.
+struct Asks {
+    head: Box<Head>,
+    incoming: Incoming,
+    peer: Arc<Peer>,
+}
+
+impl Asks {
+    fn new(request: Request<Incoming>, peer: Arc<Peer>) -> Self {
+        let (head, incoming) = request.into_parts();
+        Self {
+            head: Box::new(head),
+            incoming,
+            peer,
+        }
+    }
+}
+
 impl Service {
     /// Assembles the HTTP side.
     #[must_use]
@@ -109,37 +130,51 @@ impl Service {
     }
 
     /// Answers one request.
-    async fn respond(&self, request: Request<Incoming>, peer: Peer) -> Response<Body> {
-        let (head, incoming) = request.into_parts();
+    async fn respond(&self, asks: Asks) -> Response<Body> {
+        match self.read(asks).await {
+            Ok(ready) => binding::answer(self, ready).await,
+            Err(response) => *response,
+        }
+    }
+
+    /// Reads one request. What asks for no call is answered here, and what cannot be read is refused: `Err`.
+    async fn read(&self, asks: Asks) -> Result<binding::Ready, binding::Otherwise> {
+        let Asks {
+            head,
+            incoming,
+            peer,
+        } = asks;
         let path = head.uri.path();
         let place = Place::of(path, |name| self.directory.find(Some(name)).is_some());
         let (agent, rest) = match place {
             Place::Live | Place::Ready | Place::Version
                 if head.method != Method::GET && head.method != Method::HEAD =>
             {
-                return body::not_allowed("GET, HEAD");
+                return Err(body::not_allowed("GET, HEAD").into());
             }
-            Place::Live => return health::live(),
-            Place::Ready => return health::ready(self),
-            Place::Version => return health::version(),
-            Place::Card(agent) => return binding::card::answer(self, &head, &peer, agent),
-            Place::CardElsewhere => return binding::card::redirect(path),
+            Place::Live => return Err(health::live().into()),
+            Place::Ready => return Err(health::ready(self).into()),
+            Place::Version => return Err(health::version().into()),
+            Place::Card(agent) => {
+                return Err(binding::card::answer(self, &head, &peer, agent).into());
+            }
+            Place::CardElsewhere => return Err(binding::card::redirect(path).into()),
             Place::ExtendedCard(agent) => {
                 let asked = Asked::new(self, &head, &peer, agent, Principal::anonymous());
-                return binding::card::extended(self, asked).await;
+                return Err(binding::card::extended(self, asked).await.into());
             }
             Place::Agent(agent, rest) => (agent, rest),
         };
         let asked = Asked::new(self, &head, &peer, agent, Principal::anonymous());
         let rpc = rest.is_empty() || rest == "/";
         if rpc && head.method != Method::POST {
-            return body::not_allowed("POST");
+            return Err(body::not_allowed("POST").into());
         }
         let read = body::read(&head, incoming, &self.limits, &self.bodies).await;
         if rpc {
-            binding::jsonrpc::answer(self, asked, read).await
+            binding::jsonrpc::read(asked, read)
         } else {
-            binding::rest::answer(self, asked, rest, read).await
+            binding::rest::read(asked, rest, read)
         }
     }
 }

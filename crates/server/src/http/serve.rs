@@ -3,13 +3,14 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
-use hyper::{Request, Version};
+use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::AsyncWriteExt;
@@ -17,10 +18,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::base_url::Peer;
-use super::{Body, Service};
+use super::pulse::{Busy, Felt, Pulse};
+use super::{Asks, Body, Service};
+use crate::binding::EVENT_STREAM;
 
 /// How long to wait after the system refused a connection (out of file descriptors, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a connection that is to end may take to do so, if nothing is under way on it.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// What a client hears when there is no room: written by hand, so that it costs next to nothing.
 const NO_ROOM: &str = r#"{"error":{"code":503,"status":"UNAVAILABLE","message":"too many connections: try again later"}}"#;
@@ -80,46 +86,47 @@ async fn connection(
     let Ok(local) = stream.local_addr() else {
         return;
     };
-    let peer = Peer { address, local };
+    let peer = Arc::new(Peer { address, local });
     let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(service.limits.header_timeout)
-        .max_buf_size(64 << 10);
+    builder.http1().max_buf_size(64 << 10);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(256)
         .keep_alive_interval(Duration::from_secs(30));
+    let pulse = Pulse::default();
     let stopping = service.tasks.stopping().clone();
-    let asked = Arc::new(AtomicBool::new(false));
-    let silent = silence(Arc::clone(&asked), service.limits.header_timeout);
-    let answer = service_fn(move |request: Request<Incoming>| {
-        asked.store(true, Ordering::Relaxed);
-        let service = Arc::clone(&service);
-        async move {
-            let version = request.version();
-            let mut response = service.respond(request, peer).await;
-            if version == Version::HTTP_11 && matches!(response.body(), Body::Stream(_)) {
-                // It goes without saying; some proxies and clients want it said.
-                let stay = HeaderValue::from_static("keep-alive");
-                response.headers_mut().insert(CONNECTION, stay);
-            }
-            Ok::<_, Infallible>(response)
-        }
-    });
-    let connection = builder.serve_connection(TokioIo::new(stream), answer);
+    let patience = service.limits.header_timeout;
+    let answer = {
+        let pulse = pulse.clone();
+        service_fn(move |request: Request<Incoming>| {
+            let asks = Asks::new(request, Arc::clone(&peer));
+            let (service, busy) = (Arc::clone(&service), pulse.begin());
+            async move { Ok::<_, Infallible>(answer(&service, asks, busy).await) }
+        })
+    };
+    let io = TokioIo::new(Felt::new(stream, pulse.clone()));
+    let connection = builder.serve_connection(io, answer);
     tokio::pin!(connection);
+    // Asked only when they have something to say, not at every wake of the connection.
+    let mut ends = FuturesUnordered::from_iter([
+        stopping.cancelled().boxed(),
+        pulse.clone().stops(patience).boxed(),
+    ]);
     let ended = tokio::select! {
+        biased;
         ended = &mut connection => ended,
-        () = stopping.cancelled() => {
+        _ = ends.next() => {
             connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-        () = silent => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            loop {
+                let before = pulse.beats();
+                match tokio::time::timeout(GOODBYE, &mut connection).await {
+                    Ok(ended) => break ended,
+                    Err(_) if pulse.is_busy() || pulse.beats() != before => {}
+                    // Half a request is left, and nobody to finish it.
+                    Err(_) => return,
+                }
+            }
         }
     };
     if let Err(error) = ended {
@@ -127,11 +134,17 @@ async fn connection(
     }
 }
 
-/// Ends when a connection has not asked anything in time: until its first bytes tell which HTTP it speaks, no
-/// other clock runs.
-async fn silence(asked: Arc<AtomicBool>, patience: Duration) {
-    tokio::time::sleep(patience).await;
-    if asked.load(Ordering::Relaxed) {
-        std::future::pending().await
+async fn answer(service: &Service, asks: Asks, busy: Busy) -> Response<Body> {
+    let version = asks.head.version;
+    let mut response = service.respond(asks).await;
+    if let Body::Stream(_, open) = response.body_mut() {
+        *open = Some(busy);
     }
+    let streams = response.headers().get(CONTENT_TYPE) == Some(&EVENT_STREAM);
+    if streams && version == Version::HTTP_11 {
+        // It goes without saying; some proxies and clients want it said.
+        let stay = HeaderValue::from_static("keep-alive");
+        response.headers_mut().insert(CONNECTION, stay);
+    }
+    response
 }

@@ -79,6 +79,12 @@ impl Cursor {
         self.log.id()
     }
 
+    /// Whether there will be no more events.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// Waits for the next events; `None` when there will be no more.
     ///
     /// # Errors
@@ -149,7 +155,7 @@ impl Cursor {
                 metadata: None,
             })
         });
-        let whole = Event::Task(Arc::unwrap_or_clone(task));
+        let whole = Event::Task(task);
         let item = |event, last| Item {
             entry: Arc::new(Entry::new(head.seq, event, None)),
             last,

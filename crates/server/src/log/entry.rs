@@ -1,7 +1,7 @@
 //! One event in the log, and its wire forms, each encoded once and shared by all readers.
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use switchboard_types::Dialect;
@@ -16,19 +16,23 @@ pub struct Entry {
     pub event: Event,
     /// The client's message that made it happen, if one did. It goes into the task's history; the
     /// client that sent it does not hear it again.
-    pub received: Option<Message>,
-    encoded: [OnceLock<Bytes>; 3],
+    pub received: Option<Arc<Message>>,
+    /// Most entries are never told to anyone, so they hold no room for it.
+    encoded: OnceLock<Box<Encoded>>,
 }
+
+/// The wire forms of an event: one per dialect.
+type Encoded = [OnceLock<Bytes>; 3];
 
 impl Entry {
     /// An entry at place `seq`.
     #[must_use]
-    pub fn new(seq: u64, event: Event, received: Option<Message>) -> Self {
+    pub fn new(seq: u64, event: Event, received: Option<Arc<Message>>) -> Self {
         Self {
             seq,
             event,
             received,
-            encoded: [const { OnceLock::new() }; 3],
+            encoded: OnceLock::new(),
         }
     }
 
@@ -39,12 +43,8 @@ impl Entry {
             // A stream that ends at a question: rare, and not shared with readers that stay.
             return encode(dialect, &self.event, last);
         }
-        let slot = match dialect {
-            Dialect::V1 => &self.encoded[0],
-            Dialect::V0Json => &self.encoded[1],
-            Dialect::V0Proto => &self.encoded[2],
-        };
-        slot.get_or_init(|| encode(dialect, &self.event, last))
+        self.encoded.get_or_init(Box::default)[slot(dialect)]
+            .get_or_init(|| encode(dialect, &self.event, last))
             .clone()
     }
 
@@ -75,6 +75,14 @@ impl fmt::Debug for Entry {
             .field("event", &self.event)
             .field("received", &self.received)
             .finish_non_exhaustive()
+    }
+}
+
+fn slot(dialect: Dialect) -> usize {
+    match dialect {
+        Dialect::V1 => 0,
+        Dialect::V0Json => 1,
+        Dialect::V0Proto => 2,
     }
 }
 

@@ -54,6 +54,8 @@ struct Shared {
 struct Queue {
     logs: Vec<Arc<TaskLog>>,
     changes: Vec<(Change, oneshot::Sender<Result<(), Error>>)>,
+    /// What the store refused, to be tried again later.
+    refused: Vec<Arc<TaskLog>>,
     /// The writer has ended: nothing is stored any more.
     closed: bool,
 }
@@ -95,7 +97,7 @@ impl Log {
 
     /// A log that holds nothing but a bare answer given before.
     #[must_use]
-    pub fn replied(&self, message: Message) -> Arc<TaskLog> {
+    pub fn replied(&self, message: Arc<Message>) -> Arc<TaskLog> {
         let nowhere = Origin {
             id: fresh_id(),
             agent: Arc::from(""),

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
+use foldhash::fast::RandomState;
 use switchboard_types::model::TaskId;
 
 use super::{TaskLog, lock};
@@ -20,7 +21,7 @@ pub(super) struct Registry {
 
 #[derive(Debug, Default)]
 struct Known {
-    logs: HashMap<TaskId, Arc<TaskLog>>,
+    logs: HashMap<TaskId, Arc<TaskLog>, RandomState>,
     idle: VecDeque<(TaskId, usize)>,
     idle_weight: usize,
     /// Counts evictions: a log loaded before one may be stale.

@@ -26,16 +26,24 @@ struct Retry {
 
 type Ack = oneshot::Sender<Result<(), Error>>;
 
+/// How often the writer lets others go first while more and more comes into the queue.
+const GATHER: usize = 16;
+
 /// Commits what waits until `stop` fires and nothing waits any more.
 pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
     let mut retry = Retry::default();
     loop {
+        gather(&shared).await;
         let mut queue = take(&shared);
+        retry.add(std::mem::take(&mut queue.refused));
         if queue.logs.is_empty() && queue.changes.is_empty() {
             tokio::select! {
                 biased;
                 () = shared.work.notified() => continue,
-                () = retry.due() => queue.logs = std::mem::take(&mut retry.logs),
+                () = retry.due() => {
+                    lock(&shared.queue).logs.append(&mut retry.logs);
+                    continue;
+                }
                 () = stop.cancelled() => {
                     if close(&shared) {
                         return;
@@ -44,10 +52,29 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
                 }
             }
         }
-        let stored = commit(&shared, queue, &mut retry).await;
-        if stored && !retry.logs.is_empty() {
-            retry.at = Some(Instant::now());
+        let mut work = Work::of(queue);
+        let outcome = shared.store.commit(work.take_changes()).await;
+        if outcome.is_ok() {
+            retry.soon();
         }
+        work.conclude(&shared, &outcome);
+    }
+}
+
+/// Lets more come into the queue, as long as more comes: one transaction then serves them all.
+async fn gather(shared: &Shared) {
+    let waiting = || lock(&shared.queue).logs.len();
+    let mut before = waiting();
+    for _ in 0..GATHER {
+        if before == 0 {
+            return;
+        }
+        tokio::task::yield_now().await;
+        let now = waiting();
+        if now == before {
+            return;
+        }
+        before = now;
     }
 }
 
@@ -62,49 +89,66 @@ fn close(shared: &Shared) -> bool {
     queue.closed
 }
 
-/// Commits one batch. Tells whether the store took it.
-async fn commit(shared: &Shared, queue: Queue, retry: &mut Retry) -> bool {
-    let mut changes: Vec<Change> = Vec::with_capacity(queue.logs.len() + queue.changes.len());
-    let mut batches: Vec<(Arc<TaskLog>, Batch)> = Vec::with_capacity(queue.logs.len());
-    for log in queue.logs {
-        let mut batch = log.take_batch();
-        changes.append(&mut batch.changes);
-        batches.push((log, batch));
-    }
-    let mut acks: Vec<Ack> = Vec::with_capacity(queue.changes.len());
-    for (change, ack) in queue.changes {
-        changes.push(change);
-        acks.push(ack);
-    }
-    // A webhook that was made while its task went on may have events to hear already.
-    let armed: Vec<TaskId> = changes.iter().filter_map(armed).collect();
-    let outcome = shared.store.commit(changes).await;
-    match &outcome {
-        Ok(()) => {
-            retry.delay = None;
-            for (log, batch) in batches {
-                log.commit(batch.entries);
-            }
-            if !armed.is_empty() {
-                lock(&shared.to_push).extend(armed);
-                shared.push.notify_one();
-            }
+/// What is committed together.
+struct Work {
+    changes: Vec<Change>,
+    batches: Vec<(Arc<TaskLog>, Batch)>,
+    acks: Vec<Ack>,
+    /// Tasks with new webhooks: one that was made while its task went on may have events to hear already.
+    armed: Vec<TaskId>,
+}
+
+impl Work {
+    fn of(queue: Queue) -> Self {
+        let mut work = Self {
+            changes: Vec::with_capacity(queue.logs.len() + queue.changes.len()),
+            batches: Vec::with_capacity(queue.logs.len()),
+            acks: Vec::with_capacity(queue.changes.len()),
+            armed: Vec::new(),
+        };
+        for log in queue.logs {
+            let batch = log.take_batch(&mut work.changes);
+            work.batches.push((log, batch));
         }
-        Err(error) => {
-            tracing::error!(%error, tasks = batches.len(), "could not store");
-            for (log, batch) in batches {
-                if log.rollback(batch, error) {
-                    retry.logs.push(log);
+        for (change, ack) in queue.changes {
+            work.changes.push(change);
+            work.acks.push(ack);
+        }
+        work.armed.extend(work.changes.iter().filter_map(armed));
+        work
+    }
+
+    fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Tells everyone what became of it.
+    fn conclude(self, shared: &Shared, outcome: &Result<(), Error>) {
+        match outcome {
+            Ok(()) => {
+                for (log, batch) in self.batches {
+                    log.commit(batch.entries);
+                }
+                if !self.armed.is_empty() {
+                    lock(&shared.to_push).extend(self.armed);
+                    shared.push.notify_one();
                 }
             }
-            retry.postpone();
+            Err(error) => {
+                tracing::error!(%error, tasks = self.batches.len(), "could not store");
+                let batches = self.batches.into_iter();
+                let kept =
+                    batches.filter_map(|(log, batch)| log.rollback(batch, error).then_some(log));
+                let refused: Vec<_> = kept.collect();
+                lock(&shared.queue).refused.extend(refused);
+                shared.work.notify_one();
+            }
+        }
+        for ack in self.acks {
+            // Whoever asked may be gone; the change is stored all the same.
+            drop(ack.send(outcome.clone()));
         }
     }
-    for ack in acks {
-        // Whoever asked may be gone; the change is stored all the same.
-        drop(ack.send(outcome.clone()));
-    }
-    outcome.is_ok()
 }
 
 /// The task whose webhook was put.
@@ -116,10 +160,21 @@ fn armed(change: &Change) -> Option<TaskId> {
 }
 
 impl Retry {
-    fn postpone(&mut self) {
+    /// Tries these again, each time after a longer pause.
+    fn add(&mut self, mut refused: Vec<Arc<TaskLog>>) {
+        if refused.is_empty() {
+            return;
+        }
+        self.logs.append(&mut refused);
         let delay = self.delay.map_or(RETRY_FIRST, |d| (d * 2).min(RETRY_LAST));
         self.delay = Some(delay);
         self.at = Some(Instant::now() + delay);
+    }
+
+    /// The store takes things again.
+    fn soon(&mut self) {
+        self.delay = None;
+        self.at = Some(Instant::now()).filter(|_| !self.logs.is_empty());
     }
 
     async fn due(&self) {

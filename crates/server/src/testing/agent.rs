@@ -134,7 +134,9 @@ impl Line {
     ///
     /// What the engine says; also if it answers with something else than a task.
     pub async fn send(&self, message: Message) -> Result<Arc<Task>, Error> {
-        let body = self.ask(Operation::Send(send(message)), |_| {}).await?;
+        let body = self
+            .ask(Operation::Send(Box::new(send(message))), |_| {})
+            .await?;
         match body {
             ReplyBody::Response(Response::SentTask(view)) => Ok(view.task),
             _ => Err(Error::internal()),
@@ -149,7 +151,7 @@ impl Line {
     pub async fn send_at_once(&self, message: Message) -> Result<Arc<Task>, Error> {
         let mut send = send(message);
         send.configuration.return_immediately = true;
-        match self.ask(Operation::Send(send), |_| {}).await? {
+        match self.ask(Operation::Send(Box::new(send)), |_| {}).await? {
             ReplyBody::Response(Response::SentTask(view)) => Ok(view.task),
             _ => Err(Error::internal()),
         }
@@ -161,7 +163,9 @@ impl Line {
     ///
     /// What the engine says.
     pub async fn stream(&self, message: Message) -> Result<Cursor, Error> {
-        let body = self.ask(Operation::Stream(send(message)), |_| {}).await?;
+        let body = self
+            .ask(Operation::Stream(Box::new(send(message))), |_| {})
+            .await?;
         cursor(body)
     }
 

@@ -10,7 +10,7 @@ use switchboard_server::engine::Settings;
 use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{FnAgent, Line, says, send};
-use switchboard_types::model::{Message, TaskId, TaskState};
+use switchboard_types::model::{Event, Message, TaskId, TaskState};
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Error, ErrorKind};
 
@@ -33,7 +33,7 @@ fn counting(runs: &Arc<AtomicUsize>, reply: bool) -> FnAgent {
 }
 
 pub(super) async fn keyed(line: &Line, message: Message, key: &str) -> Result<ReplyBody, Error> {
-    line.ask(Operation::Send(send(message)), |call| {
+    line.ask(Operation::Send(send(message).into()), |call| {
         call.params.idempotency_key = Some(key.to_owned());
     })
     .await
@@ -147,6 +147,18 @@ async fn bare_messages_are_remembered_too() {
         }
     }
     assert_eq!(texts[0], texts[1]);
+
+    // Repeated as a stream, it is the only item of it.
+    let stream = Operation::Stream(send(says("hello")).into());
+    let body = line.ask(stream, |call| {
+        call.params.idempotency_key = Some("k".to_owned())
+    });
+    let ReplyBody::Stream(mut cursor) = body.await.unwrap() else {
+        panic!("no stream");
+    };
+    let items = cursor.next().await.unwrap().unwrap();
+    assert_eq!(items[0].entry.event, Event::Message(Arc::clone(&texts[0])));
+    assert!(cursor.next().await.unwrap().is_none());
     assert_eq!(runs.load(Ordering::SeqCst), 1);
 }
 

@@ -199,7 +199,7 @@ async fn a_sensitive_answer_reaches_the_agent_and_is_not_kept() {
     assert_eq!(done.artifacts[0].parts, [Part::text("7")]);
     let kept = format!("{:?}", line.log.store().task(&done.id).await.unwrap());
     assert!(!kept.contains("hunter2"), "{kept}");
-    let said: Vec<String> = done.history.iter().map(Message::text).collect();
+    let said: Vec<String> = done.history.iter().map(|m| m.text()).collect();
     assert_eq!(said, ["log me in", "password?", "[redacted]"]);
 }
 

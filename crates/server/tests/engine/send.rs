@@ -72,7 +72,7 @@ async fn an_agent_that_may_reply_with_a_message_gives_a_task_when_the_deadline_p
     tokio::time::sleep(Duration::from_secs(60)).await;
     let later = line.get(&task.id).await.unwrap();
     assert_eq!(later.status.state, TaskState::Completed);
-    let said = later.status.message.as_ref().map(Message::text);
+    let said = later.status.message.as_ref().map(|m| m.text());
     assert_eq!(said.as_deref(), Some("at last"));
 }
 
@@ -91,7 +91,7 @@ async fn a_question_is_answered_by_task_id() {
         (&waiting.id, &waiting.context_id)
     );
     assert_eq!(done.status.state, TaskState::Completed);
-    let said: Vec<String> = done.history.iter().map(Message::text).collect();
+    let said: Vec<String> = done.history.iter().map(|m| m.text()).collect();
     assert_eq!(said, ["a shirt", "which one?", "the red one"]);
 }
 
@@ -207,7 +207,7 @@ async fn two_messages_at_once_for_one_task_are_both_heard() {
     let said: Vec<String> = done
         .history
         .iter()
-        .map(Message::text)
+        .map(|m| m.text())
         .filter(|text| text != "more?")
         .collect();
     assert_eq!(said, ["first", "second", "third", "bye"]);
@@ -248,7 +248,7 @@ fn by_message() -> Settings {
 async fn a_bare_message_leaves_no_task_behind() {
     let line = line_with(replies(), by_message());
     let body = line
-        .ask(Operation::Send(send(says("hello"))), |_| {})
+        .ask(Operation::Send(send(says("hello")).into()), |_| {})
         .await
         .unwrap();
     let ReplyBody::Response(Response::SentMessage(message)) = body else {

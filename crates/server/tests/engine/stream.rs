@@ -185,7 +185,7 @@ async fn events_that_were_folded_away_are_told_as_the_task() {
     assert_eq!(line.get(&done.id).await.unwrap(), done);
     let mut stream = line.subscribe(&done.id, Some(7)).await.unwrap();
     let seen = rest(&mut stream).await;
-    assert!(matches!(&seen[0].1, Event::Task(task) if *task == *done));
+    assert!(matches!(&seen[0].1, Event::Task(task) if *task == done));
     assert!(seen.last().unwrap().2);
     let over = Retention {
         completed: Some(Duration::ZERO),

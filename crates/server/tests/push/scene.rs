@@ -110,7 +110,8 @@ impl Scene {
             metadata: None,
         };
         let beside = webhooks.into_iter().map(Change::PutWebhook).collect();
-        log.begin(task, beside, false);
+        log.begin(task.into(), beside, false);
+        log.uncork();
         log
     }
 
@@ -199,7 +200,7 @@ impl Happen for Arc<TaskLog> {
         let update = ArtifactUpdate {
             task_id: self.id().clone(),
             context_id: ContextId::new("context").unwrap(),
-            artifact: Artifact::new(ArtifactId::new("a").unwrap(), vec![Part::text(text)]),
+            artifact: Artifact::new(ArtifactId::new("a").unwrap(), vec![Part::text(text)]).into(),
             append: true,
             last_chunk: false,
             metadata: None,

@@ -1,14 +1,16 @@
 //! Events: what happens to a task, in the order it happens.
 
+use std::sync::Arc;
+
 use super::{Artifact, ContextId, Message, Object, Task, TaskId, TaskStatus};
 
 /// One item of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The whole task: the beginning of a stream.
-    Task(Task),
+    Task(Arc<Task>),
     /// A bare answer: the only item of its stream.
-    Message(Message),
+    Message(Arc<Message>),
     /// The task stands elsewhere now.
     Status(StatusUpdate),
     /// The task has produced something.
@@ -36,7 +38,7 @@ pub struct ArtifactUpdate {
     /// Its conversation.
     pub context_id: ContextId,
     /// The artifact, or the piece.
-    pub artifact: Artifact,
+    pub artifact: Arc<Artifact>,
     /// True: add these parts to the artifact of the same id. False: new, or replaces it.
     pub append: bool,
     /// True: this artifact is finished.

@@ -1,8 +1,11 @@
 //! Tasks and their states.
 
+use std::sync::Arc;
+
 use super::{Artifact, ContextId, Message, Object, TaskId, Timestamp};
 
-/// A unit of work, as it stands at one moment.
+/// A unit of work, as it stands at one moment. What it is made of is shared with the events that made it, so that
+/// a task of any size is cheap to copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// Made by the server.
@@ -12,9 +15,9 @@ pub struct Task {
     /// Where it stands.
     pub status: TaskStatus,
     /// What it has produced so far.
-    pub artifacts: Vec<Artifact>,
+    pub artifacts: Vec<Arc<Artifact>>,
     /// What was said in it, oldest first.
-    pub history: Vec<Message>,
+    pub history: Vec<Arc<Message>>,
     /// Free data.
     pub metadata: Option<Object>,
 }
@@ -25,7 +28,7 @@ pub struct TaskStatus {
     /// The state.
     pub state: TaskState,
     /// What the agent says to it.
-    pub message: Option<Message>,
+    pub message: Option<Arc<Message>>,
     /// Since when. Always set by Switchboard; foreign agents may leave it out.
     pub timestamp: Option<Timestamp>,
 }

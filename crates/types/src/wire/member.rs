@@ -12,25 +12,26 @@ use crate::error::Error;
 use crate::model::{self, ContextId, Id, Json, MessageId, Role, TaskId, TaskState, Timestamp};
 use crate::version::Dialect;
 
-/// An object that must be there.
-pub(crate) fn required<T: IntoModel>(
+/// An object that must be there, as it is or shared.
+pub(crate) fn required<T: IntoModel, M: From<T::Model>>(
     object: Option<Obj<T>>,
     at: &Path<'_>,
     how: Reading,
-) -> Result<T::Model, Error> {
-    object.ok_or_else(|| at.missing())?.0.into_model(at, how)
+) -> Result<M, Error> {
+    let object = object.ok_or_else(|| at.missing())?;
+    object.0.into_model(at, how).map(M::from)
 }
 
-/// A list; absent means empty.
-pub(crate) fn list<T: IntoModel>(
+/// A list, its items as they are or shared; absent means empty.
+pub(crate) fn list<T: IntoModel, M: From<T::Model>>(
     items: Option<Vec<Obj<T>>>,
     at: &Path<'_>,
     how: Reading,
-) -> Result<Vec<T::Model>, Error> {
+) -> Result<Vec<M>, Error> {
     let items = items.unwrap_or_default();
     let mut models = Vec::with_capacity(items.len());
     for (index, item) in items.into_iter().enumerate() {
-        models.push(item.0.into_model(&at.index(index), how)?);
+        models.push(item.0.into_model(&at.index(index), how)?.into());
     }
     Ok(models)
 }

@@ -31,7 +31,9 @@ use self::card::CardShape;
 use self::object::{IntoModel, PushConfig as WirePushConfig, Reading};
 use self::path::Path;
 use crate::error::{Error, ErrorKind};
-use crate::model::{Event, Message, PushConfig, Task};
+use crate::model::{
+    ArtifactUpdate, ContextId, Event, Message, PushConfig, StatusUpdate, Task, TaskId,
+};
 use crate::operation::{Method, Operation, Response};
 use crate::version::Dialect;
 
@@ -138,6 +140,38 @@ pub fn decode_event(dialect: Dialect, json: &str) -> Result<Event, Error> {
     }
 }
 
+/// Encodes an event of a task as rows keep it: as 1.0 writes it, without the ids that the task has anyway.
+pub fn encode_stored(event: &Event, task: &TaskId, context: &ContextId, out: &mut Vec<u8>) {
+    v1_0::encode::stored_event(event, task, context, out);
+}
+
+/// Decodes what [`encode_stored`] wrote, or [`encode_event`] in 1.0.
+///
+/// # Errors
+///
+/// As [`decode_event`].
+pub fn decode_stored(json: &str, task: &TaskId, context: &ContextId) -> Result<Event, Error> {
+    let mut event = v1_0::object::decode_stored(json, task, context, answered(Dialect::V1))?;
+    // One text for all events of a task.
+    match &mut event {
+        Event::Status(StatusUpdate {
+            task_id,
+            context_id,
+            ..
+        })
+        | Event::Artifact(ArtifactUpdate {
+            task_id,
+            context_id,
+            ..
+        }) if task_id == task && context_id == context => {
+            task_id.clone_from(task);
+            context_id.clone_from(context);
+        }
+        _ => {}
+    }
+    Ok(event)
+}
+
 /// Encodes a whole task: stored rows, webhooks of 0.x.
 pub fn encode_task(dialect: Dialect, task: &Task, out: &mut Vec<u8>) {
     match dialect {
@@ -208,7 +242,7 @@ pub fn decode_push_config(dialect: Dialect, json: &str) -> Result<PushConfig, Er
     match dialect {
         Dialect::V1 => read::decode::<WirePushConfig<'_>>(json)?.into_model(&Path::ROOT, how),
         Dialect::V0Json | Dialect::V0Proto => {
-            read::decode::<v0_3::request::NamedConfig<'_>>(json)?.into_model(&Path::ROOT, how)
+            read::decode::<v0_3::push::NamedConfig<'_>>(json)?.into_model(&Path::ROOT, how)
         }
     }
 }

@@ -4,6 +4,9 @@
 //! `M` and `P` are the message and the part of a version; those, and all requests, are in the
 //! version folders.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -11,7 +14,7 @@ use super::member;
 use super::path::Path;
 use super::read::{Obj, Text, Word};
 use crate::error::Error;
-use crate::model::{self, Secret, TaskId, TaskState};
+use crate::model::{self, ContextId, Secret, TaskId, TaskState};
 use crate::version::Dialect;
 
 /// How strictly to read.
@@ -176,7 +179,12 @@ impl<M: IntoModel<Model = model::Message>> IntoModel for Status<'_, M> {
             state: member::state(&word).flatten().unwrap_or(TaskState::Unknown),
             message: self
                 .message
-                .map(|message| message.0.into_model(&at.field("message"), how))
+                .map(|message| {
+                    message
+                        .0
+                        .into_model(&at.field("message"), how)
+                        .map(Arc::new)
+                })
                 .transpose()?,
             timestamp: member::time(self.timestamp, &timestamp)?,
         })
@@ -195,6 +203,26 @@ impl<P: IntoModel<Model = model::Part>> IntoModel for Artifact<'_, P> {
             extensions: member::strings(self.extensions),
             metadata: member::free_object(self.metadata, &at.field("metadata"))?,
         })
+    }
+}
+
+impl<'a, M> StatusUpdate<'a, M> {
+    /// Fills in ids that are missing.
+    pub(crate) fn belongs_to(&mut self, task: &'a TaskId, context: &'a ContextId) {
+        self.task_id
+            .get_or_insert(Text(Cow::Borrowed(task.as_str())));
+        self.context_id
+            .get_or_insert(Text(Cow::Borrowed(context.as_str())));
+    }
+}
+
+impl<'a, P> ArtifactUpdate<'a, P> {
+    /// Fills in ids that are missing.
+    pub(crate) fn belongs_to(&mut self, task: &'a TaskId, context: &'a ContextId) {
+        self.task_id
+            .get_or_insert(Text(Cow::Borrowed(task.as_str())));
+        self.context_id
+            .get_or_insert(Text(Cow::Borrowed(context.as_str())));
     }
 }
 

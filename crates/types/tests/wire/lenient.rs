@@ -13,7 +13,7 @@ fn ask(dialect: Dialect, method: Method, params: &str) -> Result<Request, Error>
 
 fn send(dialect: Dialect, params: &str) -> SendMessage {
     match ask(dialect, Method::Send, params).unwrap().operation {
-        Operation::Send(send) => send,
+        Operation::Send(send) => *send,
         other => panic!("{other:?}"),
     }
 }

@@ -1,5 +1,7 @@
 //! Model to wire to model: nothing is lost but what `LOSSES` lists.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use switchboard_types::Dialect;
 use switchboard_types::model::{Content, Event, Message, Part, Task};
@@ -40,14 +42,16 @@ fn is_empty(object: &switchboard_types::model::Object) -> bool {
         .is_some_and(|members| members.is_empty())
 }
 
-fn lose_in_message(message: &mut Message) {
+fn lose_in_message(message: &mut Arc<Message>) {
+    let message = Arc::make_mut(message);
     message.parts.iter_mut().for_each(lose_in_part);
 }
 
-fn lose_in_task(task: &mut Task) {
+fn lose_in_task(task: &mut Arc<Task>) {
+    let task = Arc::make_mut(task);
     let artifacts = task.artifacts.iter_mut();
     artifacts
-        .flat_map(|artifact| &mut artifact.parts)
+        .flat_map(|artifact| &mut Arc::make_mut(artifact).parts)
         .for_each(lose_in_part);
     task.history.iter_mut().for_each(lose_in_message);
     task.status.message.iter_mut().for_each(lose_in_message);
@@ -61,7 +65,10 @@ fn lose(dialect: Dialect, mut event: Event) -> Event {
         Event::Task(task) => lose_in_task(task),
         Event::Message(message) => lose_in_message(message),
         Event::Status(update) => update.status.message.iter_mut().for_each(lose_in_message),
-        Event::Artifact(update) => update.artifact.parts.iter_mut().for_each(lose_in_part),
+        Event::Artifact(update) => {
+            let artifact = Arc::make_mut(&mut update.artifact);
+            artifact.parts.iter_mut().for_each(lose_in_part);
+        }
     }
     event
 }
@@ -79,11 +86,34 @@ proptest! {
     }
 
     #[test]
+    fn stored_events_survive_with_and_without_their_ids(
+        event in sample::event(),
+        task in sample::id(),
+        context in sample::id(),
+    ) {
+        let (own_task, own_context) = match &event {
+            Event::Status(update) => (update.task_id.clone(), update.context_id.clone()),
+            Event::Artifact(update) => (update.task_id.clone(), update.context_id.clone()),
+            Event::Task(_) | Event::Message(_) => (task.clone(), context.clone()),
+        };
+        for (task, context) in [(&own_task, &own_context), (&task, &context)] {
+            let text = line(|out| wire::encode_stored(&event, task, context, out));
+            let back = wire::decode_stored(&text, task, context).unwrap();
+            prop_assert_eq!(&back, &event, "{}", text);
+        }
+        let own = line(|out| wire::encode_stored(&event, &own_task, &own_context, out));
+        if matches!(event, Event::Status(_)) {
+            prop_assert!(!own.starts_with(r#"{"statusUpdate":{"taskId""#), "{}", own);
+        }
+    }
+
+    #[test]
     fn tasks_survive(task in sample::task()) {
         for dialect in DIALECTS {
             let text = line(|out| wire::encode_task(dialect, &task, out));
             let back = wire::decode_task(dialect, &text).unwrap();
-            prop_assert_eq!(Event::Task(back), lose(dialect, Event::Task(task.clone())));
+            let lost = lose(dialect, Event::Task(Arc::new(task.clone())));
+            prop_assert_eq!(Event::Task(Arc::new(back)), lost);
         }
     }
 
@@ -92,7 +122,8 @@ proptest! {
         for dialect in DIALECTS {
             let text = line(|out| wire::encode_message(dialect, &message, out));
             let back = wire::decode_message(dialect, &text).unwrap();
-            prop_assert_eq!(Event::Message(back), lose(dialect, Event::Message(message.clone())));
+            let lost = lose(dialect, Event::Message(Arc::new(message.clone())));
+            prop_assert_eq!(Event::Message(Arc::new(back)), lost);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Arbitrary values of the model.
 
+use std::sync::Arc;
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -124,7 +126,7 @@ fn status() -> impl Strategy<Value = TaskStatus> {
     let time = (0..4_000_000_000_000_000_i64).prop_map(Timestamp::from_micros);
     (
         prop::sample::select(&TaskState::ALL[..]),
-        option::of(message()),
+        option::of(message().prop_map(Arc::new)),
         option::of(time),
     )
         .prop_map(|(state, message, timestamp)| TaskStatus {
@@ -139,8 +141,8 @@ pub(crate) fn task() -> impl Strategy<Value = Task> {
         id(),
         id(),
         status(),
-        vec(artifact(), 0..3),
-        vec(message(), 0..3),
+        vec(artifact().prop_map(Arc::new), 0..3),
+        vec(message().prop_map(Arc::new), 0..3),
         option::of(object()),
     )
         .prop_map(
@@ -169,7 +171,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
     let artifact = (
         id(),
         id(),
-        artifact(),
+        artifact().prop_map(Arc::new),
         any::<bool>(),
         any::<bool>(),
         option::of(object()),
@@ -187,8 +189,8 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
             },
         );
     prop_oneof![
-        task().prop_map(Event::Task),
-        message().prop_map(Event::Message),
+        task().prop_map(|task| Event::Task(Arc::new(task))),
+        message().prop_map(|message| Event::Message(Arc::new(message))),
         status,
         artifact,
     ]

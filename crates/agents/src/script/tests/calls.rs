@@ -75,7 +75,7 @@ async fn an_agent_without_artifacts_answers_with_its_last_message() {
 async fn an_agent_may_answer_with_a_bare_message() {
     let message = user("m", vec![Part::text("42")]);
     let played = script("- call: { agent: a, as: b }\n- complete: \"{{call.b.text}}\"")
-        .agents(Agents::default().agent("a", vec![Event::Message(message)]))
+        .agents(Agents::default().agent("a", vec![Event::Message(message.into())]))
         .run()
         .await;
     assert_eq!(
@@ -251,8 +251,8 @@ async fn a_question_may_still_be_the_status_when_it_is_answered() {
     let message = user("m2", vec![Part::text("yes")]);
     let history = vec![user("m1", vec![Part::text("hi")]), message.clone()];
     let mut task = task("t1", TaskState::InputRequired, history);
-    task.status.message = Some(passed_on("a"));
-    let scope = Scope::new(&task, message, None);
+    task.status.message = Some(passed_on("a").into());
+    let scope = Scope::new(&task, message.into(), None);
     assert_eq!(scope.asked.unwrap().agent, "a");
 }
 

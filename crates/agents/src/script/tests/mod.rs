@@ -102,7 +102,7 @@ impl Play {
         let task = task("t1", TaskState::Working, history);
         let scope = Scope {
             earlier: self.earlier.clone(),
-            ..Scope::new(&task, self.message.clone(), self.metadata.clone())
+            ..Scope::new(&task, self.message.clone().into(), self.metadata.clone())
         };
         let stage = Recorder {
             events: Mutex::default(),
@@ -189,7 +189,7 @@ fn task(id: &str, state: TaskState, history: Vec<Message>) -> Task {
             timestamp: None,
         },
         artifacts: Vec::new(),
-        history,
+        history: history.into_iter().map(Arc::new).collect(),
         metadata: None,
     }
 }
@@ -298,7 +298,7 @@ impl Stage for Recorder {
 
 /// Events of another agent's task.
 fn begun() -> Event {
-    Event::Task(task("child", TaskState::Submitted, Vec::new()))
+    Event::Task(task("child", TaskState::Submitted, Vec::new()).into())
 }
 
 fn stands(state: TaskState, text: &str) -> Event {
@@ -312,7 +312,7 @@ fn stands(state: TaskState, text: &str) -> Event {
         context_id: ContextId::new("c1").unwrap(),
         status: TaskStatus {
             state,
-            message: (!text.is_empty()).then_some(message),
+            message: (!text.is_empty()).then_some(message.into()),
             timestamp: None,
         },
         metadata: None,
@@ -324,7 +324,7 @@ fn made(name: &str, text: &str, append: bool) -> Event {
     Event::Artifact(ArtifactUpdate {
         task_id: TaskId::new("child").unwrap(),
         context_id: ContextId::new("c1").unwrap(),
-        artifact: Artifact::new(id, vec![Part::text(text)]),
+        artifact: Artifact::new(id, vec![Part::text(text)]).into(),
         append,
         last_chunk: false,
         metadata: None,

@@ -87,12 +87,13 @@ pub fn apply(task: &mut Task, entry: &Entry) {
 
 /// `append` adds parts to the artifact of that id; otherwise it is new, or replaces it (A2A 1.0 §4.2.2).
 /// An append to an artifact nobody has seen begins it.
-fn apply_artifact(artifacts: &mut Vec<Artifact>, update: &ArtifactUpdate) {
+fn apply_artifact(artifacts: &mut Vec<Arc<Artifact>>, update: &ArtifactUpdate) {
     let piece = &update.artifact;
     // The latest artifact is nearly always the one being streamed.
     match artifacts.iter_mut().rfind(|a| a.id == piece.id) {
-        None => artifacts.push(piece.clone()),
+        None => artifacts.push(Arc::clone(piece)),
         Some(known) if update.append => {
+            let known = Arc::make_mut(known);
             known.parts.extend_from_slice(&piece.parts);
             if piece.name.is_some() {
                 known.name.clone_from(&piece.name);
@@ -104,7 +105,7 @@ fn apply_artifact(artifacts: &mut Vec<Artifact>, update: &ArtifactUpdate) {
                 known.metadata.clone_from(&piece.metadata);
             }
         }
-        Some(known) => *known = piece.clone(),
+        Some(known) => *known = Arc::clone(piece),
     }
 }
 
@@ -118,7 +119,7 @@ pub fn fold(stored: StoredTask) -> Result<Task, store::Error> {
     let mut task = match stored.snapshot {
         Some(snapshot) => Arc::unwrap_or_clone(snapshot.task),
         None => match entries.next().map(|first| first.event.clone()) {
-            Some(Event::Task(task)) => task,
+            Some(Event::Task(task)) => Arc::unwrap_or_clone(task),
             _ => {
                 let id = stored.head.id;
                 return Err(store::Error::Damaged(format!("task {id} has no beginning")));

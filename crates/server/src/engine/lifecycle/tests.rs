@@ -14,7 +14,7 @@ fn task(state: TaskState) -> Task {
         context_id: ContextId::new("c").unwrap(),
         status: status(state, None),
         artifacts: Vec::new(),
-        history: vec![message(Role::User, "hello")],
+        history: vec![message(Role::User, "hello").into()],
         metadata: None,
     }
 }
@@ -22,7 +22,7 @@ fn task(state: TaskState) -> Task {
 fn status(state: TaskState, message: Option<Message>) -> TaskStatus {
     TaskStatus {
         state,
-        message,
+        message: message.map(Arc::new),
         timestamp: None,
     }
 }
@@ -48,7 +48,7 @@ fn piece(id: &str, text: &str, append: bool) -> Event {
     Event::Artifact(ArtifactUpdate {
         task_id: TaskId::new("t").unwrap(),
         context_id: ContextId::new("c").unwrap(),
-        artifact: Artifact::new(ArtifactId::new(id).unwrap(), vec![Part::text(text)]),
+        artifact: Artifact::new(ArtifactId::new(id).unwrap(), vec![Part::text(text)]).into(),
         append,
         last_chunk: false,
         metadata: None,
@@ -105,8 +105,8 @@ fn only_a_working_task_produces() {
 
 #[test]
 fn a_task_begins_once_and_bare_messages_are_not_part_of_it() {
-    let again = Event::Task(task(TaskState::Submitted));
-    let bare = Event::Message(message(Role::Agent, "hi"));
+    let again = Event::Task(task(TaskState::Submitted).into());
+    let bare = Event::Message(message(Role::Agent, "hi").into());
     for event in [again, bare] {
         assert_eq!(
             check(TaskState::Working, &event),
@@ -144,9 +144,9 @@ fn the_question_and_its_answer_go_into_the_history() {
     let asks = says(TaskState::InputRequired, Some(question));
     apply(&mut task, &Entry::new(2, asks, None));
     let answer = message(Role::User, "the red one");
-    let goes_on = Entry::new(3, becomes(TaskState::Working), Some(answer));
+    let goes_on = Entry::new(3, becomes(TaskState::Working), Some(answer.into()));
     apply(&mut task, &goes_on);
-    let said: Vec<String> = task.history.iter().map(Message::text).collect();
+    let said: Vec<String> = task.history.iter().map(|m| m.text()).collect();
     assert_eq!(said, ["hello", "which one?", "the red one"]);
     assert_eq!(task.status.message, None);
 }
@@ -187,7 +187,7 @@ proptest! {
         cut in 0..30_usize,
     ) {
         let mut state = TaskState::Submitted;
-        let begin = Event::Task(task(state));
+        let begin = Event::Task(task(state).into());
         let mut entries = vec![Arc::new(Entry::new(1, begin, None))];
         for event in events {
             if let Ok(next) = check(state, &event) {

@@ -36,12 +36,14 @@ pub(super) struct Inner {
     pub(super) queued: bool,
     /// Not to be stored yet: the agent may still answer with a bare message.
     pub(super) held: bool,
+    /// Not to be stored yet: the turn is at its first poll, and what it says goes into one commit.
+    pub(super) corked: bool,
     /// The agent has answered with a bare message, so no task may come of this any more.
     pub(super) replies: bool,
     pub(super) snapshot_weight: usize,
     pub(super) since_snapshot: usize,
     pub(super) turn: Option<RunningTurn>,
-    pub(super) reply: Option<Message>,
+    pub(super) reply: Option<Arc<Message>>,
     pub(super) trouble: Option<Error>,
     pub(super) has_webhooks: bool,
 }
@@ -51,7 +53,7 @@ pub(super) struct Inner {
 pub(super) struct RunningTurn {
     pub(super) canceled: CancellationToken,
     /// Messages that came while the turn ran.
-    pub(super) inbox: VecDeque<Message>,
+    pub(super) inbox: VecDeque<Arc<Message>>,
 }
 
 impl RunningTurn {
@@ -82,6 +84,7 @@ impl Inner {
             beside: Vec::new(),
             queued: false,
             held: false,
+            corked: false,
             replies: false,
             snapshot_weight: 0,
             since_snapshot: 0,
@@ -95,7 +98,7 @@ impl Inner {
     pub(super) fn append(
         &mut self,
         event: Event,
-        received: Option<Message>,
+        received: Option<Arc<Message>>,
     ) -> Result<u64, IllegalTransition> {
         self.state = lifecycle::check(self.state, &event)?;
         if let Event::Status(update) = &event {
@@ -104,7 +107,7 @@ impl Inner {
         Ok(self.push(event, received))
     }
 
-    pub(super) fn push(&mut self, event: Event, received: Option<Message>) -> u64 {
+    pub(super) fn push(&mut self, event: Event, received: Option<Arc<Message>>) -> u64 {
         self.seq += 1;
         self.pending
             .push(Arc::new(Entry::new(self.seq, event, received)));
@@ -128,7 +131,7 @@ impl Inner {
     pub(super) fn tell(&mut self, entry: Arc<Entry>) {
         match (&mut self.told, &entry.event) {
             (Some(told), _) => lifecycle::apply(Arc::make_mut(told), &entry),
-            (none, Event::Task(task)) => *none = Some(Arc::new(task.clone())),
+            (none, Event::Task(task)) => *none = Some(Arc::clone(task)),
             (None, _) => {}
         }
         self.durable = entry.seq;
@@ -162,8 +165,8 @@ fn weight(entry: &Entry) -> usize {
     let event = match &entry.event {
         Event::Task(task) => 256 + task.history.iter().map(|m| message(Some(m))).sum::<usize>(),
         Event::Message(m) => message(Some(m)),
-        Event::Status(update) => message(update.status.message.as_ref()),
+        Event::Status(update) => message(update.status.message.as_deref()),
         Event::Artifact(update) => parts(&update.artifact.parts),
     };
-    256 + event + message(entry.received.as_ref())
+    256 + event + message(entry.received.as_deref())
 }

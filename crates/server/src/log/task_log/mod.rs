@@ -50,9 +50,9 @@ pub struct TaskLog {
 #[derive(Debug)]
 pub struct Received {
     /// As it is kept.
-    pub recorded: Message,
+    pub recorded: Arc<Message>,
     /// As the agent hears it.
-    pub heard: Message,
+    pub heard: Arc<Message>,
 }
 
 /// What became of a message for an existing task.
@@ -106,10 +106,11 @@ impl TaskLog {
     }
 
     /// Begins the task: its first event, with the changes to be stored in the same transaction, and the
-    /// turn that will work on it. A task that is `held` is not stored before [`TaskLog::publish`].
+    /// turn that will work on it. Nothing is stored before [`TaskLog::uncork`], nor, if it is `held`, before
+    /// [`TaskLog::publish`].
     pub fn begin(
         self: &Arc<Self>,
-        task: Task,
+        task: Arc<Task>,
         beside: Vec<Change>,
         held: bool,
     ) -> CancellationToken {
@@ -119,6 +120,7 @@ impl TaskLog {
             inner.has_webhooks = puts_webhook(&beside);
             inner.beside = beside;
             inner.held = held;
+            inner.corked = true;
             inner.state = task.status.state;
             inner.updated = task.status.timestamp.unwrap_or(inner.updated);
             inner.push(Event::Task(task), None);
@@ -154,7 +156,7 @@ impl TaskLog {
     pub fn append(
         self: &Arc<Self>,
         event: Event,
-        received: Option<Message>,
+        received: Option<Arc<Message>>,
     ) -> Result<u64, IllegalTransition> {
         let seq = lock(&self.inner).append(event, received)?;
         self.enqueue();
@@ -188,7 +190,7 @@ impl TaskLog {
     }
 
     /// Takes a message for this task: `working` is the status that goes with it, `beside` what must be stored
-    /// in the same transaction.
+    /// in the same transaction. If a turn begins with it, nothing is stored before [`TaskLog::uncork`].
     pub fn receive(
         self: &Arc<Self>,
         working: Event,
@@ -212,6 +214,7 @@ impl TaskLog {
                 none => {
                     let canceled = CancellationToken::new();
                     *none = Some(RunningTurn::new(&canceled));
+                    inner.corked = true;
                     Joined::Begins(canceled)
                 }
             }
@@ -227,7 +230,7 @@ impl TaskLog {
         self: &Arc<Self>,
         last: u64,
         event: Option<Event>,
-        waiting: VecDeque<Message>,
+        waiting: VecDeque<Arc<Message>>,
     ) -> Option<CancellationToken> {
         let canceled = CancellationToken::new();
         {
@@ -253,7 +256,7 @@ impl TaskLog {
         self: &Arc<Self>,
         event: Event,
         working: impl FnOnce() -> Event,
-    ) -> Option<Message> {
+    ) -> Option<Arc<Message>> {
         let next = {
             let mut inner = lock(&self.inner);
             // An event that is no longer allowed means that the task was ended by someone else: fine.
@@ -287,7 +290,7 @@ impl TaskLog {
     }
 
     /// Ends a held turn with a bare message: no task comes of it.
-    pub fn end_with_reply(&self, message: Message) {
+    pub fn end_with_reply(&self, message: Arc<Message>) {
         {
             let mut inner = lock(&self.inner);
             inner.reply = Some(message);

@@ -14,13 +14,12 @@ pub(in crate::log) enum Found {
     Entries(Vec<Arc<Entry>>),
     /// The events are no longer in memory.
     InStore,
-    Reply(Message),
+    Reply(Arc<Message>),
     Nothing,
 }
 
 /// A batch handed to the writer.
 pub(in crate::log) struct Batch {
-    pub(in crate::log) changes: Vec<Change>,
     pub(in crate::log) entries: Vec<Arc<Entry>>,
     pub(in crate::log) beside: Vec<Change>,
 }
@@ -75,11 +74,18 @@ impl TaskLog {
         }
     }
 
+    /// Lets what a turn has said at its first poll be stored, all in one commit.
+    pub fn uncork(self: &Arc<Self>) {
+        lock(&self.inner).corked = false;
+        self.enqueue();
+    }
+
     /// Puts this log into the writer's queue, unless it is there or has nothing to say.
     pub(super) fn enqueue(self: &Arc<Self>) {
         {
             let mut inner = lock(&self.inner);
-            if inner.queued || inner.held || inner.pending.is_empty() || inner.reply.is_some() {
+            let waits = inner.queued || inner.held || inner.corked;
+            if waits || inner.pending.is_empty() || inner.reply.is_some() {
                 return;
             }
             inner.queued = true;
@@ -88,8 +94,8 @@ impl TaskLog {
         self.shared.work.notify_one();
     }
 
-    /// What the writer is to store now.
-    pub(in crate::log) fn take_batch(&self) -> Batch {
+    /// What the writer is to store now; adds it to `changes`.
+    pub(in crate::log) fn take_batch(&self, changes: &mut Vec<Change>) -> Batch {
         let mut inner = lock(&self.inner);
         inner.queued = false;
         let entries = std::mem::take(&mut inner.pending);
@@ -100,14 +106,9 @@ impl TaskLog {
             entries: entries.clone(),
             snapshot,
         };
-        let mut changes = Vec::with_capacity(1 + beside.len());
         changes.push(Change::Append(append));
         changes.extend(beside.iter().cloned());
-        Batch {
-            changes,
-            entries,
-            beside,
-        }
+        Batch { entries, beside }
     }
 
     /// The batch is stored: it may be told.

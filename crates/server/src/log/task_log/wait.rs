@@ -12,13 +12,13 @@ use crate::store::Error;
 const MAX_PENDING: usize = 512;
 
 impl TaskLog {
-    /// Waits until event `seq` is stored.
+    /// Waits until event `seq` is stored, or will never be: the agent answered with a bare message.
     ///
     /// # Errors
     ///
     /// If the store could not take it.
     pub async fn stored_up_to(&self, seq: u64) -> Result<(), Error> {
-        self.wait(|inner| (inner.durable >= seq).then_some(()))
+        self.wait(|inner| (inner.durable >= seq || inner.reply.is_some()).then_some(()))
             .await
     }
 
@@ -27,7 +27,7 @@ impl TaskLog {
     /// # Errors
     ///
     /// If the store could not take it.
-    pub async fn decided(&self) -> Result<Option<Message>, Error> {
+    pub async fn decided(&self) -> Result<Option<Arc<Message>>, Error> {
         self.wait(|inner| match &inner.reply {
             Some(message) => Some(Some(message.clone())),
             None => (inner.durable > 0).then_some(None),
@@ -106,6 +106,9 @@ impl TaskLog {
 
     /// Waits until `found` finds something, or something goes wrong.
     async fn wait<T>(&self, found: impl Fn(&Inner) -> Option<T>) -> Result<T, Error> {
+        if let Some(found) = found(&lock(&self.inner)) {
+            return Ok(found);
+        }
         loop {
             let ring = self.changed.notified();
             tokio::pin!(ring);

@@ -69,7 +69,7 @@ fn concerns_the_client(event: &Event) -> bool {
 /// The task as it stood after `entry`. If the events up to it are gone, the task as it stands.
 async fn task_as_of(log: &Log, id: &TaskId, entry: &Entry) -> Result<Option<Arc<Task>>, Error> {
     if let Event::Task(task) = &entry.event {
-        return Ok(Some(Arc::new(task.clone())));
+        return Ok(Some(Arc::clone(task)));
     }
     let Some((head, latest)) = log.read(id).await? else {
         return Ok(None);

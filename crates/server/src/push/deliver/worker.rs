@@ -290,7 +290,7 @@ impl Turn<'_> {
                 if !entries.is_empty() {
                     return Ok(entries);
                 }
-                let whole = Event::Task(Arc::unwrap_or_clone(task));
+                let whole = Event::Task(task);
                 Ok(vec![Arc::new(Entry::new(head.seq, whole, None))])
             }
             _ => Ok(Vec::new()),

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use switchboard_types::model::{ContextId, PushConfigId, TaskId, TaskState, Timestamp};
 
 use crate::auth::Owner;
@@ -19,9 +20,9 @@ type ContextPlace = (u32, ContextId, Timestamp, Option<TaskId>);
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// Short numbers for agent and owner.
-    scopes: HashMap<(Arc<str>, Owner), u32>,
+    scopes: HashMap<(Arc<str>, Owner), u32, RandomState>,
     /// Per scope and state, oldest first.
-    lists: HashMap<(u32, TaskState), BTreeSet<Place>>,
+    lists: HashMap<(u32, TaskState), BTreeSet<Place>, RandomState>,
     contexts: BTreeSet<ContextPlace>,
     live: BTreeSet<TaskId>,
     heavy: BTreeSet<Place>,

@@ -4,11 +4,13 @@
 mod answers;
 mod dead_letters;
 mod index;
+mod shards;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use foldhash::fast::RandomState;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use super::{
@@ -19,6 +21,7 @@ use crate::log::Entry;
 use answers::Answers;
 use dead_letters::DeadLetters;
 use index::Index;
+use shards::Shards;
 
 /// A finished task with more events than this is better folded.
 const MANY_EVENTS: usize = 8;
@@ -32,7 +35,7 @@ pub struct MemoryStore {
 /// Everything that is kept.
 #[derive(Debug, Default)]
 struct Kept {
-    tasks: HashMap<TaskId, Box<KeptTask>>,
+    tasks: Shards<Box<KeptTask>>,
     index: Index,
     /// By task, in the order they were made.
     webhooks: HashMap<TaskId, Vec<Webhook>>,
@@ -172,7 +175,7 @@ impl Kept {
     /// Checks whether all changes can be made.
     fn check(&self, changes: &[Change]) -> Result<(), Error> {
         // Where the tasks stand after the changes so far.
-        let mut heads: HashMap<&TaskId, Option<&Head>> = HashMap::with_capacity(changes.len());
+        let mut heads: HashMap<&TaskId, Option<&Head>, RandomState> = HashMap::default();
         let stored = |id| self.tasks.get(id).map(|task| &task.head);
         for change in changes {
             match change {

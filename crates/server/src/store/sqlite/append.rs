@@ -51,23 +51,17 @@ impl Commit<'_> {
         let (key, scope) = (self.next_key()?, self.scope(&head.agent, &head.owner)?);
         let state = rows::state_number(head.state);
         let added = self.put_entries(key, append)?;
-        let made = self
-            .db
-            .prepare_cached(
-                "INSERT INTO task (id, key, scope, context, state, updated, seq, folded, chunks, bytes)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9) ON CONFLICT DO NOTHING",
-            )?
-            .execute(params![
-                id,
-                key,
-                scope,
-                IdColumn::from(&head.context),
-                state,
-                head.updated.as_micros(),
-                number(head.seq),
-                added.chunks,
-                added.bytes,
-            ])?;
+        let made = self.new_task()?.execute(params![
+            id,
+            key,
+            scope,
+            IdColumn::from(&head.context),
+            state,
+            head.updated.as_micros(),
+            number(head.seq),
+            added.chunks,
+            added.bytes,
+        ])?;
         if made == 0 {
             return Err(Error::Damaged(format!("task {} is there already", head.id)));
         }
@@ -156,17 +150,13 @@ impl Commit<'_> {
             });
         };
         let place = key * PLACES + number(first.seq);
-        let data = self.memory.room();
-        rows::write_entries(&append.entries, data);
-        self.db
-            .prepare_cached(
-                "INSERT INTO event (place, last, format, data) VALUES (?1, ?2, ?3, ?4)",
-            )?
+        let mut data = self.memory.room();
+        rows::write_entries(&append.head, &append.entries, &mut data);
+        self.new_event()?
             .execute(params![place, number(last.seq), FORMAT, &*data])?;
-        Ok(Added {
-            chunks: 1,
-            bytes: rows::size(data.len()),
-        })
+        let bytes = rows::size(data.len());
+        self.memory.give_back(data);
+        Ok(Added { chunks: 1, bytes })
     }
 
     fn put_snapshot(
@@ -176,13 +166,14 @@ impl Commit<'_> {
         snapshot: &Snapshot,
     ) -> Result<(), Error> {
         let seq = number(snapshot.seq);
-        let data = self.memory.room();
-        wire::encode_task(Dialect::V1, &snapshot.task, data);
+        let mut data = self.memory.room();
+        wire::encode_task(Dialect::V1, &snapshot.task, &mut data);
         self.db
             .prepare_cached(
                 "INSERT OR REPLACE INTO snapshot (key, seq, format, data) VALUES (?1, ?2, ?3, ?4)",
             )?
             .execute(params![key, seq, FORMAT, &*data])?;
+        self.memory.give_back(data);
         self.db
             .prepare_cached("UPDATE task SET folded = ?2 WHERE id = ?1")?
             .execute(params![id, seq])?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
-use switchboard_types::model::{TaskId, Timestamp};
+use switchboard_types::model::{ContextId, TaskId, Timestamp};
 use switchboard_types::{Dialect, wire};
 
 use super::rows::{self, IdColumn, ReadId, number};
@@ -52,7 +52,8 @@ fn read_task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, Error> 
         Some(snapshot(db, found.key)?)
     };
     let mut entries = Vec::new();
-    read_events(db, found.key, found.folded, usize::MAX, &mut entries)?;
+    let whose = (&found.head.id, &found.head.context);
+    read_events(db, found.key, whose, found.folded, usize::MAX, &mut entries)?;
     Ok(Some(StoredTask {
         head: found.head,
         snapshot,
@@ -67,13 +68,16 @@ pub(super) fn events(
     after: u64,
     limit: usize,
 ) -> Result<Vec<Arc<Entry>>, Error> {
-    let key = db
-        .prepare_cached("SELECT key FROM task WHERE id = ?1")?
-        .query_row([IdColumn::from(id)], |row| row.get(0))
+    let found = db
+        .prepare_cached("SELECT key, context FROM task WHERE id = ?1")?
+        .query_row([IdColumn::from(id)], |row| {
+            Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0))
+        })
         .optional()?;
     let mut entries = Vec::new();
-    if let Some(key) = key {
-        read_events(db, key, after, limit, &mut entries).map_err(|error| of_task(id, error))?;
+    if let Some((key, context)) = found {
+        read_events(db, key, (id, &context), after, limit, &mut entries)
+            .map_err(|error| of_task(id, error))?;
     }
     Ok(entries)
 }
@@ -180,6 +184,7 @@ fn snapshot(db: &Connection, key: i64) -> Result<Snapshot, Error> {
 fn read_events(
     db: &Connection,
     key: i64,
+    whose: (&TaskId, &ContextId),
     after: u64,
     limit: usize,
     entries: &mut Vec<Arc<Entry>>,
@@ -206,7 +211,7 @@ fn read_events(
         let place: i64 = row.get(0)?;
         rows::check_format(row.get(2)?)?;
         let data = row.get_ref(3)?.as_blob().map_err(rows::damaged)?;
-        let end = rows::read_entries(data, rows::unsigned(place - first)?, after, entries)?;
+        let end = rows::read_entries(whose, data, rows::unsigned(place - first)?, after, entries)?;
         if end != rows::unsigned(row.get(1)?)? + 1 {
             return Err(Error::Damaged(format!(
                 "the events at {place} are not complete"

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use switchboard_types::Dialect;
-use switchboard_types::model::{Id, TaskState};
+use switchboard_types::model::{ContextId, Id, TaskId, TaskState};
 use switchboard_types::wire;
 use uuid::Uuid;
 
 use crate::log::Entry;
-use crate::store::Error;
+use crate::store::{Error, Head};
 
 /// The format of `event.data`, `snapshot.data` and other JSON columns: lines of A2A 1.0 JSON.
 pub(super) const FORMAT: i64 = 1;
@@ -93,20 +93,21 @@ pub(super) fn state_of(number: i64) -> Result<TaskState, Error> {
 }
 
 /// Writes entries as lines into `data`, each event after the message that caused it, if one did.
-pub(super) fn write_entries(entries: &[Arc<Entry>], data: &mut Vec<u8>) {
+pub(super) fn write_entries(head: &Head, entries: &[Arc<Entry>], data: &mut Vec<u8>) {
     for entry in entries {
         if let Some(message) = &entry.received {
             data.push(RECEIVED);
             wire::encode_message(Dialect::V1, message, data);
             data.push(b'\n');
         }
-        data.extend_from_slice(&entry.json(Dialect::V1, entry.ends_the_task()));
+        wire::encode_stored(&entry.event, &head.id, &head.context, data);
         data.push(b'\n');
     }
 }
 
 /// Reads lines whose first event is `first`, and adds those after `after` to `entries`.
 pub(super) fn read_entries(
+    (task, context): (&TaskId, &ContextId),
     data: &[u8],
     first: u64,
     after: u64,
@@ -118,12 +119,13 @@ pub(super) fn read_entries(
     for line in text.split_terminator('\n') {
         if let Some(message) = line.strip_prefix(char::from(RECEIVED)) {
             if seq > after {
-                received = Some(wire::decode_message(Dialect::V1, message).map_err(damaged)?);
+                let message = wire::decode_message(Dialect::V1, message).map_err(damaged)?;
+                received = Some(Arc::new(message));
             }
             continue;
         }
         if seq > after {
-            let event = wire::decode_event(Dialect::V1, line).map_err(damaged)?;
+            let event = wire::decode_stored(line, task, context).map_err(damaged)?;
             entries.push(Arc::new(Entry::new(seq, event, received.take())));
         }
         seq += 1;

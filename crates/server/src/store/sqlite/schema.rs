@@ -46,8 +46,8 @@ CREATE INDEX task_heavy ON task (updated) WHERE state >= 5 AND (chunks > 4 OR by
 CREATE TABLE event (
     place  INTEGER PRIMARY KEY, -- task.key * 2^24 + the first event
     last   INTEGER NOT NULL,    -- the last event
-    format INTEGER NOT NULL,    -- 1: a line of A2A 1.0 JSON per event, each after `<` and the message that
-    data   BLOB NOT NULL        --    caused it, if one did
+    format INTEGER NOT NULL,    -- 1: a line of A2A 1.0 JSON per event, without the ids of its task; each
+    data   BLOB NOT NULL        --    after `<` and the message that caused it, if one did
 ) STRICT;
 
 -- A task as it stood after one event.

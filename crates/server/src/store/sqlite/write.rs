@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params,
+};
 use switchboard_types::model::{TaskId, Timestamp};
 use switchboard_types::{Dialect, wire};
 
@@ -44,14 +46,22 @@ pub(super) struct Commit<'a> {
     /// How many tasks more, or less, a scope has in a state.
     tallies: HashMap<(i64, i64), i64>,
     keys_taken: bool,
+    /// The statements of the hot path, once they are needed: looking them up takes as long as half an insert.
+    new_task: Option<CachedStatement<'a>>,
+    new_event: Option<CachedStatement<'a>>,
 }
 
 impl Memory {
-    /// Room for encoding one row.
-    pub(super) fn room(&mut self) -> &mut Vec<u8> {
-        self.data.clear();
-        self.data.shrink_to(ROOM);
-        &mut self.data
+    /// Room for encoding one row. Give it back.
+    pub(super) fn room(&mut self) -> Vec<u8> {
+        let mut room = std::mem::take(&mut self.data);
+        room.clear();
+        room.shrink_to(ROOM);
+        room
+    }
+
+    pub(super) fn give_back(&mut self, room: Vec<u8>) {
+        self.data = room;
     }
 }
 
@@ -86,22 +96,53 @@ impl Writer {
         }
         let behavior = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(behavior)?;
-        let mut commit = Commit {
-            db: &transaction,
-            memory: &mut self.memory,
-            tallies: HashMap::new(),
-            keys_taken: false,
-        };
-        for change in changes {
-            commit.apply(change)?;
-        }
-        commit.finish()?;
+        Commit::new(&transaction, &mut self.memory).make(changes)?;
         transaction.commit()?;
         Ok(())
     }
 }
 
-impl Commit<'_> {
+impl<'a> Commit<'a> {
+    fn new(db: &'a Transaction<'a>, memory: &'a mut Memory) -> Self {
+        Self {
+            db,
+            memory,
+            tallies: HashMap::new(),
+            keys_taken: false,
+            new_task: None,
+            new_event: None,
+        }
+    }
+
+    pub(super) fn new_task(&mut self) -> Result<&mut CachedStatement<'a>, Error> {
+        let prepared = match self.new_task.take() {
+            Some(prepared) => prepared,
+            None => self.db.prepare_cached(
+                "INSERT INTO task (id, key, scope, context, state, updated, seq, folded, chunks, bytes)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9) ON CONFLICT DO NOTHING",
+            )?,
+        };
+        Ok(self.new_task.insert(prepared))
+    }
+
+    pub(super) fn new_event(&mut self) -> Result<&mut CachedStatement<'a>, Error> {
+        let prepared = match self.new_event.take() {
+            Some(prepared) => prepared,
+            None => self.db.prepare_cached(
+                "INSERT INTO event (place, last, format, data) VALUES (?1, ?2, ?3, ?4)",
+            )?,
+        };
+        Ok(self.new_event.insert(prepared))
+    }
+
+    /// Makes all changes.
+    fn make(mut self, changes: &[Change]) -> Result<(), Error> {
+        for change in changes {
+            self.apply(change)?;
+        }
+        self.finish()
+    }
+
     fn apply(&mut self, change: &Change) -> Result<(), Error> {
         match change {
             Change::Append(append) => self.append(append),

@@ -63,9 +63,9 @@ pub(super) async fn every_kind_of_event_and_content_survives(store: Arc<dyn Stor
         message.parts.push(part);
     }
     let mut task = story.task();
-    task.history.push(message.clone());
-    task.status.message = Some(message.clone());
-    story.tell(Event::Task(task), Some(message.clone()));
+    task.history.push(Arc::new(message.clone()));
+    task.status.message = Some(Arc::new(message.clone()));
+    story.tell(Event::Task(Arc::new(task)), Some(message.clone()));
     story.tell(story.artifact("<begins like a mark", false), None);
     story.tell(story.artifact("", true), Some(message));
     commit(&*store, [story.append(0)]).await;

@@ -88,7 +88,7 @@ impl Story {
         let from = self.entries.len();
         if from == 0 {
             let question = self.message("question", Role::User, "what? — なに？ 🙂");
-            self.tell(Event::Task(self.task()), Some(question));
+            self.tell(Event::Task(Arc::new(self.task())), Some(question));
         }
         let n = self.entries.len();
         self.tell(
@@ -117,8 +117,11 @@ impl Story {
     /// Any event.
     pub fn tell(&mut self, event: Event, received: Option<Message>) {
         self.head.seq += 1;
-        self.entries
-            .push(Arc::new(Entry::new(self.head.seq, event, received)));
+        self.entries.push(Arc::new(Entry::new(
+            self.head.seq,
+            event,
+            received.map(Arc::new),
+        )));
     }
 
     /// The append of all events after the first `from`.
@@ -139,7 +142,7 @@ impl Story {
             context_id: self.head.context.clone(),
             status: self.status(),
             artifacts: Vec::new(),
-            history: vec![self.message("question", Role::User, "what?")],
+            history: vec![self.message("question", Role::User, "what?").into()],
             metadata: None,
         }
     }
@@ -172,7 +175,7 @@ impl Story {
         Event::Artifact(ArtifactUpdate {
             task_id: self.head.id.clone(),
             context_id: self.head.context.clone(),
-            artifact: Artifact::new(ArtifactId::new("answer").unwrap(), parts),
+            artifact: Artifact::new(ArtifactId::new("answer").unwrap(), parts).into(),
             append,
             last_chunk: false,
             metadata: None,

@@ -48,6 +48,15 @@ pub fn decode(
     }
 }
 
+/// What the bodies of a dialect are called.
+#[must_use]
+pub fn media_type(dialect: Dialect) -> &'static str {
+    match dialect.version() {
+        ProtocolVersion::V1_0 => "application/a2a+json",
+        ProtocolVersion::V0_3 => "application/json",
+    }
+}
+
 /// Writes an error: its HTTP status and its body.
 #[must_use]
 pub fn write_error(dialect: Dialect, error: &Error) -> (u16, Vec<u8>) {
@@ -176,8 +185,7 @@ fn decode_v0(
             (dialect, operation)
         }
         Method::CreatePushConfig => {
-            let params: v0_3::request::SetPushConfig<'_> =
-                read::decode_bytes(body).map_err(proto)?;
+            let params: v0_3::push::SetPushConfig<'_> = read::decode_bytes(body).map_err(proto)?;
             let dialect = params.dialect();
             (dialect, params.operation(dialect, route.task_id.as_deref()))
         }

@@ -3,6 +3,8 @@
 //! JSON: `kind` stands first in every object that has one. `ProtoJSON`: no `kind`,
 //! unions by member name, `content` in messages, upper-case enums, `CANCELLED` with two L.
 
+use std::sync::Arc;
+
 use super::free;
 use super::object::role_name;
 use crate::model::{
@@ -47,8 +49,8 @@ impl Writer {
     fn task_shown(
         self,
         task: &Task,
-        history: &[Message],
-        artifacts: Option<&[Artifact]>,
+        history: &[Arc<Message>],
+        artifacts: Option<&[Arc<Artifact>]>,
         out: &mut Vec<u8>,
     ) {
         object(out, |o| {

@@ -3,6 +3,8 @@
 //! An item is looked at first, then read as what it is: by `kind`, by its wrapper (`ProtoJSON`, and
 //! `{"message":{..}}` of early LangGraph), or by its members where an agent forgets `kind`.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -99,12 +101,15 @@ fn unnamed(json: &str, how: Reading, seen: &Glance<'_>) -> Result<Event, Error> 
 
 fn task(json: &str, how: Reading) -> Result<Event, Error> {
     let task: Task<'_> = read::decode(json)?;
-    task.into_model(&Path::ROOT, how).map(Event::Task)
+    task.into_model(&Path::ROOT, how)
+        .map(|task| Event::Task(Arc::new(task)))
 }
 
 fn message(json: &str, how: Reading) -> Result<Event, Error> {
     let message: Message<'_> = read::decode(json)?;
-    message.into_model(&Path::ROOT, how).map(Event::Message)
+    message
+        .into_model(&Path::ROOT, how)
+        .map(|message| Event::Message(Arc::new(message)))
 }
 
 fn status_update(json: &str, how: Reading) -> Result<Event, Error> {
@@ -134,7 +139,8 @@ impl IntoModel for IndexedPart<'_> {
             .map_err(|reason| at.field("index").error(reason))?;
         Ok(model::ArtifactUpdate {
             context_id: member::context_or_task(self.context_id, &task_id, &at.field("contextId"))?,
-            artifact: model::Artifact::new(id, vec![part.into_model(&at.field("part"), how)?]),
+            artifact: model::Artifact::new(id, vec![part.into_model(&at.field("part"), how)?])
+                .into(),
             append: flags.append.unwrap_or(false),
             last_chunk: false,
             metadata: None,

@@ -2,7 +2,7 @@
 //! `ProtoJSON` of package `a2a.v1` that the official SDKs speak over REST ([`Dialect::V0Proto`]).
 //!
 //! - `object`: messages, parts and stream items, read; one lenient reader for both spellings.
-//! - `request`: the parameters of the operations, read.
+//! - `request`: the parameters of the operations, read; `push`: those that register a webhook.
 //! - `encode`: everything that leaves, one function per object and spelling where they differ.
 //! - `free`: members put into and taken out of free JSON.
 //! - [`error`]: numbers, statuses and bodies of errors.
@@ -17,6 +17,7 @@ pub mod error;
 pub(crate) mod event;
 mod free;
 pub(crate) mod object;
+pub(crate) mod push;
 pub(crate) mod request;
 
 /// Something that does not survive the way between the model and 0.x.

@@ -3,9 +3,11 @@
 //! Presence follows the proto (A2A 1.0 §5.7): REQUIRED members are always written, implicit
 //! defaults are left out.
 
+use std::sync::Arc;
+
 use crate::model::{
-    Artifact, ArtifactUpdate, Content, Event, Message, Part, PushConfig, Role, StatusUpdate, Task,
-    TaskState, TaskStatus,
+    Artifact, ArtifactUpdate, Content, ContextId, Event, Message, Part, PushConfig, Role,
+    StatusUpdate, Task, TaskId, TaskState, TaskStatus,
 };
 use crate::operation::{PushConfigPage, TaskPage, TaskView};
 use crate::wire::write::{Members, array, object};
@@ -13,9 +15,9 @@ use crate::wire::write::{Members, array, object};
 /// Which members of a task to write.
 #[derive(Clone, Copy)]
 struct Shown<'a> {
-    history: &'a [Message],
+    history: &'a [Arc<Message>],
     /// `None`: the member is absent. An empty slice is written only when `even_empty`.
-    artifacts: Option<&'a [Artifact]>,
+    artifacts: Option<&'a [Arc<Artifact>]>,
     even_empty: bool,
 }
 
@@ -63,10 +65,10 @@ fn task_shown(task: &Task, shown: Shown<'_>, out: &mut Vec<u8>) {
         if let Some(artifacts) = shown.artifacts
             && (shown.even_empty || !artifacts.is_empty())
         {
-            o.array("artifacts", artifacts, artifact);
+            o.array("artifacts", artifacts, |piece, out| artifact(piece, out));
         }
         if !shown.history.is_empty() {
-            o.array("history", shown.history, message);
+            o.array("history", shown.history, |said, out| message(said, out));
         }
         o.opt_json("metadata", task.metadata.as_ref());
     });
@@ -137,17 +139,39 @@ fn artifact(artifact: &Artifact, out: &mut Vec<u8>) {
 
 /// A stream item: one member names what it is. 1.0 has no mark for the last one.
 pub(crate) fn event(event: &Event, out: &mut Vec<u8>) {
-    object(out, |o| match event {
+    object(out, |o| item(event, o));
+}
+
+fn item(event: &Event, o: &mut Members<'_>) {
+    match event {
         Event::Task(whole) => task(whole, o.value("task")),
         Event::Message(said) => message(said, o.value("message")),
         Event::Status(update) => o.object("statusUpdate", |o| status_update(update, o)),
         Event::Artifact(update) => o.object("artifactUpdate", |o| artifact_update(update, o)),
+    }
+}
+
+/// An event as rows keep it: without the ids that its task has anyway.
+pub(crate) fn stored_event(event: &Event, task: &TaskId, context: &ContextId, out: &mut Vec<u8>) {
+    let own = |t: &TaskId, c: &ContextId| t == task && c == context;
+    object(out, |o| match event {
+        Event::Status(update) if own(&update.task_id, &update.context_id) => {
+            o.object("statusUpdate", |o| change_of_status(update, o));
+        }
+        Event::Artifact(update) if own(&update.task_id, &update.context_id) => {
+            o.object("artifactUpdate", |o| piece_of_artifact(update, o));
+        }
+        other => item(other, o),
     });
 }
 
 fn status_update(update: &StatusUpdate, o: &mut Members<'_>) {
     o.str("taskId", update.task_id.as_str());
     o.str("contextId", update.context_id.as_str());
+    change_of_status(update, o);
+}
+
+fn change_of_status(update: &StatusUpdate, o: &mut Members<'_>) {
     status(&update.status, o.value("status"));
     o.opt_json("metadata", update.metadata.as_ref());
 }
@@ -155,6 +179,10 @@ fn status_update(update: &StatusUpdate, o: &mut Members<'_>) {
 fn artifact_update(update: &ArtifactUpdate, o: &mut Members<'_>) {
     o.str("taskId", update.task_id.as_str());
     o.str("contextId", update.context_id.as_str());
+    piece_of_artifact(update, o);
+}
+
+fn piece_of_artifact(update: &ArtifactUpdate, o: &mut Members<'_>) {
     artifact(&update.artifact, o.value("artifact"));
     if update.append {
         o.bool("append", true);

@@ -3,6 +3,8 @@
 //! Members are read in camelCase and in the proto's snake_case; unknown ones are ignored, so a part
 //! that also carries a 0.x `kind` is fine.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -137,8 +139,28 @@ struct Bare<'a> {
 
 /// Reads one stream item, or the answer to a send.
 pub(crate) fn decode_event(json: &str, how: Reading) -> Result<model::Event, Error> {
+    into_event(read::decode(json)?, json, how)
+}
+
+/// Reads an event as rows keep it: ids that are missing are those of its task.
+pub(crate) fn decode_stored(
+    json: &str,
+    task: &model::TaskId,
+    context: &model::ContextId,
+    how: Reading,
+) -> Result<model::Event, Error> {
+    let mut item: StreamResponse<'_> = read::decode(json)?;
+    if let Some(update) = &mut item.status_update {
+        update.0.belongs_to(task, context);
+    }
+    if let Some(update) = &mut item.artifact_update {
+        update.0.belongs_to(task, context);
+    }
+    into_event(item, json, how)
+}
+
+fn into_event(item: StreamResponse<'_>, json: &str, how: Reading) -> Result<model::Event, Error> {
     let at = Path::ROOT;
-    let item: StreamResponse<'_> = read::decode(json)?;
     match (
         item.task,
         item.message,
@@ -147,11 +169,11 @@ pub(crate) fn decode_event(json: &str, how: Reading) -> Result<model::Event, Err
     ) {
         (Some(task), None, None, None) => {
             let task = task.0.into_model(&at.field("task"), how)?;
-            Ok(model::Event::Task(task))
+            Ok(model::Event::Task(Arc::new(task)))
         }
         (None, Some(message), None, None) => {
             let message = message.0.into_model(&at.field("message"), how)?;
-            Ok(model::Event::Message(message))
+            Ok(model::Event::Message(Arc::new(message)))
         }
         (None, None, Some(update), None) => {
             let update = update.0.into_model(&at.field("statusUpdate"), how)?;
@@ -172,10 +194,10 @@ fn decode_bare(json: &str, how: Reading) -> Result<model::Event, Error> {
     match bare.kind.as_ref().map(Text::as_str) {
         Some("task") => read::decode::<Task<'_>>(json)?
             .into_model(at, how)
-            .map(model::Event::Task),
+            .map(|task| model::Event::Task(Arc::new(task))),
         Some("message") => read::decode::<Message<'_>>(json)?
             .into_model(at, how)
-            .map(model::Event::Message),
+            .map(|message| model::Event::Message(Arc::new(message))),
         Some("status-update") => read::decode::<object::StatusUpdate<'_, Message<'_>>>(json)?
             .into_model(at, how)
             .map(model::Event::Status),

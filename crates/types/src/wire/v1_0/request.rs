@@ -142,7 +142,7 @@ pub(crate) struct PushParams<'a> {
 impl SendMessage<'_> {
     pub(crate) fn request(
         self,
-        operation: fn(operation::SendMessage) -> Operation,
+        operation: fn(Box<operation::SendMessage>) -> Operation,
     ) -> Result<Request, Error> {
         let at = Path::ROOT;
         let configuration = match self.configuration {
@@ -157,7 +157,7 @@ impl SendMessage<'_> {
             metadata: member::free_object(self.metadata, &at.field("metadata"))?,
         };
         Ok(Request {
-            operation: operation(send),
+            operation: operation(Box::new(send)),
             tenant: member::not_empty(self.tenant),
         })
     }

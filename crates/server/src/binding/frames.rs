@@ -1,0 +1,132 @@
+//! How answers, errors and events are framed, for one caller.
+
+use bytes::Bytes;
+use hyper::header::HeaderValue;
+use hyper::{Response, StatusCode};
+use switchboard_types::wire::jsonrpc::{self, Id};
+use switchboard_types::wire::{rest, sse};
+use switchboard_types::{Dialect, Error, ErrorKind, operation, wire};
+
+use super::{JSON, json, tell_when_to_retry};
+use crate::http::Body;
+use crate::log::Item;
+
+/// How one caller wants its answers framed.
+#[derive(Debug)]
+pub(crate) enum Frames {
+    /// Each in a JSON-RPC response with the request's id.
+    JsonRpc {
+        /// The request's id.
+        id: Id,
+        /// How the caller spells A2A.
+        dialect: Dialect,
+        /// An error is the only event of a stream.
+        errors_in_stream: bool,
+    },
+    /// As they are.
+    Rest {
+        /// How the caller spells A2A.
+        dialect: Dialect,
+        /// The caller wants plain JSON named so.
+        plain: bool,
+    },
+}
+
+impl Frames {
+    /// An answer.
+    pub(super) fn respond(&self, response: &operation::Response) -> Response<Body> {
+        let mut out = Vec::with_capacity(1024);
+        match self {
+            Self::JsonRpc { id, dialect, .. } => {
+                jsonrpc::write_response(&mut out, id, *dialect, response);
+                json(StatusCode::OK, JSON, out)
+            }
+            Self::Rest { dialect, plain } => {
+                wire::encode_response(*dialect, response, &mut out);
+                json(StatusCode::OK, media_type(*dialect, *plain), out)
+            }
+        }
+    }
+
+    /// A refusal. JSON-RPC says it with the status of a success, once there is an envelope to answer.
+    pub(super) fn refuse(&self, error: &Error) -> Response<Body> {
+        self.refuse_as(StatusCode::OK, error)
+    }
+
+    /// A refusal; `status` is that of a JSON-RPC answer.
+    pub(super) fn refuse_as(&self, status: StatusCode, error: &Error) -> Response<Body> {
+        let mut response = match self {
+            Self::JsonRpc {
+                id,
+                dialect,
+                errors_in_stream,
+            } => {
+                let mut out = Vec::with_capacity(256);
+                jsonrpc::write_error(&mut out, id, *dialect, error);
+                if *errors_in_stream {
+                    super::sse::only(&out)
+                } else {
+                    json(status, JSON, out)
+                }
+            }
+            Self::Rest { dialect, plain } => {
+                let (status, body) = rest::write_error(*dialect, error);
+                let status =
+                    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                json(status, media_type(*dialect, *plain), body)
+            }
+        };
+        if error.kind() == ErrorKind::Unavailable {
+            tracing::warn!(%error, "refused for now");
+        }
+        tell_when_to_retry(&mut response, error);
+        response
+    }
+
+    /// Events of a stream.
+    pub(super) fn events(&self, items: &[Item]) -> Bytes {
+        let mut out = Vec::with_capacity(items.len() * 512);
+        let mut data = Vec::new();
+        for item in items {
+            let seq = Some(item.entry.seq).filter(|seq| *seq > 0);
+            match self {
+                Self::Rest { dialect, .. } => {
+                    sse::write_frame(&mut out, seq, &item.entry.json(*dialect, item.last));
+                }
+                Self::JsonRpc { id, dialect, .. } => {
+                    data.clear();
+                    let event = item.entry.json(*dialect, item.last);
+                    jsonrpc::write_event(&mut data, id, &event);
+                    sse::write_frame(&mut out, seq, &data);
+                }
+            }
+        }
+        Bytes::from(out)
+    }
+
+    /// An error in the middle of a stream.
+    pub(super) fn error_event(&self, error: &Error) -> Bytes {
+        let mut out = Vec::with_capacity(256);
+        match self {
+            Self::JsonRpc { id, dialect, .. } => {
+                let mut data = Vec::with_capacity(256);
+                jsonrpc::write_error(&mut data, id, *dialect, error);
+                sse::write_frame(&mut out, None, &data);
+            }
+            Self::Rest { dialect, .. } => {
+                // REST has no envelope to tell an error by, so the event has a name.
+                out.extend_from_slice(b"event: error\n");
+                sse::write_frame(&mut out, None, &rest::write_error(*dialect, error).1);
+            }
+        }
+        Bytes::from(out)
+    }
+}
+
+fn media_type(dialect: Dialect, plain: bool) -> HeaderValue {
+    if plain {
+        JSON
+    } else {
+        HeaderValue::from_static(rest::media_type(dialect))
+    }
+}

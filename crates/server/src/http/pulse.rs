@@ -1,0 +1,161 @@
+//! Whether something happens on a connection. One clock per connection looks from time to time; a clock per request
+//! costs more than reading the request.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// What happens on one connection. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pulse {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Requests that were begun or ended, and writes.
+    beats: AtomicU64,
+    /// Requests that are not yet answered, streams that are not yet over.
+    open: AtomicUsize,
+}
+
+/// A request or stream under way.
+#[derive(Debug)]
+pub struct Busy {
+    pulse: Pulse,
+}
+
+impl Pulse {
+    /// A request begins.
+    pub(super) fn begin(&self) -> Busy {
+        self.beat();
+        self.shared.open.fetch_add(1, Ordering::Relaxed);
+        Busy {
+            pulse: self.clone(),
+        }
+    }
+
+    /// Whether a request or stream is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        self.shared.open.load(Ordering::Relaxed) > 0
+    }
+
+    /// Ends when nothing was asked, answered or under way for `patience`, or up to twice as long. What comes in does
+    /// not count: it may be a head that never ends.
+    pub(super) async fn stops(self, patience: Duration) {
+        let mut seen = self.beats();
+        loop {
+            tokio::time::sleep(patience).await;
+            let now = self.beats();
+            if now == seen && !self.is_busy() {
+                return;
+            }
+            seen = now;
+        }
+    }
+
+    fn beat(&self) {
+        self.shared.beats.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often something has happened.
+    pub(super) fn beats(&self) -> u64 {
+        self.shared.beats.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.pulse.beat();
+        self.pulse.shared.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A socket whose writes are felt in a pulse: a reader may be slow, as long as it reads.
+#[derive(Debug)]
+pub(super) struct Felt<S> {
+    socket: S,
+    pulse: Pulse,
+}
+
+impl<S> Felt<S> {
+    pub(super) fn new(socket: S, pulse: Pulse) -> Self {
+        Self { socket, pulse }
+    }
+
+    fn wrote(&self, outcome: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if matches!(outcome, Poll::Ready(Ok(n)) if n > 0) {
+            self.pulse.beat();
+        }
+        outcome
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Felt<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Felt<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.wrote(outcome)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.socket).poll_write_vectored(cx, pieces);
+        self.wrote(outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn it_stops_when_nothing_is_asked_written_or_under_way() {
+        let pulse = Pulse::default();
+        let mut stops = std::pin::pin!(pulse.clone().stops(Duration::from_secs(10)));
+        let mut within =
+            async |seconds| tokio::time::timeout(Duration::from_secs(seconds), &mut stops).await;
+
+        let busy = pulse.begin();
+        assert!(within(100).await.is_err(), "a request is under way");
+        drop(busy);
+        for _ in 0..10 {
+            assert!(within(9).await.is_err(), "something is written");
+            pulse.beat();
+        }
+        assert!(within(21).await.is_ok());
+    }
+}
