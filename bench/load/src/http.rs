@@ -87,31 +87,36 @@ impl Connection {
     pub async fn ask(&mut self, path: &str, body: &str) -> anyhow::Result<Vec<u8>> {
         self.send(path, body).await?;
         match self.head().await? {
-            Framing::Length(length) => {
-                while self.buffer.len() < length {
-                    self.fill().await?;
-                }
-                let rest = self.buffer.split_off(length);
-                Ok(std::mem::replace(&mut self.buffer, rest))
-            }
+            Framing::Length(length) => self.whole(length).await,
             Framing::Chunked => bail!("an event stream instead of an answer"),
         }
+    }
+
+    async fn whole(&mut self, length: usize) -> anyhow::Result<Vec<u8>> {
+        while self.buffer.len() < length {
+            self.fill().await?;
+        }
+        let rest = self.buffer.split_off(length);
+        Ok(std::mem::replace(&mut self.buffer, rest))
     }
 
     /// Calls, and follows the stream of events that is the answer. Ends this connection's use.
     pub async fn follow(mut self, path: &str, body: &str) -> anyhow::Result<Events> {
         self.send(path, body).await?;
-        let framing = self.head().await?;
-        if framing != Framing::Chunked {
-            self.fill().await.ok();
-            bail!("no event stream: {}", String::from_utf8_lossy(&self.buffer));
+        // A stream that is over before it began comes in one piece.
+        let (plain, over) = match self.head().await? {
+            Framing::Length(length) => (self.whole(length).await?, true),
+            Framing::Chunked => (Vec::new(), false),
+        };
+        if over && !plain.starts_with(b"id: ") {
+            bail!("no event stream: {}", String::from_utf8_lossy(&plain));
         }
         let mut events = Events {
             connection: self,
             chunk_left: 0,
-            plain: Vec::new(),
+            plain,
             taken: 0,
-            over: false,
+            over,
         };
         events.unchunk()?;
         Ok(events)

@@ -62,7 +62,38 @@ impl ProtocolVersion {
     }
 }
 
+/// What the webhooks of a version are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notified {
+    /// Every event, as streams are (A2A 1.0 §4.3.3).
+    Events,
+    /// The whole task, whenever it is the client's turn or the task is over (A2A 0.3 §9.5).
+    Task,
+}
+
 impl Dialect {
+    /// Every dialect.
+    pub const ALL: [Self; 3] = [Self::V1, Self::V0Json, Self::V0Proto];
+
+    /// Its place in [`Dialect::ALL`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        match self {
+            Self::V1 => 0,
+            Self::V0Json => 1,
+            Self::V0Proto => 2,
+        }
+    }
+
+    /// What webhooks are told that were registered in it.
+    #[must_use]
+    pub fn notified(self) -> Notified {
+        match self.version() {
+            ProtocolVersion::V1_0 => Notified::Events,
+            ProtocolVersion::V0_3 => Notified::Task,
+        }
+    }
+
     /// The version this dialect belongs to.
     #[must_use]
     pub fn version(self) -> ProtocolVersion {
@@ -96,15 +127,20 @@ impl Dialect {
     /// The dialect of that short name.
     #[must_use]
     pub fn from_tag(tag: &str) -> Option<Self> {
-        [Self::V0Json, Self::V0Proto, Self::V1]
-            .into_iter()
-            .find(|dialect| dialect.tag() == tag)
+        Self::ALL.into_iter().find(|dialect| dialect.tag() == tag)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_dialect_is_in_its_place() {
+        for (index, dialect) in Dialect::ALL.into_iter().enumerate() {
+            assert_eq!(dialect.index(), index);
+        }
+    }
 
     #[test]
     fn absent_is_0_3_and_patch_numbers_do_not_matter() {

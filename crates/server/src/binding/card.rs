@@ -9,7 +9,7 @@ use switchboard_types::model::Timestamp;
 use switchboard_types::operation::{Operation, Response as Answer};
 use switchboard_types::wire::card::{CardShape, encode_card};
 use switchboard_types::wire::rest;
-use switchboard_types::{Dialect, ErrorKind, ProtocolVersion};
+use switchboard_types::{Dialect, ErrorKind};
 
 use super::{Asked, JSON, json, version_in_query};
 use crate::call::ReplyBody;
@@ -35,10 +35,7 @@ pub(crate) fn answer(
         .and_then(|value| value.to_str().ok())
         .or_else(|| version_in_query(query))
         .unwrap_or_default();
-    let shape = match ProtocolVersion::requested(asked) {
-        Ok(ProtocolVersion::V1_0) => CardShape::V1,
-        _ => listing.profile.shape,
-    };
+    let shape = CardShape::asked_for(asked).unwrap_or(listing.profile.shape);
     let base_url = service.base_url.of(head, peer);
     let card = listing.profile.card_at(&base_url, &listing.name);
     let mut body = Vec::with_capacity(2048);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use switchboard_types::wire::rest::{self, RouteError};
-use switchboard_types::{Dialect, Error, ErrorKind, ProtocolVersion};
+use switchboard_types::{Dialect, Error, ErrorKind};
 
 use super::{Asked, Frames, Otherwise, Ready};
 use crate::call::Call;
@@ -28,7 +28,7 @@ pub(crate) fn read(
                 ErrorKind::MethodNotFound,
                 "there is nothing at this address",
             );
-            return Err(refuse(dialect_of(&asked), &error));
+            return Err(refuse(rest::dialect_of_errors(asked.version), &error));
         }
     };
     match read_call(asked, &route, body) {
@@ -45,12 +45,11 @@ fn read_call(
     route: &rest::Route,
     body: Result<Bytes, Error>,
 ) -> Result<(Dialect, Call), (Dialect, Error)> {
-    let shape = match route.version {
-        ProtocolVersion::V1_0 => Dialect::V1,
-        ProtocolVersion::V0_3 => Dialect::V0Proto,
-    };
+    let shape = rest::dialect_of(route.version);
     asked.require_agent().map_err(|error| (shape, error))?;
-    require_version(route.version, asked.version).map_err(|error| (shape, error))?;
+    route
+        .require_version(asked.version)
+        .map_err(|error| (shape, error))?;
     let body = body.map_err(|error| (shape, error))?;
     asked.require_headers().map_err(|error| (shape, error))?;
     if !body.is_empty() {
@@ -61,24 +60,4 @@ fn read_call(
         .call(dialect, request.operation, request.tenant)
         .map_err(|error| (dialect, error))?;
     Ok((dialect, call))
-}
-
-/// The path says the version; a header that says another one is refused.
-fn require_version(path: ProtocolVersion, asked: &str) -> Result<(), Error> {
-    let header = ProtocolVersion::requested(asked)?;
-    if header == path {
-        return Ok(());
-    }
-    let hint = match path {
-        ProtocolVersion::V1_0 => "this address speaks A2A 1.0: send the header A2A-Version: 1.0",
-        ProtocolVersion::V0_3 => "this address speaks A2A 0.3: 1.0 has no /v1 in its paths",
-    };
-    Err(Error::new(ErrorKind::VersionNotSupported, hint).fact("supportedVersions", path.name()))
-}
-
-fn dialect_of(asked: &Asked<'_>) -> Dialect {
-    match ProtocolVersion::requested(asked.version) {
-        Ok(ProtocolVersion::V0_3) => Dialect::V0Proto,
-        _ => Dialect::V1,
-    }
 }

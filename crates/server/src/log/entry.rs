@@ -22,7 +22,7 @@ pub struct Entry {
 }
 
 /// The wire forms of an event: one per dialect.
-type Encoded = [OnceLock<Bytes>; 3];
+type Encoded = [OnceLock<Bytes>; Dialect::ALL.len()];
 
 impl Entry {
     /// An entry at place `seq`.
@@ -43,7 +43,7 @@ impl Entry {
             // A stream that ends at a question: rare, and not shared with readers that stay.
             return encode(dialect, &self.event, last);
         }
-        self.encoded.get_or_init(Box::default)[slot(dialect)]
+        self.encoded.get_or_init(Box::default)[dialect.index()]
             .get_or_init(|| encode(dialect, &self.event, last))
             .clone()
     }
@@ -75,14 +75,6 @@ impl fmt::Debug for Entry {
             .field("event", &self.event)
             .field("received", &self.received)
             .finish_non_exhaustive()
-    }
-}
-
-fn slot(dialect: Dialect) -> usize {
-    match dialect {
-        Dialect::V1 => 0,
-        Dialect::V0Json => 1,
-        Dialect::V0Proto => 2,
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use switchboard_types::model::{Event, Task, TaskId, TaskState};
-use switchboard_types::{Dialect, wire};
+use switchboard_types::{Dialect, Notified, wire};
 
 use crate::engine::lifecycle;
 use crate::log::{Entry, Log};
@@ -23,21 +23,15 @@ pub(super) struct Notice {
 }
 
 /// The notification of one event; `None` if webhooks of this dialect do not hear of it.
-///
-/// 1.0 hears every event as streams do (A2A 1.0 §4.3.3). 0.x hears the whole task whenever it is the
-/// client's turn or the task is over (A2A 0.3 §9.5).
 pub(super) async fn notice(
     log: &Log,
     dialect: Dialect,
     task: &TaskId,
     entry: &Entry,
 ) -> Result<Option<Notice>, Error> {
-    let (content_type, body) = match dialect {
-        Dialect::V1 => (
-            "application/a2a+json",
-            entry.json(dialect, entry.ends_the_task()),
-        ),
-        Dialect::V0Json | Dialect::V0Proto => {
+    let body = match dialect.notified() {
+        Notified::Events => entry.json(dialect, entry.ends_the_task()),
+        Notified::Task => {
             if !concerns_the_client(&entry.event) {
                 return Ok(None);
             }
@@ -46,12 +40,12 @@ pub(super) async fn notice(
             };
             let mut body = Vec::new();
             wire::encode_task(dialect, &task, &mut body);
-            ("application/json", Bytes::from(body))
+            Bytes::from(body)
         }
     };
     Ok(Some(Notice {
         seq: entry.seq,
-        content_type,
+        content_type: wire::rest::media_type(dialect),
         version: dialect.version().name(),
         body,
     }))

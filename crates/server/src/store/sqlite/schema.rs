@@ -26,7 +26,7 @@ CREATE TABLE scope (
 -- Where each task stands. UUIDs are kept as 16 bytes, other ids as text.
 CREATE TABLE task (
     id      ANY NOT NULL PRIMARY KEY,
-    key     INTEGER NOT NULL,   -- short, never used again: names the task in event and snapshot
+    key     INTEGER NOT NULL,   -- short: names the task in event and snapshot
     scope   INTEGER NOT NULL,
     context ANY NOT NULL,
     state   INTEGER NOT NULL,   -- 1 submitted 2 working 3 input-required 4 auth-required
@@ -38,7 +38,8 @@ CREATE TABLE task (
     bytes   INTEGER NOT NULL    -- size of these rows
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX task_list ON task (scope, state, updated, id);
-CREATE INDEX task_context ON task (scope, context, updated, id, state);
+-- Nothing that changes: a task that goes on leaves it as it is.
+CREATE INDEX task_context ON task (context);
 CREATE INDEX task_live ON task (id) WHERE state <= 4;
 CREATE INDEX task_heavy ON task (updated) WHERE state >= 5 AND (chunks > 4 OR bytes > 16384);
 
@@ -110,12 +111,6 @@ CREATE TABLE tally (
     PRIMARY KEY (scope, state)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tally_state ON tally (state, scope) WHERE tasks > 0;
-
-CREATE TABLE counter (
-    name  TEXT NOT NULL PRIMARY KEY,
-    value INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-INSERT INTO counter VALUES ('task.key', 1);
 ";
 
 /// Takes the steps that are missing.

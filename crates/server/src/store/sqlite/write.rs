@@ -45,7 +45,6 @@ pub(super) struct Commit<'a> {
     pub(super) memory: &'a mut Memory,
     /// How many tasks more, or less, a scope has in a state.
     tallies: HashMap<(i64, i64), i64>,
-    keys_taken: bool,
     /// The statements of the hot path, once they are needed: looking them up takes as long as half an insert.
     new_task: Option<CachedStatement<'a>>,
     new_event: Option<CachedStatement<'a>>,
@@ -108,7 +107,6 @@ impl<'a> Commit<'a> {
             db,
             memory,
             tallies: HashMap::new(),
-            keys_taken: false,
             new_task: None,
             new_event: None,
         }
@@ -166,11 +164,6 @@ impl<'a> Commit<'a> {
         for ((scope, state), more) in self.tallies.drain().filter(|(_, more)| *more != 0) {
             statement.execute((scope, state, more))?;
         }
-        if let (true, Some(next)) = (self.keys_taken, self.memory.next_key) {
-            self.db
-                .prepare_cached("UPDATE counter SET value = ?1 WHERE name = 'task.key'")?
-                .execute([next])?;
-        }
         Ok(())
     }
 
@@ -209,12 +202,12 @@ impl<'a> Commit<'a> {
         let key = if let Some(key) = self.memory.next_key {
             key
         } else {
-            self.db
-                .prepare_cached("SELECT value FROM counter WHERE name = 'task.key'")?
-                .query_row([], |row| row.get(0))?
+            // Greater than all in use: what a removed task had is free again.
+            let sql = "SELECT 1 + max(coalesce((SELECT max(place) FROM event), 0) / ?1,
+                                      coalesce((SELECT max(key) FROM snapshot), 0))";
+            self.db.query_row(sql, [PLACES], |row| row.get(0))?
         };
         self.memory.next_key = Some(key + 1);
-        self.keys_taken = true;
         Ok(key)
     }
 

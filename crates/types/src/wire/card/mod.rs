@@ -30,6 +30,7 @@ mod write_security;
 
 use crate::error::Error;
 use crate::model::AgentCard;
+use crate::version::ProtocolVersion;
 
 /// Which members a card is written with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,6 +42,17 @@ pub enum CardShape {
     V1,
     /// 0.3 and nothing else.
     V0,
+}
+
+impl CardShape {
+    /// The shape that a caller asks for by `A2A-Version`; `None` leaves it to the agent.
+    #[must_use]
+    pub fn asked_for(version: &str) -> Option<Self> {
+        match ProtocolVersion::requested(version) {
+            Ok(ProtocolVersion::V1_0) => Some(Self::V1),
+            _ => None,
+        }
+    }
 }
 
 /// Appends `card` to `out` as JSON on one line.

@@ -16,7 +16,7 @@ use super::count;
 use super::object::PushConfig as WirePushConfig;
 use super::read::{self, Text};
 use super::{Request, v0_3, v1_0};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::operation::{Method, Operation};
 use crate::version::{Dialect, ProtocolVersion};
 
@@ -45,6 +45,42 @@ pub fn decode(
             };
             (dialect, request)
         }),
+    }
+}
+
+/// How answers to a version are spelled, before a body shows it.
+#[must_use]
+pub fn dialect_of(version: ProtocolVersion) -> Dialect {
+    match version {
+        ProtocolVersion::V1_0 => Dialect::V1,
+        ProtocolVersion::V0_3 => Dialect::V0Proto,
+    }
+}
+
+/// How to spell an error at an address that is nobody's.
+#[must_use]
+pub fn dialect_of_errors(asked: &str) -> Dialect {
+    ProtocolVersion::requested(asked).map_or(Dialect::V1, dialect_of)
+}
+
+impl Route {
+    /// The path says the version; a header that says another one is refused.
+    ///
+    /// # Errors
+    ///
+    /// `VersionNotSupported`, with what to do about it.
+    pub fn require_version(&self, asked: &str) -> Result<(), Error> {
+        if ProtocolVersion::requested(asked)? == self.version {
+            return Ok(());
+        }
+        let hint = match self.version {
+            ProtocolVersion::V1_0 => {
+                "this address speaks A2A 1.0: send the header A2A-Version: 1.0"
+            }
+            ProtocolVersion::V0_3 => "this address speaks A2A 0.3: 1.0 has no /v1 in its paths",
+        };
+        let error = Error::new(ErrorKind::VersionNotSupported, hint);
+        Err(error.fact("supportedVersions", self.version.name()))
     }
 }
 
