@@ -8,7 +8,7 @@ fn switchboard(dir: &tempfile::TempDir, args: &[&str]) -> Output {
         .args(args)
         .current_dir(dir.path())
         .env_clear()
-        .env("HOME", "/home/ada")
+        .env("HOME", "/home/user")
         .output()
         .unwrap()
 }
@@ -34,7 +34,7 @@ fn check_sums_up_what_is_right() {
         assert_eq!(
             text(&output.stdout),
             "switchboard.yaml: OK\nagents: b (default), a\nlisten: 127.0.0.1:7420\npublic: https://x.example\n\
-             store: sqlite in /home/ada/.local/share/switchboard\n"
+             store: sqlite in /home/user/.local/share/switchboard\n"
         );
     }
 }

@@ -87,7 +87,7 @@ fn version() -> i64 {
 
 fn key(name: &str) -> IdempotencyKey {
     IdempotencyKey {
-        owner: Owner::new("ada"),
+        owner: Owner::new("caller-a"),
         agent: "echo".into(),
         key: name.to_owned(),
     }
@@ -99,7 +99,7 @@ async fn fill(store: &SqliteStore) {
     let mut completed = Story::new(2).in_context("0190a5c3-0000-7000-8000-000000000001");
     let mut waiting = Story::new(3)
         .named("not a uuid")
-        .owned_by("bob")
+        .owned_by("caller-b")
         .at_agent("approver");
     let mut folded = Story::new(4);
     let mut snapped = Story::new(5);
@@ -183,7 +183,7 @@ async fn fill(store: &SqliteStore) {
 /// Everything the store knows, in words that do not depend on how it is stored.
 async fn tell(store: &SqliteStore) -> String {
     let mut told = String::new();
-    for (agent, owner) in [("echo", "ada"), ("approver", "bob")] {
+    for (agent, owner) in [("echo", "caller-a"), ("approver", "caller-b")] {
         let list = store
             .list(TaskQuery::of(agent.into(), Owner::new(owner)))
             .await

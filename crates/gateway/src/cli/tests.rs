@@ -50,13 +50,13 @@ fn completions_are_made_for_each_shell() {
 
 #[test]
 fn up_shows_little_and_all_of_it_can_be_pasted() {
-    let env = Env::from_pairs([("HOME", "/home/ada")]);
+    let env = Env::from_pairs([("HOME", "/home/user")]);
     let config = load(&Source::BuiltIn, &env, &Flags::default()).unwrap();
     let text = welcome(&config, "0.0.0.0:7420".parse().unwrap(), 4711);
     assert_eq!(
         text,
         r#"  agents    echo research approver flaky desk   at http://127.0.0.1:7420
-  tasks     /home/ada/.local/share/switchboard
+  tasks     /home/user/.local/share/switchboard
 
   card      curl -s http://127.0.0.1:7420/a2a/echo/.well-known/agent-card.json
   stream    curl -N http://127.0.0.1:7420/a2a/echo/message:stream -H 'A2A-Version: 1.0' \

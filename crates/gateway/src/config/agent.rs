@@ -7,6 +7,7 @@ use switchboard_agents::script::{AgentFile, Script, builtin};
 use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
 use super::load::{Check, read_file};
+use super::problem::did_you_mean;
 use super::raw;
 use super::yaml::{self, Step, Step::Item, Step::Key};
 use super::{Agent, Backend};
@@ -62,6 +63,25 @@ impl Check<'_> {
             .into_iter()
             .filter_map(|(name, agent)| self.agent(&name, agent))
             .collect()
+    }
+
+    /// Agents that scripts call must be there.
+    pub(super) fn calls_reach_someone(&mut self, agents: &[Agent]) {
+        let names: Vec<&str> = agents.iter().map(|agent| &*agent.name).collect();
+        for agent in agents {
+            let Backend::Script(script) = &agent.backend;
+            for called in script
+                .calls()
+                .iter()
+                .filter(|called| !names.contains(called))
+            {
+                self.wrong(
+                    &[Key("agents"), Key(&agent.name), Key("script")],
+                    format!("calls `{called}`, but there is no such agent"),
+                    did_you_mean(called, names.iter().copied()),
+                );
+            }
+        }
     }
 
     /// The agents Switchboard brings along; `raw` may change how they are served.

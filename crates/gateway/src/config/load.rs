@@ -188,6 +188,10 @@ impl Check<'_> {
             Source::File(_) => self.agents(raw.agents.unwrap_or_default()),
             Source::BuiltIn => self.built_in(raw.agents.unwrap_or_default()),
         };
+        if self.problems.is_empty() {
+            // An agent that could not be read is not one that is missing.
+            self.calls_reach_someone(&agents);
+        }
         let default_agent = self.default_agent(raw.default_agent, &agents);
         Some(Config {
             listen,

@@ -104,9 +104,23 @@ impl Log {
         if let Some(window) = retention.replay_window {
             swept.folded = self.fold_finished(window).await?;
         }
-        let forgotten = clock::before_now(retention.idempotency_keys);
-        self.commit(Change::ForgetAnswers(forgotten)).await?;
+        self.forget_answers(retention.idempotency_keys).await?;
         Ok(swept)
+    }
+
+    async fn forget_answers(&self, keep: Duration) -> Result<(), Error> {
+        loop {
+            let before = clock::before_now(keep);
+            let old = self.store().old_answers(before, BATCH).await?;
+            let many = old.len() == BATCH;
+            let gone = old
+                .into_iter()
+                .map(|key| self.commit(Change::ForgetAnswer(key, before)));
+            try_join_all(gone).await?;
+            if !many {
+                return Ok(());
+            }
+        }
     }
 
     async fn fold_finished(&self, window: Duration) -> Result<usize, Error> {

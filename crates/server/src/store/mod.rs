@@ -58,6 +58,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// What was answered under an idempotency key.
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error>;
 
+    /// Idempotency keys made at `before` or earlier, oldest first.
+    async fn old_answers(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<IdempotencyKey>, Error>;
+
     /// Finished tasks whose status is of `before` or earlier, that still keep so many events beside their
     /// snapshot that folding pays, and whose webhooks have delivered all.
     async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error>;
@@ -90,8 +97,8 @@ pub enum Change {
     Fold(Snapshot),
     /// Everything about a task is to go, if it is over.
     Remove(TaskId),
-    /// Idempotency keys made at that moment or earlier are to go.
-    ForgetAnswers(Timestamp),
+    /// An idempotency key is to go, if it was made at that moment or earlier.
+    ForgetAnswer(IdempotencyKey, Timestamp),
 }
 
 /// New events of one task.

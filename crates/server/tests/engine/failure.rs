@@ -136,6 +136,14 @@ impl Store for Flaky {
         tokio::time::sleep(self.answers_take).await;
         answered
     }
+    async fn old_answers(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<IdempotencyKey>, Error> {
+        self.inner.old_answers(before, limit).await
+    }
+
     async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
         self.inner.foldable(before, limit).await
     }

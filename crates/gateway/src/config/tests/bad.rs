@@ -3,7 +3,7 @@
 use super::{PARROT, Written};
 
 /// Each configuration with all that is said about it. `PARROT` is added where there are no agents.
-const BAD: [(&str, &str); 34] = [
+const BAD: [(&str, &str); 35] = [
     (
         "lisen: 127.0.0.1:7420\n",
         "switchboard.yaml:1:1: unknown key `lisen`\n  hint: did you mean `listen`?",
@@ -44,6 +44,11 @@ const BAD: [(&str, &str); 34] = [
     (
         "default_agent: parot\n",
         "switchboard.yaml:1:1: default_agent: there is no agent `parot`\n  hint: did you mean `parrot`?",
+    ),
+    (
+        "agents:\n  parrot:\n    script: []\n  boss:\n    script:\n      - call: {agent: parot, text: hi}\n",
+        "switchboard.yaml:5:5: agents.boss.script: calls `parot`, but there is no such agent\n  hint: did you mean \
+         `parrot`?",
     ),
     (
         "store: {kind: sqllite}\n",

@@ -18,7 +18,7 @@ fn the_least_there_can_be_gets_the_defaults() {
     };
     assert_eq!(
         sqlite.dir.to_str(),
-        Some("/home/ada/.local/share/switchboard")
+        Some("/home/user/.local/share/switchboard")
     );
     assert_eq!(sqlite.durability, Durability::PowerLoss);
     let parrot = &config.agents[0];
@@ -37,9 +37,9 @@ fn the_least_there_can_be_gets_the_defaults() {
 
 #[test]
 fn agents_keep_the_order_of_the_file_and_the_first_is_the_default() {
-    let config = good("agents: {zoe: {script: []}, ada: {script: []}}\n");
+    let config = good("agents: {second: {script: []}, first: {script: []}}\n");
     let names: Vec<&str> = config.agents.iter().map(|agent| &*agent.name).collect();
-    assert_eq!(names, ["zoe", "ada"]);
+    assert_eq!(names, ["second", "first"]);
     assert_eq!(&*config.default_agent, "zoe");
 }
 
@@ -163,7 +163,7 @@ fn open_to_all_only_if_that_is_said() {
 
 #[test]
 fn the_agents_we_bring_along_need_nothing() {
-    let env = Env::from_pairs([("HOME", "/home/ada")]);
+    let env = Env::from_pairs([("HOME", "/home/user")]);
     let config = load(&Source::BuiltIn, &env, &Flags::default()).unwrap();
     let names: Vec<&str> = config.agents.iter().map(|agent| &*agent.name).collect();
     assert_eq!(names, ["echo", "research", "approver", "flaky", "desk"]);

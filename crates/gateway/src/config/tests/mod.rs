@@ -31,7 +31,7 @@ impl Written {
 
     fn load_with(&self, env: &[(&str, &str)], flags: &Flags) -> Result<Config, Problems> {
         let path = self.dir.path().join("switchboard.yaml");
-        let env = Env::from_pairs(env.iter().copied().chain([("HOME", "/home/ada")]));
+        let env = Env::from_pairs(env.iter().copied().chain([("HOME", "/home/user")]));
         load(&Source::File(path), &env, flags)
     }
 

@@ -37,7 +37,7 @@ fn the_published_schema_is_the_one_of_this_code() {
 fn the_example_is_right_for_code_and_schema() {
     let path = docs("examples/switchboard.yaml");
     let text = std::fs::read_to_string(&path).unwrap();
-    let env = Env::from_pairs([("HOME", "/home/ada")]);
+    let env = Env::from_pairs([("HOME", "/home/user")]);
     load(&Source::File(path), &env, &Flags::default()).unwrap();
     assert_eq!(validates(&text), Ok(()));
 }

@@ -45,24 +45,27 @@ impl Answers {
         self.by_key.insert(key, Kept { answered, number });
     }
 
-    /// Forgets what was answered at `before` or earlier.
-    pub(super) fn forget(&mut self, before: Timestamp) {
-        while let Some(oldest) = self.by_age.first_entry() {
-            if oldest.key().0 > before {
-                break;
-            }
-            let key = oldest.remove();
-            let Some(kept) = self.by_key.remove(&key) else {
-                continue;
-            };
-            let Answer::Task(task) = kept.answered.answer else {
-                continue;
-            };
-            if let Some(keys) = self.of_task.get_mut(&task) {
-                keys.retain(|other| *other != key);
-                if keys.is_empty() {
-                    self.of_task.remove(&task);
-                }
+    /// The keys of what was answered at `before` or earlier, oldest first.
+    pub(super) fn old(&self, before: Timestamp) -> impl Iterator<Item = &IdempotencyKey> {
+        let up_to = ..=(before, u64::MAX);
+        self.by_age.range(up_to).map(|(_, key)| key)
+    }
+
+    /// Forgets an answer, if it was given at `before` or earlier.
+    pub(super) fn forget(&mut self, key: &IdempotencyKey, before: Timestamp) {
+        if self.get(key).is_none_or(|answered| answered.at > before) {
+            return;
+        }
+        let Some(kept) = self.by_key.remove(key) else {
+            return;
+        };
+        self.by_age.remove(&(kept.answered.at, kept.number));
+        if let Answer::Task(task) = kept.answered.answer
+            && let Some(keys) = self.of_task.get_mut(&task)
+        {
+            keys.retain(|other| other != key);
+            if keys.is_empty() {
+                self.of_task.remove(&task);
             }
         }
     }

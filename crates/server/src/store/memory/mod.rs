@@ -133,6 +133,20 @@ impl Store for MemoryStore {
         Ok(self.kept().answers.get(key).cloned())
     }
 
+    async fn old_answers(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<IdempotencyKey>, Error> {
+        Ok(self
+            .kept()
+            .answers
+            .old(before)
+            .take(limit)
+            .cloned()
+            .collect())
+    }
+
     async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
         let kept = self.kept();
         let delivered = |id: &&TaskId| !kept.webhooks_of(id).iter().any(|w| kept.has_left(w));
@@ -206,7 +220,7 @@ impl Kept {
             Change::Answered(answered) => self.answers.put(answered),
             Change::Fold(snapshot) => self.fold(snapshot),
             Change::Remove(task) => self.remove(&task),
-            Change::ForgetAnswers(before) => self.answers.forget(before),
+            Change::ForgetAnswer(key, before) => self.answers.forget(&key, before),
         }
     }
 

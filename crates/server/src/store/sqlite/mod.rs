@@ -164,6 +164,16 @@ impl Store for SqliteStore {
         self.readers.read(move |db| read::answered(db, key)).await
     }
 
+    async fn old_answers(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<IdempotencyKey>, Error> {
+        self.readers
+            .read(move |db| read::old_answers(db, before, limit))
+            .await
+    }
+
     async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
         self.readers
             .read(move |db| read::foldable(db, before, limit))

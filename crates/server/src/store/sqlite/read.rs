@@ -143,6 +143,26 @@ pub(super) fn answered(db: &Connection, key: IdempotencyKey) -> Result<Option<An
     }))
 }
 
+/// The keys of what was answered at `before` or earlier, oldest first.
+pub(super) fn old_answers(
+    db: &Connection,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<IdempotencyKey>, Error> {
+    let mut statement = db.prepare_cached(
+        "SELECT agent, owner, key FROM answer INDEXED BY answer_at
+         JOIN scope ON scope.id = answer.scope WHERE at <= ?1 ORDER BY at LIMIT ?2",
+    )?;
+    let keys = statement.query_map([before.as_micros(), rows::size(limit)], |row| {
+        Ok(IdempotencyKey {
+            agent: row.get(0)?,
+            owner: Owner::new(row.get::<_, Arc<str>>(1)?),
+            key: row.get(2)?,
+        })
+    })?;
+    Ok(keys.collect::<Result<_, _>>()?)
+}
+
 fn heads(db: &Connection, sql: &str, params: &[&dyn ToSql]) -> Result<Vec<Head>, Error> {
     let mut statement = db.prepare_cached(sql)?;
     let mut found = statement.query(params)?;

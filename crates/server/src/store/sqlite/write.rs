@@ -13,7 +13,7 @@ use switchboard_types::{Dialect, wire};
 use super::rows::{FORMAT, IdColumn, LAST_LIVE_STATE};
 use super::schema::PLACES;
 use crate::auth::Owner;
-use crate::store::{Answer, Answered, Change, Error};
+use crate::store::{Answer, Answered, Change, Error, IdempotencyKey};
 
 /// How many scopes are remembered; beyond, they are looked up anew.
 const SCOPES: usize = 10_000;
@@ -151,7 +151,7 @@ impl<'a> Commit<'a> {
             Change::Answered(answered) => self.answered(answered),
             Change::Fold(snapshot) => self.fold(snapshot),
             Change::Remove(task) => self.remove(task),
-            Change::ForgetAnswers(before) => self.forget_answers(*before),
+            Change::ForgetAnswer(key, before) => self.forget_answer(key, *before),
         }
     }
 
@@ -238,10 +238,11 @@ impl<'a> Commit<'a> {
         Ok(())
     }
 
-    fn forget_answers(&mut self, before: Timestamp) -> Result<(), Error> {
+    fn forget_answer(&mut self, key: &IdempotencyKey, before: Timestamp) -> Result<(), Error> {
+        let scope = self.scope(&key.agent, &key.owner)?;
         self.db
-            .prepare_cached("DELETE FROM answer WHERE at <= ?1")?
-            .execute([before.as_micros()])?;
+            .prepare_cached("DELETE FROM answer WHERE scope = ?1 AND key = ?2 AND at <= ?3")?
+            .execute(params![scope, key.key, before.as_micros()])?;
         Ok(())
     }
 

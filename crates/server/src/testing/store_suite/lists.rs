@@ -88,7 +88,7 @@ pub(super) async fn an_update_moves_a_task_to_the_front(store: Arc<dyn Store>) {
 
 pub(super) async fn only_the_own_tasks_are_listed(store: Arc<dyn Store>) {
     let mut mine = Story::new(1).in_context("shared");
-    let mut theirs = Story::new(2).in_context("shared").owned_by("bob");
+    let mut theirs = Story::new(2).in_context("shared").owned_by("caller-b");
     let mut elsewhere = Story::new(3).in_context("shared").at_agent("research");
     let stories = [&mut mine, &mut theirs, &mut elsewhere];
     commit(
@@ -100,8 +100,8 @@ pub(super) async fn only_the_own_tasks_are_listed(store: Arc<dyn Store>) {
     for query in [all(), TaskQuery { context, ..all() }] {
         assert_eq!(listed(&*store, query).await, (ids([&mine]), 1));
     }
-    let bobs = TaskQuery::of("echo".into(), Owner::new("bob"));
-    assert_eq!(listed(&*store, bobs).await, (ids([&theirs]), 1));
+    let others = TaskQuery::of("echo".into(), Owner::new("caller-b"));
+    assert_eq!(listed(&*store, others).await, (ids([&theirs]), 1));
     let nobodys = TaskQuery::of("echo".into(), Owner::new("nobody"));
     assert_eq!(listed(&*store, nobodys).await, (Vec::new(), 0));
 }

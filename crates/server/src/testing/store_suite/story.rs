@@ -39,7 +39,7 @@ impl Story {
             head: Head {
                 id: TaskId::new(id).unwrap(),
                 agent: "echo".into(),
-                owner: Owner::new("ada"),
+                owner: Owner::new("caller-a"),
                 context: ContextId::new(format!("context-{n}")).unwrap(),
                 state: TaskState::Submitted,
                 updated: at(0),
@@ -212,7 +212,7 @@ pub async fn commit<const N: usize>(store: &dyn Store, changes: [Change; N]) {
 /// The tasks of the stories' usual agent and owner.
 #[must_use]
 pub(super) fn all() -> TaskQuery {
-    TaskQuery::of("echo".into(), Owner::new("ada"))
+    TaskQuery::of("echo".into(), Owner::new("caller-a"))
 }
 
 /// The ids on a page, and the total.

@@ -28,7 +28,7 @@ fn answered(key: IdempotencyKey, seconds: i64, answer: Answer) -> Answered {
 
 pub(super) async fn the_first_answer_stays(store: Arc<dyn Store>) {
     let story = Story::new(1);
-    let key = key("ada", "echo", "clé 🔑");
+    let key = key("caller-a", "echo", "clé 🔑");
     assert_eq!(store.answered(&key).await.unwrap(), None);
     let message = story.message("m", Role::Agent, "hello");
     let first = answered(key.clone(), 1, Answer::Message(message));
@@ -47,10 +47,10 @@ pub(super) async fn the_first_answer_stays(store: Arc<dyn Store>) {
 
 pub(super) async fn answers_are_kept_apart_by_caller_and_agent(store: Arc<dyn Store>) {
     let keys = [
-        key("ada", "echo", "k"),
-        key("bob", "echo", "k"),
-        key("ada", "research", "k"),
-        key("ada", "echo", "K"),
+        key("caller-a", "echo", "k"),
+        key("caller-b", "echo", "k"),
+        key("caller-a", "research", "k"),
+        key("caller-a", "echo", "K"),
     ];
     for (n, key) in keys.iter().enumerate() {
         assert_eq!(store.answered(key).await.unwrap(), None);
@@ -76,13 +76,18 @@ pub(super) async fn old_answers_are_forgotten(store: Arc<dyn Store>) {
     let id = Story::new(1).head.id;
     let made = [1, 2, 3].map(|n| {
         answered(
-            key("ada", "echo", &n.to_string()),
+            key("caller-a", "echo", &n.to_string()),
             n,
             Answer::Task(id.clone()),
         )
     });
     commit(&*store, made.clone().map(Change::Answered)).await;
-    commit(&*store, [Change::ForgetAnswers(at(2))]).await;
+    let keys = |made: &[Answered]| made.iter().map(|a| a.key.clone()).collect::<Vec<_>>();
+    assert_eq!(store.old_answers(at(2), 9).await.unwrap(), keys(&made[..2]));
+    assert_eq!(store.old_answers(at(2), 1).await.unwrap(), keys(&made[..1]));
+    let old = made.clone().map(|a| Change::ForgetAnswer(a.key, at(2)));
+    commit(&*store, old).await;
+    assert_eq!(store.old_answers(at(2), 9).await.unwrap(), []);
     assert_eq!(store.answered(&made[0].key).await.unwrap(), None);
     assert_eq!(store.answered(&made[1].key).await.unwrap(), None);
     assert_eq!(
@@ -98,7 +103,7 @@ pub(super) async fn old_answers_are_forgotten(store: Arc<dyn Store>) {
 
 pub(super) async fn finished_tasks_expire_oldest_first(store: Arc<dyn Store>) {
     let mut stories: Vec<_> = (0..12u32)
-        .map(|n| Story::new(n).owned_by(["ada", "bob", "eve"][n as usize % 3]))
+        .map(|n| Story::new(n).owned_by(["caller-a", "caller-b", "caller-c"][n as usize % 3]))
         .collect();
     for (story, n) in stories
         .iter_mut()
@@ -167,7 +172,7 @@ pub(super) async fn live_tasks_neither_expire_nor_go(store: Arc<dyn Store>) {
 
 pub(super) async fn a_removed_task_takes_everything_with_it(store: Arc<dyn Store>) {
     let (mut gone, mut kept) = (Story::new(1), Story::new(2));
-    let keys = [key("ada", "echo", "1"), key("ada", "echo", "2")];
+    let keys = [key("caller-a", "echo", "1"), key("caller-a", "echo", "2")];
     for (story, key) in [&mut gone, &mut kept].into_iter().zip(keys.clone()) {
         commit(&*store, [story.step(TaskState::Working, at(1))]).await;
         commit(&*store, [story.step(TaskState::Completed, at(2))]).await;

@@ -6,8 +6,8 @@ CREATE TABLE scope (
     owner TEXT NOT NULL,
     UNIQUE (agent, owner)
 ) STRICT;
-INSERT INTO scope VALUES (1, 'echo', 'ada');
-INSERT INTO scope VALUES (2, 'approver', 'bob');
+INSERT INTO scope VALUES (1, 'echo', 'caller-a');
+INSERT INTO scope VALUES (2, 'approver', 'caller-b');
 
 CREATE TABLE task (
     id      ANY NOT NULL PRIMARY KEY,
