@@ -40,7 +40,7 @@ fn agents_keep_the_order_of_the_file_and_the_first_is_the_default() {
     let config = good("agents: {second: {script: []}, first: {script: []}}\n");
     let names: Vec<&str> = config.agents.iter().map(|agent| &*agent.name).collect();
     assert_eq!(names, ["second", "first"]);
-    assert_eq!(&*config.default_agent, "zoe");
+    assert_eq!(&*config.default_agent, "second");
 }
 
 #[test]
