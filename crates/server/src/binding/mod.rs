@@ -1,4 +1,4 @@
-//! What do you ask? Bytes become a [`Call`](crate::call::Call), a [`Reply`](crate::call::Reply) becomes bytes.
+//! What do you ask? Bytes become a [`Call`], a [`Reply`](crate::call::Reply) becomes bytes.
 //!
 //! Each binding only frames: the codecs are in `switchboard_types::wire`, the rules in the engine.
 
