@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use switchboard_types::model::AgentCard;
+use switchboard_types::model::{AgentCard, ContextId, TaskId};
 use switchboard_types::wire::card::{CardShape, canonical_card, decode_card, encode_card};
 use switchboard_types::{Dialect, Error, wire};
 
@@ -30,18 +30,29 @@ pub(crate) fn push_config(data: &[u8]) {
 /// them by these functions.
 pub(crate) fn stored(data: &[u8]) {
     for line in data.split(|b| *b == b'\n') {
-        let (is_message, json) = match line {
-            [b'<', json @ ..] => (true, json),
-            json => (false, json),
-        };
-        // The first byte picks the dialect: 0 is that of the rows.
-        let row = [&[0], json].concat();
-        if is_message {
-            message(&row);
-        } else {
-            event(&row);
+        match line {
+            // The first byte picks the dialect: 0 is that of the rows.
+            [b'<', json @ ..] => message(&[&[0], json].concat()),
+            json => stored_event(json),
         }
     }
+}
+
+fn stored_event(json: &[u8]) {
+    let (Ok(task), Ok(context)) = (TaskId::new("t"), ContextId::new("c")) else {
+        unreachable!("both are valid");
+    };
+    let Some(event) = std::str::from_utf8(json)
+        .ok()
+        .and_then(|json| wire::decode_stored(json, &task, &context).ok())
+    else {
+        return;
+    };
+    let mut out = Vec::new();
+    wire::encode_stored(&event, &task, &context, &mut out);
+    let text = must_be_a_json_line(&out);
+    let again = wire::decode_stored(text, &task, &context).expect("our own row");
+    assert_eq!(event, again, "{text}");
 }
 
 /// A card of any version: once a shape has lost what it cannot say, it stays as it is.
