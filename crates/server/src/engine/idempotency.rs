@@ -125,7 +125,7 @@ impl Engine {
         self.before(&asking, send, fingerprint(send)).await
     }
 
-    fn key_of(&self, scope: &Scope, send: &SendMessage) -> Option<IdempotencyKey> {
+    pub(super) fn key_of(&self, scope: &Scope, send: &SendMessage) -> Option<IdempotencyKey> {
         let by_message = || {
             let on = self.shared.settings.dedupe_by_message_id;
             on.then(|| format!("message:{}", send.message.id))

@@ -199,7 +199,9 @@ impl Engine {
             Operation::Send(send) => self.send(&scope, send).await?,
             Operation::Stream(send) => ReplyBody::Stream(self.stream(&scope, send).await?),
             Operation::Subscribe(watch) => ReplyBody::Stream(self.subscribe(&scope, &watch).await?),
-            other => ReplyBody::Response(self.answer(&scope, other).await?),
+            Operation::Get(get) => ReplyBody::Response(self.get(&scope, &get).await?),
+            // Boxed: the future of every call would have room for them.
+            other => ReplyBody::Response(Box::pin(self.answer(&scope, other)).await?),
         };
         Ok(Reply { body, extensions })
     }
@@ -207,7 +209,6 @@ impl Engine {
     /// The operations that only read or change records.
     async fn answer(&self, scope: &Scope, operation: Operation) -> Result<Response, Error> {
         match operation {
-            Operation::Get(get) => self.get(scope, &get).await,
             Operation::List(list) => self.list(scope, &list).await,
             Operation::Cancel(cancel) => self.cancel(scope, &cancel).await,
             Operation::CreatePushConfig(config) => self.create_push_config(scope, config).await,
@@ -215,9 +216,10 @@ impl Engine {
             Operation::ListPushConfigs(list) => self.list_push_configs(scope, &list).await,
             Operation::DeletePushConfig(delete) => self.delete_push_config(scope, &delete).await,
             Operation::ExtendedCard => self.extended_card(scope),
-            Operation::Send(_) | Operation::Stream(_) | Operation::Subscribe(_) => {
-                Err(Error::internal())
-            }
+            Operation::Send(_)
+            | Operation::Stream(_)
+            | Operation::Subscribe(_)
+            | Operation::Get(_) => Err(Error::internal()),
         }
     }
 }

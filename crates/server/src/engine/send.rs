@@ -97,6 +97,16 @@ impl Engine {
         if send.configuration.push.is_some() {
             self.profile().require_push()?;
         }
+        let continues = send.message.task_id.is_some() || tool_result_id(&send.message).is_some();
+        if !continues && self.key_of(scope, &send).is_none() {
+            return self.begin(scope, send, None);
+        }
+        // Boxed: the future of every call would have room for it.
+        Box::pin(self.accept_with_care(scope, send)).await
+    }
+
+    /// Stores a message that may be a repeated one, or belong to a task.
+    async fn accept_with_care(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
         if send.message.task_id.is_some()
             // Repeated, it must not be measured by what the task has become since.
             && let Some(before) = self.repeated(scope, &send).await?

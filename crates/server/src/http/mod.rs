@@ -131,10 +131,11 @@ impl Service {
 
     /// Answers one request.
     async fn respond(&self, asks: Asks) -> Response<Body> {
-        match self.read(asks).await {
-            Ok(ready) => binding::answer(self, ready).await,
-            Err(response) => *response,
-        }
+        let ready = match self.read(asks).await {
+            Ok(ready) => ready,
+            Err(response) => return *response,
+        };
+        binding::answer(self, ready).await
     }
 
     /// Reads one request. What asks for no call is answered here, and what cannot be read is refused: `Err`.
