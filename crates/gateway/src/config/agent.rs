@@ -144,7 +144,7 @@ impl Check<'_> {
         let entry = at_path(self.tree, at);
         let written: Vec<_> = KINDS
             .into_iter()
-            .filter(|kind| entry.is_some_and(|entry| entry.get(kind).is_some()))
+            .filter(|kind| entry.is_some_and(|entry| entry.get(kind).is_some_and(is_given)))
             .collect();
         match written.as_slice() {
             [] => {
@@ -267,6 +267,11 @@ fn check_name(name: &str) -> Result<(), (String, String)> {
         ));
     }
     Ok(())
+}
+
+/// Whether something stands behind a key.
+fn is_given(node: &yaml::Node) -> bool {
+    !matches!(&node.data, yaml::Data::Scalar(scalar) if scalar.is_null())
 }
 
 fn is_empty(node: &yaml::Node) -> bool {

@@ -3,7 +3,7 @@
 use super::{PARROT, Written};
 
 /// Each configuration with all that is said about it. `PARROT` is added where there are no agents.
-const BAD: [(&str, &str); 35] = [
+const BAD: [(&str, &str); 36] = [
     (
         "lisen: 127.0.0.1:7420\n",
         "switchboard.yaml:1:1: unknown key `lisen`\n  hint: did you mean `listen`?",
@@ -49,6 +49,10 @@ const BAD: [(&str, &str); 35] = [
         "agents:\n  parrot:\n    script: []\n  boss:\n    script:\n      - call: {agent: parot, text: hi}\n",
         "switchboard.yaml:5:5: agents.boss.script: calls `parot`, but there is no such agent\n  hint: did you mean \
          `parrot`?",
+    ),
+    (
+        "agents:\n  a:\n    script:\n",
+        "switchboard.yaml:2:3: agents.a: nothing stands behind this agent\n  hint: add `script` or `script_file`",
     ),
     (
         "store: {kind: sqllite}\n",
