@@ -4,7 +4,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,7 +22,13 @@ struct Shared {
     beats: AtomicU64,
     /// Requests that are not yet answered, streams that are not yet over.
     open: AtomicUsize,
+    /// An answer waits to be read.
+    unread: AtomicBool,
 }
+
+/// How many times longer than others a connection may be silent whose reader does not read: what it has not taken yet
+/// would be lost.
+const SLOW_READER: u32 = 10;
 
 /// A request or stream under way.
 #[derive(Debug)]
@@ -45,14 +51,21 @@ impl Pulse {
         self.shared.open.load(Ordering::Relaxed) > 0
     }
 
-    /// Ends when nothing was asked, answered or under way for `patience`, or up to twice as long. What comes in does
-    /// not count: it may be a head that never ends.
+    /// Whether an answer waits to be read.
+    pub(super) fn is_unread(&self) -> bool {
+        self.shared.unread.load(Ordering::Relaxed)
+    }
+
+    /// Ends when nothing was asked, answered or under way for `patience`, or up to twice as long; much longer if an
+    /// answer waits to be read. What comes in does not count: it may be a head that never ends.
     pub(super) async fn stops(self, patience: Duration) {
-        let mut seen = self.beats();
+        let (mut seen, mut silent) = (self.beats(), 0);
         loop {
             tokio::time::sleep(patience).await;
             let now = self.beats();
-            if now == seen && !self.is_busy() {
+            let quiet = now == seen && !self.is_busy();
+            silent = if quiet { silent + 1 } else { 0 };
+            if silent >= if self.is_unread() { SLOW_READER } else { 1 } {
                 return;
             }
             seen = now;
@@ -92,6 +105,8 @@ impl<S> Felt<S> {
         if matches!(outcome, Poll::Ready(Ok(n)) if n > 0) {
             self.pulse.beat();
         }
+        let unread = outcome.is_pending();
+        self.pulse.shared.unread.store(unread, Ordering::Relaxed);
         outcome
     }
 }
@@ -157,5 +172,23 @@ mod tests {
             pulse.beat();
         }
         assert!(within(21).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_reader_has_more_time_but_not_for_ever() {
+        use tokio::io::AsyncWriteExt;
+
+        let pulse = Pulse::default();
+        let (ours, theirs) = tokio::io::duplex(4);
+        let mut socket = Felt::new(ours, pulse.clone());
+        let answer = socket.write_all(b"not yet read");
+        let stops = pulse.stops(Duration::from_secs(10));
+        let begun = tokio::time::Instant::now();
+        tokio::select! {
+            _ = answer => unreachable!("nobody reads"),
+            () = stops => {}
+        }
+        assert_eq!(begun.elapsed().as_secs(), 100);
+        drop(theirs);
     }
 }

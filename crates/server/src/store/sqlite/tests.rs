@@ -1,11 +1,11 @@
 //! What can go wrong under the store, made to happen on its own connection.
 
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 use switchboard_types::model::TaskState;
 use tempfile::TempDir;
 
-use super::{SqliteOptions, SqliteStore};
+use super::{SqliteOptions, SqliteStore, Writer};
 use crate::store::{Change, Error, Store};
 use crate::testing::store_suite::{Story, at, commit};
 
@@ -15,15 +15,14 @@ fn open() -> (TempDir, SqliteStore) {
     (dir, store)
 }
 
+fn writer(store: &SqliteStore) -> MutexGuard<'_, Writer> {
+    let writer = store.writer.as_ref().unwrap();
+    writer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs SQL on the connection that writes.
 fn run(store: &SqliteStore, sql: &str) {
-    let writer = store
-        .writer
-        .as_ref()
-        .unwrap()
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    writer.connection().execute_batch(sql).unwrap();
+    writer(store).connection().execute_batch(sql).unwrap();
 }
 
 async fn stored(store: &SqliteStore, n: u32) -> Story {
@@ -121,12 +120,7 @@ async fn rows_stay_few_and_right_of_each_other() {
         [story.step(TaskState::Working, at(1)), story.say("more")],
     )
     .await;
-    let writer = store
-        .writer
-        .as_ref()
-        .unwrap()
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let writer = writer(&store);
     let mut statement = writer
         .connection()
         .prepare("SELECT place >> 24, place & ((1 << 24) - 1), last FROM event ORDER BY place")
