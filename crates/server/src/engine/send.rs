@@ -9,7 +9,7 @@ use switchboard_types::model::{Message, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
 use tokio_util::sync::CancellationToken;
 
-use super::events::{fresh_id, status, status_event};
+use super::events::{fresh_ids, status, status_event};
 use super::idempotency::Claim;
 use super::question::{open_request, redacted, tool_result_id, unasked};
 use super::{Engine, Scope, storage};
@@ -217,11 +217,12 @@ impl Engine {
         send: Box<SendMessage>,
         claim: Option<Claim>,
     ) -> Result<Sent, Error> {
+        let (id, context) = fresh_ids();
         let origin = Origin {
-            id: fresh_id(),
+            id,
             agent: Arc::clone(&self.shared.name),
             owner: scope.principal.owner().clone(),
-            context: send.message.context_id.clone().unwrap_or_else(fresh_id),
+            context: send.message.context_id.clone().unwrap_or(context),
         };
         let webhook = self.webhook_of(scope, &origin.id, &send, 0)?;
         let log = self.shared.log.create(origin.clone());

@@ -185,6 +185,7 @@ mod tests {
         let stops = pulse.stops(Duration::from_secs(10));
         let begun = tokio::time::Instant::now();
         tokio::select! {
+            biased;
             _ = answer => unreachable!("nobody reads"),
             () = stops => {}
         }

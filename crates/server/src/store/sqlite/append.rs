@@ -1,4 +1,4 @@
-//! Writing events and snapshots: the hot path. A new task is two inserts.
+//! Writing events and snapshots: the hot path. A new task is one insert.
 
 use rusqlite::{OptionalExtension, params};
 use switchboard_types::{Dialect, wire};
@@ -8,6 +8,10 @@ use super::schema::PLACES;
 use super::write::Commit;
 use crate::store::{Append, Error, Head, Snapshot, order};
 
+/// How many bytes of events the row of a task holds: what a quick agent says to a short message, few enough
+/// that a row that is written anew whenever its task goes on stays on one page.
+const OPENING: usize = 2048;
+
 /// What an append needs to know of its task.
 struct Stands {
     key: i64,
@@ -15,12 +19,6 @@ struct Stands {
     state: i64,
     updated: i64,
     seq: u64,
-}
-
-/// How much an append adds to a task's row.
-struct Added {
-    chunks: i64,
-    bytes: i64,
 }
 
 impl Commit<'_> {
@@ -40,7 +38,7 @@ impl Commit<'_> {
             self.extend(id, append)?
         };
         if let Some(snapshot) = &append.snapshot {
-            self.put_snapshot(id, key, snapshot)?;
+            self.put_snapshot(key, snapshot)?;
         }
         Ok(())
     }
@@ -48,23 +46,31 @@ impl Commit<'_> {
     fn create(&mut self, id: IdColumn<'_>, append: &Append) -> Result<i64, Error> {
         order::check(append, 0)?;
         let head = &append.head;
-        let (key, scope) = (self.next_key()?, self.scope(&head.agent, &head.owner)?);
-        let state = rows::state_number(head.state);
-        let added = self.put_entries(key, append)?;
+        let scope = self.scope(&head.agent, &head.owner)?;
+        let (state, seq) = (rows::state_number(head.state), number(head.seq));
+        let context = IdColumn::from(&head.context);
+        let events = self.encode(append);
+        let small = events.len() <= OPENING;
         let made = self.new_task()?.execute(params![
             id,
-            key,
             scope,
-            IdColumn::from(&head.context),
+            (Some(context) != id.twin()).then_some(context),
             state,
             head.updated.as_micros(),
-            number(head.seq),
-            added.chunks,
-            added.bytes,
+            seq,
+            if small { 0 } else { rows::size(events.len()) },
+            if small { seq } else { 0 },
+            FORMAT,
+            small.then_some(&*events),
         ])?;
         if made == 0 {
             return Err(Error::Damaged(format!("task {} is there already", head.id)));
         }
+        let key = self.db.last_insert_rowid();
+        if !small {
+            self.put_events(key, append, &events)?;
+        }
+        self.memory.give_back(events);
         self.tally(scope, state, 1);
         Ok(key)
     }
@@ -75,8 +81,10 @@ impl Commit<'_> {
             return Err(Error::Damaged(format!("there is no task {}", head.id)));
         };
         order::check(append, old.seq)?;
-        let added = self.put_entries(old.key, append)?;
-        self.move_on(id, &old, head, &added)?;
+        let events = self.encode(append);
+        self.put_events(old.key, append, &events)?;
+        self.move_on(&old, head, rows::size(events.len()))?;
+        self.memory.give_back(events);
         if old.state > LAST_LIVE_STATE {
             self.db
                 .prepare_cached("UPDATE webhook SET settled = 0 WHERE task = ?1")?
@@ -102,69 +110,56 @@ impl Commit<'_> {
         Ok(found)
     }
 
-    /// Writes where a task stands now. Only the columns that change: every index with a named column is
-    /// written anew.
-    fn move_on(
-        &mut self,
-        id: IdColumn<'_>,
-        old: &Stands,
-        head: &Head,
-        added: &Added,
-    ) -> Result<(), Error> {
-        let (seq, updated) = (number(head.seq), head.updated.as_micros());
+    /// Writes where a task stands now, after so many bytes of events. Only the columns that change: every
+    /// index with a named column is written anew.
+    fn move_on(&mut self, old: &Stands, head: &Head, bytes: i64) -> Result<(), Error> {
+        let (key, seq, updated) = (old.key, number(head.seq), head.updated.as_micros());
         let state = rows::state_number(head.state);
-        let Added { chunks, bytes } = added;
         if state != old.state {
             self.db
                 .prepare_cached(
-                    "UPDATE task SET seq = ?2, chunks = chunks + ?3, bytes = bytes + ?4,
-                     updated = ?5, state = ?6 WHERE id = ?1",
+                    "UPDATE task SET seq = ?2, chunks = chunks + (?3 > 0), bytes = bytes + ?3,
+                     updated = ?4, state = ?5 WHERE key = ?1",
                 )?
-                .execute(params![id, seq, chunks, bytes, updated, state])?;
+                .execute([key, seq, bytes, updated, state])?;
             self.tally(old.scope, old.state, -1);
             self.tally(old.scope, state, 1);
         } else if updated != old.updated {
             self.db
                 .prepare_cached(
-                    "UPDATE task SET seq = ?2, chunks = chunks + ?3, bytes = bytes + ?4,
-                     updated = ?5 WHERE id = ?1",
+                    "UPDATE task SET seq = ?2, chunks = chunks + (?3 > 0), bytes = bytes + ?3,
+                     updated = ?4 WHERE key = ?1",
                 )?
-                .execute(params![id, seq, chunks, bytes, updated])?;
+                .execute([key, seq, bytes, updated])?;
         } else {
             self.db
                 .prepare_cached(
-                    "UPDATE task SET seq = ?2, chunks = chunks + ?3, bytes = bytes + ?4
-                     WHERE id = ?1",
+                    "UPDATE task SET seq = ?2, chunks = chunks + (?3 > 0), bytes = bytes + ?3
+                     WHERE key = ?1",
                 )?
-                .execute(params![id, seq, chunks, bytes])?;
+                .execute([key, seq, bytes])?;
         }
         Ok(())
     }
 
-    /// Writes the entries as one row.
-    fn put_entries(&mut self, key: i64, append: &Append) -> Result<Added, Error> {
-        let (Some(first), Some(last)) = (append.entries.first(), append.entries.last()) else {
-            return Ok(Added {
-                chunks: 0,
-                bytes: 0,
-            });
-        };
-        let place = key * PLACES + number(first.seq);
+    /// The entries as they are stored. Give the room back.
+    fn encode(&mut self, append: &Append) -> Vec<u8> {
         let mut data = self.memory.room();
         rows::write_entries(&append.head, &append.entries, &mut data);
-        self.new_event()?
-            .execute(params![place, number(last.seq), FORMAT, &*data])?;
-        let bytes = rows::size(data.len());
-        self.memory.give_back(data);
-        Ok(Added { chunks: 1, bytes })
+        data
     }
 
-    fn put_snapshot(
-        &mut self,
-        id: IdColumn<'_>,
-        key: i64,
-        snapshot: &Snapshot,
-    ) -> Result<(), Error> {
+    /// Writes entries as one row.
+    fn put_events(&mut self, key: i64, append: &Append, data: &[u8]) -> Result<(), Error> {
+        if let (Some(first), Some(last)) = (append.entries.first(), append.entries.last()) {
+            let place = key * PLACES + number(first.seq);
+            self.new_event()?
+                .execute(params![place, number(last.seq), FORMAT, data])?;
+        }
+        Ok(())
+    }
+
+    fn put_snapshot(&mut self, key: i64, snapshot: &Snapshot) -> Result<(), Error> {
         let seq = number(snapshot.seq);
         let mut data = self.memory.room();
         wire::encode_task(Dialect::V1, &snapshot.task, &mut data);
@@ -175,8 +170,8 @@ impl Commit<'_> {
             .execute(params![key, seq, FORMAT, &*data])?;
         self.memory.give_back(data);
         self.db
-            .prepare_cached("UPDATE task SET folded = ?2 WHERE id = ?1")?
-            .execute(params![id, seq])?;
+            .prepare_cached("UPDATE task SET folded = ?2 WHERE key = ?1")?
+            .execute([key, seq])?;
         Ok(())
     }
 
@@ -186,17 +181,23 @@ impl Commit<'_> {
         let Some(task) = self.stands(id)? else {
             return Ok(());
         };
-        let (first, end) = (task.key * PLACES, (task.key + 1) * PLACES);
-        self.put_snapshot(id, task.key, snapshot)?;
+        let (key, seq) = (task.key, number(snapshot.seq));
+        let (first, end) = (key * PLACES, (key + 1) * PLACES);
+        self.put_snapshot(key, snapshot)?;
         self.db
             .prepare_cached("DELETE FROM event WHERE place >= ?1 AND place < ?2 AND last <= ?3")?
-            .execute([first, end, number(snapshot.seq)])?;
+            .execute([first, end, seq])?;
+        self.db
+            .prepare_cached(
+                "UPDATE task SET opened = 0, opening = NULL WHERE key = ?1 AND opened <= ?2",
+            )?
+            .execute([key, seq])?;
         self.db
             .prepare_cached(
                 "UPDATE task SET (chunks, bytes) = (SELECT count(*), coalesce(sum(length(data)), 0)
-                 FROM event WHERE place >= ?2 AND place < ?3) WHERE id = ?1",
+                 FROM event WHERE place >= ?2 AND place < ?3) WHERE key = ?1",
             )?
-            .execute(params![id, first, end])?;
+            .execute([key, first, end])?;
         Ok(())
     }
 }

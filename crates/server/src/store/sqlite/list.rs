@@ -98,25 +98,34 @@ fn count_from(db: &Connection, scope: i64, state: i64, from: i64) -> Result<i64,
 /// The tasks of a conversation.
 fn of_context(db: &Connection, scope: i64, query: &TaskQuery) -> Result<(Vec<Place>, u64), Error> {
     let context = query.context.as_ref().map(IdColumn::from);
+    // The task that began it has no context of its own in its row.
+    let first = context.and_then(IdColumn::twin);
     let state = query.state.map(rows::state_number);
     let from = query.updated_from.map_or(i64::MIN, Timestamp::as_micros);
     let total: i64 = db
         .prepare_cached(
-            "SELECT count(*) FROM task INDEXED BY task_context
-             WHERE scope = ?1 AND context = ?2 AND updated >= ?3 AND (?4 IS NULL OR state = ?4)",
+            "SELECT count(*) FROM task WHERE key IN
+             (SELECT key FROM task INDEXED BY task_context WHERE context = ?2
+              UNION ALL SELECT key FROM task WHERE id = ?3 AND context IS NULL)
+             AND scope = ?1 AND updated >= ?4 AND (?5 IS NULL OR state = ?5)",
         )?
-        .query_row(params![scope, context, from, state], |row| row.get(0))?;
+        .query_row(params![scope, context, first, from, state], |row| {
+            row.get(0)
+        })?;
     let mut page = db.prepare_cached(
-        "SELECT updated, id FROM task INDEXED BY task_context
-         WHERE scope = ?1 AND context = ?2 AND updated >= ?3 AND (?4 IS NULL OR state = ?4)
-           AND (updated, id) < (?5, ?6)
-         ORDER BY updated DESC, id DESC LIMIT ?7",
+        "SELECT updated, id FROM task WHERE key IN
+         (SELECT key FROM task INDEXED BY task_context WHERE context = ?2
+          UNION ALL SELECT key FROM task WHERE id = ?3 AND context IS NULL)
+         AND scope = ?1 AND updated >= ?4 AND (?5 IS NULL OR state = ?5)
+         AND (updated, id) < (?6, ?7)
+         ORDER BY updated DESC, id DESC LIMIT ?8",
     )?;
     let (updated, id) = start(query);
     let found = page.query_map(
         params![
             scope,
             context,
+            first,
             from,
             state,
             updated,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, ToSql, params};
 use switchboard_types::model::{ContextId, TaskId, Timestamp};
 use switchboard_types::{Dialect, wire};
 
@@ -11,13 +12,6 @@ use super::schema::PLACES;
 use crate::auth::Owner;
 use crate::log::Entry;
 use crate::store::{Answer, Answered, Error, Head, IdempotencyKey, Snapshot, StoredTask};
-
-/// A row of `task`: a head, and where to find the rest.
-struct Found {
-    head: Head,
-    key: i64,
-    folded: u64,
-}
 
 /// One task.
 pub(super) fn task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, Error> {
@@ -34,28 +28,29 @@ fn of_task(id: &TaskId, error: Error) -> Error {
 
 fn read_task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, Error> {
     let mut statement = db.prepare_cached(
-        "SELECT task.id, agent, owner, context, state, updated, seq, key, folded
+        "SELECT task.id, agent, owner, context, state, updated, seq, key, folded, chunks,
+                opened, format, opening
          FROM task LEFT JOIN scope ON scope.id = task.scope WHERE task.id = ?1",
     )?;
     let mut found = statement.query([IdColumn::from(id)])?;
     let Some(row) = found.next()? else {
         return Ok(None);
     };
-    let found = Found {
-        head: head(row)?,
-        key: row.get(7)?,
-        folded: rows::unsigned(row.get(8)?)?,
-    };
-    let snapshot = if found.folded == 0 {
+    let head = head(row)?;
+    let (key, folded) = (row.get(7)?, rows::unsigned(row.get(8)?)?);
+    let snapshot = if folded == 0 {
         None
     } else {
-        Some(snapshot(db, found.key)?)
+        Some(snapshot(db, key)?)
     };
     let mut entries = Vec::new();
-    let whose = (&found.head.id, &found.head.context);
-    read_events(db, found.key, whose, found.folded, usize::MAX, &mut entries)?;
+    let whose = (&head.id, &head.context);
+    read_opening(row, 10, whose, folded, &mut entries)?;
+    if row.get::<_, i64>(9)? > 0 {
+        read_events(db, key, whose, folded, usize::MAX, &mut entries)?;
+    }
     Ok(Some(StoredTask {
-        head: found.head,
+        head,
         snapshot,
         entries,
     }))
@@ -68,17 +63,26 @@ pub(super) fn events(
     after: u64,
     limit: usize,
 ) -> Result<Vec<Arc<Entry>>, Error> {
-    let found = db
-        .prepare_cached("SELECT key, context FROM task WHERE id = ?1")?
-        .query_row([IdColumn::from(id)], |row| {
-            Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0))
-        })
-        .optional()?;
+    read_tail(db, id, after, limit).map_err(|error| of_task(id, error))
+}
+
+fn read_tail(
+    db: &Connection,
+    id: &TaskId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Arc<Entry>>, Error> {
+    let mut statement = db.prepare_cached(
+        "SELECT id, context, key, opened, format, opening FROM task WHERE id = ?1",
+    )?;
+    let mut found = statement.query([IdColumn::from(id)])?;
     let mut entries = Vec::new();
-    if let Some((key, context)) = found {
-        read_events(db, key, (id, &context), after, limit, &mut entries)
-            .map_err(|error| of_task(id, error))?;
+    if let Some(row) = found.next()? {
+        let context = context(row, 0, 1)?;
+        read_opening(row, 3, (id, &context), after, &mut entries)?;
+        read_events(db, row.get(2)?, (id, &context), after, limit, &mut entries)?;
     }
+    entries.truncate(limit);
     Ok(entries)
 }
 
@@ -178,11 +182,42 @@ fn head(row: &Row<'_>) -> Result<Head, Error> {
         id: row.get::<_, ReadId<_>>(0)?.0,
         agent: row.get(1)?,
         owner: Owner::new(row.get::<_, Arc<str>>(2)?),
-        context: row.get::<_, ReadId<_>>(3)?.0,
+        context: context(row, 0, 3)?,
         state: rows::state_of(row.get(4)?)?,
         updated: Timestamp::from_micros(row.get(5)?),
         seq: rows::unsigned(row.get(6)?)?,
     })
+}
+
+/// The conversation of a task, from the columns of both ids.
+fn context(row: &Row<'_>, id: usize, context: usize) -> Result<ContextId, Error> {
+    let column = match row.get_ref(context)? {
+        ValueRef::Null => IdColumn::read(row.get_ref(id)?).map(IdColumn::twin),
+        context => IdColumn::read(context).map(Some),
+    };
+    let column = column.map_err(rows::damaged)?;
+    let column = column.ok_or_else(|| rows::damaged("it has no context"))?;
+    column.id().map_err(rows::damaged)
+}
+
+/// Adds the events after `after` that stand in the row of their task, in the columns from `opened` on.
+fn read_opening(
+    row: &Row<'_>,
+    opened: usize,
+    whose: (&TaskId, &ContextId),
+    after: u64,
+    entries: &mut Vec<Arc<Entry>>,
+) -> Result<(), Error> {
+    let last = rows::unsigned(row.get(opened)?)?;
+    if last <= after {
+        return Ok(());
+    }
+    rows::check_format(row.get(opened + 1)?)?;
+    let data = row.get_ref(opened + 2)?.as_blob().map_err(rows::damaged)?;
+    if rows::read_entries(whose, data, 1, after, entries)? != last + 1 {
+        return Err(rows::damaged("its first events are not complete"));
+    }
+    Ok(())
 }
 
 fn snapshot(db: &Connection, key: i64) -> Result<Snapshot, Error> {
@@ -200,7 +235,7 @@ fn snapshot(db: &Connection, key: i64) -> Result<Snapshot, Error> {
     })
 }
 
-/// Adds up to `limit` events of a task after `after` to `entries`.
+/// Adds events of a task after `after` to `entries` until there are `limit`, or some more.
 fn read_events(
     db: &Connection,
     key: i64,
@@ -209,7 +244,7 @@ fn read_events(
     limit: usize,
     entries: &mut Vec<Arc<Entry>>,
 ) -> Result<(), Error> {
-    if limit == 0 {
+    if entries.len() >= limit {
         return Ok(());
     }
     // From the row that holds the event after `after`: the last one that begins there or before.
@@ -238,7 +273,6 @@ fn read_events(
             )));
         }
         if entries.len() >= limit {
-            entries.truncate(limit);
             break;
         }
     }

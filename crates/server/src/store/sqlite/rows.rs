@@ -42,6 +42,40 @@ impl<'a, K> From<&'a Id<K>> for IdColumn<'a> {
     }
 }
 
+impl<'a> IdColumn<'a> {
+    /// A column of an id.
+    pub(super) fn read(value: ValueRef<'a>) -> FromSqlResult<Self> {
+        match value {
+            ValueRef::Blob(bytes) => bytes
+                .try_into()
+                .map(Self::Uuid)
+                .map_err(FromSqlError::other),
+            other => other.as_str().map(Self::Text),
+        }
+    }
+
+    /// As the id it is.
+    pub(super) fn id<K>(self) -> FromSqlResult<Id<K>> {
+        let mut text = Uuid::encode_buffer();
+        let text: &str = match self {
+            Self::Uuid(bytes) => Uuid::from_bytes(bytes).hyphenated().encode_lower(&mut text),
+            Self::Text(text) => text,
+        };
+        Id::new(text).map_err(FromSqlError::other)
+    }
+
+    /// The id that differs from this one in the last bit; of texts we know none.
+    pub(super) fn twin(self) -> Option<Self> {
+        match self {
+            Self::Text(_) => None,
+            Self::Uuid(bytes) => {
+                let twin = u128::from_be_bytes(bytes) ^ 1;
+                Some(Self::Uuid(twin.to_be_bytes()))
+            }
+        }
+    }
+}
+
 impl ToSql for IdColumn<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
@@ -57,15 +91,7 @@ pub(super) struct ReadId<K>(pub(super) Id<K>);
 
 impl<K> FromSql for ReadId<K> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let mut text = Uuid::encode_buffer();
-        let text: &str = match value {
-            ValueRef::Blob(bytes) => Uuid::from_slice(bytes)
-                .map_err(FromSqlError::other)?
-                .hyphenated()
-                .encode_lower(&mut text),
-            other => other.as_str()?,
-        };
-        Id::new(text).map(Self).map_err(FromSqlError::other)
+        IdColumn::read(value)?.id().map(Self)
     }
 }
 

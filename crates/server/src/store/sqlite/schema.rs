@@ -1,8 +1,8 @@
 //! The tables, as an ordered list of steps. `PRAGMA user_version` counts the steps a database has taken;
 //! a step that was released is never changed, only followed by another.
 //!
-//! A task that is made and over within one commit touches four trees, all but one at their right edge:
-//! `task`, `task_list`, `task_context` and `event`.
+//! A task that is made and over within one commit is one row and two entries of an index, all at the right
+//! edge of their trees: a commit of many such tasks writes few pages.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -23,27 +23,30 @@ CREATE TABLE scope (
     UNIQUE (agent, owner)
 ) STRICT;
 
--- Where each task stands. UUIDs are kept as 16 bytes, other ids as text.
+-- Where each task stands, and how it began. UUIDs are kept as 16 bytes, other ids as text.
 CREATE TABLE task (
-    id      ANY NOT NULL PRIMARY KEY,
-    key     INTEGER NOT NULL,   -- short: names the task in event and snapshot
+    key     INTEGER PRIMARY KEY, -- names the task in event and snapshot
+    id      ANY NOT NULL UNIQUE,
     scope   INTEGER NOT NULL,
-    context ANY NOT NULL,
+    context ANY,                -- NULL: the id with its last bit flipped
     state   INTEGER NOT NULL,   -- 1 submitted 2 working 3 input-required 4 auth-required
                                 -- 5 completed 6 failed 7 canceled 8 rejected 9 unknown
     updated INTEGER NOT NULL,   -- microseconds since 1970
     seq     INTEGER NOT NULL,   -- the last event
     folded  INTEGER NOT NULL,   -- the event of the snapshot, 0 if there is none
     chunks  INTEGER NOT NULL,   -- rows in event
-    bytes   INTEGER NOT NULL    -- size of these rows
-) STRICT, WITHOUT ROWID;
+    bytes   INTEGER NOT NULL,   -- size of these rows
+    opened  INTEGER NOT NULL,   -- the last event in opening, 0 if there is none
+    format  INTEGER NOT NULL,   -- of opening, as in event
+    opening BLOB                -- the events of the first commit, if they are small
+) STRICT;
 CREATE INDEX task_list ON task (scope, state, updated, id);
 -- Nothing that changes: a task that goes on leaves it as it is.
-CREATE INDEX task_context ON task (context);
+CREATE INDEX task_context ON task (context) WHERE context IS NOT NULL;
 CREATE INDEX task_live ON task (id) WHERE state <= 4;
 CREATE INDEX task_heavy ON task (updated) WHERE state >= 5 AND (chunks > 4 OR bytes > 16384);
 
--- The events of a task that were committed together.
+-- The events of a task that were committed together, but those in task.opening.
 CREATE TABLE event (
     place  INTEGER PRIMARY KEY, -- task.key * 2^24 + the first event
     last   INTEGER NOT NULL,    -- the last event

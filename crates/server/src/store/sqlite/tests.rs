@@ -89,17 +89,23 @@ async fn a_read_only_database_refuses_commits_and_answers_questions() {
 #[tokio::test]
 async fn damage_is_told_and_stays_where_it_is() {
     for damage in [
-        "UPDATE event SET data = CAST('no json' || x'0a' AS BLOB) WHERE place = 1 << 24 | 1",
-        "UPDATE event SET data = x'ff' WHERE place = 1 << 24 | 1",
-        "UPDATE event SET last = 2 WHERE place = 1 << 24 | 1",
-        "UPDATE event SET format = 9 WHERE place = 1 << 24 | 1",
+        "UPDATE task SET opening = CAST('no json' || x'0a' AS BLOB) WHERE key = 1",
+        "UPDATE task SET opening = x'ff' WHERE key = 1",
+        "UPDATE task SET opening = NULL WHERE key = 1",
+        "UPDATE task SET opened = 2 WHERE key = 1",
+        "UPDATE task SET format = 9 WHERE key = 1",
+        "UPDATE event SET data = CAST('no json' || x'0a' AS BLOB) WHERE place = 1 << 24 | 4",
+        "UPDATE event SET data = x'ff' WHERE place = 1 << 24 | 4",
+        "UPDATE event SET last = 5 WHERE place = 1 << 24 | 4",
+        "UPDATE event SET format = 9 WHERE place = 1 << 24 | 4",
         "UPDATE task SET state = 77 WHERE key = 1",
         "UPDATE task SET seq = -1 WHERE key = 1",
         "UPDATE task SET folded = 1 WHERE key = 1",
         "UPDATE task SET scope = 99 WHERE key = 1",
     ] {
         let (_dir, store) = open();
-        let (broken, whole) = (stored(&store, 1).await, stored(&store, 2).await);
+        let (mut broken, whole) = (stored(&store, 1).await, stored(&store, 2).await);
+        commit(&store, [broken.say("more")]).await;
         run(&store, damage);
         whole.assert_stored_in(&store).await;
         let error = store.task(broken.id()).await.unwrap_err();
@@ -108,32 +114,30 @@ async fn damage_is_told_and_stays_where_it_is() {
     }
 }
 
+/// What a query for numbers finds.
+fn numbers<const N: usize>(store: &SqliteStore, sql: &str) -> Vec<[i64; N]> {
+    let writer = writer(store);
+    let mut statement = writer.connection().prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| Ok(std::array::from_fn(|n| row.get(n).unwrap())));
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
 #[tokio::test]
 async fn rows_stay_few_and_right_of_each_other() {
     let (_dir, store) = open();
-    for n in 1..=3 {
-        stored(&store, n).await;
-    }
-    let mut story = Story::new(9);
-    commit(
-        &store,
-        [story.step(TaskState::Working, at(1)), story.say("more")],
-    )
-    .await;
-    let writer = writer(&store);
-    let mut statement = writer
-        .connection()
-        .prepare("SELECT place >> 24, place & ((1 << 24) - 1), last FROM event ORDER BY place")
-        .unwrap();
-    let rows: Vec<(i64, i64, i64)> = statement
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
+    stored(&store, 1).await;
+    let mut begun = Story::new(2).in_context("0190a5c3-0000-7002-8000-00000000abcc");
+    let mut long = Story::new(3);
+    long.tell(long.artifact(&"x".repeat(3000), false), None);
+    let step = begun.step(TaskState::Working, at(1));
+    commit(&store, [step, long.append(0), begun.say("more")]).await;
+    let tasks = "SELECT key, opened, chunks, context IS NULL FROM task ORDER BY key";
     assert_eq!(
-        rows,
-        [(1, 1, 3), (2, 1, 3), (3, 1, 3), (4, 1, 3), (4, 4, 4)]
+        numbers(&store, tasks),
+        [[1, 3, 0, 0], [2, 3, 1, 1], [3, 0, 1, 0]]
     );
+    let events = "SELECT place >> 24, place & ((1 << 24) - 1), last FROM event ORDER BY place";
+    assert_eq!(numbers(&store, events), [[2, 4, 4], [3, 1, 1]]);
 }
 
 #[tokio::test]

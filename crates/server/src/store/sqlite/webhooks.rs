@@ -112,7 +112,7 @@ pub(super) fn undelivered(
     // `settled = 0` makes this a walk over the few that may have something left.
     let mut statement = db.prepare_cached(
         "SELECT webhook.task, webhook.id, config, dialect, delivered, attempts, failing_since, retry_at,
-                last_error, format
+                last_error, webhook.format
          FROM webhook INDEXED BY webhook_open CROSS JOIN task ON task.id = webhook.task
          WHERE settled = 0 AND delivered < task.seq AND (webhook.task, webhook.id) > (?1, ?2)
          ORDER BY webhook.task, webhook.id LIMIT ?3",

@@ -35,7 +35,6 @@ pub(super) struct Writer {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     scopes: HashMap<(Arc<str>, Owner), i64>,
-    next_key: Option<i64>,
     data: Vec<u8>,
 }
 
@@ -116,8 +115,9 @@ impl<'a> Commit<'a> {
         let prepared = match self.new_task.take() {
             Some(prepared) => prepared,
             None => self.db.prepare_cached(
-                "INSERT INTO task (id, key, scope, context, state, updated, seq, folded, chunks, bytes)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9) ON CONFLICT DO NOTHING",
+                "INSERT INTO task (id, scope, context, state, updated, seq, folded, chunks, bytes,
+                                   opened, format, opening)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7 > 0, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING",
             )?,
         };
         Ok(self.new_task.insert(prepared))
@@ -195,20 +195,6 @@ impl<'a> Commit<'a> {
         }
         self.memory.scopes.insert(name, scope);
         Ok(scope)
-    }
-
-    /// A key for a new task.
-    pub(super) fn next_key(&mut self) -> Result<i64, Error> {
-        let key = if let Some(key) = self.memory.next_key {
-            key
-        } else {
-            // Greater than all in use: what a removed task had is free again.
-            let sql = "SELECT 1 + max(coalesce((SELECT max(place) FROM event), 0) / ?1,
-                                      coalesce((SELECT max(key) FROM snapshot), 0))";
-            self.db.query_row(sql, [PLACES], |row| row.get(0))?
-        };
-        self.memory.next_key = Some(key + 1);
-        Ok(key)
     }
 
     fn answered(&mut self, answered: &Answered) -> Result<(), Error> {

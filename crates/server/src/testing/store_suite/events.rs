@@ -20,26 +20,41 @@ pub(super) async fn a_task_is_read_as_it_was_written(store: Arc<dyn Store>) {
     let mut bare = Story::new(4)
         .named("0190a5c3000070008000000000000004")
         .in_context("ctx");
-    let stories = [&mut uuid, &mut text, &mut upper, &mut bare];
+    let mut first = Story::new(5).in_context("0190a5c3-0000-7005-8000-00000000abcc");
+    let stories = [&mut uuid, &mut text, &mut upper, &mut bare, &mut first];
     let changes = stories.map(|story| story.step(TaskState::Completed, at(1)));
     commit(&*store, changes).await;
-    for story in [&uuid, &text, &upper, &bare] {
+    for story in [&uuid, &text, &upper, &bare, &first] {
         story.assert_stored_in(&*store).await;
     }
 }
 
 pub(super) async fn a_task_grows_by_appends(store: Arc<dyn Store>) {
-    let mut story = Story::new(1);
-    commit(&*store, [story.step(TaskState::Submitted, at(1))]).await;
-    commit(&*store, [story.step(TaskState::Working, at(2))]).await;
-    commit(&*store, [story.say("one"), story.say("two")]).await;
+    for (n, opening) in [(1, 10), (2, 10_000)] {
+        let mut story = Story::new(n);
+        story.tell(story.artifact(&"x".repeat(opening), false), None);
+        commit(&*store, [story.append(0)]).await;
+        grows(&*store, story).await;
+    }
+}
+
+async fn grows(store: &dyn Store, mut story: Story) {
+    commit(store, [story.step(TaskState::Submitted, at(1))]).await;
+    commit(store, [story.step(TaskState::Working, at(2))]).await;
+    commit(store, [story.say("one"), story.say("two")]).await;
     commit(
-        &*store,
+        store,
         [story.step(TaskState::Working, at(3)), story.say("three")],
     )
     .await;
-    commit(&*store, [story.step(TaskState::Completed, at(4))]).await;
-    story.assert_stored_in(&*store).await;
+    commit(store, [story.step(TaskState::Completed, at(4))]).await;
+    story.assert_stored_in(store).await;
+    let mut read = Vec::new();
+    for after in 0..story.head.seq {
+        let next = store.events(story.id(), after, 1).await.unwrap();
+        read.extend(next.iter().map(|entry| entry.seq));
+    }
+    assert_eq!(read, (1..=story.head.seq).collect::<Vec<_>>());
 }
 
 pub(super) async fn every_kind_of_event_and_content_survives(store: Arc<dyn Store>) {

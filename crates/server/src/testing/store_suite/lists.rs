@@ -106,6 +106,9 @@ pub(super) async fn only_the_own_tasks_are_listed(store: Arc<dyn Store>) {
     assert_eq!(listed(&*store, nobodys).await, (Vec::new(), 0));
 }
 
+/// The conversation that task 1 began, as the engine would name it.
+const BEGUN_BY_ONE: &str = "0190a5c3-0000-7001-8000-00000000abcc";
+
 /// Twelve tasks in two conversations and three states.
 async fn twelve(store: &dyn Store) -> Vec<Story> {
     let states = [
@@ -115,11 +118,7 @@ async fn twelve(store: &dyn Store) -> Vec<Story> {
     ];
     let mut stories = Vec::new();
     for n in 0..12 {
-        let context = if n % 2 == 0 {
-            "even"
-        } else {
-            "0190a5c3-0000-7000-8000-000000000001"
-        };
+        let context = if n % 2 == 0 { "even" } else { BEGUN_BY_ONE };
         let mut story = Story::new(n).in_context(context);
         commit(
             store,
@@ -133,12 +132,7 @@ async fn twelve(store: &dyn Store) -> Vec<Story> {
 
 /// Every combination of filters, with the stories that match.
 fn combinations(stories: &[Story]) -> Vec<(TaskQuery, Vec<TaskId>)> {
-    let contexts = [
-        None,
-        Some("even"),
-        Some("0190a5c3-0000-7000-8000-000000000001"),
-        Some("none"),
-    ];
+    let contexts = [None, Some("even"), Some(BEGUN_BY_ONE), Some("none")];
     let states = [
         None,
         Some(TaskState::Working),

@@ -10,63 +10,61 @@ INSERT INTO scope VALUES (1, 'echo', 'caller-a');
 INSERT INTO scope VALUES (2, 'approver', 'caller-b');
 
 CREATE TABLE task (
-    id      ANY NOT NULL PRIMARY KEY,
-    key     INTEGER NOT NULL,   -- short, never used again: names the task in event and snapshot
+    key     INTEGER PRIMARY KEY, -- names the task in event and snapshot
+    id      ANY NOT NULL UNIQUE,
     scope   INTEGER NOT NULL,
-    context ANY NOT NULL,
+    context ANY,                -- NULL: the id with its last bit flipped
     state   INTEGER NOT NULL,   -- 1 submitted 2 working 3 input-required 4 auth-required
                                 -- 5 completed 6 failed 7 canceled 8 rejected 9 unknown
     updated INTEGER NOT NULL,   -- microseconds since 1970
     seq     INTEGER NOT NULL,   -- the last event
     folded  INTEGER NOT NULL,   -- the event of the snapshot, 0 if there is none
     chunks  INTEGER NOT NULL,   -- rows in event
-    bytes   INTEGER NOT NULL    -- size of these rows
-) STRICT, WITHOUT ROWID;
-INSERT INTO task VALUES ('not a uuid', 2, 2, 'context-3', 3, 1761818402000000, 3, 0, 1, 728);
-INSERT INTO task VALUES (x'0190a5c300007001800000000000abcd', 1, 1, 'context-1', 2, 1761818401000000, 4, 0, 2, 1057);
-INSERT INTO task VALUES (x'0190a5c300007002800000000000abcd', 3, 1, x'0190a5c3000070008000000000000001', 5, 1761818403000000, 3, 0, 1, 988);
-INSERT INTO task VALUES (x'0190a5c300007004800000000000abcd', 4, 1, 'context-4', 6, 1761818404000000, 3, 3, 0, 0);
-INSERT INTO task VALUES (x'0190a5c300007005800000000000abcd', 5, 1, 'context-5', 7, 1761818406000000, 5, 5, 2, 1239);
+    bytes   INTEGER NOT NULL,   -- size of these rows
+    opened  INTEGER NOT NULL,   -- the last event in opening, 0 if there is none
+    format  INTEGER NOT NULL,   -- of opening, as in event
+    opening BLOB                -- the events of the first commit, if they are small
+) STRICT;
+INSERT INTO task VALUES (1, x'0190a5c300007001800000000000abcd', 1, 'context-1', 2, 1761818401000000, 4, 0, 1, 134, 3, 1, CAST('<{"messageId":"question","contextId":"context-1","taskId":"0190a5c3-0000-7001-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what? — なに？ 🙂"}]}
+{"task":{"id":"0190a5c3-0000-7001-8000-00000000abcd","contextId":"context-1","status":{"state":"TASK_STATE_SUBMITTED","timestamp":"2025-10-30T10:00:00.000Z"},"history":[{"messageId":"question","contextId":"context-1","taskId":"0190a5c3-0000-7001-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what?"}]}]}}
+{"artifactUpdate":{"artifact":{"artifactId":"answer","parts":[{"text":"piece 1 of the answer"},{"data":{"n":9007199254740993}}]}}}
+{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING","timestamp":"2025-10-30T10:00:01.000Z"}}}
+' AS BLOB));
+INSERT INTO task VALUES (2, 'not a uuid', 2, 'context-3', 3, 1761818402000000, 3, 0, 0, 0, 3, 1, CAST('<{"messageId":"question","contextId":"context-3","taskId":"not a uuid","role":"ROLE_USER","parts":[{"text":"what? — なに？ 🙂"}]}
+{"task":{"id":"not a uuid","contextId":"context-3","status":{"state":"TASK_STATE_SUBMITTED","timestamp":"2025-10-30T10:00:00.000Z"},"history":[{"messageId":"question","contextId":"context-3","taskId":"not a uuid","role":"ROLE_USER","parts":[{"text":"what?"}]}]}}
+{"artifactUpdate":{"artifact":{"artifactId":"answer","parts":[{"text":"piece 1 of the answer"},{"data":{"n":9007199254740993}}]}}}
+{"statusUpdate":{"status":{"state":"TASK_STATE_INPUT_REQUIRED","timestamp":"2025-10-30T10:00:02.000Z"}}}
+' AS BLOB));
+INSERT INTO task VALUES (3, x'0190a5c300007002800000000000abcd', 1, x'0190a5c3000070008000000000000001', 5, 1761818403000000, 3, 0, 0, 0, 3, 1, CAST('<{"messageId":"question","contextId":"0190a5c3-0000-7000-8000-000000000001","taskId":"0190a5c3-0000-7002-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what? — なに？ 🙂"}]}
+{"task":{"id":"0190a5c3-0000-7002-8000-00000000abcd","contextId":"0190a5c3-0000-7000-8000-000000000001","status":{"state":"TASK_STATE_SUBMITTED","timestamp":"2025-10-30T10:00:00.000Z"},"history":[{"messageId":"question","contextId":"0190a5c3-0000-7000-8000-000000000001","taskId":"0190a5c3-0000-7002-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what?"}]}]}}
+{"artifactUpdate":{"artifact":{"artifactId":"answer","parts":[{"text":"piece 1 of the answer"},{"data":{"n":9007199254740993}}]}}}
+{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED","timestamp":"2025-10-30T10:00:03.000Z"}}}
+' AS BLOB));
+INSERT INTO task VALUES (4, x'0190a5c300007004800000000000abcd', 1, 'context-4', 6, 1761818404000000, 3, 3, 0, 0, 0, 1, NULL);
+INSERT INTO task VALUES (5, x'0190a5c300007005800000000000abcd', 1, 'context-5', 7, 1761818406000000, 5, 5, 1, 244, 3, 1, CAST('<{"messageId":"question","contextId":"context-5","taskId":"0190a5c3-0000-7005-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what? — なに？ 🙂"}]}
+{"task":{"id":"0190a5c3-0000-7005-8000-00000000abcd","contextId":"context-5","status":{"state":"TASK_STATE_SUBMITTED","timestamp":"2025-10-30T10:00:00.000Z"},"history":[{"messageId":"question","contextId":"context-5","taskId":"0190a5c3-0000-7005-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what?"}]}]}}
+{"artifactUpdate":{"artifact":{"artifactId":"answer","parts":[{"text":"piece 1 of the answer"},{"data":{"n":9007199254740993}}]}}}
+{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING","timestamp":"2025-10-30T10:00:05.000Z"}}}
+' AS BLOB));
 
 CREATE INDEX task_list ON task (scope, state, updated, id);
 
-CREATE INDEX task_context ON task (scope, context, updated, id, state);
+CREATE INDEX task_context ON task (context) WHERE context IS NOT NULL;
 
 CREATE INDEX task_live ON task (id) WHERE state <= 4;
-
 
 CREATE INDEX task_heavy ON task (updated) WHERE state >= 5 AND (chunks > 4 OR bytes > 16384);
 
 CREATE TABLE event (
     place  INTEGER PRIMARY KEY, -- task.key * 2^24 + the first event
     last   INTEGER NOT NULL,    -- the last event
-    format INTEGER NOT NULL,    -- 1: a line of A2A 1.0 JSON per event, each after `<` and the message that
-    data   BLOB NOT NULL        --    caused it, if one did
+    format INTEGER NOT NULL,    -- 1: a line of A2A 1.0 JSON per event, without the ids of its task; each
+    data   BLOB NOT NULL        --    after `<` and the message that caused it, if one did
 ) STRICT;
-INSERT INTO event VALUES (16777217, 3, 1, CAST('<{"messageId":"question","contextId":"context-1","taskId":"0190a5c3-0000-7001-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what? — なに？ 🙂"}]}
-{"task":{"id":"0190a5c3-0000-7001-8000-00000000abcd","contextId":"context-1","status":{"state":"TASK_STATE_SUBMITTED","timestamp":"2025-10-30T10:00:00.000Z"},"history":[{"messageId":"question","contextId":"context-1","taskId":"0190a5c3-0000-7001-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what?"}]}]}}
-{"artifactUpdate":{"taskId":"0190a5c3-0000-7001-8000-00000000abcd","contextId":"context-1","artifact":{"artifactId":"answer","parts":[{"text":"piece 1 of the answer"},{"data":{"n":9007199254740993}}]}}}
-{"statusUpdate":{"taskId":"0190a5c3-0000-7001-8000-00000000abcd","contextId":"context-1","status":{"state":"TASK_STATE_WORKING","timestamp":"2025-10-30T10:00:01.000Z"}}}
+INSERT INTO event VALUES (16777220, 4, 1, CAST('{"artifactUpdate":{"artifact":{"artifactId":"answer","parts":[{"text":"two\nlines"},{"data":{"n":9007199254740993}}]},"append":true}}
 ' AS BLOB));
-INSERT INTO event VALUES (16777220, 4, 1, CAST('{"artifactUpdate":{"taskId":"0190a5c3-0000-7001-8000-00000000abcd","contextId":"context-1","artifact":{"artifactId":"answer","parts":[{"text":"two\nlines"},{"data":{"n":9007199254740993}}]},"append":true}}
-' AS BLOB));
-INSERT INTO event VALUES (33554433, 3, 1, CAST('<{"messageId":"question","contextId":"context-3","taskId":"not a uuid","role":"ROLE_USER","parts":[{"text":"what? — なに？ 🙂"}]}
-{"task":{"id":"not a uuid","contextId":"context-3","status":{"state":"TASK_STATE_SUBMITTED","timestamp":"2025-10-30T10:00:00.000Z"},"history":[{"messageId":"question","contextId":"context-3","taskId":"not a uuid","role":"ROLE_USER","parts":[{"text":"what?"}]}]}}
-{"artifactUpdate":{"taskId":"not a uuid","contextId":"context-3","artifact":{"artifactId":"answer","parts":[{"text":"piece 1 of the answer"},{"data":{"n":9007199254740993}}]}}}
-{"statusUpdate":{"taskId":"not a uuid","contextId":"context-3","status":{"state":"TASK_STATE_INPUT_REQUIRED","timestamp":"2025-10-30T10:00:02.000Z"}}}
-' AS BLOB));
-INSERT INTO event VALUES (50331649, 3, 1, CAST('<{"messageId":"question","contextId":"0190a5c3-0000-7000-8000-000000000001","taskId":"0190a5c3-0000-7002-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what? — なに？ 🙂"}]}
-{"task":{"id":"0190a5c3-0000-7002-8000-00000000abcd","contextId":"0190a5c3-0000-7000-8000-000000000001","status":{"state":"TASK_STATE_SUBMITTED","timestamp":"2025-10-30T10:00:00.000Z"},"history":[{"messageId":"question","contextId":"0190a5c3-0000-7000-8000-000000000001","taskId":"0190a5c3-0000-7002-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what?"}]}]}}
-{"artifactUpdate":{"taskId":"0190a5c3-0000-7002-8000-00000000abcd","contextId":"0190a5c3-0000-7000-8000-000000000001","artifact":{"artifactId":"answer","parts":[{"text":"piece 1 of the answer"},{"data":{"n":9007199254740993}}]}}}
-{"statusUpdate":{"taskId":"0190a5c3-0000-7002-8000-00000000abcd","contextId":"0190a5c3-0000-7000-8000-000000000001","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2025-10-30T10:00:03.000Z"}}}
-' AS BLOB));
-INSERT INTO event VALUES (83886081, 3, 1, CAST('<{"messageId":"question","contextId":"context-5","taskId":"0190a5c3-0000-7005-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what? — なに？ 🙂"}]}
-{"task":{"id":"0190a5c3-0000-7005-8000-00000000abcd","contextId":"context-5","status":{"state":"TASK_STATE_SUBMITTED","timestamp":"2025-10-30T10:00:00.000Z"},"history":[{"messageId":"question","contextId":"context-5","taskId":"0190a5c3-0000-7005-8000-00000000abcd","role":"ROLE_USER","parts":[{"text":"what?"}]}]}}
-{"artifactUpdate":{"taskId":"0190a5c3-0000-7005-8000-00000000abcd","contextId":"context-5","artifact":{"artifactId":"answer","parts":[{"text":"piece 1 of the answer"},{"data":{"n":9007199254740993}}]}}}
-{"statusUpdate":{"taskId":"0190a5c3-0000-7005-8000-00000000abcd","contextId":"context-5","status":{"state":"TASK_STATE_WORKING","timestamp":"2025-10-30T10:00:05.000Z"}}}
-' AS BLOB));
-INSERT INTO event VALUES (83886084, 5, 1, CAST('{"artifactUpdate":{"taskId":"0190a5c3-0000-7005-8000-00000000abcd","contextId":"context-5","artifact":{"artifactId":"answer","parts":[{"text":"piece 3 of the answer"},{"data":{"n":9007199254740993}}]},"append":true}}
-{"statusUpdate":{"taskId":"0190a5c3-0000-7005-8000-00000000abcd","contextId":"context-5","status":{"state":"TASK_STATE_CANCELED","timestamp":"2025-10-30T10:00:06.000Z"}}}
+INSERT INTO event VALUES (83886084, 5, 1, CAST('{"artifactUpdate":{"artifact":{"artifactId":"answer","parts":[{"text":"piece 3 of the answer"},{"data":{"n":9007199254740993}}]},"append":true}}
+{"statusUpdate":{"status":{"state":"TASK_STATE_CANCELED","timestamp":"2025-10-30T10:00:06.000Z"}}}
 ' AS BLOB));
 
 CREATE TABLE snapshot (
@@ -142,9 +140,3 @@ INSERT INTO tally VALUES (1, 7, 1);
 INSERT INTO tally VALUES (2, 3, 1);
 
 CREATE INDEX tally_state ON tally (state, scope) WHERE tasks > 0;
-
-CREATE TABLE counter (
-    name  TEXT NOT NULL PRIMARY KEY,
-    value INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-INSERT INTO counter VALUES ('task.key', 6);
