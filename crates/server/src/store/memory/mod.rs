@@ -35,7 +35,7 @@ pub struct MemoryStore {
 /// Everything that is kept.
 #[derive(Debug, Default)]
 struct Kept {
-    tasks: Shards<Box<KeptTask>>,
+    tasks: Shards,
     index: Index,
     /// By task, in the order they were made.
     webhooks: HashMap<TaskId, Vec<Webhook>>,
@@ -76,7 +76,7 @@ impl Store for MemoryStore {
     }
 
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
-        Ok(self.kept().tasks.get(id).map(|task| task.stored()))
+        Ok(self.kept().tasks.get(id).map(KeptTask::stored))
     }
 
     async fn events(
@@ -97,7 +97,7 @@ impl Store for MemoryStore {
             .list(&query, |id| kept.tasks.get(id).map(|t| t.head.state));
         let tasks = ids.iter().filter_map(|id| kept.tasks.get(id));
         Ok(TaskList {
-            tasks: tasks.map(|task| task.stored()).collect(),
+            tasks: tasks.map(KeptTask::stored).collect(),
             total,
         })
     }
@@ -189,7 +189,8 @@ impl Kept {
     /// Checks whether all changes can be made.
     fn check(&self, changes: &[Change]) -> Result<(), Error> {
         // Where the tasks stand after the changes so far.
-        let mut heads: HashMap<&TaskId, Option<&Head>, RandomState> = HashMap::default();
+        let mut heads: HashMap<&TaskId, Option<&Head>, RandomState> =
+            HashMap::with_capacity_and_hasher(changes.len(), RandomState::default());
         let stored = |id| self.tasks.get(id).map(|task| &task.head);
         for change in changes {
             match change {
@@ -232,14 +233,13 @@ impl Kept {
         } = append;
         let Some(task) = self.tasks.get_mut(&head.id) else {
             self.index.insert(&head);
-            let id = head.id.clone();
             let task = Box::new(KeptTask {
                 head,
                 snapshot,
                 entries,
             });
             self.index.set_heavy(&task.head, task.is_heavy());
-            self.tasks.insert(id, task);
+            self.tasks.insert(task);
             return;
         };
         self.index.set_heavy(&task.head, false);

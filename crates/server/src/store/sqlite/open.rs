@@ -18,7 +18,7 @@ const LOCK: &str = "switchboard.lock";
 const PAGE_SIZE: u32 = 8192;
 /// So many pages of the write-ahead log are copied into the database at once: few enough that the commit
 /// that has to wait for it waits for milliseconds, and that the log stays in the processor's cache.
-const CHECKPOINT_PAGES: u32 = 512;
+const CHECKPOINT_PAGES: u32 = 128;
 /// More than there are statements: each is prepared once per connection.
 const STATEMENTS: usize = 64;
 /// How long a connection waits for another one of this process, such as a checkpoint.
