@@ -1,5 +1,6 @@
 //! The closed list of ways a call can fail. Numbers and statuses live in the wire tables.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A failed call: what kind, said how, with which facts.
@@ -10,7 +11,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     message: String,
-    facts: Vec<(&'static str, String)>,
+    facts: Vec<(Cow<'static, str>, String)>,
     violations: Vec<Violation>,
 }
 
@@ -134,6 +135,12 @@ impl ErrorKind {
             Self::Unavailable => "UNAVAILABLE",
         }
     }
+
+    /// The kind that a peer gives this reason.
+    #[must_use]
+    pub fn from_reason(reason: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.reason() == reason)
+    }
 }
 
 impl Error {
@@ -177,8 +184,8 @@ impl Error {
 
     /// Adds a fact: a camelCase key and its value.
     #[must_use]
-    pub fn fact(mut self, key: &'static str, value: impl Into<String>) -> Self {
-        self.0.facts.push((key, short(value.into())));
+    pub fn fact(mut self, key: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Self {
+        self.0.facts.push((key.into(), short(value.into())));
         self
     }
 
@@ -196,7 +203,7 @@ impl Error {
 
     /// Facts that go with it.
     #[must_use]
-    pub fn facts(&self) -> &[(&'static str, String)] {
+    pub fn facts(&self) -> &[(Cow<'static, str>, String)] {
         &self.0.facts
     }
 

@@ -1,6 +1,7 @@
 //! Protocol versions, and how a request picks one.
 
 use crate::error::{Error, ErrorKind};
+use crate::model::Binding;
 
 /// A protocol version Switchboard speaks. 0.2 and 0.3 cannot be told apart on the wire, so 0.2 is
 /// served as 0.3; they differ only in how cards are found.
@@ -85,6 +86,16 @@ impl Dialect {
         }
     }
 
+    /// What is spoken over a binding in a version. Over gRPC it is what the messages stand for.
+    #[must_use]
+    pub fn spoken(binding: &Binding, version: ProtocolVersion) -> Self {
+        match (version, binding) {
+            (ProtocolVersion::V1_0, _) => Self::V1,
+            (ProtocolVersion::V0_3, Binding::HttpJson | Binding::Grpc) => Self::V0Proto,
+            (ProtocolVersion::V0_3, Binding::JsonRpc | Binding::Other(_)) => Self::V0Json,
+        }
+    }
+
     /// What webhooks are told that were registered in it.
     #[must_use]
     pub fn notified(self) -> Notified {
@@ -162,7 +173,10 @@ mod tests {
         for text in ["99.0", "1", "1.1", "0.1", "2.0", "latest", "1.0-beta"] {
             let error = ProtocolVersion::requested(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::VersionNotSupported, "{text}");
-            assert_eq!(error.facts(), [("supportedVersions", "1.0,0.3".to_owned())]);
+            assert_eq!(
+                error.facts(),
+                [("supportedVersions".into(), "1.0,0.3".to_owned())]
+            );
         }
     }
 }

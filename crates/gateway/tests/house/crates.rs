@@ -33,8 +33,8 @@ const ARROWS: [(&str, &[&str]); 6] = [
 ];
 
 /// Features a crate may have.
-const FEATURES: [&str; 6] = [
-    "default", "grpc", "sqlite", "postgres", "testing", "console",
+const FEATURES: [&str; 7] = [
+    "default", "grpc", "sqlite", "postgres", "testing", "console", "webhook",
 ];
 
 /// Everything cargo knows about the workspace and what it is built from, on this platform.

@@ -90,9 +90,11 @@ fn files_that_texts_name_exist() {
     for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = std::fs::read_to_string(root().join(page)).expect("a file");
         for name in text.split('`').skip(1).step_by(2) {
-            let ours = ["types/", "server/", "agents/", "gateway/"]
-                .iter()
-                .any(|c| name.starts_with(c));
+            let ours = [
+                "proto/", "types/", "client/", "server/", "agents/", "gateway/",
+            ]
+            .iter()
+            .any(|c| name.starts_with(c));
             let plain = name
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "/_.".contains(c));

@@ -212,7 +212,7 @@ fn a_caller_of_1_0_without_a_version_is_told_to_send_one() {
     assert!(error.message().contains("send A2A-Version: 1.0"), "{error}");
     assert_eq!(
         error.facts()[0],
-        ("supportedVersions", "1.0,0.3".to_owned())
+        ("supportedVersions".into(), "1.0,0.3".to_owned())
     );
 }
 

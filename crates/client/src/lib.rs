@@ -1,0 +1,1 @@
+//! How to talk to any agent.
