@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::call::args::{
+    self as call, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
+};
 use crate::config::value::Listen;
 use crate::config::{Flags, LogFormat};
 
@@ -14,8 +17,9 @@ Examples:
   switchboard serve -c switchboard.yaml       put your own agents on the line
   switchboard completion bash > ~/.local/share/bash-completion/completions/switchboard
 
-Then, from another terminal:
-  curl -s http://127.0.0.1:7420/a2a/echo/.well-known/agent-card.json";
+Then, from another terminal, and with any other A2A agent as well:
+  switchboard card get -a localhost:7420/a2a/echo
+  switchboard send -a localhost:7420/a2a/echo \"hello there\"";
 
 const UP: &str = "\
 Examples:
@@ -76,7 +80,7 @@ Examples:
 /// Puts every agent on one line: declares agents of any kind in one file, and serves each of them over A2A,
 /// with tasks that are never lost.
 #[derive(Debug, Parser)]
-#[command(name = "switchboard", version, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "switchboard", version, disable_version_flag = true, after_help = EXAMPLES, arg_required_else_help = true)]
 #[command(max_term_width = 110)]
 pub struct Cli {
     /// What to do.
@@ -91,7 +95,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Starts with built-in agents: no configuration, no keys, no network
-    #[command(after_help = UP)]
+    #[command(after_help = UP, visible_alias = "demo-server")]
     Up(UpArgs),
     /// Serves the agents of a configuration file
     #[command(after_help = SERVE)]
@@ -102,6 +106,21 @@ pub enum Command {
     /// Lists webhook deliveries that fail or were given up
     #[command(after_help = DELIVERIES)]
     Deliveries(DeliveriesArgs),
+    /// Shows the card of any agent: who it is, what it offers
+    #[command(subcommand, after_help = call::CARD)]
+    Card(CardCommand),
+    /// Sends a message to any agent, and waits for what comes of it
+    #[command(after_help = call::SEND)]
+    Send(SendArgs),
+    /// Shows, lists, follows, cancels or saves tasks of any agent
+    #[command(subcommand, after_help = call::TASK)]
+    Task(TaskCommand),
+    /// Talks with any agent, line by line
+    #[command(after_help = call::CHAT)]
+    Chat(ChatArgs),
+    /// Shows the settings of the commands that talk to agents
+    #[command(subcommand, after_help = call::CONFIG)]
+    Config(ConfigCommand),
     /// Prints the JSON Schema of the configuration file
     #[command(after_help = SCHEMA)]
     Schema,
@@ -117,6 +136,9 @@ pub enum Command {
 /// Flags of all commands.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Global {
+    /// Prints the version
+    #[arg(short, long, action = clap::ArgAction::Version, help_heading = "Global options")]
+    version: Option<bool>,
     /// error, warn, info, debug, trace, or directives such as info,switchboard=debug [env: SWITCHBOARD_LOG]
     #[arg(
         long,
@@ -227,6 +249,16 @@ pub enum Output {
     Text,
     /// One JSON object a line
     Json,
+}
+
+impl Output {
+    /// As it is written.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
 }
 
 impl Place {

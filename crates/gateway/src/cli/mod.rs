@@ -4,6 +4,7 @@
 //! 2 wrong usage or a wrong configuration.
 
 mod args;
+mod call;
 mod check;
 mod deliveries;
 mod serve;
@@ -23,13 +24,11 @@ use crate::config::{Env, Problems, schema};
 pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            let code = if error.use_stderr() { 2 } else { 0 };
-            // If the terminal is gone there is nobody to tell.
-            drop(error.print());
-            return ExitCode::from(code);
-        }
+        Err(error) => return misused(&error),
     };
+    if call::flags(&cli.command).is_some() {
+        return call::run(&cli.command, &Env::of_process());
+    }
     match dispatch(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -37,6 +36,24 @@ pub fn run() -> ExitCode {
             ExitCode::from(failure.code())
         }
     }
+}
+
+/// The command line was not understood, or asked for help.
+fn misused(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // If the terminal is gone there is nobody to tell.
+        drop(error.print());
+        return ExitCode::SUCCESS;
+    }
+    let args: Vec<_> = std::env::args().skip(1).collect();
+    let json = args.iter().any(|arg| arg == "-ojson" || arg == "--output=json")
+        || args.windows(2).any(|pair| matches!(pair, [flag, value] if (flag == "-o" || flag == "--output") && value == "json"));
+    if json {
+        call::misused(error);
+    } else {
+        drop(error.print());
+    }
+    ExitCode::from(2)
 }
 
 fn dispatch(cli: Cli) -> Result<(), Failure> {
@@ -51,6 +68,11 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
             Ok(out(format_args!("{text}"))?)
         }
         Command::Completion { shell } => completion(shell),
+        Command::Card(_)
+        | Command::Send(_)
+        | Command::Task(_)
+        | Command::Chat(_)
+        | Command::Config(_) => unreachable!("they are run by `call`"),
     }
 }
 

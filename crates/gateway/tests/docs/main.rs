@@ -51,6 +51,11 @@ fn getting_started() {
 }
 
 #[test]
+fn the_command_line() {
+    run("docs/cli.md");
+}
+
+#[test]
 fn scripts() {
     run("docs/scripts.md");
 }

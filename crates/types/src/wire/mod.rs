@@ -27,6 +27,8 @@ mod write;
 
 use serde_json::value::RawValue;
 
+pub use v1_0::encode::state_name;
+
 use self::card::CardShape;
 use self::object::{IntoModel, PushConfig as WirePushConfig, Reading};
 use self::path::Path;

@@ -231,7 +231,8 @@ fn role_name(role: Role) -> &'static str {
 }
 
 /// The state in the enum of the proto.
-pub(crate) fn state_name(state: TaskState) -> &'static str {
+#[must_use]
+pub fn state_name(state: TaskState) -> &'static str {
     match state {
         TaskState::Submitted => "TASK_STATE_SUBMITTED",
         TaskState::Working => "TASK_STATE_WORKING",

@@ -7,7 +7,7 @@
 //!
 //! Called by `wire` for [`Dialect::V1`](crate::Dialect::V1); also the form of stored rows.
 
-pub(crate) mod encode;
+pub(super) mod encode;
 pub mod error;
 pub(crate) mod object;
 pub(crate) mod request;

@@ -1,0 +1,249 @@
+//! From settings to an agent.
+
+use std::io;
+use std::time::Duration;
+
+use switchboard_client::{
+    Address, Client, Credential, Credentials, Error, Kind, Preference, Reference,
+};
+use switchboard_types::model::{Task, TaskState};
+use switchboard_types::ErrorKind;
+
+use super::failure::{Failure, Local};
+use super::settings::Settings;
+use super::text::Page;
+use crate::cli::args::Output;
+
+/// An agent, and how its user wants to be talked to.
+#[derive(Debug)]
+pub(super) struct Connected {
+    pub(super) client: Client,
+    pub(super) settings: Settings,
+}
+
+impl Connected {
+    /// Finds the agent.
+    pub(super) async fn to(settings: Settings) -> Result<Self, Failure> {
+        let reference: Reference = settings
+            .agent()?
+            .parse()
+            .map_err(|error| failure(&error))?;
+        let client = builder(&settings)?.connect(reference).await;
+        let client = client.map_err(|error| failure(&error))?;
+        Ok(Self { client, settings })
+    }
+
+    pub(super) fn json(&self) -> bool {
+        self.settings.output == Output::Json
+    }
+
+    /// An empty page of text.
+    pub(super) fn page(&self) -> Page {
+        Page::new(self.settings.verbose)
+    }
+
+    /// The command that goes on with a task, if it is not over.
+    pub(super) fn resume(&self, page: &mut Page, task: &Task) {
+        if let Some(command) = self.resume_command(task) {
+            page.field("Resume", command);
+        }
+    }
+
+    /// The command that goes on with a task.
+    pub(super) fn resume_command(&self, task: &Task) -> Option<String> {
+        let agent = quoted(self.settings.agent_card.as_deref().unwrap_or_default());
+        let id = quoted(task.id.as_str());
+        match task.status.state {
+            TaskState::InputRequired | TaskState::AuthRequired => {
+                Some(format!("switchboard send -a {agent} --task-id {id} \"...\""))
+            }
+            TaskState::Submitted | TaskState::Working | TaskState::Unknown => {
+                Some(format!("switchboard task get -a {agent} --wait {id}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Ends with a timeout if `work` takes too long.
+    pub(super) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let Some(timeout) = self.settings.timeout else {
+            return work.await;
+        };
+        match tokio::time::timeout(timeout, work).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(timed_out(timeout)),
+        }
+    }
+}
+
+/// The failure when time is over.
+pub(super) fn timed_out(timeout: Duration) -> Failure {
+    Failure::local(
+        Local::Timeout,
+        format!("there was no outcome within {} s", timeout.as_secs_f64()),
+    )
+    .hint("give --timeout more, or --async and ask again later")
+}
+
+fn builder(settings: &Settings) -> Result<switchboard_client::Builder, Failure> {
+    let mut builder = Client::builder()
+        .preference(Preference {
+            bindings: settings.bindings.clone(),
+            versions: settings.version.into_iter().collect(),
+        })
+        .credentials(credentials(settings))
+        .insecure(settings.insecure);
+    if settings.use_given_address {
+        builder = builder.address(Address::Given);
+    }
+    if let Some(timeout) = settings.timeout {
+        builder = builder.timeout(timeout);
+    }
+    for extension in &settings.extensions {
+        builder = builder.extension(extension);
+    }
+    for (name, value) in &settings.service_parameters {
+        let wrong = |_| Failure::usage(&format!("--svc-param {name}: not a header"), "write NAME:VALUE");
+        let name = name.parse().map_err(wrong)?;
+        let value = value.parse().map_err(|_| {
+            Failure::usage("--svc-param: the value cannot stand in a header", "write NAME:VALUE")
+        })?;
+        builder = builder.header(name, value);
+    }
+    if let Some(path) = &settings.ca {
+        builder = builder.root_certificates(&read(path)?).map_err(|e| failure(&e))?;
+    }
+    if let (Some(certificate), Some(key)) = (&settings.client_cert, &settings.client_key) {
+        let identity = builder.client_certificate(&read(certificate)?, &read(key)?);
+        builder = identity.map_err(|e| failure(&e))?;
+    }
+    Ok(builder)
+}
+
+fn read(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
+    let wrong = |error: io::Error| {
+        Failure::usage(&format!("{}: {error}", path.display()), "name a file that can be read")
+    };
+    std::fs::read(path).map_err(wrong)
+}
+
+fn credentials(settings: &Settings) -> Credentials {
+    let bearer = settings.bearer.clone().map(Credential::Bearer);
+    let key = settings.api_key.clone().map(Credential::ApiKey);
+    let basic = settings.basic.clone().map(|(user, password)| Credential::Basic { user, password });
+    match bearer.or(key).or(basic) {
+        Some(credential) => Credentials::any(credential),
+        None => Credentials::none(),
+    }
+}
+
+/// The failure that goes with an error of the client.
+pub(super) fn failure(error: &Error) -> Failure {
+    let failure = match (error.kind(), error.protocol()) {
+        (Kind::Protocol | Kind::ExtensionRequired, Some(told)) => {
+            Failure::told(name(told.kind()), error.to_string(), error.code().unwrap_or_default())
+        }
+        (kind, _) => Failure::local(local(kind), error.to_string()),
+    };
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn local(kind: Kind) -> Local {
+    match kind {
+        Kind::Reference => Local::Usage,
+        Kind::CardNotFound => Local::CardNotFound,
+        Kind::CardInvalid => Local::CardInvalid,
+        Kind::Unreachable => Local::Unreachable,
+        Kind::CredentialsMissing => Local::CredentialsMissing,
+        Kind::Refused => Local::AuthFailed,
+        Kind::Timeout => Local::Timeout,
+        _ => Local::Internal,
+    }
+}
+
+/// The name of an error in the protocol; kinds of our own have a prefix of our own.
+fn name(kind: ErrorKind) -> String {
+    let reason = kind.reason();
+    match kind {
+        ErrorKind::Parse => "JSONParseError".to_owned(),
+        ErrorKind::InvalidRequest
+        | ErrorKind::MethodNotFound
+        | ErrorKind::InvalidParams
+        | ErrorKind::Internal
+        | ErrorKind::TaskNotFound
+        | ErrorKind::TaskNotCancelable
+        | ErrorKind::PushNotificationNotSupported
+        | ErrorKind::UnsupportedOperation
+        | ErrorKind::ContentTypeNotSupported
+        | ErrorKind::InvalidAgentResponse
+        | ErrorKind::ExtendedAgentCardNotConfigured
+        | ErrorKind::ExtensionSupportRequired
+        | ErrorKind::VersionNotSupported => {
+            let words = reason.split('_').map(capitalized);
+            format!("{}Error", words.collect::<String>())
+        }
+        _ => format!("SWITCHBOARD_ERR_{reason}"),
+    }
+}
+
+fn capitalized(word: &str) -> String {
+    let (first, rest) = word.split_at(word.len().min(1));
+    format!("{first}{}", rest.to_lowercase())
+}
+
+/// As a shell takes it: bare if it is plain, else in quotes.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Tells on standard error what is sent and received, if that was asked for. Credentials are not in it.
+pub(super) fn trace(settings: &Settings) {
+    if settings.debug {
+        let told = tracing_subscriber::fmt()
+            .with_env_filter("switchboard_client=debug")
+            .with_writer(io::stderr)
+            .with_ansi(false)
+            .try_init();
+        // Set already: then it is told there.
+        drop(told);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_keep_the_names_of_the_protocol() {
+        for (kind, expected) in [
+            (ErrorKind::TaskNotFound, "TaskNotFoundError"),
+            (ErrorKind::Parse, "JSONParseError"),
+            (
+                ErrorKind::ExtendedAgentCardNotConfigured,
+                "ExtendedAgentCardNotConfiguredError",
+            ),
+            (ErrorKind::InputTimeout, "SWITCHBOARD_ERR_INPUT_TIMEOUT"),
+        ] {
+            assert_eq!(name(kind), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_shell_would_take_apart_is_quoted() {
+        assert_eq!(quoted("localhost:7420"), "localhost:7420");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,123 @@
+//! Waiting for a task: by its stream, or by asking again and again; until it is over, wants something, or the
+//! user has had enough.
+
+use std::sync::Arc;
+
+use switchboard_client::{Events, Kind, Sent};
+use switchboard_types::model::{Event, Task, TaskState};
+use tokio::time::Instant;
+
+use super::connect::{failure, timed_out};
+use super::progress::Progress;
+use super::{Connected, Failure, print_event_json, print_text};
+
+/// How waiting ended.
+#[derive(Debug)]
+pub(super) enum Followed {
+    /// With an outcome.
+    To(Sent),
+    /// By the user, who may want to go on with the task later.
+    Left(Option<Arc<Task>>),
+}
+
+/// Someone who waits.
+pub(super) struct Follower<'a> {
+    connected: &'a Connected,
+    progress: Progress,
+    /// Whether each event is printed.
+    prints: bool,
+    /// When to give up.
+    deadline: Option<Instant>,
+}
+
+impl<'a> Follower<'a> {
+    /// Waits as long as the settings say, from now on.
+    pub(super) fn new(connected: &'a Connected, prints: bool) -> Self {
+        let timeout = connected.settings.timeout;
+        Self {
+            connected,
+            progress: Progress::default(),
+            prints,
+            deadline: timeout.map(|timeout| Instant::now() + timeout),
+        }
+    }
+
+    /// Reads a stream to its end. One that breaks for good is no reason to give up: its task can be asked for.
+    pub(super) async fn stream(mut self, mut events: Events) -> Result<Followed, Failure> {
+        loop {
+            let task = events.task().cloned();
+            let item = tokio::select! {
+                item = events.next() => item,
+                () = self.too_late() => return Err(self.late(task.as_deref())),
+                _ = tokio::signal::ctrl_c() => return Ok(Followed::Left(task)),
+            };
+            match (item, task) {
+                (Some(Ok(item)), _) => self.tell(&item.event)?,
+                (Some(Err(error)), Some(task)) if error.kind() == Kind::Interrupted => {
+                    return self.poll(task).await;
+                }
+                (Some(Err(error)), _) => return Err(failure(&error)),
+                (None, _) => break,
+            }
+        }
+        let sent = events.finish().await.map_err(|error| failure(&error))?;
+        match sent {
+            Sent::Task(task) if goes_on(&task) => self.poll(task).await,
+            sent => Ok(Followed::To(sent)),
+        }
+    }
+
+    /// Asks for a task until it is over or wants something.
+    pub(super) async fn poll(mut self, mut task: Arc<Task>) -> Result<Followed, Failure> {
+        let interval = self.connected.settings.poll_interval;
+        while goes_on(&task) {
+            self.progress.status(&task.status);
+            tokio::select! {
+                () = tokio::time::sleep(interval) => {}
+                () = self.too_late() => return Err(self.late(Some(&task))),
+                _ = tokio::signal::ctrl_c() => return Ok(Followed::Left(Some(task))),
+            }
+            let asked = self.connected.client.get(&task.id, None).await;
+            task = asked.map_err(|error| failure(&error))?;
+        }
+        if self.prints {
+            self.tell(&Event::Task(Arc::clone(&task)))?;
+        }
+        Ok(Followed::To(Sent::Task(task)))
+    }
+
+    fn tell(&mut self, event: &Event) -> Result<(), Failure> {
+        if !self.prints {
+            self.progress.event(event);
+            return Ok(());
+        }
+        if self.connected.json() {
+            return print_event_json(event);
+        }
+        let mut page = self.connected.page();
+        page.event(event);
+        print_text(page)
+    }
+
+    async fn too_late(&self) {
+        match self.deadline {
+            Some(deadline) => tokio::time::sleep_until(deadline).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn late(&self, task: Option<&Task>) -> Failure {
+        let timeout = self.connected.settings.timeout.unwrap_or_default();
+        let command = task.and_then(|task| self.connected.resume_command(task));
+        match command {
+            Some(command) => timed_out(timeout).hint(format!("the task goes on: {command}")),
+            None => timed_out(timeout),
+        }
+    }
+}
+
+/// Whether more will come by itself. A state that nobody knows may still become one.
+fn goes_on(task: &Task) -> bool {
+    let state = task.status.state;
+    state == TaskState::Unknown || !(state.is_terminal() || state.is_interrupted())
+}

@@ -1,0 +1,169 @@
+//! The commands that talk to agents, whoever serves them: `card`, `send`, `task`, `chat`, `config`.
+//!
+//! They keep to the A2A command line conventions: results on standard output, everything else on standard error;
+//! text for people without control characters, or exactly one protocol object with `-o json`; an exit code that
+//! tells whether the command did its work, not how the task ended.
+
+pub(crate) mod args;
+mod card;
+mod chat;
+mod config;
+mod connect;
+mod dotenv;
+mod download;
+mod failure;
+mod follow;
+mod parts;
+mod progress;
+mod push_config;
+mod send;
+mod settings;
+mod task;
+mod text;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use switchboard_types::Dialect;
+use switchboard_types::model::{Event, Task};
+use switchboard_types::wire;
+
+use super::args::{Command, Output};
+use crate::config::Env;
+use args::{AgentFlags, CardCommand, ConfigCommand, PushConfigCommand, TaskCommand};
+use connect::Connected;
+use failure::Failure;
+use settings::Settings;
+use text::Page;
+
+/// What a process ends with that was interrupted from the keyboard.
+const INTERRUPTED: u8 = 130;
+
+/// How a command ended that did what it could.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Done,
+    Interrupted,
+}
+
+/// Runs a client command to its end.
+pub(super) fn run(command: &Command, env: &Env) -> ExitCode {
+    let Some(flags) = flags(command) else {
+        return ExitCode::FAILURE;
+    };
+    match settled(command, flags, env) {
+        Ok(End::Done) => ExitCode::SUCCESS,
+        Ok(End::Interrupted) => ExitCode::from(INTERRUPTED),
+        Err(failure) => {
+            tell(&failure, flags.output == Some(Output::Json));
+            ExitCode::from(failure.exit())
+        }
+    }
+}
+
+/// Tells a failure where the caller looks for it.
+pub(super) fn tell(failure: &Failure, json: bool) {
+    // If nobody reads there is nobody to tell.
+    if json {
+        drop(super::out(format_args!("{}\n", failure.envelope())));
+    } else {
+        drop(writeln!(io::stderr().lock(), "{failure}"));
+    }
+}
+
+/// Tells a program that the command line was not understood.
+pub(super) fn misused(error: &clap::Error) {
+    let text = error.render().to_string();
+    let message = text.lines().next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    tell(&Failure::usage(message, "see --help"), true);
+}
+
+fn settled(command: &Command, flags: &AgentFlags, env: &Env) -> Result<End, Failure> {
+    let dir = std::env::current_dir()?;
+    let settings = Settings::find(flags, env, &dir)?;
+    for warning in &settings.warnings {
+        writeln!(io::stderr().lock(), "warning: {warning}")?;
+    }
+    connect::trace(&settings);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(dispatch(command, settings))
+}
+
+async fn dispatch(command: &Command, settings: Settings) -> Result<End, Failure> {
+    match command {
+        Command::Config(ConfigCommand::Show(_)) => config::show(&settings),
+        Command::Card(CardCommand::Get(args)) => card::get(args, settings).await,
+        Command::Send(args) => send::run(args, &Connected::to(settings).await?).await,
+        Command::Chat(args) => chat::run(args, &Connected::to(settings).await?).await,
+        Command::Task(command) => {
+            let connected = Connected::to(settings).await?;
+            match command {
+                TaskCommand::Get(args) => task::get(args, &connected).await,
+                TaskCommand::List(args) => task::list(args, &connected).await,
+                TaskCommand::Cancel(args) => task::cancel(args, &connected).await,
+                TaskCommand::Subscribe(args) => task::subscribe(args, &connected).await,
+                TaskCommand::Download(args) => download::run(args, &connected).await,
+                TaskCommand::PushConfig(command) => push_config::run(command, &connected).await,
+            }
+        }
+        _ => unreachable!("only client commands come here"),
+    }
+}
+
+/// The flags of a client command; none if it is another one.
+pub(super) fn flags(command: &Command) -> Option<&AgentFlags> {
+    Some(match command {
+        Command::Card(CardCommand::Get(args)) => &args.agent,
+        Command::Send(args) => &args.agent,
+        Command::Chat(args) => &args.agent,
+        Command::Config(ConfigCommand::Show(args)) => &args.agent,
+        Command::Task(command) => match command {
+            TaskCommand::Get(args) => &args.agent,
+            TaskCommand::List(args) => &args.agent,
+            TaskCommand::Cancel(args) => &args.agent,
+            TaskCommand::Subscribe(args) => &args.agent,
+            TaskCommand::Download(args) => &args.agent,
+            TaskCommand::PushConfig(command) => match command {
+                PushConfigCommand::Create(args) => &args.agent,
+                PushConfigCommand::Get(args) | PushConfigCommand::Delete(args) => &args.agent,
+                PushConfigCommand::List(args) => &args.agent,
+            },
+        },
+        _ => return None,
+    })
+}
+
+/// Prints one object, encoded by `encode`.
+fn print_json(encode: impl FnOnce(&mut Vec<u8>)) -> Result<(), Failure> {
+    let mut json = Vec::new();
+    encode(&mut json);
+    let json = String::from_utf8_lossy(&json);
+    Ok(super::out(format_args!("{json}\n"))?)
+}
+
+/// Prints an event on a line of its own.
+fn print_event_json(event: &Event) -> Result<(), Failure> {
+    print_json(|out| wire::encode_event(Dialect::V1, event, false, out))
+}
+
+/// Prints what was gathered.
+fn print_text(page: Page) -> Result<(), Failure> {
+    Ok(super::out(format_args!("{}", page.into_text()))?)
+}
+
+/// Prints a task, with the command that goes on with it.
+fn print_task(connected: &Connected, task: &Task) -> Result<(), Failure> {
+    if connected.json() {
+        return print_json(|out| wire::encode_task(Dialect::V1, task, out));
+    }
+    let mut page = connected.page();
+    page.task(task);
+    connected.resume(&mut page, task);
+    print_text(page)
+}
+
+#[cfg(test)]
+mod tests;

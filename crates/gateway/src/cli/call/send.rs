@@ -1,0 +1,126 @@
+//! `switchboard send`: one message, and what comes of it.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use switchboard_client::{Sent, message};
+use switchboard_types::model::{ContextId, Event, Json, Object, Task, TaskId};
+use switchboard_types::operation::SendMessage;
+
+use super::args::{BelongsFlags, SendArgs};
+use super::connect::failure;
+use super::follow::{Followed, Follower};
+use super::task::task_id;
+use super::{Connected, End, Failure, print_event_json, print_task, print_text};
+
+pub(super) async fn run(args: &SendArgs, connected: &Connected) -> Result<End, Failure> {
+    let mut asked = message::parts(args.parts.read(args.message.as_deref())?);
+    belongs(&mut asked, &args.belongs)?;
+    asked.configuration.history_length = args.history;
+    let streams = connected.client.card().capabilities.streaming == Some(true);
+    let followed = if args.no_wait || !streams {
+        asked.configuration.return_immediately = true;
+        let sent = connected.client.send(asked).await;
+        let sent = sent.map_err(|error| failure(&error))?;
+        match sent {
+            Sent::Task(task) if !args.no_wait => {
+                Follower::new(connected, args.stream).poll(task).await?
+            }
+            sent => {
+                if args.stream {
+                    return print_alone(connected, &sent);
+                }
+                Followed::To(sent)
+            }
+        }
+    } else {
+        let events = connected.client.stream(asked).await;
+        let events = events.map_err(|error| failure(&error))?;
+        Follower::new(connected, args.stream).stream(events).await?
+    };
+    conclude(connected, followed, args.stream)
+}
+
+/// Prints how it ended.
+pub(super) fn conclude(
+    connected: &Connected,
+    followed: Followed,
+    printed: bool,
+) -> Result<End, Failure> {
+    match followed {
+        Followed::To(sent) => {
+            if let Sent::Task(task) = &sent {
+                warn(connected, task);
+            }
+            if !printed {
+                print_sent(connected, &sent)?;
+            }
+            Ok(End::Done)
+        }
+        Followed::Left(task) => {
+            if let Some(task) = task {
+                let mut page = connected.page();
+                page.stands(&task);
+                connected.resume(&mut page, &task);
+                // The result of a command that was left is no result: programs find it where people do.
+                drop(write!(io::stderr().lock(), "{}", page.into_text()));
+            }
+            Ok(End::Interrupted)
+        }
+    }
+}
+
+/// What the agent decided is no failure of the command, but must not be overlooked.
+fn warn(connected: &Connected, task: &Task) {
+    let state = task.status.state;
+    let resume = connected.resume_command(task);
+    let told = match state {
+        _ if state.is_interrupted() => format!("the task waits: {}", state.name()),
+        _ if state.is_terminal() && state.name() != "completed" => format!("the task ended: {}", state.name()),
+        _ => return,
+    };
+    let resume = resume.map(|command| format!("\n  hint: {command}")).unwrap_or_default();
+    drop(writeln!(io::stderr().lock(), "warning: {told}{resume}"));
+}
+
+fn print_sent(connected: &Connected, sent: &Sent) -> Result<(), Failure> {
+    match sent {
+        Sent::Task(task) if connected.json() => print_event_json(&Event::Task(Arc::clone(task))),
+        Sent::Task(task) => print_task(connected, task),
+        Sent::Message(message) if connected.json() => {
+            print_event_json(&Event::Message(Arc::clone(message)))
+        }
+        Sent::Message(message) => {
+            let mut page = connected.page();
+            page.message(message);
+            print_text(page)
+        }
+    }
+}
+
+/// What came at once, as the only event of a stream.
+fn print_alone(connected: &Connected, sent: &Sent) -> Result<End, Failure> {
+    print_sent(connected, sent)?;
+    Ok(End::Done)
+}
+
+/// Puts a message where it belongs.
+fn belongs(asked: &mut SendMessage, flags: &BelongsFlags) -> Result<(), Failure> {
+    let task: Option<TaskId> = flags.task_id.as_deref().map(task_id).transpose()?;
+    asked.message.task_id = task;
+    asked.message.context_id = flags.context_id.as_deref().map(context_id).transpose()?;
+    asked.metadata = flags.metadata.as_deref().map(metadata).transpose()?;
+    Ok(())
+}
+
+/// A conversation by its id.
+pub(super) fn context_id(text: &str) -> Result<ContextId, Failure> {
+    ContextId::new(text)
+        .map_err(|error| Failure::usage(&format!("--context-id {error}"), "give the id of a conversation"))
+}
+
+fn metadata(text: &str) -> Result<Object, Failure> {
+    let wrong = |why: String| Failure::usage(&format!("--metadata: {why}"), "give a JSON object");
+    let json = Json::parse(text).map_err(|error| wrong(error.to_string()))?;
+    Object::try_from(json).map_err(|error| wrong(error.to_string()))
+}

@@ -1,0 +1,106 @@
+//! `task get`, `list`, `cancel`, `subscribe`, `download`, `push-config`
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use crate::agent::Agent;
+
+#[tokio::test]
+async fn a_task_is_canceled_and_stays_so() {
+    let agent = Agent::start().await;
+    let id = agent.long_task().await;
+    let canceled = agent.json(&["task", "cancel", &id]).await;
+    assert_eq!(canceled["status"]["state"], "TASK_STATE_CANCELED");
+    let again = agent.run(&["task", "cancel", &id, "-o", "json"]).await;
+    assert_eq!(again.code, Some(1), "{again:?}");
+    let error: Value = serde_json::from_str(&again.out).unwrap();
+    assert_eq!(error["error"]["code"], "TaskNotCancelableError");
+    assert_eq!(error["error"]["a2aCode"], -32002);
+}
+
+#[tokio::test]
+async fn a_task_is_followed_to_its_end_from_elsewhere() {
+    let agent = Agent::start().await;
+    let id = agent.long_task().await;
+    let mut follower = agent.spawn(&["task", "subscribe", &id, "-o", "json", "--stream"]);
+    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+    let first = lines.next_line().await.unwrap().unwrap();
+    let first: Value = serde_json::from_str(&first).unwrap();
+    assert_eq!(first["task"]["id"], id.as_str());
+    agent.json(&["task", "cancel", &id]).await;
+    let mut last = first;
+    while let Some(line) = lines.next_line().await.unwrap() {
+        last = serde_json::from_str(&line).unwrap();
+    }
+    assert_eq!(last["statusUpdate"]["status"]["state"], "TASK_STATE_CANCELED");
+    assert!(follower.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn get_can_wait() {
+    let agent = Agent::start().await;
+    let id = agent.long_task().await;
+    let args = ["task", "get", "--wait", "--poll-interval", "20ms", &id];
+    let waiting = agent.spawn(&args);
+    let (_, output) = tokio::join!(agent.json(&["task", "cancel", &id]), waiting.wait_with_output());
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(text.ends_with("State: TASK_STATE_CANCELED\n"), "{text}");
+}
+
+#[tokio::test]
+async fn tasks_are_listed_by_state_and_page() {
+    let agent = Agent::start().await;
+    for n in 0..3 {
+        agent.json(&["send", &format!("number {n}")]).await;
+    }
+    let long = agent.long_task().await;
+    let working = agent.json(&["task", "list", "--status", "working"]).await;
+    assert_eq!(working["tasks"][0]["id"], long.as_str());
+    assert_eq!(working["totalSize"], 1);
+    let page = agent.run(&["task", "list", "--page-size", "2"]).await;
+    assert_eq!(page.field("Tasks"), "2 of 4");
+    let token = page.field("Next page");
+    let next = agent.run(&["task", "list", "--page-size", "2", "--page-token", token]).await;
+    assert_eq!(next.field("Tasks"), "2 of 4");
+    let all = agent.run(&["task", "list", "--page-size", "1", "--all", "--stream", "-o", "json"]).await;
+    assert_eq!(all.out.lines().count(), 4, "{all:?}");
+    let wrong = agent.run(&["task", "list", "--status", "sleeping"]).await;
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+}
+
+#[tokio::test]
+async fn what_a_task_has_made_is_saved() {
+    let agent = Agent::start().await;
+    let sent = agent.json(&["send", "files please"]).await;
+    let id = sent["task"]["id"].as_str().unwrap();
+    let saved = agent.run(&["task", "download", id, "--dir", "out"]).await;
+    assert_eq!(saved.code, Some(0), "{saved:?}");
+    let out = agent.dir.path().join("out");
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    assert_eq!(read("notes.txt"), "first\n\nsecond");
+    let data: Value = serde_json::from_str(&read("table.json")).unwrap();
+    assert_eq!(data["n"], 1);
+    let again = agent.run(&["task", "download", id, "--dir", "out"]).await;
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert!(again.err.contains("--overwrite"), "{}", again.err);
+    let over = agent.json(&["task", "download", id, "--dir", "out", "--overwrite"]).await;
+    assert_eq!(over["files"].as_array().unwrap().len(), 3, "{over}");
+}
+
+#[tokio::test]
+async fn webhooks_are_made_shown_and_removed() {
+    let agent = Agent::start().await;
+    let id = agent.long_task().await;
+    let create = ["task", "push-config", "create", &id, "--url", "http://127.0.0.1:9/hook", "--id", "mine", "--token", "hush-hush"];
+    let made = agent.json(&create).await;
+    assert_eq!(made["id"], "mine");
+    let shown = agent.run(&["task", "push-config", "get", &id, "mine"]).await;
+    assert_eq!(shown.field("URL"), "http://127.0.0.1:9/hook");
+    assert!(!shown.out.contains("hush-hush"), "{}", shown.out);
+    let listed = agent.json(&["task", "push-config", "list", &id]).await;
+    assert_eq!(listed["configs"].as_array().unwrap().len(), 1);
+    let gone = agent.run(&["task", "push-config", "delete", &id, "mine"]).await;
+    assert_eq!(gone.field("Deleted"), "mine");
+    let listed = agent.run(&["task", "push-config", "list", &id]).await;
+    assert_eq!(listed.field("Configs"), "0");
+}
