@@ -75,7 +75,7 @@ pub fn decode_params(
 
 /// Encodes the parameters of a call: the `params` of JSON-RPC. Only 1.0 can name a tenant.
 ///
-/// REST says some of them elsewhere: see `wire::rest`.
+/// REST says some of them elsewhere: see [`rest::write_request`].
 pub fn encode_params(
     dialect: Dialect,
     operation: &Operation,

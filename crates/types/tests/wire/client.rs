@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use switchboard_types::model::{Event, PushConfigId};
 use switchboard_types::operation::{Method, Operation, Response, TaskView};
 use switchboard_types::wire::jsonrpc::{self, Id, Outcome};
-use switchboard_types::wire::{self, Request};
+use switchboard_types::wire::{self, Request, rest};
 use switchboard_types::{Dialect, Error};
 
 use crate::roundtrip::{lose, lose_in_parts};
@@ -104,6 +104,28 @@ proptest! {
             let raw = serde_json::from_slice(&out).unwrap();
             let request = wire::decode_params(dialect, operation.method(), Some(raw)).unwrap();
             prop_assert_eq!(request.operation, said(dialect, operation.clone()));
+        }
+    }
+
+    #[test]
+    fn a_request_is_understood_as_it_was_meant(
+        operation in sample::operation(),
+        tenant in prop::option::of("([a-z/ é%.]{1,9}|tasks|v1|\\.\\.|message:send)"),
+    ) {
+        for dialect in Dialect::ALL {
+            let asked = rest::write_request(dialect, &operation, tenant.as_deref());
+            let route = rest::route(asked.verb, &asked.path).unwrap();
+            prop_assert_eq!(route.version, dialect.version(), "{:?}", asked);
+            prop_assert_eq!(route.method, operation.method());
+            let body = asked.body.as_deref().unwrap_or_default();
+            let (spoken, request) = rest::decode(&route, Some(&asked.query), body).unwrap();
+            prop_assert_eq!(&request.operation, &said(dialect, operation.clone()), "{:?}", asked);
+            let tenant = tenant.clone().filter(|_| dialect == Dialect::V1);
+            prop_assert_eq!(request.tenant, tenant, "{:?}", asked);
+            // Without a body that shows it, 0.x is ProtoJSON.
+            if matches!(operation, Operation::Send(_) | Operation::CreatePushConfig(_)) {
+                prop_assert_eq!(spoken, dialect);
+            }
         }
     }
 
