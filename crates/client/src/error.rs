@@ -100,6 +100,13 @@ impl Error {
         Self::new(Kind::Unintelligible, message).reached(Reach::Answered)
     }
 
+    /// The whole of what an agent said that did not say it in a message.
+    pub(crate) fn saying(mut self, raw: &str) -> Self {
+        let end = raw.floor_char_boundary(1000);
+        self.0.message = format!("A2A agent returned error: {}", &raw[..end]);
+        self
+    }
+
     pub(crate) fn reached(mut self, reach: Reach) -> Self {
         self.0.reach = reach;
         self

@@ -169,9 +169,20 @@ mod tests {
 
     #[test]
     fn what_names_nothing_is_refused_and_says_what_to_give() {
-        for text in ["", "  ", "two words", "ftp://example.com", "http://", "{\"a\":1}", ":::"] {
+        for text in [
+            "",
+            "  ",
+            "two words",
+            "ftp://example.com",
+            "http://",
+            "{\"a\":1}",
+            ":::",
+        ] {
             let error = text.parse::<Reference>().unwrap_err();
-            assert!(matches!(error.kind(), Kind::Reference | Kind::CardInvalid), "{text}");
+            assert!(
+                matches!(error.kind(), Kind::Reference | Kind::CardInvalid),
+                "{text}"
+            );
         }
     }
 

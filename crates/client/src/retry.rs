@@ -49,7 +49,9 @@ impl Retry {
     /// How long to wait after the `failed`th failure: doubled each time, up to a half taken off by chance, so that
     /// many clients do not come back at once. An agent that names a time is obeyed.
     pub(crate) fn pause(&self, failed: u32, asked: Option<Duration>) -> Duration {
-        let doubled = self.first.saturating_mul(1 << failed.saturating_sub(1).min(16));
+        let doubled = self
+            .first
+            .saturating_mul(1 << failed.saturating_sub(1).min(16));
         let longest = doubled.min(self.longest);
         let [chance, ..] = Uuid::new_v4().into_bytes();
         let pause = longest / 2 + (longest / 2) * u32::from(chance) / 255;
@@ -93,18 +95,66 @@ mod tests {
             // error, a get, a send, a send with a key
             ("not sent", broken(Reach::NotSent), true, true, true),
             ("broke", broken(Reach::Sent), true, false, true),
-            ("503", answered(ErrorKind::Unavailable, 503), true, true, true),
-            ("429", answered(ErrorKind::ResourceExhausted, 429), true, true, true),
-            ("502", answered(ErrorKind::Internal, 502), true, false, false),
-            ("404", answered(ErrorKind::TaskNotFound, 404), false, false, false),
-            ("rpc internal", answered(ErrorKind::Internal, 200), false, false, false),
-            ("missing", Error::new(Kind::CredentialsMissing, "x"), false, false, false),
+            (
+                "503",
+                answered(ErrorKind::Unavailable, 503),
+                true,
+                true,
+                true,
+            ),
+            (
+                "429",
+                answered(ErrorKind::ResourceExhausted, 429),
+                true,
+                true,
+                true,
+            ),
+            (
+                "502",
+                answered(ErrorKind::Internal, 502),
+                true,
+                false,
+                false,
+            ),
+            (
+                "404",
+                answered(ErrorKind::TaskNotFound, 404),
+                false,
+                false,
+                false,
+            ),
+            (
+                "rpc internal",
+                answered(ErrorKind::Internal, 200),
+                false,
+                false,
+                false,
+            ),
+            (
+                "missing",
+                Error::new(Kind::CredentialsMissing, "x"),
+                false,
+                false,
+                false,
+            ),
         ];
         for (name, error, get, send, keyed) in cases {
             assert_eq!(may_repeat(Method::Get, false, &error), get, "get, {name}");
-            assert_eq!(may_repeat(Method::Cancel, false, &error), get, "cancel, {name}");
-            assert_eq!(may_repeat(Method::Send, false, &error), send, "send, {name}");
-            assert_eq!(may_repeat(Method::Stream, true, &error), keyed, "keyed, {name}");
+            assert_eq!(
+                may_repeat(Method::Cancel, false, &error),
+                get,
+                "cancel, {name}"
+            );
+            assert_eq!(
+                may_repeat(Method::Send, false, &error),
+                send,
+                "send, {name}"
+            );
+            assert_eq!(
+                may_repeat(Method::Stream, true, &error),
+                keyed,
+                "keyed, {name}"
+            );
         }
     }
 
@@ -115,7 +165,10 @@ mod tests {
             let pause = retry.pause(failed, None);
             let doubled = retry.first * 2_u32.pow((failed - 1).min(6));
             let longest = doubled.min(retry.longest);
-            assert!(pause >= longest / 2 && pause <= longest, "{failed}: {pause:?}");
+            assert!(
+                pause >= longest / 2 && pause <= longest,
+                "{failed}: {pause:?}"
+            );
         }
         let asked = Duration::from_secs(60);
         assert_eq!(retry.pause(1, Some(asked)), asked);

@@ -1,5 +1,6 @@
 //! Which credentials an agent gets, and where they stand in a request.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -65,7 +66,11 @@ impl Authority {
             }
         }
         let wanted = card.security.iter().map(|requirement| {
-            let names: Vec<String> = requirement.0.keys().map(|name| described(card, name)).collect();
+            let names: Vec<String> = requirement
+                .0
+                .keys()
+                .map(|name| described(card, name))
+                .collect();
             names.join(" and ")
         });
         let wanted: Vec<String> = wanted.collect();
@@ -78,6 +83,21 @@ impl Authority {
     /// Whether nothing is added.
     pub(crate) fn is_empty(&self) -> bool {
         self.steps.is_empty()
+    }
+
+    /// Tells callers apart without telling who they are.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for step in &self.steps {
+            match step {
+                Step::Header(name, value) => (name, value).hash(&mut hasher),
+                Step::Query(name, value) | Step::Cookie(name, value) => {
+                    (name, value.reveal()).hash(&mut hasher);
+                }
+                Step::Token(source) => source.client_id().hash(&mut hasher),
+            }
+        }
+        hasher.finish()
     }
 
     /// Adds credentials to a request.
@@ -176,14 +196,20 @@ fn fit(
     let step = match (scheme, credential) {
         (_, Credential::Header { .. }) => return plain(credential),
         (S::ApiKey { location, name, .. }, Credential::ApiKey(key)) => match location {
-            ApiKeyLocation::Header => Step::Header(header_name(name)?, secret_header(key.reveal())?),
+            ApiKeyLocation::Header => {
+                Step::Header(header_name(name)?, secret_header(key.reveal())?)
+            }
             ApiKeyLocation::Query => Step::Query(name.clone(), key.clone()),
             ApiKeyLocation::Cookie => Step::Cookie(name.clone(), key.clone()),
         },
-        (S::Http { scheme, .. }, Credential::Bearer(_)) if scheme.eq_ignore_ascii_case("bearer") => {
+        (S::Http { scheme, .. }, Credential::Bearer(_))
+            if scheme.eq_ignore_ascii_case("bearer") =>
+        {
             return plain(credential);
         }
-        (S::Http { scheme, .. }, Credential::Basic { .. }) if scheme.eq_ignore_ascii_case("basic") => {
+        (S::Http { scheme, .. }, Credential::Basic { .. })
+            if scheme.eq_ignore_ascii_case("basic") =>
+        {
             return plain(credential);
         }
         // A token that the user already has.

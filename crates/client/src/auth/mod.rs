@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use http::{HeaderName, HeaderValue};
 use switchboard_types::model::Secret;
 
-pub(crate) use apply::Authority;
+pub(crate) use apply::{Authority, Means};
 
 /// Something that proves who we are.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Method;
 use http::header::AUTHORIZATION;
 use serde::Deserialize;
@@ -128,6 +129,10 @@ impl Source {
             prompt,
             held: Mutex::default(),
         }))
+    }
+
+    pub(crate) fn client_id(&self) -> &str {
+        &self.terms.client_id
     }
 
     /// A token that is good now. Whoever else asks meanwhile waits and gets the same one.
@@ -275,29 +280,38 @@ impl Source {
         &self,
         url: &Url,
         form: String,
-        basic: bool,
+        in_header: bool,
         deadline: Instant,
-    ) -> Result<http::Response<bytes::Bytes>, Error> {
-        let mut form = Serializer::new(form);
+    ) -> Result<http::Response<Bytes>, Error> {
+        let out = self.request(url, form, in_header)?;
+        self.http.fetch(out, MOST_BYTES, deadline).await
+    }
+
+    fn request(&self, url: &Url, form: String, in_header: bool) -> Result<Outgoing, Error> {
+        let Terms {
+            client_id,
+            client_secret,
+            ..
+        } = &self.terms;
         let mut out = Outgoing::new(Method::POST, url.clone());
-        match &self.terms.client_secret {
-            Some(secret) if basic => {
+        let mut form = Serializer::new(form);
+        match client_secret {
+            Some(secret) if in_header => {
                 // Name and secret are form-encoded first (RFC 6749 §2.3.1).
                 let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
                 let secret = Secret::new(encoded(secret.reveal()));
-                let value = basic(&encoded(&self.terms.client_id), &secret)?;
+                let value = basic(&encoded(client_id), &secret)?;
                 out.headers.insert(AUTHORIZATION, value);
             }
             Some(secret) => {
-                form.append_pair("client_id", &self.terms.client_id);
+                form.append_pair("client_id", client_id);
                 form.append_pair("client_secret", secret.reveal());
             }
             None => {
-                form.append_pair("client_id", &self.terms.client_id);
+                form.append_pair("client_id", client_id);
             }
         }
-        let out = out.body("application/x-www-form-urlencoded", form.finish());
-        self.http.fetch(out, MOST_BYTES, deadline).await
+        Ok(out.body("application/x-www-form-urlencoded", form.finish()))
     }
 }
 

@@ -27,8 +27,12 @@ pub(crate) fn resolve(
         Binding::Grpc => Url::parse(&grpc_url(said, plain)),
         _ => Url::options().base_url(given).parse(said),
     };
-    let mut url = parsed
-        .map_err(|error| Error::new(Kind::CardInvalid, format!("the card names {said:?}: {error}")))?;
+    let mut url = parsed.map_err(|error| {
+        Error::new(
+            Kind::CardInvalid,
+            format!("the card names {said:?}: {error}"),
+        )
+    })?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         let message = format!("the card names {said:?}, which is no address over HTTP");
         return Err(Error::new(Kind::CardInvalid, message));
@@ -62,7 +66,9 @@ pub(crate) fn resolve(
 
 /// `host:port` and the schemes that gRPC libraries know, as http or https.
 fn grpc_url(said: &str, plain: bool) -> String {
-    let rest = said.strip_prefix("dns:").map(|rest| rest.trim_start_matches('/'));
+    let rest = said
+        .strip_prefix("dns:")
+        .map(|rest| rest.trim_start_matches('/'));
     if let Some(rest) = said.strip_prefix("grpc://") {
         return format!("http://{rest}");
     }
@@ -73,7 +79,11 @@ fn grpc_url(said: &str, plain: bool) -> String {
         return said.to_owned();
     }
     let rest = rest.unwrap_or(said);
-    let scheme = if plain && !rest.ends_with(":443") { "http" } else { "https" };
+    let scheme = if plain && !rest.ends_with(":443") {
+        "http"
+    } else {
+        "https"
+    };
     format!("{scheme}://{rest}")
 }
 
@@ -86,37 +96,45 @@ pub(crate) fn differs(url: &Url, given: Option<&Url>) -> bool {
 mod tests {
     use super::*;
 
+    /// Binding, what the card says, what the user gave, whose counts; what comes of it.
+    const TABLE: &str = "
+        JSONRPC http://other/a2a http://me:1/ card http://other/a2a
+        JSONRPC http://other:9/a2a?x=1 https://me:1/p given https://me:1/a2a?x=1
+        JSONRPC http://0.0.0.0:9/a2a http://me:1/ card http://me:9/a2a
+        JSONRPC http://[::]:9/a2a http://me:1/ card http://me:9/a2a
+        JSONRPC http://0.0.0.0:9/a2a - card http://127.0.0.1:9/a2a
+        JSONRPC /a2a/poet http://me:1/x card http://me:1/a2a/poet
+        GRPC other:50051 http://me:1/ card http://other:50051/
+        GRPC other:50051 https://me/ card https://other:50051/
+        GRPC other:443 http://me/ card https://other/
+        GRPC grpc://other:5 https://me/ card http://other:5/
+        GRPC grpcs://other:5 http://me/ card https://other:5/
+        GRPC dns:///other:5 http://me/ card http://other:5/
+        GRPC http://other:5 http://me/ card http://other:5/
+        GRPC 0.0.0.0:5 http://me:1/ card http://me:5/
+        GRPC other:5 http://me:1/ given http://me:5/
+    ";
+
     #[test]
     fn addresses_are_made_whole() {
-        use Address::{Card, Given};
-        let rpc = Binding::JsonRpc;
-        for (binding, said, given, whose, expected) in [
-            (&rpc, "http://other/a2a", "http://me:1/", Card, "http://other/a2a"),
-            (&rpc, "http://other:9/a2a?x=1", "https://me:1/p", Given, "https://me:1/a2a?x=1"),
-            (&rpc, "http://0.0.0.0:9/a2a", "http://me:1/", Card, "http://me:9/a2a"),
-            (&rpc, "http://[::]:9/a2a", "http://me:1/", Card, "http://me:9/a2a"),
-            (&rpc, "http://0.0.0.0:9/a2a", "", Card, "http://127.0.0.1:9/a2a"),
-            (&rpc, "/a2a/poet", "http://me:1/x", Card, "http://me:1/a2a/poet"),
-            (&rpc, "", "http://me:1/x", Card, "http://me:1/x"),
-            (&Binding::Grpc, "other:50051", "http://me:1/", Card, "http://other:50051/"),
-            (&Binding::Grpc, "other:50051", "https://me/", Card, "https://other:50051/"),
-            (&Binding::Grpc, "other:443", "http://me/", Card, "https://other/"),
-            (&Binding::Grpc, "grpc://other:5", "https://me/", Card, "http://other:5/"),
-            (&Binding::Grpc, "grpcs://other:5", "http://me/", Card, "https://other:5/"),
-            (&Binding::Grpc, "dns:///other:5", "http://me/", Card, "http://other:5/"),
-            (&Binding::Grpc, "http://other:5", "http://me/", Card, "http://other:5/"),
-            (&Binding::Grpc, "0.0.0.0:5", "http://me:1/", Card, "http://me:5/"),
-            (&Binding::Grpc, "other:5", "http://me:1/", Given, "http://me:5/"),
-        ] {
+        for row in TABLE.trim().lines() {
+            let columns: Vec<&str> = row.split_whitespace().collect();
+            let [binding, said, given, whose, expected] = columns[..] else {
+                panic!("{row}");
+            };
             let interface = Interface {
                 url: said.to_owned(),
-                binding: binding.clone(),
+                binding: Binding::from_name(binding),
                 version: "1.0".to_owned(),
                 tenant: None,
             };
             let given = Url::parse(given).ok();
+            let whose = match whose {
+                "given" => Address::Given,
+                _ => Address::Card,
+            };
             let url = resolve(&interface, given.as_ref(), whose).unwrap();
-            assert_eq!(url.as_str(), expected, "{said} {given:?} {whose:?}");
+            assert_eq!(url.as_str(), expected, "{row}");
         }
     }
 

@@ -60,8 +60,18 @@ pub(crate) fn choose(card: &AgentCard, preference: &Preference) -> Result<Vec<Ch
     let rank = |binding: &Binding, version: ProtocolVersion| {
         let place = |found: Option<usize>| found.unwrap_or(usize::MAX);
         (
-            place(preference.bindings.iter().position(|known| known == binding)),
-            place(preference.versions.iter().position(|known| *known == version)),
+            place(
+                preference
+                    .bindings
+                    .iter()
+                    .position(|known| known == binding),
+            ),
+            place(
+                preference
+                    .versions
+                    .iter()
+                    .position(|known| *known == version),
+            ),
         )
     };
     found.sort_by_key(|(interface, version)| rank(&interface.binding, *version));
@@ -124,7 +134,10 @@ mod tests {
                 )
             })
             .collect();
-        let json = format!(r#"{{"name":"a","supportedInterfaces":[{}]}}"#, list.join(","));
+        let json = format!(
+            r#"{{"name":"a","supportedInterfaces":[{}]}}"#,
+            list.join(",")
+        );
         decode_card(json.as_bytes()).unwrap()
     }
 
@@ -154,7 +167,10 @@ mod tests {
             bindings: Vec::new(),
             versions: vec![ProtocolVersion::requested("0.3").unwrap()],
         };
-        assert_eq!(order(&card, &old)[0], ("JSONRPC 0.3".to_owned(), Why::ByPreference));
+        assert_eq!(
+            order(&card, &old)[0],
+            ("JSONRPC 0.3".to_owned(), Why::ByPreference)
+        );
     }
 
     #[test]
@@ -167,10 +183,16 @@ mod tests {
 
     #[test]
     fn what_is_not_spoken_is_named() {
-        let error = choose(&card(&[("urn:soap", "1.0"), ("JSONRPC", "7.0")]), &Preference::default());
+        let error = choose(
+            &card(&[("urn:soap", "1.0"), ("JSONRPC", "7.0")]),
+            &Preference::default(),
+        );
         let error = error.unwrap_err();
         assert_eq!(error.kind(), Kind::NotOffered);
-        assert!(error.to_string().contains("urn:soap 1.0, JSONRPC 7.0"), "{error}");
+        assert!(
+            error.to_string().contains("urn:soap 1.0, JSONRPC 7.0"),
+            "{error}"
+        );
         let error = choose(&card(&[]), &Preference::default()).unwrap_err();
         assert_eq!(error.kind(), Kind::CardInvalid);
     }

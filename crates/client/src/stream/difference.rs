@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use switchboard_types::model::{Artifact, ArtifactUpdate, Content, Event, Part, StatusUpdate, Task};
+use switchboard_types::model::{
+    Artifact, ArtifactUpdate, Content, Event, Part, StatusUpdate, Task,
+};
 
 use super::fold::push_joined;
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use switchboard_types::model::{
-    Artifact, ArtifactUpdate, Content, Event, Part, StatusUpdate, Task, TaskState, TaskStatus,
+    Artifact, ArtifactUpdate, Content, Event, Message, Part, StatusUpdate, Task, TaskState,
+    TaskStatus,
 };
 
 /// What is known of a task after `event`. A bare message tells nothing of it.
@@ -51,10 +52,10 @@ fn begun(update: &StatusUpdate) -> Task {
 fn fold_status(task: &mut Task, update: &StatusUpdate) {
     let said = std::mem::replace(&mut task.status, update.status.clone()).message;
     let still = task.status.message.as_ref();
-    if let Some(said) = said.filter(|said| still.is_none_or(|still| still.id != said.id)) {
-        if task.history.iter().all(|known| known.id != said.id) {
-            task.history.push(said);
-        }
+    let gone = said.filter(|said| still.is_none_or(|still| still.id != said.id));
+    let told = |said: &Arc<Message>| task.history.iter().any(|known| known.id == said.id);
+    if let Some(said) = gone.filter(|said| !told(said)) {
+        task.history.push(said);
     }
 }
 

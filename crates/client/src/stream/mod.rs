@@ -130,7 +130,10 @@ impl Events {
         match (task, message) {
             (Some(task), _) => Ok(Sent::Task(task)),
             (None, Some(message)) => Ok(Sent::Message(message)),
-            (None, None) => Err(Error::new(Kind::Interrupted, "the stream ended without an event")),
+            (None, None) => Err(Error::new(
+                Kind::Interrupted,
+                "the stream ended without an event",
+            )),
         }
     }
 
@@ -255,6 +258,7 @@ impl Events {
                 resumed: true,
             });
         }
+        self.seen.agree(now);
     }
 
     /// Connects again, after a pause that grows while there is nothing new.

@@ -43,10 +43,25 @@ impl Seen {
         self.fruitless = 0;
     }
 
+    /// Takes over from a snapshot what no event tells: history, free data, moments.
+    pub(super) fn agree(&mut self, now: &Task) {
+        if let Some(task) = &mut self.task {
+            let task = Arc::make_mut(task);
+            task.status.timestamp = now.status.timestamp;
+            task.metadata.clone_from(&now.metadata);
+            if !now.history.is_empty() {
+                task.history.clone_from(&now.history);
+            }
+        }
+    }
+
     /// Whether nothing more can come, connection or not.
     pub(super) fn is_over(&self) -> bool {
         self.message.is_some() && self.task.is_none()
-            || self.task.as_ref().is_some_and(|task| ends(task.status.state))
+            || self
+                .task
+                .as_ref()
+                .is_some_and(|task| ends(task.status.state))
     }
 
     /// Whether a connection that closed now did so rightly.

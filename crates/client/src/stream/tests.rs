@@ -48,7 +48,11 @@ fn any_event() -> impl Strategy<Value = Event> {
         (0..3_u8, prop::collection::vec(part, 1..3), any::<bool>())
             .prop_map(|(id, parts, append)| piece(&id.to_string(), parts, append)),
         ("[a-b]{1}", 0..3_usize).prop_map(|(said, state)| status(
-            [TaskState::Working, TaskState::InputRequired, TaskState::Completed][state],
+            [
+                TaskState::Working,
+                TaskState::InputRequired,
+                TaskState::Completed
+            ][state],
             Some(&said)
         )),
     ]
@@ -103,7 +107,11 @@ proptest! {
 #[test]
 fn only_what_is_new_is_told() {
     let text = |text: &str| vec![Part::text(text)];
-    let seen = kept(&[status(TaskState::Working, None), piece("a", text("Hel"), false)]).unwrap();
+    let seen = kept(&[
+        status(TaskState::Working, None),
+        piece("a", text("Hel"), false),
+    ])
+    .unwrap();
     let now = kept(&[
         status(TaskState::Working, None),
         piece("a", text("Hel"), false),

@@ -64,8 +64,12 @@ impl ServiceParams {
 }
 
 fn text(what: &str, value: &str) -> Result<HeaderValue, Error> {
-    HeaderValue::from_str(value)
-        .map_err(|_| Error::new(Kind::Reference, format!("the {what} cannot stand in a header")))
+    HeaderValue::from_str(value).map_err(|_| {
+        Error::new(
+            Kind::Reference,
+            format!("the {what} cannot stand in a header"),
+        )
+    })
 }
 
 /// A trace of its own for a request that belongs to none (W3C Trace Context).

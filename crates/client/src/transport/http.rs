@@ -135,7 +135,8 @@ impl Http {
                 .connect_timeout(CONNECT_TIMEOUT)
                 .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
             for pem in &tls.roots {
-                let roots = reqwest::Certificate::from_pem_bundle(pem).map_err(not_a_certificate)?;
+                let roots =
+                    reqwest::Certificate::from_pem_bundle(pem).map_err(not_a_certificate)?;
                 if roots.is_empty() {
                     let message = "there is no certificate in the PEM that was given";
                     return Err(Error::new(Kind::Reference, message));
@@ -233,7 +234,9 @@ impl Opened {
     /// Whether it is a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
         let said = self.headers().get(CONTENT_TYPE);
-        let said = said.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let said = said
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
         let media_type = said.split(';').next().unwrap_or_default().trim();
         self.status().is_success() && media_type.eq_ignore_ascii_case("text/event-stream")
     }

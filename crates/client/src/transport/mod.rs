@@ -4,8 +4,15 @@
 //! nothing and knows no credentials: that is done above ([`crate::retry`], [`crate::stream`]) and below
 //! ([`http::Link`]).
 
+#[path = "without_grpc.rs"]
+pub(crate) mod grpc;
 pub(crate) mod headers;
 pub(crate) mod http;
+mod jsonrpc;
+pub(crate) mod link;
+pub(crate) mod record;
+mod rest;
+mod sse;
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,10 +21,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::Stream;
-use switchboard_types::model::Event;
+use switchboard_types::model::{Binding, Event};
 use switchboard_types::operation::{Operation, Response};
 
-use crate::error::Error;
+use self::link::Link;
+use crate::error::{Error, Kind};
 use crate::options::CallOptions;
 
 /// One interface of an agent, in one binding and version.
@@ -33,6 +41,35 @@ pub(crate) enum Reply {
     Response(Response),
     /// A stream. An agent may answer a call that should stream with one answer: then it is a stream of one.
     Events(Arriving),
+}
+
+/// The way to speak to an interface.
+pub(crate) fn open(binding: &Binding, link: Link) -> Result<Arc<dyn Transport>, Error> {
+    match binding {
+        Binding::JsonRpc => Ok(Arc::new(jsonrpc::JsonRpc(link))),
+        Binding::HttpJson => Ok(Arc::new(rest::Rest(link))),
+        Binding::Grpc => grpc::open(link),
+        Binding::Other(name) => {
+            let message = format!("the binding {name:?} is not spoken here");
+            Err(Error::new(Kind::NotOffered, message))
+        }
+    }
+}
+
+/// An answer that came where a stream was asked for: a stream of one.
+fn single(response: Response) -> Result<Reply, Error> {
+    let event = match response {
+        Response::SentTask(view) | Response::Task(view) => Event::Task(view.task),
+        Response::SentMessage(message) => Event::Message(message),
+        other => {
+            let message = format!("a stream was asked for, and answered with {other:?}");
+            return Err(Error::unintelligible(message));
+        }
+    };
+    let arrival = Ok(Arrival::bare(event));
+    Ok(Reply::Events(Box::pin(futures_util::stream::iter([
+        arrival,
+    ]))))
 }
 
 /// A stream as it arrives over one connection; it ends when the connection does.

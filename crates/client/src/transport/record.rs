@@ -188,6 +188,9 @@ mod tests {
             Redaction::indented(body),
         );
         assert!(!shown.contains("s3cret"), "{shown}");
-        assert!(shown.contains("application/json") && shown.contains("a=b"), "{shown}");
+        assert!(
+            shown.contains("application/json") && shown.contains("a=b"),
+            "{shown}"
+        );
     }
 }

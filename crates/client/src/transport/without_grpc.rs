@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use super::Transport;
 use super::link::Link;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 
-/// Whether gRPC can be spoken.
+/// Whether gRPC can be spoken: otherwise it is never chosen.
 pub(crate) const SPOKEN: bool = false;
 
-/// Nothing: this binding is never chosen.
-pub(crate) fn open(_: Link) -> Result<Option<Arc<dyn Transport>>, Error> {
-    Ok(None)
+/// # Errors
+///
+/// Always.
+pub(crate) fn open(_: Link) -> Result<Arc<dyn Transport>, Error> {
+    Err(Error::new(Kind::NotOffered, "gRPC is not built in"))
 }
