@@ -84,10 +84,16 @@ fn completion(shell: clap_complete::Shell) -> Result<(), Failure> {
 
 /// Writes a result to standard output. A reader that has gone away (`| head`) is no error.
 pub(crate) fn out(text: fmt::Arguments<'_>) -> io::Result<()> {
+    heard(text).map(drop)
+}
+
+/// Writes to standard output, and tells whether someone reads it.
+fn heard(text: fmt::Arguments<'_>) -> io::Result<bool> {
     let mut stdout = io::stdout().lock();
     match stdout.write_fmt(text).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

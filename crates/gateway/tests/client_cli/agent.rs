@@ -32,7 +32,7 @@ agents:
           - when: { text: '^files' }
             do:
               - artifact: { name: notes, text: "first\n\nsecond" }
-              - artifact: { name: table, data: { n: 1 } }
+              - artifact: { name: table, parts: [{ data: { n: 1 } }] }
           - when: { text: '^escape' }
             do:
               - complete: "red \u001b[31m end"

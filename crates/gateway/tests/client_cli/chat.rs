@@ -11,7 +11,11 @@ async fn a_conversation_goes_on_and_questions_are_answered() {
         ran.out,
         "You said: hello\nWhich one?\nYou said the red one.\n"
     );
-    assert!(ran.err.contains("Resume: switchboard chat -a "), "{}", ran.err);
+    assert!(
+        ran.err.contains("Resume: switchboard chat -a "),
+        "{}",
+        ran.err
+    );
     let context = ran.err.trim_end().rsplit(' ').next().unwrap();
     let listed = agent.json(&["task", "list", "--context-id", context]).await;
     assert_eq!(listed["totalSize"], 2, "{listed}");

@@ -7,7 +7,9 @@ use crate::agent::{Agent, bare, ran};
 #[tokio::test]
 async fn failures_have_a_code_a_hint_and_an_exit_code() {
     let agent = Agent::start().await;
-    let missing = agent.run(&["task", "get", "no-such-task", "-o", "json"]).await;
+    let missing = agent
+        .run(&["task", "get", "no-such-task", "-o", "json"])
+        .await;
     assert_eq!(missing.code, Some(1), "{missing:?}");
     let error: Value = serde_json::from_str(&missing.out).unwrap();
     assert_eq!(error["error"]["code"], "TaskNotFoundError");
@@ -20,12 +22,20 @@ async fn failures_have_a_code_a_hint_and_an_exit_code() {
 #[tokio::test]
 async fn an_agent_that_is_not_there_is_unreachable() {
     let dir = tempfile::tempdir().unwrap();
-    let lost = ran(bare(&dir, &["send", "-a", "127.0.0.1:9", "hello", "-o", "json"])).await;
+    let lost = ran(bare(
+        &dir,
+        &["send", "-a", "127.0.0.1:9", "hello", "-o", "json"],
+    ))
+    .await;
     assert_eq!(lost.code, Some(3), "{lost:?}");
     let error: Value = serde_json::from_str(&lost.out).unwrap();
     assert_eq!(error["error"]["code"], "A2ACLI_ERR_UNREACHABLE");
     assert_eq!(error["error"]["a2aCode"], Value::Null);
-    let nothing = ran(bare(&dir, &["card", "get", "-a", "./nothing.json", "-o", "json"])).await;
+    let nothing = ran(bare(
+        &dir,
+        &["card", "get", "-a", "./nothing.json", "-o", "json"],
+    ))
+    .await;
     assert_eq!(nothing.code, Some(3), "{nothing:?}");
     let error: Value = serde_json::from_str(&nothing.out).unwrap();
     assert_eq!(error["error"]["code"], "A2ACLI_ERR_CARD_NOT_FOUND");
@@ -37,7 +47,11 @@ async fn a_file_that_is_no_card_is_invalid() {
     std::fs::write(dir.path().join("card.json"), "[1, 2]").unwrap();
     let wrong = ran(bare(&dir, &["card", "get", "-a", "card.json"])).await;
     assert_eq!(wrong.code, Some(1), "{wrong:?}");
-    assert!(wrong.err.contains("A2ACLI_ERR_CARD_INVALID"), "{}", wrong.err);
+    assert!(
+        wrong.err.contains("A2ACLI_ERR_CARD_INVALID"),
+        "{}",
+        wrong.err
+    );
 }
 
 #[tokio::test]
@@ -66,7 +80,15 @@ async fn wrong_usage_is_two_for_people_and_programs() {
 #[tokio::test]
 async fn debug_tells_what_is_sent_but_no_secret() {
     let agent = Agent::start().await;
-    let args = ["send", "--debug", "--bearer", "hush-hush", "--svc-param", "X-Key:also-secret", "hello"];
+    let args = [
+        "send",
+        "--debug",
+        "--bearer",
+        "hush-hush",
+        "--svc-param",
+        "X-Key:also-secret",
+        "hello",
+    ];
     let ran = agent.run(&args).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.err.contains("SendStreamingMessage"), "{}", ran.err);

@@ -1,9 +1,5 @@
 //! The commands that talk to agents, as their users meet them: the real binary against the real server.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that cannot go on must stop"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -9,7 +9,12 @@ async fn the_outcome_ends_with_the_three_lines() {
     let agent = Agent::start().await;
     let ran = agent.run(&["send", "hello there"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.out.contains("Name: answer\nText:\nYou said: hello there\n\n"), "{}", ran.out);
+    assert!(
+        ran.out
+            .contains("Name: answer\nText:\nYou said: hello there\n\n"),
+        "{}",
+        ran.out
+    );
     let last: Vec<&str> = ran.out.lines().rev().take(3).collect();
     assert!(last[2].starts_with("Task: "), "{last:?}");
     assert!(last[1].starts_with("Context: "), "{last:?}");
@@ -22,10 +27,20 @@ async fn every_binding_and_version_tells_the_same() {
     let agent = Agent::start().await;
     for version in ["1.0", "0.3"] {
         for binding in ["jsonrpc", "http+json"] {
-            let args = ["send", "same", "--a2a-version", version, "--transport", binding];
+            let args = [
+                "send",
+                "same",
+                "--a2a-version",
+                version,
+                "--transport",
+                binding,
+            ];
             let sent = agent.json(&args).await;
             let task = &sent["task"];
-            assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{binding} {version}");
+            assert_eq!(
+                task["status"]["state"], "TASK_STATE_COMPLETED",
+                "{binding} {version}"
+            );
             let text = &task["artifacts"][0]["parts"][0]["text"];
             assert_eq!(text, "You said: same", "{binding} {version}");
         }
@@ -35,10 +50,15 @@ async fn every_binding_and_version_tells_the_same() {
 #[tokio::test]
 async fn a_stream_is_one_object_a_line_and_ends_with_the_state() {
     let agent = Agent::start().await;
-    let ran = agent.run(&["send", "--stream", "-o", "json", "hello"]).await;
+    let ran = agent
+        .run(&["send", "--stream", "-o", "json", "hello"])
+        .await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let events: Vec<Value> =
-        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert!(events.len() >= 4, "{events:?}");
     assert!(events[0]["task"]["id"].is_string(), "{events:?}");
     let last = &events.last().unwrap()["statusUpdate"];
@@ -58,14 +78,29 @@ async fn a_question_is_told_with_the_command_that_answers_it() {
     assert_eq!(asked.code, Some(0), "{asked:?}");
     assert_eq!(asked.field("State"), "TASK_STATE_INPUT_REQUIRED");
     assert!(asked.out.contains("Text:\nWhich one?\n"), "{}", asked.out);
-    assert!(asked.err.contains("warning: the task waits: input-required"), "{}", asked.err);
+    assert!(
+        asked
+            .err
+            .contains("warning: the task waits: input-required"),
+        "{}",
+        asked.err
+    );
     let task = asked.field("Task");
     let resume = asked.field("Resume");
     let reference = agent.reference();
-    assert_eq!(resume, format!("switchboard send -a {reference} --task-id {task} \"...\""));
-    let answered = agent.run(&["send", "--task-id", task, "the blue one"]).await;
+    assert_eq!(
+        resume,
+        format!("switchboard send -a {reference} --task-id {task} \"...\"")
+    );
+    let answered = agent
+        .run(&["send", "--task-id", task, "the blue one"])
+        .await;
     assert_eq!(answered.field("State"), "TASK_STATE_COMPLETED");
-    assert!(answered.out.contains("You said the blue one."), "{}", answered.out);
+    assert!(
+        answered.out.contains("You said the blue one."),
+        "{}",
+        answered.out
+    );
     assert_eq!(answered.field("Task"), task);
 }
 
@@ -75,7 +110,11 @@ async fn a_task_that_fails_is_no_failure_of_the_command() {
     let ran = agent.run(&["send", "fail please"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(ran.field("State"), "TASK_STATE_FAILED");
-    assert!(ran.err.contains("warning: the task ended: failed"), "{}", ran.err);
+    assert!(
+        ran.err.contains("warning: the task ended: failed"),
+        "{}",
+        ran.err
+    );
 }
 
 #[tokio::test]
@@ -97,13 +136,19 @@ async fn without_waiting_there_are_ids_at_once() {
     let ran = agent.run(&["send", "--async", "long"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let task = ran.field("Task");
-    assert!(ran.field("Resume").contains(&format!("--wait {task}")), "{}", ran.out);
+    assert!(
+        ran.field("Resume").contains(&format!("--wait {task}")),
+        "{}",
+        ran.out
+    );
 }
 
 #[tokio::test]
 async fn waiting_ends_with_a_timeout_and_the_way_to_go_on() {
     let agent = Agent::start().await;
-    let ran = agent.run(&["send", "--timeout", "1s", "-o", "json", "long"]).await;
+    let ran = agent
+        .run(&["send", "--timeout", "1s", "-o", "json", "long"])
+        .await;
     assert_eq!(ran.code, Some(5), "{ran:?}");
     let error: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(error["error"]["code"], "A2ACLI_ERR_TIMEOUT");
@@ -114,11 +159,31 @@ async fn waiting_ends_with_a_timeout_and_the_way_to_go_on() {
 #[tokio::test]
 async fn parts_arrive_in_their_order() {
     let agent = Agent::start().await;
-    std::fs::write(agent.dir.path().join("a.json"), r#"{"n": 12345678901234567890}"#).unwrap();
-    let args = ["send", "--text", "one", "--data", "a.json", "--text", "two", "--history", "5"];
+    std::fs::write(
+        agent.dir.path().join("a.json"),
+        r#"{"n": 12345678901234567890}"#,
+    )
+    .unwrap();
+    let args = [
+        "send",
+        "--text",
+        "one",
+        "--data",
+        "a.json",
+        "--text",
+        "two",
+        "--history",
+        "5",
+    ];
     let sent = agent.json(&args).await;
     let task = agent
-        .json(&["task", "get", sent["task"]["id"].as_str().unwrap(), "--history", "5"])
+        .json(&[
+            "task",
+            "get",
+            sent["task"]["id"].as_str().unwrap(),
+            "--history",
+            "5",
+        ])
         .await;
     let parts = &task["history"][0]["parts"];
     assert_eq!(parts[0]["text"], "one");
@@ -139,7 +204,10 @@ async fn an_agent_behind_a_given_address_is_found_there() {
     let agent = Agent::start().await;
     let mut card = agent.json(&["card", "get"]).await;
     for interface in card["supportedInterfaces"].as_array_mut().unwrap() {
-        let url = interface["url"].as_str().unwrap().replace("127.0.0.1", "agent.invalid");
+        let url = interface["url"]
+            .as_str()
+            .unwrap()
+            .replace("127.0.0.1", "agent.invalid");
         interface["url"] = url.into();
     }
     let text = card.to_string();

@@ -11,9 +11,14 @@ async fn a_task_is_canceled_and_stays_so() {
     let id = agent.long_task().await;
     let canceled = agent.json(&["task", "cancel", &id]).await;
     assert_eq!(canceled["status"]["state"], "TASK_STATE_CANCELED");
-    let again = agent.run(&["task", "cancel", &id, "-o", "json"]).await;
-    assert_eq!(again.code, Some(1), "{again:?}");
-    let error: Value = serde_json::from_str(&again.out).unwrap();
+    let again = agent.json(&["task", "cancel", &id]).await;
+    assert_eq!(again["status"]["state"], "TASK_STATE_CANCELED");
+
+    let done = agent.json(&["send", "hello"]).await;
+    let id = done["task"]["id"].as_str().unwrap();
+    let late = agent.run(&["task", "cancel", id, "-o", "json"]).await;
+    assert_eq!(late.code, Some(1), "{late:?}");
+    let error: Value = serde_json::from_str(&late.out).unwrap();
     assert_eq!(error["error"]["code"], "TaskNotCancelableError");
     assert_eq!(error["error"]["a2aCode"], -32002);
 }
@@ -32,7 +37,10 @@ async fn a_task_is_followed_to_its_end_from_elsewhere() {
     while let Some(line) = lines.next_line().await.unwrap() {
         last = serde_json::from_str(&line).unwrap();
     }
-    assert_eq!(last["statusUpdate"]["status"]["state"], "TASK_STATE_CANCELED");
+    assert_eq!(
+        last["statusUpdate"]["status"]["state"],
+        "TASK_STATE_CANCELED"
+    );
     assert!(follower.wait().await.unwrap().success());
 }
 
@@ -42,7 +50,8 @@ async fn get_can_wait() {
     let id = agent.long_task().await;
     let args = ["task", "get", "--wait", "--poll-interval", "20ms", &id];
     let waiting = agent.spawn(&args);
-    let (_, output) = tokio::join!(agent.json(&["task", "cancel", &id]), waiting.wait_with_output());
+    let cancel = ["task", "cancel", &id];
+    let (_, output) = tokio::join!(agent.json(&cancel), waiting.wait_with_output());
     let text = String::from_utf8(output.unwrap().stdout).unwrap();
     assert!(text.ends_with("State: TASK_STATE_CANCELED\n"), "{text}");
 }
@@ -60,9 +69,22 @@ async fn tasks_are_listed_by_state_and_page() {
     let page = agent.run(&["task", "list", "--page-size", "2"]).await;
     assert_eq!(page.field("Tasks"), "2 of 4");
     let token = page.field("Next page");
-    let next = agent.run(&["task", "list", "--page-size", "2", "--page-token", token]).await;
+    let next = agent
+        .run(&["task", "list", "--page-size", "2", "--page-token", token])
+        .await;
     assert_eq!(next.field("Tasks"), "2 of 4");
-    let all = agent.run(&["task", "list", "--page-size", "1", "--all", "--stream", "-o", "json"]).await;
+    let all = agent
+        .run(&[
+            "task",
+            "list",
+            "--page-size",
+            "1",
+            "--all",
+            "--stream",
+            "-o",
+            "json",
+        ])
+        .await;
     assert_eq!(all.out.lines().count(), 4, "{all:?}");
     let wrong = agent.run(&["task", "list", "--status", "sleeping"]).await;
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
@@ -83,7 +105,9 @@ async fn what_a_task_has_made_is_saved() {
     let again = agent.run(&["task", "download", id, "--dir", "out"]).await;
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(again.err.contains("--overwrite"), "{}", again.err);
-    let over = agent.json(&["task", "download", id, "--dir", "out", "--overwrite"]).await;
+    let over = agent
+        .json(&["task", "download", id, "--dir", "out", "--overwrite"])
+        .await;
     assert_eq!(over["files"].as_array().unwrap().len(), 3, "{over}");
 }
 
@@ -91,15 +115,30 @@ async fn what_a_task_has_made_is_saved() {
 async fn webhooks_are_made_shown_and_removed() {
     let agent = Agent::start().await;
     let id = agent.long_task().await;
-    let create = ["task", "push-config", "create", &id, "--url", "http://127.0.0.1:9/hook", "--id", "mine", "--token", "hush-hush"];
+    let create = [
+        "task",
+        "push-config",
+        "create",
+        &id,
+        "--url",
+        "http://127.0.0.1:9/hook",
+        "--id",
+        "mine",
+        "--token",
+        "hush-hush",
+    ];
     let made = agent.json(&create).await;
     assert_eq!(made["id"], "mine");
-    let shown = agent.run(&["task", "push-config", "get", &id, "mine"]).await;
+    let shown = agent
+        .run(&["task", "push-config", "get", &id, "mine"])
+        .await;
     assert_eq!(shown.field("URL"), "http://127.0.0.1:9/hook");
     assert!(!shown.out.contains("hush-hush"), "{}", shown.out);
     let listed = agent.json(&["task", "push-config", "list", &id]).await;
     assert_eq!(listed["configs"].as_array().unwrap().len(), 1);
-    let gone = agent.run(&["task", "push-config", "delete", &id, "mine"]).await;
+    let gone = agent
+        .run(&["task", "push-config", "delete", &id, "mine"])
+        .await;
     assert_eq!(gone.field("Deleted"), "mine");
     let listed = agent.run(&["task", "push-config", "list", &id]).await;
     assert_eq!(listed.field("Configs"), "0");

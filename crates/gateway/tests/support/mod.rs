@@ -187,7 +187,7 @@ impl Server {
 
 async fn launch(args: &[String], dir: &Path) -> (Child, String) {
     let file = |name: &str| File::create(dir.join(name)).expect("a file");
-    let child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
         .args(args)
         .args(["--listen", "127.0.0.1:0", "--log-format", "json", "--data"])
         .arg(dir.join("data"))
@@ -206,7 +206,9 @@ async fn launch(args: &[String], dir: &Path) -> (Child, String) {
         if let Some(base) = welcomed(&said).or_else(|| logged.lines().find_map(listening)) {
             return (child, base);
         }
-        assert!(Instant::now() < deadline, "not ready:\n{said}{logged}");
+        let over = child.try_wait().expect("a process of ours").is_some();
+        let late = Instant::now() >= deadline;
+        assert!(!over && !late, "not ready:\n{said}{logged}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -41,7 +41,10 @@ fn validate(card: &AgentCard) -> Result<(), Failure> {
     match problems.len() {
         0 => Ok(()),
         1 => Err(Failure::local(Local::CardInvalid, "the card has 1 problem")),
-        n => Err(Failure::local(Local::CardInvalid, format!("the card has {n} problems"))),
+        n => Err(Failure::local(
+            Local::CardInvalid,
+            format!("the card has {n} problems"),
+        )),
     }
 }
 
@@ -72,7 +75,9 @@ fn problems(card: &AgentCard) -> Vec<String> {
             found.push(format!("supportedInterfaces[{at}].url is missing"));
         }
         if interface.version.is_empty() {
-            found.push(format!("supportedInterfaces[{at}].protocolVersion is missing"));
+            found.push(format!(
+                "supportedInterfaces[{at}].protocolVersion is missing"
+            ));
         }
     }
     for (at, skill) in card.skills.iter().enumerate() {
@@ -87,9 +92,14 @@ fn problems(card: &AgentCard) -> Vec<String> {
             }
         }
     }
-    let named = card.security.iter().flat_map(|requirement| requirement.0.keys());
+    let named = card
+        .security
+        .iter()
+        .flat_map(|requirement| requirement.0.keys());
     for scheme in named.filter(|name| !card.security_schemes.contains_key(*name)) {
-        found.push(format!("security names {scheme}, which is no scheme of this card"));
+        found.push(format!(
+            "security names {scheme}, which is no scheme of this card"
+        ));
     }
     found
 }

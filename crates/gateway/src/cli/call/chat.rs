@@ -4,7 +4,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use switchboard_client::{Sent, answer_text, message};
+use switchboard_client::{Sent, answer_text, text};
 use switchboard_types::model::{ContextId, Task};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
@@ -32,7 +32,10 @@ pub(super) async fn run(args: &ChatArgs, connected: &Connected) -> Result<End, F
     };
     if terminal {
         let name = clean(&connected.client.card().name, false);
-        writeln!(io::stderr().lock(), "talking to {name}; an empty line or Ctrl-D ends")?;
+        writeln!(
+            io::stderr().lock(),
+            "talking to {name}; an empty line or Ctrl-D ends"
+        )?;
     }
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     loop {
@@ -59,13 +62,16 @@ pub(super) async fn run(args: &ChatArgs, connected: &Connected) -> Result<End, F
 impl Talk {
     /// Says a line, and prints what comes back.
     async fn say(&mut self, line: &str, connected: &Connected) -> Result<End, Failure> {
-        let mut asked = message::text(line);
+        let mut asked = text(line);
         asked.message.context_id.clone_from(&self.context);
         asked.message.task_id = self.waits.take().map(|task| task.id.clone());
         let client = &connected.client;
         let follower = Follower::new(connected, false);
         let followed = if client.card().capabilities.streaming == Some(true) {
-            let events = client.stream(asked).await.map_err(|error| failure(&error))?;
+            let events = client
+                .stream(asked)
+                .await
+                .map_err(|error| failure(&error))?;
             follower.stream(events).await?
         } else {
             asked.configuration.return_immediately = true;
@@ -109,7 +115,10 @@ impl Talk {
         let mut stderr = io::stderr().lock();
         if let Some(context) = &self.context {
             let context = super::connect::quoted(context.as_str());
-            writeln!(stderr, "Resume: switchboard chat -a {agent} --context-id {context}")?;
+            writeln!(
+                stderr,
+                "Resume: switchboard chat -a {agent} --context-id {context}"
+            )?;
         }
         Ok(End::Done)
     }

@@ -19,7 +19,11 @@ pub(super) fn show(settings: &Settings) -> Result<End, Failure> {
     }
     let mut page = Page::default();
     for row in &settings.rows {
-        let value = if row.value.is_empty() { "-" } else { &row.value };
+        let value = if row.value.is_empty() {
+            "-"
+        } else {
+            &row.value
+        };
         page.field(row.name, format!("{value} ({})", row.source));
     }
     print_text(page)?;

@@ -1,14 +1,16 @@
 //! From settings to an agent.
 
-use std::io;
+use std::io::{self, Write};
 use std::time::Duration;
 
+use http::HeaderValue;
 use switchboard_client::{
-    Address, Client, Credential, Credentials, Error, Kind, Preference, Reference,
+    Address, Client, Credential, Credentials, Error, Kind, Preference, Recorder, Reference, Tls,
 };
 use switchboard_types::model::{Task, TaskState};
-use switchboard_types::ErrorKind;
+use switchboard_types::{ErrorKind, ProtocolVersion};
 
+use super::debug;
 use super::failure::{Failure, Local};
 use super::settings::Settings;
 use super::text::Page;
@@ -24,12 +26,10 @@ pub(super) struct Connected {
 impl Connected {
     /// Finds the agent.
     pub(super) async fn to(settings: Settings) -> Result<Self, Failure> {
-        let reference: Reference = settings
-            .agent()?
-            .parse()
-            .map_err(|error| failure(&error))?;
+        let reference: Reference = settings.agent()?.parse().map_err(|error| failure(&error))?;
         let client = builder(&settings)?.connect(reference).await;
         let client = client.map_err(|error| failure(&error))?;
+        check_version(&client, &settings)?;
         Ok(Self { client, settings })
     }
 
@@ -54,27 +54,13 @@ impl Connected {
         let agent = quoted(self.settings.agent_card.as_deref().unwrap_or_default());
         let id = quoted(task.id.as_str());
         match task.status.state {
-            TaskState::InputRequired | TaskState::AuthRequired => {
-                Some(format!("switchboard send -a {agent} --task-id {id} \"...\""))
-            }
+            TaskState::InputRequired | TaskState::AuthRequired => Some(format!(
+                "switchboard send -a {agent} --task-id {id} \"...\""
+            )),
             TaskState::Submitted | TaskState::Working | TaskState::Unknown => {
                 Some(format!("switchboard task get -a {agent} --wait {id}"))
             }
             _ => None,
-        }
-    }
-
-    /// Ends with a timeout if `work` takes too long.
-    pub(super) async fn in_time<T>(
-        &self,
-        work: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
-        let Some(timeout) = self.settings.timeout else {
-            return work.await;
-        };
-        match tokio::time::timeout(timeout, work).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(timed_out(timeout)),
         }
     }
 }
@@ -95,7 +81,7 @@ fn builder(settings: &Settings) -> Result<switchboard_client::Builder, Failure> 
             versions: settings.version.into_iter().collect(),
         })
         .credentials(credentials(settings))
-        .insecure(settings.insecure);
+        .tls(tls(settings)?);
     if settings.use_given_address {
         builder = builder.address(Address::Given);
     }
@@ -106,26 +92,67 @@ fn builder(settings: &Settings) -> Result<switchboard_client::Builder, Failure> 
         builder = builder.extension(extension);
     }
     for (name, value) in &settings.service_parameters {
-        let wrong = |_| Failure::usage(&format!("--svc-param {name}: not a header"), "write NAME:VALUE");
-        let name = name.parse().map_err(wrong)?;
-        let value = value.parse().map_err(|_| {
-            Failure::usage("--svc-param: the value cannot stand in a header", "write NAME:VALUE")
-        })?;
+        let wrong = || {
+            let message = format!("--svc-param {name}: this cannot stand in a header");
+            Failure::usage(&message, "write NAME:VALUE")
+        };
+        let name = name.parse().map_err(|_| wrong())?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| wrong())?;
+        // It may be a credential; nobody can tell.
+        value.set_sensitive(true);
         builder = builder.header(name, value);
     }
-    if let Some(path) = &settings.ca {
-        builder = builder.root_certificates(&read(path)?).map_err(|e| failure(&e))?;
-    }
-    if let (Some(certificate), Some(key)) = (&settings.client_cert, &settings.client_key) {
-        let identity = builder.client_certificate(&read(certificate)?, &read(key)?);
-        builder = identity.map_err(|e| failure(&e))?;
+    if settings.debug {
+        builder = builder.recorder(Recorder::new(|exchange| debug::tell(&exchange)));
     }
     Ok(builder)
 }
 
+fn tls(settings: &Settings) -> Result<Tls, Failure> {
+    let mut tls = Tls::new();
+    if let Some(path) = &settings.ca {
+        tls = tls.trust(read(path)?);
+    }
+    if let (Some(certificate), Some(key)) = (&settings.client_cert, &settings.client_key) {
+        tls = tls.identity(&read(certificate)?, &read(key)?);
+    }
+    Ok(if settings.insecure {
+        tls.insecure()
+    } else {
+        tls
+    })
+}
+
+/// A version that was asked for is spoken, or nothing is.
+fn check_version(client: &Client, settings: &Settings) -> Result<(), Failure> {
+    let spoken = client.interface().version;
+    match settings.version {
+        Some(wanted) if wanted != spoken => {
+            let offered = client.card();
+            let offered = offered
+                .interfaces
+                .iter()
+                .map(|interface| interface.version.as_str());
+            let offered: Vec<&str> = offered.collect();
+            let message = format!("the agent does not speak A2A {}", wanted.name());
+            let failure = Failure::local(Local::Internal, message);
+            Err(failure.hint(format!("it offers: {}", offered.join(", "))))
+        }
+        None if spoken != ProtocolVersion::ALL[0] => {
+            let warning = format!("the agent speaks A2A {}, an older version", spoken.name());
+            writeln!(io::stderr().lock(), "warning: {warning}")?;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
 fn read(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
     let wrong = |error: io::Error| {
-        Failure::usage(&format!("{}: {error}", path.display()), "name a file that can be read")
+        Failure::usage(
+            &format!("{}: {error}", path.display()),
+            "name a file that can be read",
+        )
     };
     std::fs::read(path).map_err(wrong)
 }
@@ -133,7 +160,10 @@ fn read(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
 fn credentials(settings: &Settings) -> Credentials {
     let bearer = settings.bearer.clone().map(Credential::Bearer);
     let key = settings.api_key.clone().map(Credential::ApiKey);
-    let basic = settings.basic.clone().map(|(user, password)| Credential::Basic { user, password });
+    let basic = settings
+        .basic
+        .clone()
+        .map(|(user, password)| Credential::Basic { user, password });
     match bearer.or(key).or(basic) {
         Some(credential) => Credentials::any(credential),
         None => Credentials::none(),
@@ -143,9 +173,11 @@ fn credentials(settings: &Settings) -> Credentials {
 /// The failure that goes with an error of the client.
 pub(super) fn failure(error: &Error) -> Failure {
     let failure = match (error.kind(), error.protocol()) {
-        (Kind::Protocol | Kind::ExtensionRequired, Some(told)) => {
-            Failure::told(name(told.kind()), error.to_string(), error.code().unwrap_or_default())
-        }
+        (Kind::Protocol | Kind::ExtensionRequired, Some(told)) => Failure::told(
+            name(told.kind()),
+            error.to_string(),
+            error.code().unwrap_or_default(),
+        ),
         (kind, _) => Failure::local(local(kind), error.to_string()),
     };
     match error.hint() {
@@ -204,19 +236,6 @@ pub(super) fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// Tells on standard error what is sent and received, if that was asked for. Credentials are not in it.
-pub(super) fn trace(settings: &Settings) {
-    if settings.debug {
-        let told = tracing_subscriber::fmt()
-            .with_env_filter("switchboard_client=debug")
-            .with_writer(io::stderr)
-            .with_ansi(false)
-            .try_init();
-        // Set already: then it is told there.
-        drop(told);
     }
 }
 

@@ -21,9 +21,8 @@ impl Dotenv {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
         };
-        let values = parse(&text).map_err(|line| {
-            format!("{}:{line}: this is not NAME=value", path.display())
-        })?;
+        let values = parse(&text)
+            .map_err(|line| format!("{}:{line}: this is not NAME=value", path.display()))?;
         Ok(Some(Self {
             path: path.to_owned(),
             values,
@@ -49,7 +48,9 @@ impl Dotenv {
     }
 
     fn names_ours(&self) -> bool {
-        self.values.keys().any(|name| name.starts_with(super::settings::PREFIX))
+        self.values
+            .keys()
+            .any(|name| name.starts_with(super::settings::PREFIX))
     }
 }
 
@@ -83,7 +84,9 @@ fn unquoted(value: &str) -> &str {
             return &inner[..end];
         }
     }
-    value.split_once(" #").map_or(value, |(value, _)| value.trim_end())
+    value
+        .split_once(" #")
+        .map_or(value, |(value, _)| value.trim_end())
 }
 
 #[cfg(unix)]
@@ -103,12 +106,22 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_shells_do() {
-        let text = "# a comment\n\nA=1\nexport B = two words # and why\nC=\"x # y\"\nD='it is'\nE=\n";
+        let text =
+            "# a comment\n\nA=1\nexport B = two words # and why\nC=\"x # y\"\nD='it is'\nE=\n";
         let values = parse(text).unwrap();
-        let found: Vec<_> = values.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        let found: Vec<_> = values
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_str()))
+            .collect();
         assert_eq!(
             found,
-            [("A", "1"), ("B", "two words"), ("C", "x # y"), ("D", "it is"), ("E", "")]
+            [
+                ("A", "1"),
+                ("B", "two words"),
+                ("C", "x # y"),
+                ("D", "it is"),
+                ("E", "")
+            ]
         );
     }
 

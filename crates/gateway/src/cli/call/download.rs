@@ -31,10 +31,17 @@ pub(super) async fn run(args: &TaskDownloadArgs, connected: &Connected) -> Resul
     let task = connected.client.get(&task_id(&args.id)?, Some(0)).await;
     let task = task.map_err(|error| failure(&error))?;
     for wanted in &args.artifact {
-        if !task.artifacts.iter().any(|artifact| artifact.id.as_str() == wanted) {
+        if !task
+            .artifacts
+            .iter()
+            .any(|artifact| artifact.id.as_str() == wanted)
+        {
             let known: Vec<&str> = task.artifacts.iter().map(|a| a.id.as_str()).collect();
             let message = format!("the task has no artifact {wanted}");
-            return Err(Failure::usage(&message, &format!("it has: {}", known.join(", "))));
+            return Err(Failure::usage(
+                &message,
+                &format!("it has: {}", known.join(", ")),
+            ));
         }
     }
     std::fs::create_dir_all(&args.dir)?;
@@ -53,11 +60,15 @@ pub(super) async fn run(args: &TaskDownloadArgs, connected: &Connected) -> Resul
     Ok(End::Done)
 }
 
-fn save(artifact: &Artifact, args: &TaskDownloadArgs, saved: &mut Vec<Saved>) -> Result<(), Failure> {
+fn save(
+    artifact: &Artifact,
+    args: &TaskDownloadArgs,
+    saved: &mut Vec<Saved>,
+) -> Result<(), Failure> {
     for (at, part) in artifact.parts.iter().enumerate() {
         let place = match bytes(part) {
             Some(bytes) => {
-                let path = free(args.dir.join(file_name(artifact, at, part)), saved);
+                let path = free(&args.dir.join(file_name(artifact, at, part)), saved);
                 write(&path, bytes, args.overwrite)?;
                 Place::File(path, bytes.len())
             }
@@ -76,15 +87,21 @@ fn save(artifact: &Artifact, args: &TaskDownloadArgs, saved: &mut Vec<Saved>) ->
 }
 
 /// A path that no other part of this task has.
-fn free(path: PathBuf, saved: &[Saved]) -> PathBuf {
+fn free(path: &Path, saved: &[Saved]) -> PathBuf {
     let is_taken = |path: &Path| {
         let mut files = saved.iter().map(|saved| &saved.place);
         files.any(|place| matches!(place, Place::File(other, _) if other == path))
     };
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy()));
+    let stem = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let ending = path
+        .extension()
+        .map(|ending| format!(".{}", ending.to_string_lossy()));
     let ending = ending.unwrap_or_default();
-    let mut tried = path.clone();
+    let mut tried = path.to_owned();
     let mut number = 2;
     while is_taken(&tried) {
         tried = path.with_file_name(format!("{stem}-{number}{ending}"));
@@ -105,9 +122,17 @@ fn bytes(part: &Part) -> Option<&[u8]> {
 
 /// The name an agent gave, reduced to a plain name in the directory asked for; else one made of the artifact's.
 fn file_name(artifact: &Artifact, at: usize, part: &Part) -> String {
-    let given = part.filename.as_deref().map(plain).filter(|name| !name.is_empty());
+    let given = part
+        .filename
+        .as_deref()
+        .map(plain)
+        .filter(|name| !name.is_empty());
     given.unwrap_or_else(|| {
-        let name = artifact.name.as_deref().map(plain).filter(|name| !name.is_empty());
+        let name = artifact
+            .name
+            .as_deref()
+            .map(plain)
+            .filter(|name| !name.is_empty());
         let name = name.unwrap_or_else(|| plain(artifact.id.as_str()));
         let number = if artifact.parts.len() > 1 {
             format!("-{}", at + 1)
@@ -123,7 +148,13 @@ fn file_name(artifact: &Artifact, at: usize, part: &Part) -> String {
 /// The last step of a path, of characters that no file system minds.
 fn plain(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let tame = |c: char| if c.is_control() || "<>:\"|?*".contains(c) { '_' } else { c };
+    let tame = |c: char| {
+        if c.is_control() || "<>:\"|?*".contains(c) {
+            '_'
+        } else {
+            c
+        }
+    };
     let name: String = last.chars().map(tame).take(200).collect();
     name.trim_matches(['.', ' ']).to_owned()
 }
@@ -150,7 +181,9 @@ fn write(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Failure> {
     } else {
         options.create_new(true);
     }
-    let written = options.open(path).and_then(|mut file| file.write_all(bytes));
+    let written = options
+        .open(path)
+        .and_then(|mut file| file.write_all(bytes));
     written.map_err(|error| {
         let failed = Failure::local(Local::Internal, format!("{}: {error}", path.display()));
         if error.kind() == std::io::ErrorKind::AlreadyExists {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use switchboard_client::{Events, Kind, Sent};
 use switchboard_types::model::{Event, Task, TaskState};
+use switchboard_types::{Dialect, wire};
 use tokio::time::Instant;
 
 use super::connect::{failure, timed_out};
 use super::progress::Progress;
-use super::{Connected, Failure, print_event_json, print_text};
+use super::{Connected, Failure, json_line};
+use crate::cli::heard;
 
 /// How waiting ended.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub(super) enum Followed {
     To(Sent),
     /// By the user, who may want to go on with the task later.
     Left(Option<Arc<Task>>),
+    /// Nobody reads any more.
+    Unheard,
 }
 
 /// Someone who waits.
@@ -52,7 +56,11 @@ impl<'a> Follower<'a> {
                 _ = tokio::signal::ctrl_c() => return Ok(Followed::Left(task)),
             };
             match (item, task) {
-                (Some(Ok(item)), _) => self.tell(&item.event)?,
+                (Some(Ok(item)), _) => {
+                    if !self.tell(&item.event)? {
+                        return Ok(Followed::Unheard);
+                    }
+                }
                 (Some(Err(error)), Some(task)) if error.kind() == Kind::Interrupted => {
                     return self.poll(task).await;
                 }
@@ -86,17 +94,20 @@ impl<'a> Follower<'a> {
         Ok(Followed::To(Sent::Task(task)))
     }
 
-    fn tell(&mut self, event: &Event) -> Result<(), Failure> {
+    /// Tells of an event, and whether someone listens.
+    fn tell(&mut self, event: &Event) -> Result<bool, Failure> {
         if !self.prints {
             self.progress.event(event);
-            return Ok(());
+            return Ok(true);
         }
-        if self.connected.json() {
-            return print_event_json(event);
-        }
-        let mut page = self.connected.page();
-        page.event(event);
-        print_text(page)
+        let text = if self.connected.json() {
+            json_line(|out| wire::encode_event(Dialect::V1, event, false, out))
+        } else {
+            let mut page = self.connected.page();
+            page.event(event);
+            page.into_text()
+        };
+        Ok(heard(format_args!("{text}"))?)
     }
 
     async fn too_late(&self) {

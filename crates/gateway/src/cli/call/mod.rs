@@ -9,6 +9,7 @@ mod card;
 mod chat;
 mod config;
 mod connect;
+mod debug;
 mod dotenv;
 mod download;
 mod failure;
@@ -62,7 +63,7 @@ pub(super) fn run(command: &Command, env: &Env) -> ExitCode {
 }
 
 /// Tells a failure where the caller looks for it.
-pub(super) fn tell(failure: &Failure, json: bool) {
+fn tell(failure: &Failure, json: bool) {
     // If nobody reads there is nobody to tell.
     if json {
         drop(super::out(format_args!("{}\n", failure.envelope())));
@@ -85,7 +86,6 @@ fn settled(command: &Command, flags: &AgentFlags, env: &Env) -> Result<End, Fail
     for warning in &settings.warnings {
         writeln!(io::stderr().lock(), "warning: {warning}")?;
     }
-    connect::trace(&settings);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -138,10 +138,15 @@ pub(super) fn flags(command: &Command) -> Option<&AgentFlags> {
 
 /// Prints one object, encoded by `encode`.
 fn print_json(encode: impl FnOnce(&mut Vec<u8>)) -> Result<(), Failure> {
+    Ok(super::out(format_args!("{}", json_line(encode)))?)
+}
+
+/// One object on a line of its own.
+fn json_line(encode: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut json = Vec::new();
     encode(&mut json);
-    let json = String::from_utf8_lossy(&json);
-    Ok(super::out(format_args!("{json}\n"))?)
+    json.push(b'\n');
+    String::from_utf8_lossy(&json).into_owned()
 }
 
 /// Prints an event on a line of its own.

@@ -72,9 +72,16 @@ impl FromArgMatches for PartFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut found = Vec::new();
         for flag in Flag::ALL {
-            let values = matches.get_many::<String>(flag.name()).into_iter().flatten();
+            let values = matches
+                .get_many::<String>(flag.name())
+                .into_iter()
+                .flatten();
             let indices = matches.indices_of(flag.name()).into_iter().flatten();
-            found.extend(indices.zip(values).map(|(at, value)| (at, flag, value.clone())));
+            found.extend(
+                indices
+                    .zip(values)
+                    .map(|(at, value)| (at, flag, value.clone())),
+            );
         }
         found.sort_unstable_by_key(|(at, ..)| *at);
         let in_order = found.into_iter().map(|(_, flag, value)| (flag, value));
@@ -98,7 +105,10 @@ impl PartFlags {
                 Flag::Data => parts.push(data(value)?),
                 Flag::MediaType => {
                     let part = parts.last_mut().ok_or_else(|| {
-                        Failure::usage("--media-type stands before any part", "put it after its part")
+                        Failure::usage(
+                            "--media-type stands before any part",
+                            "put it after its part",
+                        )
                     })?;
                     part.media_type = Some(value.clone());
                 }
@@ -142,7 +152,10 @@ fn data(name: &str) -> Result<Part, Failure> {
 }
 
 fn unreadable(flag: &str, name: &str, error: &io::Error) -> Failure {
-    Failure::usage(&format!("{flag} {name}: {error}"), "name a file that can be read")
+    Failure::usage(
+        &format!("{flag} {name}: {error}"),
+        "name a file that can be read",
+    )
 }
 
 /// The media type that goes with the ending of a name, for the endings that agents meet most.
@@ -217,8 +230,13 @@ mod tests {
 
     #[test]
     fn links_are_not_read() {
-        let parts = flags(&["--file", "https://a.example/x.pdf"]).read(None).unwrap();
-        assert_eq!(parts[0].content, Content::Url("https://a.example/x.pdf".to_owned()));
+        let parts = flags(&["--file", "https://a.example/x.pdf"])
+            .read(None)
+            .unwrap();
+        assert_eq!(
+            parts[0].content,
+            Content::Url("https://a.example/x.pdf".to_owned())
+        );
         assert_eq!(parts[0].media_type.as_deref(), Some("application/pdf"));
     }
 

@@ -39,7 +39,12 @@ impl Progress {
         let colon = if line.is_empty() { "" } else { ": " };
         let mut stderr = io::stderr().lock();
         // If nobody reads there is nobody to tell.
-        drop(writeln!(stderr, "{}{colon}{}", state.name(), clean(line, false)));
+        drop(writeln!(
+            stderr,
+            "{}{colon}{}",
+            state.name(),
+            clean(line, false)
+        ));
         self.told = Some(now);
     }
 }

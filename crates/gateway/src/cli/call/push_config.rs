@@ -20,7 +20,9 @@ pub(super) async fn run(
             print_config(connected, &made.map_err(|e| failure(&e))?)?;
         }
         PushConfigCommand::Get(args) => {
-            let found = client.push_config(&task_id(&args.task)?, &config_id(&args.id)?).await;
+            let found = client
+                .push_config(&task_id(&args.task)?, &config_id(&args.id)?)
+                .await;
             print_config(connected, &found.map_err(|e| failure(&e))?)?;
         }
         PushConfigCommand::List(args) => {
@@ -53,7 +55,10 @@ fn config(args: &PushCreateArgs) -> Result<PushConfig, Failure> {
 
 fn config_id(text: &str) -> Result<PushConfigId, Failure> {
     PushConfigId::new(text).map_err(|error| {
-        Failure::usage(&format!("the name of the config {error}"), "see `task push-config list`")
+        Failure::usage(
+            &format!("the name of the config {error}"),
+            "see `task push-config list`",
+        )
     })
 }
 

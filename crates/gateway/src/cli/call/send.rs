@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use switchboard_client::{Sent, message};
+use switchboard_client::{Sent, parts};
 use switchboard_types::model::{ContextId, Event, Json, Object, Task, TaskId};
 use switchboard_types::operation::SendMessage;
 
@@ -14,7 +14,7 @@ use super::task::task_id;
 use super::{Connected, End, Failure, print_event_json, print_task, print_text};
 
 pub(super) async fn run(args: &SendArgs, connected: &Connected) -> Result<End, Failure> {
-    let mut asked = message::parts(args.parts.read(args.message.as_deref())?);
+    let mut asked = parts(args.parts.read(args.message.as_deref())?);
     belongs(&mut asked, &args.belongs)?;
     asked.configuration.history_length = args.history;
     let streams = connected.client.card().capabilities.streaming == Some(true);
@@ -57,6 +57,7 @@ pub(super) fn conclude(
             }
             Ok(End::Done)
         }
+        Followed::Unheard => Ok(End::Done),
         Followed::Left(task) => {
             if let Some(task) = task {
                 let mut page = connected.page();
@@ -76,10 +77,14 @@ fn warn(connected: &Connected, task: &Task) {
     let resume = connected.resume_command(task);
     let told = match state {
         _ if state.is_interrupted() => format!("the task waits: {}", state.name()),
-        _ if state.is_terminal() && state.name() != "completed" => format!("the task ended: {}", state.name()),
+        _ if state.is_terminal() && state.name() != "completed" => {
+            format!("the task ended: {}", state.name())
+        }
         _ => return,
     };
-    let resume = resume.map(|command| format!("\n  hint: {command}")).unwrap_or_default();
+    let resume = resume
+        .map(|command| format!("\n  hint: {command}"))
+        .unwrap_or_default();
     drop(writeln!(io::stderr().lock(), "warning: {told}{resume}"));
 }
 
@@ -115,8 +120,12 @@ fn belongs(asked: &mut SendMessage, flags: &BelongsFlags) -> Result<(), Failure>
 
 /// A conversation by its id.
 pub(super) fn context_id(text: &str) -> Result<ContextId, Failure> {
-    ContextId::new(text)
-        .map_err(|error| Failure::usage(&format!("--context-id {error}"), "give the id of a conversation"))
+    ContextId::new(text).map_err(|error| {
+        Failure::usage(
+            &format!("--context-id {error}"),
+            "give the id of a conversation",
+        )
+    })
 }
 
 fn metadata(text: &str) -> Result<Object, Failure> {

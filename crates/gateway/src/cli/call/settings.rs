@@ -117,11 +117,17 @@ impl Settings {
         Ok(Self {
             agent_card,
             version: version.map(|v| parse_version(&v)).transpose()?,
-            bindings: bindings.iter().map(|b| parse_binding(b)).collect::<Result<_, _>>()?,
+            bindings: bindings
+                .iter()
+                .map(|b| parse_binding(b))
+                .collect::<Result<_, _>>()?,
             bearer: bearer.map(Secret::new),
             api_key: api_key.map(Secret::new),
             basic: basic.map(|b| parse_basic(&b)).transpose()?,
-            service_parameters: parameters.iter().map(|p| parse_pair(p)).collect::<Result<_, _>>()?,
+            service_parameters: parameters
+                .iter()
+                .map(|p| parse_pair(p))
+                .collect::<Result<_, _>>()?,
             extensions,
             timeout: Some(timeout).filter(|time| !time.is_zero()),
             poll_interval,
@@ -151,7 +157,8 @@ impl Settings {
 
 impl<'a> Places<'a> {
     fn new(named: Option<&Path>, env: &'a Env, dir: &Path) -> Result<Self, Failure> {
-        let usage = |message: String| Failure::usage(&message, "see `switchboard config show --help`");
+        let usage =
+            |message: String| Failure::usage(&message, "see `switchboard config show --help`");
         let mut files = Vec::new();
         match named {
             Some(path) => {
@@ -186,12 +193,17 @@ impl<'a> Places<'a> {
     /// A setting in one word; empty ones count as not there.
     fn pick(&mut self, name: &'static str, flag: Option<String>) -> Option<(String, Source)> {
         let flag = flag.map(|value| (value, Source::Flag));
-        flag.or_else(|| self.variable(name)).filter(|(value, _)| !value.is_empty())
+        flag.or_else(|| self.variable(name))
+            .filter(|(value, _)| !value.is_empty())
     }
 
     fn note(&mut self, name: &'static str, value: impl Into<String>, source: Source) {
         let value = value.into();
-        self.rows.push(Row { name, value, source });
+        self.rows.push(Row {
+            name,
+            value,
+            source,
+        });
     }
 
     fn text(&mut self, name: &'static str, flag: Option<&String>) -> Option<String> {
@@ -235,10 +247,12 @@ impl<'a> Places<'a> {
             (flags.to_vec(), Source::Flag)
         };
         // A header may hold a credential: its name is enough.
-        let shown = values.iter().map(|value| match (name, value.split_once(':')) {
-            ("svc-param", Some((name, _))) => format!("{name}:***"),
-            _ => value.clone(),
-        });
+        let shown = values
+            .iter()
+            .map(|value| match (name, value.split_once(':')) {
+                ("svc-param", Some((name, _))) => format!("{name}:***"),
+                _ => value.clone(),
+            });
         let shown: Vec<String> = shown.collect();
         self.note(name, shown.join(","), source);
         values
@@ -321,7 +335,10 @@ fn parse_binding(text: &str) -> Result<Binding, Failure> {
         "jsonrpc" | "json-rpc" => Ok(Binding::JsonRpc),
         "http+json" | "rest" => Ok(Binding::HttpJson),
         "grpc" => Ok(Binding::Grpc),
-        _ => Err(wrong("transport", &format!("`{text}` is none of jsonrpc, http+json, grpc"))),
+        _ => Err(wrong(
+            "transport",
+            &format!("`{text}` is none of jsonrpc, http+json, grpc"),
+        )),
     }
 }
 

@@ -15,12 +15,19 @@ use super::{Connected, End, Failure, print_json, print_task, print_text};
 
 /// A task by its id.
 pub(super) fn task_id(text: &str) -> Result<TaskId, Failure> {
-    TaskId::new(text)
-        .map_err(|error| Failure::usage(&format!("the task id {error}"), "see `switchboard task list`"))
+    TaskId::new(text).map_err(|error| {
+        Failure::usage(
+            &format!("the task id {error}"),
+            "see `switchboard task list`",
+        )
+    })
 }
 
 pub(super) async fn get(args: &TaskGetArgs, connected: &Connected) -> Result<End, Failure> {
-    let task = connected.client.get(&task_id(&args.id)?, args.history).await;
+    let task = connected
+        .client
+        .get(&task_id(&args.id)?, args.history)
+        .await;
     let task = task.map_err(|error| failure(&error))?;
     if !args.wait {
         print_task(connected, &task)?;
@@ -37,7 +44,8 @@ pub(super) async fn get(args: &TaskGetArgs, connected: &Connected) -> Result<End
 
 pub(super) async fn cancel(args: &TaskCancelArgs, connected: &Connected) -> Result<End, Failure> {
     let task = connected.client.cancel(&task_id(&args.id)?).await;
-    print_task(connected, &task.map_err(|error| failure(&error))?)?;
+    let task = task.map_err(|error| failure(&error))?;
+    print_task(connected, &task)?;
     Ok(End::Done)
 }
 
@@ -49,7 +57,10 @@ pub(super) async fn subscribe(
     if let Some(id) = &args.last_event_id {
         options = options.last_event_id(id);
     }
-    let events = connected.client.subscribe_with(&task_id(&args.id)?, &options).await;
+    let events = connected
+        .client
+        .subscribe_with(&task_id(&args.id)?, &options)
+        .await;
     let events = events.map_err(|error| failure(&error))?;
     match Follower::new(connected, args.stream).stream(events).await? {
         Followed::To(Sent::Task(task)) if !args.stream => {
@@ -93,7 +104,10 @@ fn print_list(args: &TaskListArgs, connected: &Connected, page: TaskPage) -> Res
                 text.stands(&view.task);
             }
         }
-        text.field("Tasks", format!("{} of {}", page.tasks.len(), page.total_size));
+        text.field(
+            "Tasks",
+            format!("{} of {}", page.tasks.len(), page.total_size),
+        );
         if !page.next_page_token.is_empty() {
             text.field("Next page", &page.next_page_token);
         }
@@ -125,15 +139,23 @@ fn query(args: &TaskListArgs) -> Result<ListTasks, Failure> {
 fn state(text: &str) -> Result<TaskState, Failure> {
     let wanted = text.to_ascii_lowercase().replace('_', "-");
     let wanted = wanted.strip_prefix("task-state-").unwrap_or(&wanted);
-    let found = TaskState::ALL.into_iter().find(|state| state.name() == wanted);
+    let found = TaskState::ALL
+        .into_iter()
+        .find(|state| state.name() == wanted);
     found.ok_or_else(|| {
         let names = TaskState::ALL.map(TaskState::name).join(", ");
-        Failure::usage(&format!("--status: `{text}` is no state"), &format!("one of {names}"))
+        Failure::usage(
+            &format!("--status: `{text}` is no state"),
+            &format!("one of {names}"),
+        )
     })
 }
 
 fn moment(text: &str) -> Result<Timestamp, Failure> {
     Timestamp::parse(text).map_err(|error| {
-        Failure::usage(&format!("--after: {error}"), "write it like 2026-01-31T12:00:00Z")
+        Failure::usage(
+            &format!("--after: {error}"),
+            "write it like 2026-01-31T12:00:00Z",
+        )
     })
 }

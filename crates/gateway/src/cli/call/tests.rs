@@ -51,12 +51,11 @@ fn the_nearest_source_counts() {
         Source::File(dir.join("work/.env")),
     );
     let env = [("A2ACLI_TIMEOUT", "2s")];
-    let cases: [(&[(&str, &str)], &[&str], u64, Source); 3] = [
-        (&env, &["--timeout", "1s"], 1, Source::Flag),
+    for (env, args, seconds, expected) in [
+        (&env[..], &["--timeout", "1s"][..], 1, Source::Flag),
         (&env, &[], 2, Source::Environment),
         (&[], &[], 3, local),
-    ];
-    for (env, args, seconds, expected) in cases {
+    ] {
         let settings = find(dir, env, args).unwrap();
         assert_eq!(settings.timeout, Some(Duration::from_secs(seconds)));
         assert_eq!(source(&settings, "timeout"), expected);
@@ -86,14 +85,22 @@ fn a_named_file_stands_in_for_the_local_one() {
 #[test]
 fn zero_is_no_timeout_and_numbers_are_seconds() {
     let dir = places("", "");
-    let settings = find(dir.path(), &[], &["--timeout", "0", "--poll-interval", "500ms"]).unwrap();
+    let settings = find(
+        dir.path(),
+        &[],
+        &["--timeout", "0", "--poll-interval", "500ms"],
+    )
+    .unwrap();
     assert_eq!(settings.timeout, None);
     assert_eq!(settings.poll_interval, Duration::from_millis(500));
 }
 
 #[test]
 fn secrets_are_hidden_and_their_files_watched() {
-    let dir = places("A2ACLI_BEARER=hush-hush\nA2ACLI_SVC_PARAM=X-Key:also-secret\n", "");
+    let dir = places(
+        "A2ACLI_BEARER=hush-hush\nA2ACLI_SVC_PARAM=X-Key:also-secret\n",
+        "",
+    );
     let settings = find(dir.path(), &[], &["--basic", "me:hidden"]).unwrap();
     assert_eq!(settings.bearer.as_ref().unwrap().reveal(), "hush-hush");
     let shown = format!("{settings:?}");
@@ -103,7 +110,11 @@ fn secrets_are_hidden_and_their_files_watched() {
     let rows = format!("{:?}", settings.rows);
     assert!(!rows.contains("also-secret"), "{rows}");
     let file = dir.path().join("home/.config/a2a-cli/.env");
-    assert!(settings.warnings.iter().any(|w| w.contains("chmod 600")), "{:?}", settings.warnings);
+    assert!(
+        settings.warnings.iter().any(|w| w.contains("chmod 600")),
+        "{:?}",
+        settings.warnings
+    );
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -117,13 +128,33 @@ fn secrets_are_hidden_and_their_files_watched() {
 fn what_is_wrong_is_named() {
     let dir = places("", "");
     for (env, args, expected) in [
-        (&[][..], &["--timeout", "soon"][..], "--timeout: `soon` is not a duration"),
-        (&[], &["--a2a-version", "7"], "A2A version \"7\" is not supported here"),
-        (&[], &["--transport", "soap"], "--transport: `soap` is none of"),
+        (
+            &[][..],
+            &["--timeout", "soon"][..],
+            "--timeout: `soon` is not a duration",
+        ),
+        (
+            &[],
+            &["--a2a-version", "7"],
+            "A2A version \"7\" is not supported here",
+        ),
+        (
+            &[],
+            &["--transport", "soap"],
+            "--transport: `soap` is none of",
+        ),
         (&[], &["--svc-param", "x"], "--svc-param: write NAME:VALUE"),
         (&[], &["--basic", "me"], "--basic: write USER:PASSWORD"),
-        (&[("A2ACLI_INSECURE", "maybe")], &[], "--insecure: `maybe` is neither"),
-        (&[("A2ACLI_OUTPUT", "xml")], &[], "--output: `xml` is neither"),
+        (
+            &[("A2ACLI_INSECURE", "maybe")],
+            &[],
+            "--insecure: `maybe` is neither",
+        ),
+        (
+            &[("A2ACLI_OUTPUT", "xml")],
+            &[],
+            "--output: `xml` is neither",
+        ),
     ] {
         let error = find(dir.path(), env, args).unwrap_err();
         assert!(error.contains(expected), "{error}");
@@ -142,7 +173,10 @@ fn insecure_is_warned_of() {
 fn text_has_no_control_characters_whatever_the_agent_says() {
     let mut page = Page::new(false);
     page.field("Agent", "red \u{1b}[31m\nState: fake");
-    page.block("Text", "line\r\nnext\u{7}\n\ttab\u{9b}2J\n\nState: fake\n\n");
+    page.block(
+        "Text",
+        "line\r\nnext\u{7}\n\ttab\u{9b}2J\n\nState: fake\n\n",
+    );
     assert_eq!(
         page.into_text(),
         "Agent: red  [31m State: fake\nText:\nline\nnext \n\ttab 2J\n \nState: fake\n\n"

@@ -94,7 +94,14 @@ impl Page {
         self.field("Artifact", artifact.id.as_str());
         self.given("Name", artifact.name.as_ref());
         self.given("Description", artifact.description.as_ref());
-        self.parts(&artifact.parts);
+        let texts: Option<Vec<&str>> = artifact.parts.iter().map(Part::as_text).collect();
+        match texts {
+            // What came in chunks is one text.
+            Some(texts) if !self.verbose && !texts.is_empty() => {
+                self.block("Text", &texts.concat())
+            }
+            _ => self.parts(&artifact.parts),
+        }
     }
 
     fn parts(&mut self, parts: &[Part]) {
@@ -150,7 +157,10 @@ impl Page {
             let (binding, url) = (interface.binding.name(), &interface.url);
             let tenant = interface.tenant.as_ref();
             let tenant = tenant.map_or(String::new(), |tenant| format!(" tenant {tenant}"));
-            self.field("Interface", format!("{binding} {} {url}{tenant}", interface.version));
+            self.field(
+                "Interface",
+                format!("{binding} {} {url}{tenant}", interface.version),
+            );
         }
         let capabilities = &card.capabilities;
         for (name, offered) in [
@@ -162,7 +172,11 @@ impl Page {
             self.field("Capability", format!("{name}: {offered}"));
         }
         for extension in &capabilities.extensions {
-            let required = if extension.required { " (required)" } else { "" };
+            let required = if extension.required {
+                " (required)"
+            } else {
+                ""
+            };
             self.field("Extension", format!("{}{required}", extension.uri));
         }
         for (name, scheme) in &card.security_schemes {
