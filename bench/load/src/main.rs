@@ -1,8 +1,10 @@
 //! Runs the benchmarks; `bench/run` builds what it needs and starts it.
 
 mod bench;
+mod bindings;
 mod burst;
 mod compare;
+mod fanout;
 mod http;
 mod idle;
 mod machine;
@@ -29,6 +31,8 @@ usage: bench/run [MODE…]
   idle       10,000 open streams on which nothing happens
   million    1,000,000 stored tasks: memory, disk, reading (takes minutes; needs about 2 GB of disk)
   hundred    the same with 100,000 tasks
+  bindings   send, GetTask and streaming send by our own client, over JSON-RPC, HTTP+JSON and gRPC
+  fanout     tasks of 1,000 events, each with 100 subscribers, over each binding
 
 Without a mode: start burst calls idle.";
 
@@ -40,6 +44,8 @@ enum Mode {
     Start,
     Idle,
     Million(usize),
+    Bindings,
+    Fanout,
 }
 
 /// What is measured if nothing is named: all that is done in a few minutes.
@@ -94,6 +100,8 @@ impl Mode {
             "start" => Self::Start,
             "idle" => Self::Idle,
             "million" => Self::Million(1_000_000),
+            "bindings" => Self::Bindings,
+            "fanout" => Self::Fanout,
             "hundred" => Self::Million(100_000),
             _ => return None,
         })
@@ -106,6 +114,8 @@ impl Mode {
             Self::Start => start::run(bench, report).await,
             Self::Idle => idle::run(bench, report).await,
             Self::Million(most) => million::run(bench, most, report).await,
+            Self::Bindings => bindings::run(bench, report).await,
+            Self::Fanout => fanout::run(bench, report).await,
         }
     }
 }

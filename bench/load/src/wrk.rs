@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::report::percentile;
 use crate::server::Server;
 
 /// How a run went.
@@ -16,9 +17,13 @@ pub struct Outcome {
     pub seconds: f64,
     pub p50_us: f64,
     pub p99_us: f64,
+    #[serde(default)]
     pub bytes: u64,
+    #[serde(default)]
     not_ok: u64,
+    #[serde(default)]
     broken: u64,
+    #[serde(default)]
     timeouts: u64,
     /// Server CPU a request, in microseconds.
     #[serde(default)]
@@ -34,6 +39,23 @@ pub struct Load<'a> {
     pub ids: Option<&'a Path>,
     pub connections: u32,
     pub time: Duration,
+}
+
+impl Outcome {
+    /// Of answers that were all looked at, each with the time it took.
+    pub fn of(times: &[f64], seconds: f64, cpu: Duration) -> Self {
+        Self {
+            requests: times.len() as u64,
+            seconds,
+            p50_us: percentile(times.iter().copied(), 0.5),
+            p99_us: percentile(times.iter().copied(), 0.99),
+            bytes: 0,
+            not_ok: 0,
+            broken: 0,
+            timeouts: 0,
+            cpu_us: cpu.as_secs_f64() * 1e6 / times.len() as f64,
+        }
+    }
 }
 
 impl Load<'_> {
