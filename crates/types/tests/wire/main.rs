@@ -2,6 +2,8 @@
 //! survives the way there and back.
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod encode;
@@ -21,3 +23,5 @@ mod rest;
 mod roundtrip;
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod sse;

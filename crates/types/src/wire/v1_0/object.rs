@@ -15,7 +15,7 @@ use crate::version::Dialect;
 use crate::wire::member;
 use crate::wire::object::{self, IntoModel, Reading};
 use crate::wire::path::Path;
-use crate::wire::read::{self, Obj, Text, Word};
+use crate::wire::read::{self, Maybe, Obj, Text, Word};
 use crate::wire::v0_3;
 
 /// A task of 1.0.
@@ -34,7 +34,7 @@ pub(crate) struct Message<'a> {
     #[serde(default, borrow)]
     role: Option<Word<'a>>,
     #[serde(default, borrow)]
-    parts: Option<Vec<Obj<Part<'a>>>>,
+    parts: Option<Vec<Maybe<Part<'a>>>>,
     #[serde(default, borrow)]
     metadata: Option<&'a RawValue>,
     #[serde(default, borrow)]
