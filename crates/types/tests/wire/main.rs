@@ -2,6 +2,8 @@
 //! survives the way there and back.
 
 #[cfg(test)]
+mod answered;
+#[cfg(test)]
 mod answers;
 #[cfg(test)]
 mod client;
@@ -9,6 +11,8 @@ mod client;
 mod encode;
 #[cfg(test)]
 mod errors;
+#[cfg(test)]
+mod faults;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
