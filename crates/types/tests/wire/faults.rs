@@ -82,6 +82,21 @@ fn a_reason_that_nobody_knows_is_a_fact() {
 }
 
 #[test]
+fn facts_of_others_can_be_told_again_whatever_their_names() {
+    let data = json!({"a\"b\n": "c", "reason": "QUOTA", "detail": "more", "violations": "none"});
+    let body = json!({"code": -32001, "message": "x", "data": data});
+    let error = wire::decode_error(Dialect::V0Json, None, &body.to_string());
+    assert_eq!(error.facts().len(), 4);
+    assert_eq!(over_jsonrpc(Dialect::V1, &error), error);
+    assert_eq!(over_rest(Dialect::V1, &error), error);
+    for way in [over_jsonrpc, over_rest] {
+        let again = way(Dialect::V0Json, &error);
+        assert_eq!(again.kind(), ErrorKind::TaskNotFound);
+        assert_eq!(again.facts(), [("a\"b\n".into(), "c".to_owned())]);
+    }
+}
+
+#[test]
 fn numbers_that_a2a_leaves_to_servers_mean_nothing_by_themselves() {
     for code in [-32050, -32058, -32000, -32099, 7, 0] {
         let body = json!({"code": code, "message": "x"});

@@ -167,7 +167,7 @@ impl Reader {
             return None;
         }
         let length = self.buffer.len() - self.start;
-        let too_long = !self.skipping && self.held() + length > self.limit;
+        let too_long = !self.skipping && length > 0 && self.held() + length > self.limit;
         let error = too_long.then(|| self.skip());
         if self.skipping && length > 0 {
             self.inside = true;
