@@ -89,7 +89,10 @@ impl Keys {
             _ => true,
         };
         let mut fitting = self.0.iter().filter(named);
-        fitting.any(|key| key.public.verify(&header.alg, signed.as_bytes(), &signature))
+        fitting.any(|key| {
+            key.public
+                .verify(&header.alg, signed.as_bytes(), &signature)
+        })
     }
 }
 
@@ -105,9 +108,11 @@ impl Public {
             (Self::Ed25519(key), "EdDSA" | "Ed25519") => {
                 UnparsedPublicKey::new(&ED25519, key).verify(signed, signature)
             }
-            (Self::Rsa { n, e }, "RS256") => {
-                RsaPublicKeyComponents { n, e }.verify(&RSA_PKCS1_2048_8192_SHA256, signed, signature)
-            }
+            (Self::Rsa { n, e }, "RS256") => RsaPublicKeyComponents { n, e }.verify(
+                &RSA_PKCS1_2048_8192_SHA256,
+                signed,
+                signature,
+            ),
             (Self::Rsa { n, e }, "PS256") => {
                 RsaPublicKeyComponents { n, e }.verify(&RSA_PSS_2048_8192_SHA256, signed, signature)
             }
@@ -156,5 +161,8 @@ pub(crate) fn encoded(bytes: &[u8]) -> String {
 /// SHA-256, as hex digits.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     let hash = digest::digest(&digest::SHA256, bytes);
-    hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

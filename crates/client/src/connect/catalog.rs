@@ -36,8 +36,12 @@ pub(super) fn address(url: &Url) -> Url {
 
 /// The entry of that name.
 pub(super) fn find(catalog: &[u8], base: &Url, name: &str) -> Result<Entry, Error> {
-    let list: Value = serde_json::from_slice(catalog)
-        .map_err(|error| Error::new(Kind::CardInvalid, format!("{base} is no catalogue: {error}")))?;
+    let list: Value = serde_json::from_slice(catalog).map_err(|error| {
+        Error::new(
+            Kind::CardInvalid,
+            format!("{base} is no catalogue: {error}"),
+        )
+    })?;
     let entries = match &list {
         Value::Array(entries) => Some(entries),
         Value::Object(members) => LISTS.iter().find_map(|key| members.get(*key)?.as_array()),
@@ -89,10 +93,19 @@ mod tests {
     fn an_agent_is_found_by_name_in_every_form_of_list() {
         let base = Url::parse("https://h/.well-known/ai-catalog.json").unwrap();
         for (catalog, expected) in [
-            (r#"{"entries":[{"displayName":"poet","url":"/a2a/poet"}]}"#, "at https://h/a2a/poet"),
-            (r#"{"agents":[{"name":"x"},{"id":"poet","cardUrl":"https://o/c.json"}]}"#, "at https://o/c.json"),
+            (
+                r#"{"entries":[{"displayName":"poet","url":"/a2a/poet"}]}"#,
+                "at https://h/a2a/poet",
+            ),
+            (
+                r#"{"agents":[{"name":"x"},{"id":"poet","cardUrl":"https://o/c.json"}]}"#,
+                "at https://o/c.json",
+            ),
             (r#"[{"name":"poet","supportedInterfaces":[]}]"#, "card poet"),
-            (r#"{"items":[{"agentCard":{"name":"poet","url":"u"}}]}"#, "card poet"),
+            (
+                r#"{"items":[{"agentCard":{"name":"poet","url":"u"}}]}"#,
+                "card poet",
+            ),
         ] {
             let found = match find(catalog.as_bytes(), &base, "poet").unwrap() {
                 Entry::Card(card) => format!("card {}", card.name),

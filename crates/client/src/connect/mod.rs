@@ -97,7 +97,10 @@ impl Look<'_> {
         let answer = self.http.fetch(asked, limit, self.deadline).await?;
         let status = answer.status();
         if !status.is_success() {
-            let message = format!("there is no catalogue at {place}: status {}", status.as_u16());
+            let message = format!(
+                "there is no catalogue at {place}: status {}",
+                status.as_u16()
+            );
             return Err(Error::new(Kind::CardNotFound, message).with_status(status.as_u16()));
         }
         match catalog::find(answer.body(), &place, name)? {

@@ -38,7 +38,10 @@ impl Signer {
     fn sign(&self, header: &Value, payload: &[u8]) -> Value {
         let protected = b64(header.to_string());
         let signed = format!("{protected}.{}", b64(payload));
-        let signature = self.0.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
+        let signature = self
+            .0
+            .sign(&SystemRandom::new(), signed.as_bytes())
+            .unwrap();
         value!({"protected": protected, "signature": b64(signature)})
     }
 }
@@ -53,7 +56,10 @@ fn card() -> Value {
     })
 }
 
-async fn connect(card: &Value, signatures: Signatures) -> Result<Client, switchboard_client::Error> {
+async fn connect(
+    card: &Value,
+    signatures: Signatures,
+) -> Result<Client, switchboard_client::Error> {
     let text: Arc<str> = card.to_string().into();
     let odd = Odd::serve(move |_: Asked| {
         let text = Arc::clone(&text);
@@ -78,12 +84,21 @@ async fn c_017_a_signature_over_either_reading_of_the_card_is_good() {
         let required = Signatures::Required(signer.keys("k1"));
         assert!(connect(&card, required).await.is_ok());
         let stranger = Signatures::IfPresent(Signer::new().keys("k1"));
-        assert_eq!(connect(&card, stranger).await.unwrap_err().kind(), Kind::CardInvalid);
+        assert_eq!(
+            connect(&card, stranger).await.unwrap_err().kind(),
+            Kind::CardInvalid
+        );
         let renamed = Signatures::Required(signer.keys("k2"));
-        assert_eq!(connect(&card, renamed).await.unwrap_err().kind(), Kind::CardInvalid);
+        assert_eq!(
+            connect(&card, renamed).await.unwrap_err().kind(),
+            Kind::CardInvalid
+        );
         card["name"] = value!("forged");
         let required = Signatures::Required(signer.keys("k1"));
-        assert_eq!(connect(&card, required).await.unwrap_err().kind(), Kind::CardInvalid);
+        assert_eq!(
+            connect(&card, required).await.unwrap_err().kind(),
+            Kind::CardInvalid
+        );
         assert!(connect(&card, Signatures::Ignored).await.is_ok());
     }
 }
@@ -106,7 +121,11 @@ async fn what_a_signature_says_of_itself_is_not_believed() {
     }
     let unsigned = connect(&card(), Signatures::Required(signer.keys("k1"))).await;
     assert_eq!(unsigned.unwrap_err().kind(), Kind::CardInvalid);
-    assert!(connect(&card(), Signatures::IfPresent(signer.keys("k1"))).await.is_ok());
+    assert!(
+        connect(&card(), Signatures::IfPresent(signer.keys("k1")))
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test]
@@ -120,7 +139,11 @@ async fn keys_of_other_kinds_are_known_and_useless_lists_refused() {
     let mut card = card();
     card["signatures"] = value!([{"protected": protected, "signature": b64(signature)}]);
     assert!(connect(&card, Signatures::Required(keys)).await.is_ok());
-    for jwks in ["[]", r#"{"keys":[]}"#, r#"{"keys":[{"kty":"oct","k":"AA"}]}"#] {
+    for jwks in [
+        "[]",
+        r#"{"keys":[]}"#,
+        r#"{"keys":[{"kty":"oct","k":"AA"}]}"#,
+    ] {
         let error = Keys::from_jwks(jwks.as_bytes()).unwrap_err();
         assert_eq!(error.kind(), Kind::Reference, "{jwks}");
     }
@@ -145,7 +168,14 @@ async fn s1_045_an_agent_is_found_in_a_catalogue() {
         url: url.clone(),
         name: name.to_owned(),
     };
-    assert_eq!(Client::connect(reference("poet")).await.unwrap().card().name, "echo");
+    assert_eq!(
+        Client::connect(reference("poet"))
+            .await
+            .unwrap()
+            .card()
+            .name,
+        "echo"
+    );
     let error = Client::connect(reference("nobody")).await.unwrap_err();
     assert_eq!(error.kind(), Kind::CardNotFound);
     house.close().await;

@@ -17,7 +17,10 @@ use crate::support::{House, connect, ways};
 
 fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
     let pairs = pairs.iter().map(|(name, value)| {
-        (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        (
+            HeaderName::from_static(name),
+            HeaderValue::from_str(value).unwrap(),
+        )
     });
     pairs.collect()
 }
@@ -29,16 +32,28 @@ fn s1_038_only_what_is_authentic_and_expected_counts() {
     let receiver = Receiver::new()
         .token(Secret::new("tok"))
         .authorization("Bearer", Secret::new("cred"));
-    let good = headers(&[("x-a2a-notification-token", "tok"), ("authorization", "bearer cred")]);
+    let good = headers(&[
+        ("x-a2a-notification-token", "tok"),
+        ("authorization", "bearer cred"),
+    ]);
     assert_eq!(receiver.receive(&good, TASK), Err(Rejected::NotExpected));
     receiver.expects(&TaskId::new("t").unwrap());
     for wrong in [
         headers(&[]),
         headers(&[("x-a2a-notification-token", "tok")]),
         headers(&[("authorization", "Bearer cred")]),
-        headers(&[("x-a2a-notification-token", "tok"), ("authorization", "Bearer other")]),
-        headers(&[("x-a2a-notification-token", "to"), ("authorization", "Bearer cred")]),
-        headers(&[("x-a2a-notification-token", "tok"), ("authorization", "Basic cred")]),
+        headers(&[
+            ("x-a2a-notification-token", "tok"),
+            ("authorization", "Bearer other"),
+        ]),
+        headers(&[
+            ("x-a2a-notification-token", "to"),
+            ("authorization", "Bearer cred"),
+        ]),
+        headers(&[
+            ("x-a2a-notification-token", "tok"),
+            ("authorization", "Basic cred"),
+        ]),
     ] {
         let rejected = receiver.receive(&wrong, TASK).unwrap_err();
         assert_eq!(rejected.status(), 401, "{wrong:?}");
@@ -79,7 +94,11 @@ fn c_030_a_signature_is_checked_with_all_it_says() {
         .keys(Keys::from_jwks(jwks.as_bytes()).unwrap());
     let now = switchboard_server::clock::now().as_micros() / 1_000_000;
     let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, TASK);
-    let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = hash
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let token = |claims: serde_json::Value| {
         let header = b64(br#"{"alg":"EdDSA"}"#);
         let signed = format!("{header}.{}", b64(claims.to_string().as_bytes()));
@@ -92,14 +111,25 @@ fn c_030_a_signature_is_checked_with_all_it_says() {
         (value!({"iat": now + 3600}), "future"),
         (value!({"jti": "x"}), "does not say when"),
         (value!({"iat": now, "taskId": "other"}), "another task"),
-        (value!({"iat": now, "request_body_sha256": "00"}), "another body"),
+        (
+            value!({"iat": now, "request_body_sha256": "00"}),
+            "another body",
+        ),
     ] {
         let rejected = receiver.receive(&token(claims.clone()), TASK).unwrap_err();
         assert!(rejected.to_string().contains(why), "{claims}: {rejected}");
     }
     let good = value!({"iat": now, "exp": now + 60, "jti": "1", "taskId": "t", "request_body_sha256": hash});
-    assert!(receiver.receive(&token(good.clone()), TASK).unwrap().is_some());
-    assert!(receiver.receive(&token(good), TASK).unwrap().is_none(), "the same signature again");
+    assert!(
+        receiver
+            .receive(&token(good.clone()), TASK)
+            .unwrap()
+            .is_some()
+    );
+    assert!(
+        receiver.receive(&token(good), TASK).unwrap().is_none(),
+        "the same signature again"
+    );
     for wrong in ["", "Bearer a.b.c", "Bearer x", "Basic eA=="] {
         let rejected = receiver.receive(&headers(&[("authorization", wrong)]), TASK);
         assert_eq!(rejected.unwrap_err().status(), 401, "{wrong}");
@@ -123,7 +153,11 @@ async fn s1_193_the_engine_tells_a_receiver_of_every_version() {
         let stopping = tasks.stopping().clone();
         tasks.spawn(async move {
             let serving = axum::serve(listener, router);
-            drop(serving.with_graceful_shutdown(stopping.cancelled_owned()).await);
+            drop(
+                serving
+                    .with_graceful_shutdown(stopping.cancelled_owned())
+                    .await,
+            );
         });
         let agent = connect(&house.agent("echo"), &way).await;
         let mut send = text("one two");
@@ -134,7 +168,9 @@ async fn s1_193_the_engine_tells_a_receiver_of_every_version() {
             token: Some(Secret::new("tok")),
             authentication: None,
         });
-        let Sent::Task(task) = agent.send(send).await.unwrap() else { panic!("no task") };
+        let Sent::Task(task) = agent.send(send).await.unwrap() else {
+            panic!("no task")
+        };
         loop {
             let next = tokio::time::timeout(Duration::from_secs(10), heard.recv());
             let notification = next.await.expect("in time").expect("open");
