@@ -23,7 +23,15 @@ use crate::error::{Error, ErrorKind};
 pub(crate) fn decode<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Error> {
     match serde_json::from_str::<Obj<T>>(json) {
         Ok(object) => Ok(object.0),
-        Err(error) => Err(explain::<T>(json, &error)),
+        Err(error) => Err(explain::<Obj<T>>(json, &error)),
+    }
+}
+
+/// Decodes a JSON array of objects.
+pub(crate) fn decode_array<'a, T: Deserialize<'a>>(json: &'a str) -> Result<Vec<Obj<T>>, Error> {
+    match serde_json::from_str(json) {
+        Ok(items) => Ok(items),
+        Err(error) => Err(explain::<Vec<Obj<T>>>(json, &error)),
     }
 }
 
@@ -63,7 +71,7 @@ fn explain<'a, T: Deserialize<'a>>(json: &'a str, first: &serde_json::Error) -> 
         return not_json(&error.to_string());
     }
     let mut reader = serde_json::Deserializer::from_str(json);
-    let Err(error) = serde_path_to_error::deserialize::<_, Obj<T>>(&mut reader) else {
+    let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {
         return not_json(&first.to_string());
     };
     let path = error.path().to_string();

@@ -77,6 +77,12 @@ impl Members<'_> {
         let _ = write!(self.value(name), "{value}");
     }
 
+    pub(crate) fn opt_number(&mut self, name: &str, value: Option<u32>) {
+        if let Some(value) = value {
+            self.number(name, value);
+        }
+    }
+
     pub(crate) fn json(&mut self, name: &str, json: &Json) {
         self.value(name).extend_from_slice(json.as_str().as_bytes());
     }

@@ -2,6 +2,8 @@
 //! survives the way there and back.
 
 #[cfg(test)]
+mod client;
+#[cfg(test)]
 mod encode;
 #[cfg(test)]
 mod errors;
