@@ -9,6 +9,8 @@ mod encode;
 mod errors;
 #[cfg(test)]
 mod golden;
+#[cfg(all(test, feature = "grpc"))]
+mod grpc;
 #[cfg(test)]
 mod jsonrpc;
 #[cfg(test)]

@@ -50,9 +50,7 @@ fn value(raw: &RawValue, depth: usize) -> Value {
         [b'n', ..] => Some(Kind::NullValue(0)),
         [b't', ..] => Some(Kind::BoolValue(true)),
         [b'f', ..] => Some(Kind::BoolValue(false)),
-        [b'"', ..] => serde_json::from_str(raw.get())
-            .ok()
-            .map(Kind::StringValue),
+        [b'"', ..] => serde_json::from_str(raw.get()).ok().map(Kind::StringValue),
         [b'{', ..] if depth < DEEPEST => {
             fields(raw, depth).map(|fields| Kind::StructValue(Struct { fields }))
         }

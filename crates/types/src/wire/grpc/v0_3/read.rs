@@ -58,13 +58,11 @@ fn required_status(
     })
 }
 
-pub(super) fn message(
-    message: wire::Message,
-    at: &Path<'_>,
-    how: How,
-) -> Result<Message, Error> {
+pub(super) fn message(message: wire::Message, at: &Path<'_>, how: How) -> Result<Message, Error> {
     let at_parts = at.field("content");
-    let parts = field::parts(message.content, &at_parts, how, |one, at| part(one, at, how))?;
+    let parts = field::parts(message.content, &at_parts, how, |one, at| {
+        part(one, at, how)
+    })?;
     Ok(Message {
         id: field::message_id(message.message_id, &parts, &at.field("messageId"), how)?,
         role: field::role(message.role, &at.field("role"), how)?,
@@ -134,7 +132,9 @@ fn artifact(artifact: wire::Artifact, at: &Path<'_>, how: How) -> Result<Artifac
 /// A stream item.
 pub(super) fn event(item: wire::StreamResponse, at: &Path<'_>, how: How) -> Result<Event, Error> {
     match item.payload {
-        Some(Payload::Task(one)) => task(one, &at.field("task"), how).map(Arc::new).map(Event::Task),
+        Some(Payload::Task(one)) => task(one, &at.field("task"), how)
+            .map(Arc::new)
+            .map(Event::Task),
         Some(Payload::Msg(one)) => {
             let said = message(one, &at.field("message"), how)?;
             Ok(Event::Message(Arc::new(said)))
@@ -145,9 +145,9 @@ pub(super) fn event(item: wire::StreamResponse, at: &Path<'_>, how: How) -> Resu
         Some(Payload::ArtifactUpdate(update)) => {
             artifact_update(update, &at.field("artifactUpdate"), how).map(Event::Artifact)
         }
-        None => Err(at.error(
-            "must have exactly one of task, message, statusUpdate and artifactUpdate",
-        )),
+        None => {
+            Err(at.error("must have exactly one of task, message, statusUpdate and artifactUpdate"))
+        }
     }
 }
 

@@ -69,9 +69,9 @@ pub(in crate::wire::grpc) fn decode(method: Method, bytes: &[u8]) -> Result<Resp
         Method::Send | Method::Stream | Method::Subscribe => {
             let sent: wire::SendMessageResponse = parse(bytes)?;
             match sent.payload {
-                Some(Payload::Task(task)) => {
-                    read::task(task, &at.field("task"), HOW).map(whole).map(Response::SentTask)
-                }
+                Some(Payload::Task(task)) => read::task(task, &at.field("task"), HOW)
+                    .map(whole)
+                    .map(Response::SentTask),
                 Some(Payload::Message(said)) => {
                     let said = read::message(said, &at.field("message"), HOW)?;
                     Ok(Response::SentMessage(Arc::new(said)))

@@ -53,11 +53,7 @@ fn required_status(
     })
 }
 
-pub(super) fn message(
-    message: wire::Message,
-    at: &Path<'_>,
-    how: How,
-) -> Result<Message, Error> {
+pub(super) fn message(message: wire::Message, at: &Path<'_>, how: How) -> Result<Message, Error> {
     let parts = field::parts(message.parts, &at.field("parts"), how, part)?;
     Ok(Message {
         id: field::message_id(message.message_id, &parts, &at.field("messageId"), how)?,
@@ -79,9 +75,7 @@ fn part(part: wire::Part, at: &Path<'_>) -> Result<Part, Error> {
         Some(WireContent::Text(text)) => Content::Text(text),
         Some(WireContent::Raw(bytes)) => Content::Raw(bytes),
         Some(WireContent::Url(url)) => Content::Url(url),
-        Some(WireContent::Data(data)) => {
-            Content::Data(json::from_value(&data, &at.field("data"))?)
-        }
+        Some(WireContent::Data(data)) => Content::Data(json::from_value(&data, &at.field("data"))?),
         None => return Err(at.error("must have exactly one of text, raw, url and data")),
     };
     Ok(Part {
@@ -106,7 +100,9 @@ fn artifact(artifact: wire::Artifact, at: &Path<'_>) -> Result<Artifact, Error> 
 /// A stream item.
 pub(super) fn event(item: wire::StreamResponse, at: &Path<'_>, how: How) -> Result<Event, Error> {
     match item.payload {
-        Some(Payload::Task(one)) => task(one, &at.field("task"), how).map(Arc::new).map(Event::Task),
+        Some(Payload::Task(one)) => task(one, &at.field("task"), how)
+            .map(Arc::new)
+            .map(Event::Task),
         Some(Payload::Message(one)) => {
             let said = message(one, &at.field("message"), how)?;
             Ok(Event::Message(Arc::new(said)))
@@ -117,9 +113,9 @@ pub(super) fn event(item: wire::StreamResponse, at: &Path<'_>, how: How) -> Resu
         Some(Payload::ArtifactUpdate(update)) => {
             artifact_update(update, &at.field("artifactUpdate")).map(Event::Artifact)
         }
-        None => Err(at.error(
-            "must have exactly one of task, message, statusUpdate and artifactUpdate",
-        )),
+        None => {
+            Err(at.error("must have exactly one of task, message, statusUpdate and artifactUpdate"))
+        }
     }
 }
 

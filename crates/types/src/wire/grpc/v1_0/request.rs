@@ -105,10 +105,7 @@ fn decode_push(method: Method, bytes: &[u8]) -> Result<Request, Error> {
     }
 }
 
-fn send(
-    bytes: &[u8],
-    operation: fn(Box<SendMessage>) -> Operation,
-) -> Result<Request, Error> {
+fn send(bytes: &[u8], operation: fn(Box<SendMessage>) -> Operation) -> Result<Request, Error> {
     count::check(Shape::SendV1, bytes)?;
     let send: wire::SendMessageRequest = parse(bytes)?;
     let at = Path::ROOT;
@@ -173,7 +170,9 @@ fn request(operation: Operation, tenant: String) -> Request {
 pub(in crate::wire::grpc) fn encode(operation: &Operation, tenant: Option<&str>) -> Vec<u8> {
     let tenant = field::unset(tenant);
     match operation {
-        Operation::Send(send) | Operation::Stream(send) => send_request(send, tenant).encode_to_vec(),
+        Operation::Send(send) | Operation::Stream(send) => {
+            send_request(send, tenant).encode_to_vec()
+        }
         Operation::Get(get) => wire::GetTaskRequest {
             tenant,
             id: get.id.as_str().to_owned(),
