@@ -18,5 +18,15 @@ pub mod v0_3;
 #[expect(missing_docs, reason = "generated; the .proto file says what there is to say")]
 pub mod rpc;
 
+/// Package `grpc.health.v1`: whether a service takes requests.
+#[rustfmt::skip]
+#[expect(missing_docs, reason = "generated; the .proto file says what there is to say")]
+pub mod health;
+
+/// Package `grpc.reflection.v1`: what services there are. `v1alpha` says the same under the same numbers.
+#[rustfmt::skip]
+#[expect(missing_docs, reason = "generated; the .proto file says what there is to say")]
+pub mod reflection;
+
 /// The .proto files and what they import, as an encoded `google.protobuf.FileDescriptorSet`: for reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!("descriptors.bin");

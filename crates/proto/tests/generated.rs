@@ -6,10 +6,12 @@ use prost::Message;
 use prost_types::{DescriptorProto, FileDescriptorSet};
 
 /// Packages, and the modules they are kept in.
-const MODULES: [(&str, &str); 3] = [
+const MODULES: [(&str, &str); 5] = [
     ("lf.a2a.v1", "v1_0"),
     ("a2a.v1", "v0_3"),
     ("google.rpc", "rpc"),
+    ("grpc.health.v1", "health"),
+    ("grpc.reflection.v1", "reflection"),
 ];
 
 /// Messages of 0.3 that are those of 1.0, as far as 0.3 goes: under the name they have in each.

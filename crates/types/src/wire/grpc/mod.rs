@@ -5,7 +5,7 @@
 //!
 //! - `v1_0`, `v0_3`: the messages of a package.
 //! - `card`, `security`: what cards of both have in common.
-//! - `status`: errors.
+//! - `status`: errors; `services`: health and reflection.
 //! - `json`, `field`: free JSON and single fields.
 //! - `count`: the bound on what a request may hold.
 
@@ -15,6 +15,7 @@ mod field;
 mod json;
 mod losses;
 mod security;
+mod services;
 mod status;
 mod v0_3;
 mod v1_0;
@@ -28,6 +29,7 @@ use crate::version::{Dialect, ProtocolVersion};
 use crate::wire::Request;
 
 pub use losses::LOSSES;
+pub use services::{read_health, reflect, write_health};
 pub use status::{Status, read_status, write_status};
 pub use switchboard_proto::DESCRIPTORS;
 
