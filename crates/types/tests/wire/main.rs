@@ -9,7 +9,8 @@ mod encode;
 mod errors;
 #[cfg(test)]
 mod golden;
-#[cfg(all(test, feature = "grpc"))]
+#[cfg(test)]
+#[cfg(feature = "grpc")]
 mod grpc;
 #[cfg(test)]
 mod jsonrpc;
