@@ -6,6 +6,7 @@
 #![no_main]
 
 mod free;
+mod grpc;
 mod objects;
 mod requests;
 
@@ -16,7 +17,7 @@ use serde::de::IgnoredAny;
 use switchboard_types::Dialect;
 
 /// Every target: its name, which is that of its corpus, and what it does with an input.
-const TARGETS: [(&str, fn(&[u8])); 12] = [
+const TARGETS: [(&str, fn(&[u8])); 14] = [
     ("envelope", requests::envelope),
     ("params", requests::params),
     ("rest", requests::rest),
@@ -29,6 +30,8 @@ const TARGETS: [(&str, fn(&[u8])); 12] = [
     ("json", free::json),
     ("timestamp", free::timestamp),
     ("sse", free::sse),
+    ("grpc_request", grpc::request),
+    ("grpc_answer", grpc::answer),
 ];
 
 static TARGET: OnceLock<fn(&[u8])> = OnceLock::new();

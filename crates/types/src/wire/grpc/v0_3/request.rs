@@ -139,7 +139,7 @@ fn task_named(name: &str, field: &'static str) -> Result<TaskId, Error> {
 /// The two ids of a name such as `tasks/t1/pushNotificationConfigs/c1`; without the second half the server picks one.
 fn config_named(name: &str) -> Result<(TaskId, Option<PushConfigId>), Error> {
     let at = Path::ROOT.field("name");
-    let (task, id) = push::split_name(name, "\0");
+    let (task, id) = push::split_name(name, "");
     let task = push::task_of(task, &at)?.ok_or_else(|| not_a_config(&at))?;
     Ok((task, field::optional_id(id.to_owned(), &at)?))
 }
