@@ -47,10 +47,6 @@ def answer(task):
     return "".join(part.text for artifact in task.artifacts for part in artifact.parts)
 
 
-def parameters(**headers):
-    return ClientCallContext(service_parameters={name.replace("_", "-"): value for name, value in headers.items()})
-
-
 class Fold:
     """A task as the events of a stream make it."""
 
@@ -236,7 +232,7 @@ class Column:
 
     async def list(self):
         if self.options.version == "0.3":
-            raise rows.NoCall("0.3 has no such operation")
+            raise rows.NoCall("0.3 cannot list tasks")
         context, client = str(uuid.uuid4()), await self.client()
         made = [(await self.send("hello", context=context)).id for _ in range(3)]
         first = await client.list_tasks(ListTasksRequest(context_id=context, page_size=2))
@@ -255,6 +251,8 @@ class Column:
         same((made.id, made.url), ("mine", hook), "what was made")
         one = GetTaskPushNotificationConfigRequest(task_id=task.id, id="mine")
         same((await client.get_task_push_notification_config(one)).url, hook, "what was found")
+        if (self.options.binding, self.options.version) == ("rest", "0.3"):
+            return "create and get: the SDK has no more"
         all_ = ListTaskPushNotificationConfigsRequest(task_id=task.id)
         listed = await client.list_task_push_notification_configs(all_)
         same([config.id for config in listed.configs], ["mine"], "the list")
@@ -315,9 +313,23 @@ class Column:
         await self.refused(streaming.send_message(ask()), errors.InvalidParamsError)
 
     async def unknown_version(self):
-        client = await self.client()
-        call = client.get_task(GetTaskRequest(id="any"), context=parameters(A2A_Version="7.0"))
-        await self.refused(call, errors.VersionNotSupportedError)
+        client, call = await self.client(), GetTaskRequest(id="any")
+        if self.options.version == "1.0":
+            context = ClientCallContext(service_parameters={"A2A-Version": "7.0"})
+            await self.refused(client.get_task(call, context=context), errors.VersionNotSupportedError)
+            return
+        if self.options.binding == "grpc":
+            raise rows.NoCall("the SDK always says 0.3 itself")
+
+        # In 0.3 the SDK says the version itself, so it is changed on its way out.
+        async def change(request):
+            request.headers["A2A-Version"] = "7.0"
+
+        self.http.event_hooks["request"].append(change)
+        try:
+            await self.refused(client.get_task(call), errors.VersionNotSupportedError)
+        finally:
+            self.http.event_hooks["request"].remove(change)
 
     async def required_extension(self):
         client = await self.client(url=self.options.strict_url)

@@ -63,7 +63,7 @@ async def fill(column, row):
     if method is None:
         return "none", "the SDK has no call for it"
     try:
-        await asyncio.wait_for(method(), ROW_SECONDS)
+        return "ok", await asyncio.wait_for(method(), ROW_SECONDS) or ""
     except NotOffered as error:
         return "not-offered", str(error)
     except NoCall as error:
@@ -72,7 +72,6 @@ async def fill(column, row):
         return "failed", f"not done after {ROW_SECONDS} s"
     except Exception as error:
         return "failed", f"{type(error).__name__}: {error}"
-    return "ok", ""
 
 
 class Receiver:
