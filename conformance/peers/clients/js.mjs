@@ -202,9 +202,9 @@ const rows = {
     const proxy = await Proxy.start(hostname, port);
     try {
       const url = Object.assign(new URL(asked.url), { port: proxy.port }).href;
-      const fold = new Fold();
+      const [fold, peer] = [new Fold(), await connect(url)];
       try {
-        for await (const event of (await connect(url)).sendMessageStream(ask('slow'))) {
+        for await (const event of peer.sendMessageStream(ask('slow'))) {
           fold.add(event);
           if (fold.kinds.length === 5) proxy.cut();
         }

@@ -4,13 +4,9 @@ import argparse
 import asyncio
 import json
 import time
+from pathlib import Path
 
-ROWS = [
-    "card", "send-task", "send-message", "two-parts", "file", "data", "failure", "return-at-once", "stream",
-    "stream-message", "subscribe", "subscribe-after-cut", "input-required", "cancel", "get-history", "list",
-    "push-configs", "push-delivered", "extended-card", "task-not-found", "not-cancelable", "terminal-refused",
-    "bad-params", "unknown-version", "required-extension",
-]
+ROWS = (Path(__file__).parent.parent / "rows.txt").read_text().split()
 
 ROW_SECONDS = 30
 
