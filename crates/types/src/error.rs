@@ -163,12 +163,8 @@ impl Error {
     /// A field is missing or wrong.
     pub fn invalid_params(field: impl Into<String>, description: impl Into<String>) -> Self {
         let (field, description) = (short(field.into()), short(description.into()));
-        let mut error = Self::new(
-            ErrorKind::InvalidParams,
-            format!("invalid params: {field} {description}"),
-        );
-        error.0.violations.push(Violation { field, description });
-        error
+        let message = format!("invalid params: {field} {description}");
+        Self::new(ErrorKind::InvalidParams, message).violation(field, description)
     }
 
     /// Our fault; the cause goes to the log, not to the caller.
@@ -186,6 +182,14 @@ impl Error {
     #[must_use]
     pub fn fact(mut self, key: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Self {
         self.0.facts.push((key.into(), short(value.into())));
+        self
+    }
+
+    /// Adds a bad field.
+    #[must_use]
+    pub fn violation(mut self, field: impl Into<String>, description: impl Into<String>) -> Self {
+        let (field, description) = (short(field.into()), short(description.into()));
+        self.0.violations.push(Violation { field, description });
         self
     }
 

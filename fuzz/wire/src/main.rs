@@ -5,6 +5,7 @@
 
 #![no_main]
 
+mod answers;
 mod free;
 mod objects;
 mod requests;
@@ -16,7 +17,7 @@ use serde::de::IgnoredAny;
 use switchboard_types::Dialect;
 
 /// Every target: its name, which is that of its corpus, and what it does with an input.
-const TARGETS: [(&str, fn(&[u8])); 12] = [
+const TARGETS: [(&str, fn(&[u8])); 15] = [
     ("envelope", requests::envelope),
     ("params", requests::params),
     ("rest", requests::rest),
@@ -29,6 +30,9 @@ const TARGETS: [(&str, fn(&[u8])); 12] = [
     ("json", free::json),
     ("timestamp", free::timestamp),
     ("sse", free::sse),
+    ("answer", answers::answer),
+    ("fault", answers::fault),
+    ("sse_read", answers::sse_read),
 ];
 
 static TARGET: OnceLock<fn(&[u8])> = OnceLock::new();

@@ -7,13 +7,16 @@
 //! - [`v1_0`], [`v0_3`]: the objects, requests and errors of a version.
 //! - [`card`]: agent cards, of all versions at once.
 //! - [`jsonrpc`], [`rest`], [`sse`]: the envelopes of a binding.
+//! - `answer`, `fault`: what an agent answers, and how it says that it cannot.
 //! - `object`, `member`, `read`, `write`, `path`: what they share.
 //!
 //! The functions here pick the version by [`Dialect`]; the bindings of the server, its stores and
 //! the client call them and never a version folder.
 
+mod answer;
 pub mod card;
 mod count;
+mod fault;
 pub mod jsonrpc;
 mod member;
 mod object;
@@ -70,6 +73,21 @@ pub fn decode_params(
     }
 }
 
+/// Encodes the parameters of a call: the `params` of JSON-RPC. Only 1.0 can name a tenant.
+///
+/// REST says some of them elsewhere: see [`rest::write_request`].
+pub fn encode_params(
+    dialect: Dialect,
+    operation: &Operation,
+    tenant: Option<&str>,
+    out: &mut Vec<u8>,
+) {
+    match dialect {
+        Dialect::V1 => v1_0::params::encode(operation, tenant, out),
+        Dialect::V0Json | Dialect::V0Proto => v0_3::params::encode(dialect, operation, out),
+    }
+}
+
 /// Encodes an answer: the `result` of JSON-RPC, the body of REST.
 pub fn encode_response(dialect: Dialect, response: &Response, out: &mut Vec<u8>) {
     match dialect {
@@ -115,6 +133,26 @@ fn encode_v0(dialect: Dialect, response: &Response, out: &mut Vec<u8>) {
         Response::Deleted => out.extend_from_slice(b"null"),
         Response::Card(card) => card::encode_card(CardShape::V0, card, out),
     }
+}
+
+/// Decodes an answer that is no stream: the `result` of JSON-RPC, the body of REST. Leniently, as it is an agent's.
+///
+/// A task comes with everything it has: [`TaskView`](crate::operation::TaskView) hides nothing of it.
+///
+/// # Errors
+///
+/// As [`decode_event`].
+pub fn decode_response(dialect: Dialect, method: Method, json: &str) -> Result<Response, Error> {
+    answer::decode(dialect, method, json)
+}
+
+/// Decodes an error: the `error` of JSON-RPC, the body of REST, or whatever else came with a bad HTTP status. It
+/// never fails: what says nothing gets its kind from `http_status`, and without that is `Internal`.
+///
+/// A number that is not the one of the error's kind is its fact `code`.
+#[must_use]
+pub fn decode_error(dialect: Dialect, http_status: Option<u16>, json: &str) -> Error {
+    fault::decode(dialect, http_status, json)
 }
 
 /// Encodes a stream item. `last`: nothing follows it on this response, which 0.x says as `final`.

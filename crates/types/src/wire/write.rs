@@ -57,6 +57,17 @@ impl Members<'_> {
         self.out
     }
 
+    /// A member whose name is not ours: it may hold anything.
+    pub(crate) fn foreign(&mut self, name: &str, text: &str) {
+        if !self.empty {
+            self.out.push(b',');
+        }
+        self.empty = false;
+        string(name, self.out);
+        self.out.push(b':');
+        string(text, self.out);
+    }
+
     pub(crate) fn str(&mut self, name: &str, text: &str) {
         string(text, self.value(name));
     }
@@ -75,6 +86,12 @@ impl Members<'_> {
 
     pub(crate) fn number(&mut self, name: &str, value: impl std::fmt::Display) {
         let _ = write!(self.value(name), "{value}");
+    }
+
+    pub(crate) fn opt_number(&mut self, name: &str, value: Option<u32>) {
+        if let Some(value) = value {
+            self.number(name, value);
+        }
     }
 
     pub(crate) fn json(&mut self, name: &str, json: &Json) {

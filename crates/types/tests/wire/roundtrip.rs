@@ -43,7 +43,10 @@ fn is_empty(object: &switchboard_types::model::Object) -> bool {
 }
 
 fn lose_in_message(message: &mut Arc<Message>) {
-    let message = Arc::make_mut(message);
+    lose_in_parts(Arc::make_mut(message));
+}
+
+pub(crate) fn lose_in_parts(message: &mut Message) {
     message.parts.iter_mut().for_each(lose_in_part);
 }
 
@@ -57,7 +60,7 @@ fn lose_in_task(task: &mut Arc<Task>) {
     task.status.message.iter_mut().for_each(lose_in_message);
 }
 
-fn lose(dialect: Dialect, mut event: Event) -> Event {
+pub(crate) fn lose(dialect: Dialect, mut event: Event) -> Event {
     if dialect == Dialect::V1 {
         return event;
     }

@@ -9,6 +9,10 @@ use switchboard_types::model::{
     Artifact, ArtifactUpdate, Authentication, Content, Event, Id, Json, Message, Object, Part,
     PushConfig, Role, Secret, StatusUpdate, Task, TaskState, TaskStatus, Timestamp,
 };
+use switchboard_types::operation::{
+    CancelTask, DeletePushConfig, GetPushConfig, GetTask, ListPushConfigs, ListTasks, Operation,
+    SendConfiguration, SendMessage, Subscribe,
+};
 
 /// Free JSON as peers write it: spaces, escapes, big numbers, any order of keys.
 const JSON: [&str; 10] = [
@@ -122,12 +126,15 @@ fn artifact() -> impl Strategy<Value = Artifact> {
         )
 }
 
+fn time() -> impl Strategy<Value = Timestamp> {
+    (0..4_000_000_000_000_000_i64).prop_map(Timestamp::from_micros)
+}
+
 fn status() -> impl Strategy<Value = TaskStatus> {
-    let time = (0..4_000_000_000_000_000_i64).prop_map(Timestamp::from_micros);
     (
         prop::sample::select(&TaskState::ALL[..]),
         option::of(message().prop_map(Arc::new)),
-        option::of(time),
+        option::of(time()),
     )
         .prop_map(|(state, message, timestamp)| TaskStatus {
             state,
@@ -217,4 +224,106 @@ pub(crate) fn push_config() -> impl Strategy<Value = PushConfig> {
             token,
             authentication,
         })
+}
+
+/// A number as the protocol can say it.
+fn count() -> impl Strategy<Value = Option<u32>> {
+    option::of(0..=i32::MAX.unsigned_abs())
+}
+
+fn send() -> impl Strategy<Value = Box<SendMessage>> {
+    let configuration = (
+        vec("[a-z]{1,8}/[a-z]{1,8}", 0..3),
+        option::of(push_config()),
+        count(),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(accepted_output_modes, push, history_length, return_immediately)| SendConfiguration {
+                accepted_output_modes,
+                push,
+                history_length,
+                return_immediately,
+            },
+        );
+    let configuration = prop_oneof![Just(SendConfiguration::default()), configuration];
+    (message(), configuration, option::of(object())).prop_map(
+        |(message, configuration, metadata)| {
+            Box::new(SendMessage {
+                message,
+                configuration,
+                metadata,
+            })
+        },
+    )
+}
+
+fn list() -> impl Strategy<Value = ListTasks> {
+    (
+        option::of(id()),
+        option::of(prop::sample::select(&TaskState::ALL[..8])),
+        option::of(1..=100_u32),
+        option::of("[a-zA-Z0-9+/=&%]{1,12}"),
+        count(),
+        option::of(time()),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(
+                context_id,
+                status,
+                page_size,
+                page_token,
+                history_length,
+                status_timestamp_after,
+                include_artifacts,
+            )| ListTasks {
+                context_id,
+                status,
+                page_size,
+                page_token,
+                history_length,
+                status_timestamp_after,
+                include_artifacts,
+            },
+        )
+}
+
+/// Any of the eleven, as a caller may mean it.
+pub(crate) fn operation() -> impl Strategy<Value = Operation> {
+    let get = (id(), count()).prop_map(|(id, history_length)| GetTask { id, history_length });
+    let cancel =
+        (id(), option::of(object())).prop_map(|(id, metadata)| CancelTask { id, metadata });
+    let create = (push_config(), id()).prop_map(|(config, task)| PushConfig {
+        task_id: Some(task),
+        ..config
+    });
+    let get_config = (id(), id()).prop_map(|(task_id, id)| GetPushConfig {
+        task_id,
+        id: Some(id),
+    });
+    let list_configs = (
+        id(),
+        option::of(1..=i32::MAX.unsigned_abs()),
+        option::of("[a-z+ &]{1,9}"),
+    )
+        .prop_map(|(task_id, page_size, page_token)| ListPushConfigs {
+            task_id,
+            page_size,
+            page_token,
+        });
+    let delete = (id(), id()).prop_map(|(task_id, id)| DeletePushConfig { task_id, id });
+    prop_oneof![
+        send().prop_map(Operation::Send),
+        send().prop_map(Operation::Stream),
+        get.prop_map(Operation::Get),
+        list().prop_map(Operation::List),
+        cancel.prop_map(Operation::Cancel),
+        id().prop_map(|id| Operation::Subscribe(Subscribe { id })),
+        create.prop_map(Operation::CreatePushConfig),
+        get_config.prop_map(Operation::GetPushConfig),
+        list_configs.prop_map(Operation::ListPushConfigs),
+        delete.prop_map(Operation::DeletePushConfig),
+        Just(Operation::ExtendedCard),
+    ]
 }

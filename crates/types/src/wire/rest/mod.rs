@@ -1,14 +1,18 @@
-//! HTTP with JSON bodies: from a route, a query and a body to an operation, and errors back.
+//! HTTP with JSON bodies: from a route, a query and a body to an operation, and errors back; and the other way, from
+//! an operation to a request.
 //!
 //! - `route`: which operation a verb and a path name.
 //! - `query`: query parameters.
+//! - `ask`: the request of a client.
 //!
-//! Called by the server's REST binding. Successful bodies are `wire::encode_response`, stream items
-//! `wire::encode_event`.
+//! Called by the server's REST binding and the client's. Successful bodies are `wire::encode_response` and
+//! `wire::decode_response`, stream items `wire::encode_event` and `wire::decode_event`.
 
+mod ask;
 mod query;
 mod route;
 
+pub use ask::{Asked, encode_segment, write_request};
 pub use route::{Route, RouteError, route};
 
 use self::query::Query;

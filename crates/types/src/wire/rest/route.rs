@@ -72,7 +72,7 @@ pub fn route(verb: &str, path: &str) -> Result<Route, RouteError> {
 }
 
 /// First segments that are no tenants.
-fn starts_a_path(segment: &str) -> bool {
+pub(super) fn starts_a_path(segment: &str) -> bool {
     matches!(
         segment,
         "tasks" | "message:send" | "message:stream" | "extendedAgentCard"

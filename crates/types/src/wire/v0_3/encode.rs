@@ -231,30 +231,44 @@ impl Writer {
 
     /// A webhook and its task: named by id in JSON, by resource name in `ProtoJSON`.
     pub(crate) fn push_config(self, config: &PushConfig, out: &mut Vec<u8>) {
-        object(out, |o| {
-            let task = config.task_id.as_ref().map_or("", |id| id.as_str());
+        object(out, |o| self.push_config_members(config, o));
+    }
+
+    pub(crate) fn push_config_members(self, config: &PushConfig, o: &mut Members<'_>) {
+        let task = config.task_id.as_ref().map_or("", |id| id.as_str());
+        if self.proto {
             let id = config.id.as_ref().map_or("", |id| id.as_str());
-            if self.proto {
-                o.str(
-                    "name",
-                    &format!("tasks/{task}/pushNotificationConfigs/{id}"),
-                );
-            } else {
-                o.opt_str("taskId", Some(task));
-            }
-            o.object("pushNotificationConfig", |o| {
-                o.opt_str("id", Some(id));
-                o.str("url", &config.url);
-                o.opt_str("token", config.token.as_ref().map(|token| token.reveal()));
-                if let Some(info) = &config.authentication {
-                    o.object("authentication", |o| {
-                        o.array("schemes", [&info.scheme], |scheme, out| string(scheme, out));
-                        let credentials = info.credentials.as_ref();
-                        o.opt_str("credentials", credentials.map(|secret| secret.reveal()));
-                    });
-                }
-            });
+            let name = format!("tasks/{task}/pushNotificationConfigs/{id}");
+            o.str("name", &name);
+        } else {
+            o.opt_str("taskId", Some(task));
+        }
+        o.object("pushNotificationConfig", |o| {
+            self.bare_push_config(config, o);
         });
+    }
+
+    /// A webhook without its task, as it stands in a send.
+    pub(crate) fn bare_push_config(self, config: &PushConfig, o: &mut Members<'_>) {
+        o.opt_str("id", config.id.as_ref().map(|id| id.as_str()));
+        o.str("url", &config.url);
+        o.opt_str("token", config.token.as_ref().map(|token| token.reveal()));
+        if let Some(info) = &config.authentication {
+            o.object("authentication", |o| {
+                o.array("schemes", [&info.scheme], |scheme, out| string(scheme, out));
+                let credentials = info.credentials.as_ref();
+                o.opt_str("credentials", credentials.map(|secret| secret.reveal()));
+            });
+        }
+    }
+
+    /// What the webhook in a send is called.
+    pub(crate) fn inline_push_config(self) -> &'static str {
+        if self.proto {
+            "pushNotification"
+        } else {
+            "pushNotificationConfig"
+        }
     }
 
     /// All webhooks of a task.

@@ -3,6 +3,7 @@
 //!
 //! - `object`: messages, parts and stream items, read; one lenient reader for both spellings.
 //! - `request`: the parameters of the operations, read; `push`: those that register a webhook.
+//! - `params`: the same, written.
 //! - `encode`: everything that leaves, one function per object and spelling where they differ.
 //! - `free`: members put into and taken out of free JSON.
 //! - [`error`]: numbers, statuses and bodies of errors.
@@ -17,6 +18,7 @@ pub mod error;
 pub(crate) mod event;
 mod free;
 pub(crate) mod object;
+pub(crate) mod params;
 pub(crate) mod push;
 pub(crate) mod request;
 

@@ -195,23 +195,25 @@ fn piece_of_artifact(update: &ArtifactUpdate, o: &mut Members<'_>) {
 
 /// A webhook.
 pub(crate) fn push_config(config: &PushConfig, out: &mut Vec<u8>) {
-    object(out, |o| {
-        if let Some(id) = &config.id {
-            o.str("id", id.as_str());
-        }
-        if let Some(task) = &config.task_id {
-            o.str("taskId", task.as_str());
-        }
-        o.str("url", &config.url);
-        o.opt_str("token", config.token.as_ref().map(|token| token.reveal()));
-        if let Some(info) = &config.authentication {
-            o.object("authentication", |o| {
-                o.str("scheme", &info.scheme);
-                let credentials = info.credentials.as_ref();
-                o.opt_str("credentials", credentials.map(|secret| secret.reveal()));
-            });
-        }
-    });
+    object(out, |o| push_config_members(config, o));
+}
+
+pub(crate) fn push_config_members(config: &PushConfig, o: &mut Members<'_>) {
+    if let Some(id) = &config.id {
+        o.str("id", id.as_str());
+    }
+    if let Some(task) = &config.task_id {
+        o.str("taskId", task.as_str());
+    }
+    o.str("url", &config.url);
+    o.opt_str("token", config.token.as_ref().map(|token| token.reveal()));
+    if let Some(info) = &config.authentication {
+        o.object("authentication", |o| {
+            o.str("scheme", &info.scheme);
+            let credentials = info.credentials.as_ref();
+            o.opt_str("credentials", credentials.map(|secret| secret.reveal()));
+        });
+    }
 }
 
 /// A page of webhooks. `configs` is written even when empty: it costs nothing and spares readers

@@ -54,6 +54,11 @@ pub fn row(kind: ErrorKind) -> Row {
     Row { code, status, grpc }
 }
 
+/// Whether only Switchboard has this error.
+pub(crate) fn is_own(kind: ErrorKind) -> bool {
+    OWN_CODES.contains(&row(kind).code)
+}
+
 /// Writes the JSON-RPC error object.
 pub(crate) fn jsonrpc(error: &Error, out: &mut Vec<u8>) {
     object(out, |o| {
@@ -97,14 +102,14 @@ enum Detail {
 }
 
 fn error_info(error: &Error, o: &mut Members<'_>) {
-    let own = OWN_CODES.contains(&row(error.kind()).code);
+    let own = is_own(error.kind());
     o.str("@type", "type.googleapis.com/google.rpc.ErrorInfo");
     o.str("reason", error.kind().reason());
     o.str("domain", if own { OWN_DOMAIN } else { DOMAIN });
     if !error.facts().is_empty() {
         o.object("metadata", |o| {
             for (key, value) in error.facts() {
-                o.str(key, value);
+                o.foreign(key, value);
             }
         });
     }

@@ -2,7 +2,8 @@
 //!
 //! - `object`: messages, parts and stream items, read.
 //! - `request`: the parameters of the eleven operations, read.
-//! - `encode`: everything that leaves.
+//! - `params`: the same, written.
+//! - `encode`: everything else that leaves.
 //! - [`error`]: numbers, statuses and bodies of errors.
 //!
 //! Called by `wire` for [`Dialect::V1`](crate::Dialect::V1); also the form of stored rows.
@@ -10,4 +11,5 @@
 pub(crate) mod encode;
 pub mod error;
 pub(crate) mod object;
+pub(crate) mod params;
 pub(crate) mod request;

@@ -11,10 +11,12 @@ use serde_json::value::RawValue;
 
 use crate::error::Error;
 use crate::model::{self, Content};
+use crate::version::Dialect;
 use crate::wire::member;
 use crate::wire::object::{self, IntoModel, Reading};
 use crate::wire::path::Path;
-use crate::wire::read::{self, Obj, Text, Word};
+use crate::wire::read::{self, Maybe, Obj, Text, Word};
+use crate::wire::v0_3;
 
 /// A task of 1.0.
 pub(crate) type Task<'a> = object::Task<'a, Message<'a>, Part<'a>>;
@@ -32,7 +34,7 @@ pub(crate) struct Message<'a> {
     #[serde(default, borrow)]
     role: Option<Word<'a>>,
     #[serde(default, borrow)]
-    parts: Option<Vec<Obj<Part<'a>>>>,
+    parts: Option<Vec<Maybe<Part<'a>>>>,
     #[serde(default, borrow)]
     metadata: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -137,9 +139,39 @@ struct Bare<'a> {
     kind: Option<Text<'a>>,
 }
 
-/// Reads one stream item, or the answer to a send.
+/// Reads one stream item, or the answer to a send. Some agents have the methods of 1.0 and the shapes of 0.x: what
+/// makes no sense in the one is read as the other.
 pub(crate) fn decode_event(json: &str, how: Reading) -> Result<model::Event, Error> {
-    into_event(read::decode(json)?, json, how)
+    let item: Result<StreamResponse<'_>, Error> = read::decode(json);
+    if item.as_ref().is_ok_and(StreamResponse::is_ambiguous) {
+        return Err(no_event());
+    }
+    item.and_then(|item| into_event(item, json, how))
+        .or_else(|error| older(json).ok_or(error))
+}
+
+impl StreamResponse<'_> {
+    fn is_ambiguous(&self) -> bool {
+        let members = [
+            self.task.is_some(),
+            self.message.is_some(),
+            self.status_update.is_some(),
+            self.artifact_update.is_some(),
+        ];
+        members.into_iter().filter(|there| *there).count() > 1
+    }
+}
+
+/// The item in the shape of 0.x. That reader takes any object for a message; one that says nothing is none.
+#[cold]
+fn older(json: &str) -> Option<model::Event> {
+    let how = Reading {
+        dialect: Dialect::V0Json,
+        request: false,
+    };
+    v0_3::event::decode(json, how)
+        .ok()
+        .filter(|event| !matches!(event, model::Event::Message(said) if said.parts.is_empty()))
 }
 
 /// Reads an event as rows keep it: ids that are missing are those of its task.

@@ -1,7 +1,17 @@
 //! The JSON-RPC 2.0 envelope, and which version a call speaks.
 //!
+//! - `method`: the names of the operations, both ways.
+//! - `answer`: the envelope of an answer, read.
+//!
 //! Called by the server's JSON-RPC binding: [`read`], [`negotiate`], `wire::decode_params`, then one
-//! of the writers. HTTP statuses and streams are the binding's business.
+//! of the writers; and by the client's: [`write_call`], [`read_answer`]. HTTP statuses and streams are the
+//! business of those.
+
+mod answer;
+mod method;
+
+pub use answer::{Answered, Outcome, read_answer};
+pub use method::{method_name, offers};
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,10 +21,11 @@ use serde::de::IgnoredAny;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
+use self::method::method_of;
 use super::read::{Obj, bare_string, foreign, not_json, present};
-use super::{encode_response, v0_3, v1_0};
+use super::{encode_params, encode_response, v0_3, v1_0, write};
 use crate::error::{Error, ErrorKind};
-use crate::operation::{Method, Response};
+use crate::operation::{Method, Operation, Response};
 use crate::version::{Dialect, ProtocolVersion};
 
 /// What is said to everything that is no request.
@@ -75,6 +86,20 @@ impl Id {
     #[must_use]
     pub fn null() -> Self {
         Self(None)
+    }
+
+    /// An id of that text.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
+        let mut json = Vec::with_capacity(text.len() + 2);
+        write::string(text, &mut json);
+        Self(String::from_utf8(json).ok().map(String::into_boxed_str))
+    }
+
+    /// An id of that number.
+    #[must_use]
+    pub fn number(number: u64) -> Self {
+        Self(Some(number.to_string().into()))
     }
 
     /// The JSON text of the id.
@@ -207,7 +232,7 @@ fn invalid_request(why: &str) -> Error {
 ///
 /// `VersionNotSupported` or `MethodNotFound`, and the dialect to say it in.
 pub fn negotiate(method: &str, version: &str) -> Result<(Dialect, Method), (Dialect, Error)> {
-    let newer = Method::ALL.into_iter().find(|known| known.name() == method);
+    let newer = method_of(Dialect::V1, method);
     let older = method.contains('/');
     let requested = match ProtocolVersion::requested(version) {
         Ok(requested) => requested,
@@ -222,31 +247,11 @@ pub fn negotiate(method: &str, version: &str) -> Result<(Dialect, Method), (Dial
         }
         (ProtocolVersion::V1_0, None) => Err((Dialect::V1, method_not_found(method, None))),
         (ProtocolVersion::V0_3, Some(_)) => Err((Dialect::V1, wants_1_0(method, version))),
-        (ProtocolVersion::V0_3, None) => match method_0_3(method) {
+        (ProtocolVersion::V0_3, None) => match method_of(Dialect::V0Json, method) {
             Some(method) => Ok((Dialect::V0Json, method)),
             None => Err((Dialect::V0Json, method_not_found(method, None))),
         },
     }
-}
-
-/// The methods of 0.2 and 0.3. `tasks/list` comes from drafts; the extended card has two names.
-fn method_0_3(name: &str) -> Option<Method> {
-    Some(match name {
-        "message/send" => Method::Send,
-        "message/stream" => Method::Stream,
-        "tasks/get" => Method::Get,
-        "tasks/list" => Method::List,
-        "tasks/cancel" => Method::Cancel,
-        "tasks/resubscribe" => Method::Subscribe,
-        "tasks/pushNotificationConfig/set" => Method::CreatePushConfig,
-        "tasks/pushNotificationConfig/get" => Method::GetPushConfig,
-        "tasks/pushNotificationConfig/list" => Method::ListPushConfigs,
-        "tasks/pushNotificationConfig/delete" => Method::DeletePushConfig,
-        "agent/getAuthenticatedExtendedCard" | "agent/authenticatedExtendedCard" => {
-            Method::ExtendedCard
-        }
-        _ => return None,
-    })
 }
 
 fn method_not_found(method: &str, hint: Option<&str>) -> Error {
@@ -283,6 +288,25 @@ pub fn refuses_in_stream(dialect: Dialect) -> bool {
         Dialect::V0Json | Dialect::V0Proto => true,
         Dialect::V1 => false,
     }
+}
+
+/// Appends a call. Only 1.0 can name a tenant.
+pub fn write_call(
+    out: &mut Vec<u8>,
+    id: &Id,
+    dialect: Dialect,
+    operation: &Operation,
+    tenant: Option<&str>,
+) {
+    let method = operation.method();
+    open(out, id, "method");
+    write::string(method_name(dialect, method), out);
+    // The one method of 0.x that has no parameters at all (0.3 §7.10).
+    if method != Method::ExtendedCard || dialect == Dialect::V1 {
+        out.extend_from_slice(b",\"params\":");
+        encode_params(dialect, operation, tenant, out);
+    }
+    out.push(b'}');
 }
 
 /// Appends a successful answer.

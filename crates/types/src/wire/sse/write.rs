@@ -1,4 +1,4 @@
-//! Server-sent events: how one JSON document becomes a frame. Called by the server's streams.
+//! How one JSON document becomes a frame. Called by the server's streams.
 
 use std::io::Write as _;
 

@@ -1,0 +1,151 @@
+//! From a reference to an agent that can be called: find its card, choose an interface, know who we are.
+
+pub(crate) mod address;
+pub(crate) mod cache;
+pub(crate) mod choose;
+mod discover;
+mod fetch;
+pub(crate) mod quirks;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use switchboard_types::model::AgentCard;
+use switchboard_types::wire::card::decode_card;
+use switchboard_types::{Dialect, ProtocolVersion};
+use tokio::time::Instant;
+use url::Url;
+
+use self::choose::Chosen;
+use self::discover::Found;
+use self::fetch::Fetcher;
+use self::quirks::Quirks;
+use crate::auth::{Authority, Means};
+use crate::builder::Settings;
+use crate::client::{Candidate, Client, Inner};
+use crate::error::{Error, Kind};
+use crate::reference::Reference;
+use crate::transport;
+use crate::transport::headers::ServiceParams;
+use crate::transport::http::Http;
+use crate::transport::link::{Link, Shared};
+
+/// Connects: nothing is sent to the agent yet but for its card.
+pub(crate) async fn connect(settings: Settings, reference: Reference) -> Result<Client, Error> {
+    let http = Http::new(&settings.tls, settings.recorder.clone())?;
+    let base = reference.base()?;
+    let deadline = Instant::now() + settings.timeout;
+    let card = read_card(&settings, &http, &reference, base.as_ref(), deadline).await?;
+    let given = base.as_ref().map(discover::agent_of);
+    assemble(&settings, http, card, given.as_ref())
+}
+
+async fn read_card(
+    settings: &Settings,
+    http: &Http,
+    reference: &Reference,
+    base: Option<&Url>,
+    deadline: Instant,
+) -> Result<AgentCard, Error> {
+    let first = settings.preference.versions.first();
+    let fetcher = Fetcher {
+        http,
+        limit: settings.limits.card,
+        deadline,
+        version: first.copied().unwrap_or(ProtocolVersion::ALL[0]).name(),
+        cache: settings.cache.as_ref(),
+    };
+    let credentials = Authority::before_card(&settings.credentials)?;
+    let found = match (reference, base) {
+        (Reference::Card(card), _) => return Ok((**card).clone()),
+        (Reference::File(path), _) => {
+            let read = tokio::fs::read(path).await;
+            let text = read.map_err(|error| {
+                let message = format!("{} cannot be read: {error}", path.display());
+                Error::new(Kind::CardNotFound, message).because(error)
+            })?;
+            let card = decode_card(&text).map_err(|error| {
+                let message = format!("{} is no card: {error}", path.display());
+                Error::new(Kind::CardInvalid, message)
+            })?;
+            Found {
+                card,
+                text: Bytes::from(text),
+            }
+        }
+        (_, Some(base)) => discover::find(base, fetcher, &credentials).await?,
+        (_, None) => return Err(Error::new(Kind::Reference, "there is nowhere to look")),
+    };
+    Ok(found.card)
+}
+
+/// A client of the agent that `card` describes.
+fn assemble(
+    settings: &Settings,
+    http: Http,
+    card: AgentCard,
+    given: Option<&Url>,
+) -> Result<Client, Error> {
+    let chosen = choose::choose(&card, &settings.preference)?;
+    let means = Means {
+        http: &http,
+        certificate: settings.tls.identity.is_some(),
+        prompt: settings.prompt.as_ref(),
+    };
+    let authority = Authority::of(&card, &settings.credentials, means)?;
+    let shared = Arc::new(Shared {
+        authority,
+        params: ServiceParams {
+            extensions: settings.extensions.clone(),
+            headers: settings.headers.clone(),
+        },
+        limits: settings.limits,
+        timeout: settings.timeout,
+        silence: settings.silence,
+        http,
+    });
+    let quirks = settings.quirks.unwrap_or_else(|| Quirks::told_by(&card));
+    let candidate = |chosen: Chosen| {
+        let interface = &chosen.interface;
+        let url = address::resolve(interface, given, settings.address)?;
+        let link = |version| Link {
+            url: url.clone(),
+            version,
+            dialect: Dialect::spoken(&interface.binding, version),
+            tenant: interface.tenant.clone(),
+            shared: Arc::clone(&shared),
+        };
+        let transport = transport::open(&interface.binding, link(chosen.version))?;
+        let older = quirks.prefers_older.then(|| {
+            let oldest = ProtocolVersion::ALL[ProtocolVersion::ALL.len() - 1];
+            transport::open(&interface.binding, link(oldest))
+        });
+        Ok(Candidate {
+            elsewhere: address::differs(&url, given),
+            dialect: Dialect::spoken(&interface.binding, chosen.version),
+            transport,
+            older: older.transpose()?,
+            chosen,
+        })
+    };
+    let mut candidates = Vec::new();
+    let mut problem = None;
+    for chosen in chosen {
+        match candidate(chosen) {
+            Ok(candidate) => candidates.push(candidate),
+            // One bad address does not spoil the others.
+            Err(error) => problem = Some(error),
+        }
+    }
+    match problem {
+        Some(error) if candidates.is_empty() => Err(error),
+        _ => Ok(Client::new(Inner {
+            card: std::sync::RwLock::new(Arc::new(card)),
+            candidates,
+            current: std::sync::atomic::AtomicUsize::new(0),
+            quirks,
+            retry: settings.retry,
+            shared,
+        })),
+    }
+}
