@@ -6,6 +6,7 @@ use switchboard_types::wire::card::CardShape;
 use switchboard_types::{Error, ErrorKind, ProtocolVersion};
 
 use super::{Engine, Scope};
+use crate::binding::grpc;
 
 /// What an agent's card says. Interfaces are filled in for the address a caller used.
 #[derive(Debug, Clone)]
@@ -16,6 +17,8 @@ pub struct Profile {
     pub extended: Option<AgentCard>,
     /// How the public card is spelled unless the caller asks for a version.
     pub shape: CardShape,
+    /// Whether this agent is meant when nobody is named.
+    pub is_default: bool,
 }
 
 impl Profile {
@@ -103,7 +106,33 @@ impl Profile {
     /// The public card for a caller at `base_url`.
     #[must_use]
     pub fn card_at(&self, base_url: &str, name: &str) -> AgentCard {
-        with_interfaces(self.card.clone(), base_url, name)
+        self.with_interfaces(self.card.clone(), base_url, name)
+    }
+
+    /// All interfaces of an agent at `base_url`, newest version first. JSON-RPC and REST share one address.
+    fn with_interfaces(&self, mut card: AgentCard, base_url: &str, name: &str) -> AgentCard {
+        let url = format!("{base_url}/a2a/{name}");
+        card.interfaces.clear();
+        for version in ProtocolVersion::ALL {
+            let mut add = |binding, url, tenant| {
+                card.interfaces.push(Interface {
+                    url,
+                    binding,
+                    version: version.name().to_owned(),
+                    tenant,
+                });
+            };
+            add(Binding::JsonRpc, url.clone(), None);
+            add(Binding::HttpJson, url.clone(), None);
+            // An rpc names its agent by its tenant, if its version has one.
+            let tenant = (!self.is_default).then(|| name.to_owned());
+            if let Some(url) = grpc_url(base_url, version)
+                && (tenant.is_none() || version.has_tenants())
+            {
+                add(Binding::Grpc, url, tenant);
+            }
+        }
+        card
     }
 }
 
@@ -119,21 +148,23 @@ fn mode_takes(mode: &str, media_type: &str) -> bool {
     }
 }
 
-/// All interfaces of an agent at `base_url`: both bindings share one address, newest version first.
-fn with_interfaces(mut card: AgentCard, base_url: &str, name: &str) -> AgentCard {
-    let url = format!("{base_url}/a2a/{name}");
-    card.interfaces = ProtocolVersion::ALL
-        .into_iter()
-        .flat_map(|version| {
-            [Binding::JsonRpc, Binding::HttpJson].map(|binding| Interface {
-                url: url.clone(),
-                binding,
-                version: version.name().to_owned(),
-                tenant: None,
-            })
-        })
-        .collect();
-    card
+/// The address of gRPC at `base_url`, in the spelling of a version. None below a path: the path of an rpc is fixed.
+fn grpc_url(base_url: &str, version: ProtocolVersion) -> Option<String> {
+    let (scheme, host) = base_url.split_once("://")?;
+    if !grpc::SPOKEN || host.contains('/') {
+        return None;
+    }
+    let port = if scheme == "https" { 443 } else { 80 };
+    let named = match host.rsplit_once(':') {
+        Some((_, port)) => port.bytes().all(|b| b.is_ascii_digit()),
+        None => false,
+    };
+    let target = if named {
+        host.to_owned()
+    } else {
+        format!("{host}:{port}")
+    };
+    Some(version.grpc_address(scheme, &target))
 }
 
 impl Engine {
@@ -148,7 +179,8 @@ impl Engine {
                 "the extended card is for callers who authenticate themselves",
             )),
             (Some(card), Some(true)) => {
-                let card = with_interfaces(card.clone(), &scope.params.base_url, self.name());
+                let base_url = &scope.params.base_url;
+                let card = profile.with_interfaces(card.clone(), base_url, self.name());
                 Ok(Response::Card(Box::new(card)))
             }
             (None, Some(true)) => Err(Error::new(

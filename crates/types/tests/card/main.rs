@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 mod golden;
+#[cfg(all(test, feature = "grpc"))]
+mod grpc;
 #[cfg(test)]
 mod lenient;
 #[cfg(test)]

@@ -15,6 +15,8 @@ mod errors;
 mod faults;
 #[cfg(test)]
 mod golden;
+#[cfg(all(test, feature = "grpc"))]
+mod grpc;
 #[cfg(test)]
 mod jsonrpc;
 #[cfg(test)]
