@@ -120,6 +120,16 @@ impl Dialect {
         }
     }
 
+    /// The dialect of what webhooks are told that were registered in it. Those of 0.x get JSON with
+    /// `kind`, whatever binding registered them: the only form 0.3 §9.5 shows and the official SDKs send.
+    #[must_use]
+    pub fn of_webhooks(self) -> Self {
+        match self.version() {
+            ProtocolVersion::V1_0 => Self::V1,
+            ProtocolVersion::V0_3 => Self::V0Json,
+        }
+    }
+
     /// The version this dialect belongs to.
     #[must_use]
     pub fn version(self) -> ProtocolVersion {
@@ -165,6 +175,15 @@ mod tests {
     fn every_dialect_is_in_its_place() {
         for (index, dialect) in Dialect::ALL.into_iter().enumerate() {
             assert_eq!(dialect.index(), index);
+        }
+    }
+
+    #[test]
+    fn webhooks_of_a_version_are_told_in_one_dialect() {
+        for dialect in Dialect::ALL {
+            let told = dialect.of_webhooks();
+            assert_eq!(told.version(), dialect.version());
+            assert_ne!(told, Dialect::V0Proto);
         }
     }
 

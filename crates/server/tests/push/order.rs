@@ -194,7 +194,9 @@ async fn what_0_x_does_not_hear_is_counted_without_a_commit_each() {
     assert_eq!(receiver.got().len(), 0);
     task.becomes(TaskState::Failed);
     let got = receiver.after(1).await;
-    assert_eq!(got[0].json()["status"]["state"], "TASK_STATE_FAILED");
+    // Registered over REST, told as everyone of 0.x is.
+    assert_eq!(got[0].json()["kind"], "task");
+    assert_eq!(got[0].json()["status"]["state"], "failed");
     scene.until("t", "w", |d| *d == Delivery::up_to(203)).await;
 }
 

@@ -175,4 +175,19 @@ fn rest_of_0_x_answers_in_both_known_forms() {
     assert_eq!(body["error"]["code"], 404);
     assert_eq!(body["error"]["message"], "Task not found");
     assert_eq!(body["error"]["data"]["taskId"], "t1");
+    assert_eq!(body["type"], "TaskNotFoundError");
+}
+
+#[test]
+fn rest_of_0_x_names_errors_as_the_official_sdk_does() {
+    let name = |kind| {
+        let (_, body) = rest::write_error(Dialect::V0Proto, &Error::new(kind, "x"));
+        serde_json::from_slice::<Value>(&body).unwrap()["type"].take()
+    };
+    assert_eq!(name(ErrorKind::Parse), "JSONParseError");
+    assert_eq!(name(ErrorKind::InvalidParams), "InvalidParamsError");
+    assert_eq!(
+        name(ErrorKind::PushNotificationNotSupported),
+        "PushNotificationNotSupportedError"
+    );
 }

@@ -249,6 +249,26 @@ fn the_body_shows_the_spelling_of_0_3() {
 }
 
 #[test]
+fn what_proto_json_of_0_3_leaves_out_of_a_configuration_is_false() {
+    let waits = |message: &str, configuration: &str| {
+        let body = format!(r#"{{"message":{message}{configuration}}}"#);
+        let (_, request) = ask("POST", "/v1/message:send", "", &body).unwrap();
+        let Operation::Send(send) = request.operation else {
+            panic!("not a send");
+        };
+        !send.configuration.return_immediately
+    };
+    let proto = r#"{"messageId":"m","role":"ROLE_USER","content":[{"text":"x"}]}"#;
+    assert!(waits(proto, ""));
+    assert!(!waits(proto, r#","configuration":{}"#));
+    assert!(waits(proto, r#","configuration":{"blocking":true}"#));
+    let json = r#"{"messageId":"m","role":"user","parts":[{"kind":"text","text":"x"}]}"#;
+    assert!(waits(json, ""));
+    assert!(waits(json, r#","configuration":{}"#));
+    assert!(!waits(json, r#","configuration":{"blocking":false}"#));
+}
+
+#[test]
 fn requests_of_0_3_without_a_body_are_proto_json() {
     let (dialect, request) = ask("GET", "/v1/tasks/t", "history_length=2", "").unwrap();
     assert_eq!(dialect, Dialect::V0Proto);

@@ -29,6 +29,7 @@ pub(super) async fn notice(
     task: &TaskId,
     entry: &Entry,
 ) -> Result<Option<Notice>, Error> {
+    let dialect = dialect.of_webhooks();
     let body = match dialect.notified() {
         Notified::Events => entry.json(dialect, entry.ends_the_task()),
         Notified::Task => {

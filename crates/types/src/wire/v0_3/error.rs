@@ -61,10 +61,12 @@ pub(crate) fn jsonrpc(error: &Error, out: &mut Vec<u8>) {
 }
 
 /// Writes the REST body. No schema exists; clients of the official SDKs read `code`, `message` and
-/// `data` at the top, others an `error` with the HTTP status: both are there.
+/// `data` at the top, that of the Python SDK 1.x the name of the error as `type`, others an `error`
+/// with the HTTP status: all of it is there.
 pub(crate) fn rest(error: &Error, out: &mut Vec<u8>) {
     let row = row(error.kind());
     object(out, |o| {
+        o.str("type", &name(error.kind()));
         members(error, row.code, o);
         o.object("error", |o| members(error, i32::from(row.status), o));
     });
@@ -94,6 +96,21 @@ fn members(error: &Error, code: i32, o: &mut Members<'_>) {
             });
         }
     });
+}
+
+/// The name of the error: `TaskNotFoundError` for the reason `TASK_NOT_FOUND`.
+fn name(kind: ErrorKind) -> String {
+    let mut name = String::new();
+    for word in kind.reason().split('_') {
+        match word {
+            "JSON" => name.push_str(word),
+            _ => {
+                name.push_str(&word[..1]);
+                name.push_str(&word[1..].to_ascii_lowercase());
+            }
+        }
+    }
+    name + "Error"
 }
 
 /// The title, and what the message says beyond it.

@@ -160,8 +160,12 @@ impl IntoModel for Configuration<'_> {
             accepted_output_modes: member::strings(self.accepted_output_modes),
             push: push.transpose()?,
             history_length: v1_0::request::history_length(self.history_length, at)?,
-            // No default is stated; the official SDK waits.
-            return_immediately: self.blocking == Some(false),
+            // No default is stated; the official SDK waits. In the spelling of the proto `false` is
+            // left out, so what is not there is said.
+            return_immediately: match how.dialect {
+                Dialect::V0Proto => self.blocking != Some(true),
+                _ => self.blocking == Some(false),
+            },
         })
     }
 }

@@ -1,0 +1,68 @@
+//! Where the packages of other projects are, and how to run something in them.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+use crate::conformance;
+
+/// One of the environments that `conformance/peers/setup` builds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Environment {
+    Python03,
+    Python10,
+    Js,
+}
+
+impl Environment {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Python03 => "python-0.3",
+            Self::Python10 => "python-1.0",
+            Self::Js => "js",
+        }
+    }
+
+    /// The name of its scripts, and what runs them.
+    fn script(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Python03 => ("python_0_3.py", "bin/python"),
+            Self::Python10 => ("python_1_0.py", "bin/python"),
+            Self::Js => ("js.mjs", "node"),
+        }
+    }
+
+    /// Runs its script in that folder of `conformance/peers`.
+    pub(crate) fn command(self, folder: &str) -> Command {
+        let home = directory().join(self.name());
+        assert!(
+            home.join("stamp").exists(),
+            "there is no environment {}: run conformance/peers/setup",
+            home.display()
+        );
+        let (script, interpreter) = self.script();
+        let mut command = Command::new(home.join(interpreter));
+        command
+            .arg(conformance().join("peers").join(folder).join(script))
+            .current_dir(home)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        // All of it stays on this machine.
+        for name in ["http_proxy", "https_proxy", "all_proxy"] {
+            command.env_remove(name).env_remove(name.to_uppercase());
+        }
+        command
+    }
+}
+
+/// Where the environments and the cells are: `PEERS_DIR`, or `peers` in the target directory.
+pub(crate) fn directory() -> PathBuf {
+    if let Some(named) = std::env::var_os("PEERS_DIR").filter(|named| !named.is_empty()) {
+        return PathBuf::from(named);
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| conformance().join("../target"));
+    target.join("peers")
+}

@@ -1,0 +1,20 @@
+//! Other projects' clients and servers against ours. Each test is a column of the table that
+//! `conformance/peers/matrix` prints; what they run in is built by `conformance/peers/setup`.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+
+mod column;
+mod environment;
+#[path = "../support/mod.rs"]
+mod support;
+mod their_clients;
+
+use std::path::PathBuf;
+
+/// `conformance/`.
+fn conformance() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.join("../../conformance")
+        .canonicalize()
+        .expect("the repository")
+}

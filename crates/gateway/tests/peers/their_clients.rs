@@ -1,0 +1,115 @@
+//! Clients of other projects against our server.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::environment::Environment;
+use crate::support::Server;
+use crate::{column, conformance};
+
+/// How long a column may take: a client gives a row 30 s.
+const PATIENCE: Duration = Duration::from_secs(150);
+
+/// Runs the client of an environment over a binding in a version.
+async fn client(environment: Environment, peer: &str, binding: &str, version: &str) {
+    let server = Server::profile(&conformance().join("profiles/peers.yaml")).await;
+    let mut command = environment.command("clients");
+    command
+        .args(["--url", &server.url("/a2a/peer")])
+        .args(["--strict-url", &server.url("/a2a/strict")])
+        .args(["--binding", binding, "--version", version])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let done = timeout(PATIENCE, command.output())
+        .await
+        .expect("it ends in time")
+        .expect("it starts");
+    let complaints = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{complaints}");
+    let cells: Vec<Value> = String::from_utf8_lossy(&done.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("each line is a cell"))
+        .collect();
+    let name = format!("{peer} client {binding} {version}");
+    column::check(&name, &cells).await;
+    let log = server.logged();
+    assert!(!log.contains(r#""level":"ERROR""#), "{log}");
+}
+
+#[tokio::test]
+async fn python_0_3_26_over_json_rpc() {
+    client(Environment::Python03, "python 0.3.26", "jsonrpc", "0.3").await;
+}
+
+#[tokio::test]
+async fn python_0_3_26_over_rest() {
+    client(Environment::Python03, "python 0.3.26", "rest", "0.3").await;
+}
+
+#[tokio::test]
+async fn python_0_3_26_over_grpc() {
+    client(Environment::Python03, "python 0.3.26", "grpc", "0.3").await;
+}
+
+#[tokio::test]
+async fn python_1_3_0_over_json_rpc() {
+    client(Environment::Python10, "python 1.3.0", "jsonrpc", "1.0").await;
+}
+
+#[tokio::test]
+async fn python_1_3_0_over_rest() {
+    client(Environment::Python10, "python 1.3.0", "rest", "1.0").await;
+}
+
+#[tokio::test]
+async fn python_1_3_0_over_grpc() {
+    client(Environment::Python10, "python 1.3.0", "grpc", "1.0").await;
+}
+
+#[tokio::test]
+async fn python_1_3_0_over_json_rpc_in_0_3() {
+    client(Environment::Python10, "python 1.3.0", "jsonrpc", "0.3").await;
+}
+
+#[tokio::test]
+async fn python_1_3_0_over_rest_in_0_3() {
+    client(Environment::Python10, "python 1.3.0", "rest", "0.3").await;
+}
+
+#[tokio::test]
+async fn python_1_3_0_over_grpc_in_0_3() {
+    client(Environment::Python10, "python 1.3.0", "grpc", "0.3").await;
+}
+
+#[tokio::test]
+async fn js_1_3_0_over_json_rpc() {
+    client(Environment::Js, "js 1.3.0", "jsonrpc", "1.0").await;
+}
+
+#[tokio::test]
+async fn js_1_3_0_over_rest() {
+    client(Environment::Js, "js 1.3.0", "rest", "1.0").await;
+}
+
+#[tokio::test]
+async fn js_1_3_0_over_grpc() {
+    client(Environment::Js, "js 1.3.0", "grpc", "1.0").await;
+}
+
+#[tokio::test]
+async fn js_1_3_0_over_json_rpc_in_0_3() {
+    client(Environment::Js, "js 1.3.0", "jsonrpc", "0.3").await;
+}
+
+#[tokio::test]
+async fn js_1_3_0_over_rest_in_0_3() {
+    client(Environment::Js, "js 1.3.0", "rest", "0.3").await;
+}
+
+#[tokio::test]
+async fn js_1_3_0_over_grpc_in_0_3() {
+    client(Environment::Js, "js 1.3.0", "grpc", "0.3").await;
+}
