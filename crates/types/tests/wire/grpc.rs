@@ -104,9 +104,17 @@ fn plain_task(task: &mut Task) {
     said.for_each(|message| plain_message(Arc::make_mut(message)));
 }
 
+/// The JSON dialect that loses the same: over gRPC, 0.3 does carry references to tasks.
+fn like(spoken: Spoken) -> Dialect {
+    match spoken.version {
+        ProtocolVersion::V0_3 => Dialect::V0Json,
+        ProtocolVersion::V1_0 => Dialect::V1,
+    }
+}
+
 /// What is left of an event after gRPC.
 fn after(spoken: Spoken, event: Event) -> Event {
-    let mut event = roundtrip::lose(spoken.dialect(), event);
+    let mut event = roundtrip::lose(like(spoken), event);
     match &mut event {
         Event::Task(task) => plain_task(Arc::make_mut(task)),
         Event::Message(message) => plain_message(Arc::make_mut(message)),
