@@ -309,7 +309,7 @@ pub(crate) fn failed(url: &str, error: reqwest::Error) -> Error {
         let _ = write!(why, ": {deeper}");
         cause = deeper.source();
     }
-    if error.is_timeout() {
+    if error.is_timeout() && !error.is_connect() {
         return too_slow(url).because(error);
     }
     if error.is_builder() {
