@@ -216,3 +216,16 @@ async fn an_agent_behind_a_given_address_is_found_there() {
     assert_eq!(lost.code, Some(3), "{lost:?}");
     assert!(lost.err.contains("A2ACLI_ERR_UNREACHABLE"), "{}", lost.err);
 }
+
+#[tokio::test]
+async fn an_id_that_is_refused_makes_no_new_task() {
+    let agent = Agent::start().await;
+    let ran = agent
+        .run(&["send", "--task-id", "no-such-task", "hello", "-o", "json"])
+        .await;
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let error: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(error["error"]["code"], "TaskNotFoundError");
+    let listed = agent.json(&["task", "list"]).await;
+    assert_eq!(listed["totalSize"], 0, "{listed}");
+}

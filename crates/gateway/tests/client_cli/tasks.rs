@@ -143,3 +143,32 @@ async fn webhooks_are_made_shown_and_removed() {
     let listed = agent.run(&["task", "push-config", "list", &id]).await;
     assert_eq!(listed.field("Configs"), "0");
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn an_interrupted_wait_tells_how_to_go_on() {
+    let agent = Agent::start().await;
+    let mut waiting = agent.spawn(&["send", "long"]);
+    let mut told = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    // Progress shows that the task is known.
+    while let Some(line) = told.next_line().await.unwrap() {
+        if line.starts_with("working") {
+            break;
+        }
+    }
+    let pid = waiting.id().unwrap().to_string();
+    let killed = tokio::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status()
+        .await;
+    assert!(killed.unwrap().success());
+    let mut rest = Vec::new();
+    while let Some(line) = told.next_line().await.unwrap() {
+        rest.push(line);
+    }
+    assert_eq!(waiting.wait().await.unwrap().code(), Some(130));
+    let resume = rest.iter().find_map(|line| line.strip_prefix("Resume: "));
+    let id = resume.unwrap().rsplit(' ').next().unwrap();
+    let task = agent.json(&["task", "get", id]).await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_WORKING");
+}

@@ -62,7 +62,7 @@ pub struct AgentFlags {
     /// Prefer these bindings, in this order: jsonrpc, http+json, grpc; may be repeated
     #[arg(long, value_name = "BINDING")]
     pub transport: Vec<String>,
-    /// A bearer token
+    /// A bearer token; others on this machine can read flags, so rather set A2ACLI_BEARER
     #[arg(long, value_name = "TOKEN")]
     pub bearer: Option<String>,
     /// An API key; the card says where it goes
@@ -71,6 +71,15 @@ pub struct AgentFlags {
     /// A user and a password
     #[arg(long, value_name = "USER:PASSWORD")]
     pub basic: Option<String>,
+    /// The name of an OAuth client, for agents that take its tokens
+    #[arg(long, value_name = "ID")]
+    pub client_id: Option<String>,
+    /// Its secret; without one, a person enters a code in a browser
+    #[arg(long, value_name = "SECRET")]
+    pub client_secret: Option<String>,
+    /// What to ask tokens for; by default, what the card requires; may be repeated
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Vec<String>,
     /// A header or gRPC metadata to send along; may be repeated
     #[arg(long, value_name = "NAME:VALUE")]
     pub svc_param: Vec<String>,

@@ -1,11 +1,14 @@
 //! From settings to an agent.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use http::HeaderValue;
 use switchboard_client::{
-    Address, Client, Credential, Credentials, Error, Kind, Preference, Recorder, Reference, Tls,
+    Address, Client, Credential, Credentials, Error, Kind, Preference, Prompt, Recorder, Reference,
+    Tls,
 };
 use switchboard_types::model::{Task, TaskState};
 use switchboard_types::{ErrorKind, ProtocolVersion};
@@ -13,7 +16,7 @@ use switchboard_types::{ErrorKind, ProtocolVersion};
 use super::debug;
 use super::failure::{Failure, Local};
 use super::settings::Settings;
-use super::text::Page;
+use super::text::{Page, clean};
 use crate::cli::args::Output;
 
 /// An agent, and how its user wants to be talked to.
@@ -65,6 +68,22 @@ impl Connected {
     }
 }
 
+/// Tells the person at the terminal what to do.
+#[derive(Debug)]
+struct AtTheTerminal;
+
+#[async_trait]
+impl Prompt for AtTheTerminal {
+    async fn device_code(&self, url: &str, code: &str) {
+        let (url, code) = (clean(url, false), clean(code, false));
+        // If nobody reads, nobody enters it, and the code expires.
+        drop(writeln!(
+            io::stderr().lock(),
+            "open {url} and enter the code {code}"
+        ));
+    }
+}
+
 /// The failure when time is over.
 pub(super) fn timed_out(timeout: Duration) -> Failure {
     Failure::local(
@@ -81,6 +100,7 @@ fn builder(settings: &Settings) -> Result<switchboard_client::Builder, Failure> 
             versions: settings.version.into_iter().collect(),
         })
         .credentials(credentials(settings))
+        .prompt(Arc::new(AtTheTerminal))
         .tls(tls(settings)?);
     if settings.use_given_address {
         builder = builder.address(Address::Given);
@@ -164,7 +184,15 @@ fn credentials(settings: &Settings) -> Credentials {
         .basic
         .clone()
         .map(|(user, password)| Credential::Basic { user, password });
-    match bearer.or(key).or(basic) {
+    let oauth = settings
+        .client_id
+        .clone()
+        .map(|client_id| Credential::OAuth {
+            client_id,
+            client_secret: settings.client_secret.clone(),
+            scopes: settings.scopes.clone(),
+        });
+    match bearer.or(key).or(basic).or(oauth) {
         Some(credential) => Credentials::any(credential),
         None => Credentials::none(),
     }

@@ -32,6 +32,9 @@ pub(super) struct Settings {
     pub(super) bearer: Option<Secret>,
     pub(super) api_key: Option<Secret>,
     pub(super) basic: Option<(String, Secret)>,
+    pub(super) client_id: Option<String>,
+    pub(super) client_secret: Option<Secret>,
+    pub(super) scopes: Vec<String>,
     pub(super) service_parameters: Vec<(String, String)>,
     pub(super) extensions: Vec<String>,
     /// None: as long as it takes.
@@ -100,6 +103,9 @@ impl Settings {
         let bearer = p.secret("bearer", flags.bearer.as_ref());
         let api_key = p.secret("api-key", flags.api_key.as_ref());
         let basic = p.secret("basic", flags.basic.as_ref());
+        let client_id = p.text("client-id", flags.client_id.as_ref());
+        let client_secret = p.secret("client-secret", flags.client_secret.as_ref());
+        let scopes = p.list("scope", &flags.scope);
         let parameters = p.list("svc-param", &flags.svc_param);
         let extensions = p.list("extension", &flags.extension);
         let timeout = p.time("timeout", flags.timeout.as_ref(), TIMEOUT)?;
@@ -124,6 +130,9 @@ impl Settings {
             bearer: bearer.map(Secret::new),
             api_key: api_key.map(Secret::new),
             basic: basic.map(|b| parse_basic(&b)).transpose()?,
+            client_id,
+            client_secret: client_secret.map(Secret::new),
+            scopes,
             service_parameters: parameters
                 .iter()
                 .map(|p| parse_pair(p))
