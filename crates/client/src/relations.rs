@@ -48,3 +48,45 @@ impl Relations {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use switchboard_types::model::{
+        ContextId, MessageId, Role, StatusUpdate, TaskState, TaskStatus,
+    };
+
+    use super::*;
+
+    fn status(task: &str, references: &[&str]) -> Event {
+        let mut message = Message::new(MessageId::new("m").unwrap(), Role::Agent, Vec::new());
+        let named = references.iter().map(|id| TaskId::new(*id).unwrap());
+        message.reference_task_ids = named.collect();
+        Event::Status(StatusUpdate {
+            task_id: TaskId::new(task).unwrap(),
+            context_id: ContextId::new("c").unwrap(),
+            status: TaskStatus {
+                state: TaskState::Working,
+                message: Some(Arc::new(message)),
+                timestamp: None,
+            },
+            metadata: None,
+        })
+    }
+
+    #[test]
+    fn s2_047_a_task_is_related_to_those_its_messages_name() {
+        let mut relations = Relations::new();
+        relations.see(&status("a", &["b", "c"]));
+        relations.see(&status("a", &["c", "d"]));
+        relations.see(&status("e", &[]));
+        let of = |task: &str| -> Vec<String> {
+            let task = TaskId::new(task).unwrap();
+            let related = relations.of(&task);
+            related.map(|id| id.as_str().to_owned()).collect()
+        };
+        assert_eq!(of("a"), ["b", "c", "d"]);
+        assert_eq!(of("e"), [""; 0]);
+    }
+}
