@@ -1,5 +1,6 @@
 //! The client: one way in for all operations, and a typed line for each.
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -20,7 +21,7 @@ use crate::transport::link::Shared;
 use crate::transport::{Reply, Transport};
 
 /// Speaks to one agent. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
 #[derive(Debug)]
@@ -65,6 +66,15 @@ pub enum Sent {
     Task(Arc<Task>),
     /// A bare answer.
     Message(Arc<Message>),
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("agent", &self.card().name)
+            .field("interface", self.interface())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Client {

@@ -131,6 +131,12 @@ impl Client {
         error
     }
 
+    /// Whether a task may have ended in another way than the agent says.
+    pub(crate) fn doubts(&self, task: &Task) -> bool {
+        let done = task.status.state == TaskState::Completed;
+        self.inner().quirks.hides_cancel && done && crate::answer_text(task).is_empty()
+    }
+
     /// There are agents that say completed, and nothing, of what was canceled.
     pub(crate) async fn looked_at_again(
         &self,
@@ -141,8 +147,7 @@ impl Client {
             return Ok(response);
         };
         let task = &view.task;
-        let done = task.status.state == TaskState::Completed;
-        if !self.inner().quirks.hides_cancel || !done || !crate::answer_text(&**task).is_empty() {
+        if !self.doubts(task) {
             return Ok(response);
         }
         let get = Operation::Get(GetTask {

@@ -187,11 +187,14 @@ impl Events {
                 self.how = How::Live;
                 self.tell_difference(&now);
             }
-            (_, How::Again) if self.seen.last_id.is_none() => {
+            (_, How::Again | How::Bell)
+                if self.seen.last_id.is_none() && self.seen.task.is_some() =>
+            {
                 self.how = How::Bell;
-                self.look().await?;
+                if !self.look().await? {
+                    return Ok(());
+                }
             }
-            (_, How::Bell) => self.look().await?,
             _ => {
                 self.how = How::Live;
                 self.seen.take(&event);
@@ -205,6 +208,15 @@ impl Events {
         if id.is_some() {
             self.seen.last_id = id;
         }
+        if self.seen.is_over()
+            && self
+                .seen
+                .task
+                .as_ref()
+                .is_some_and(|t| self.client.doubts(t))
+        {
+            self.look().await?;
+        }
         if last || self.seen.is_over() {
             self.ended = true;
             self.arriving = None;
@@ -212,10 +224,10 @@ impl Events {
         Ok(())
     }
 
-    /// Reads the task and tells what is new. A failure counts as a lost connection.
-    async fn look(&mut self) -> Result<(), Error> {
+    /// Reads the task and tells what is new. Whether it could be read: otherwise the connection counts as lost.
+    async fn look(&mut self) -> Result<bool, Error> {
         let Some(task) = &self.seen.task else {
-            return Ok(());
+            return Ok(false);
         };
         let get = Operation::Get(GetTask {
             id: task.id.clone(),
@@ -229,11 +241,11 @@ impl Events {
                     self.ended = true;
                     self.arriving = None;
                 }
-                Ok(())
+                Ok(true)
             }
             Err(error) if meaning(&error) == Failure::Broken => {
                 self.lost();
-                Ok(())
+                Ok(false)
             }
             Err(error) => Err(error),
         }
@@ -268,7 +280,7 @@ impl Events {
         }
         if self.how == How::Poll {
             sleep(POLL).await;
-            return self.look().await;
+            return self.polled().await;
         }
         let retry = self.client.retry();
         sleep(retry.pause(self.seen.fruitless, self.patience)).await;
@@ -293,7 +305,7 @@ impl Events {
             }
             Ok(Reply::Response(_)) => {
                 self.how = How::Poll;
-                self.look().await
+                self.polled().await
             }
             Err(error) => match meaning(&error) {
                 Failure::Broken => {
@@ -302,11 +314,19 @@ impl Events {
                 }
                 Failure::NoStream if self.seen.task.is_some() => {
                     self.how = How::Poll;
-                    self.look().await
+                    self.polled().await
                 }
                 Failure::NoStream | Failure::Final => Err(error),
             },
         }
+    }
+
+    /// Reads a task that cannot be watched; one that cannot be read either is given up in the end.
+    async fn polled(&mut self) -> Result<(), Error> {
+        if !self.look().await? {
+            self.seen.fruitless += 1;
+        }
+        Ok(())
     }
 
     /// What goes with every later request: all that the first one had, but for what named that one.

@@ -56,12 +56,17 @@ pub(crate) struct Outgoing {
     pub(crate) h2: bool,
     /// What must not be shown of it.
     pub(crate) redaction: Redaction,
+    /// Nothing of it may be shown, nor of the answer.
+    pub(crate) private: bool,
 }
 
 /// An answer whose body is not read yet.
 #[derive(Debug)]
 pub(crate) struct Opened {
     response: Response,
+    /// Its address, as it may be shown.
+    shown: String,
+    private: bool,
     record: Option<(Recorder, Exchange)>,
 }
 
@@ -142,7 +147,14 @@ impl Outgoing {
             body: Bytes::new(),
             h2: false,
             redaction: Redaction::default(),
+            private: false,
         }
+    }
+
+    /// Keeps the whole exchange to itself: it is about secrets.
+    pub(crate) fn private(mut self) -> Self {
+        self.private = true;
+        self
     }
 
     /// With a body of that media type.
@@ -183,23 +195,31 @@ impl Http {
         let mut url = out.url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let response = self.send(&out, url.clone(), deadline).await?;
-            let Some(next) = redirected(&url, &response)? else {
-                let record = self.recorder.clone();
+            let shown = out.redaction.url(&url);
+            let Some(next) = redirected(&url, &response, &out.redaction)? else {
+                let record = self.recorder.clone().filter(|_| !out.private);
                 let record = record.map(|recorder| (recorder, head_of(&out, &url, &response)));
-                return Ok(Opened { response, record });
+                return Ok(Opened {
+                    response,
+                    shown,
+                    private: out.private,
+                    record,
+                });
             };
             if response.status() == StatusCode::SEE_OTHER && out.method != Method::GET {
-                let message = format!("{url} answers elsewhere ({next}), which no binding does");
+                let message = format!("{shown} answers elsewhere, which no binding does");
                 return Err(Error::new(Kind::Unintelligible, message).reached(Reach::Answered));
             }
             url = next;
         }
-        let message = format!("{} leads to more than {MOST_REDIRECTS} redirects", out.url);
+        let shown = out.redaction.url(&out.url);
+        let message = format!("{shown} leads to more than {MOST_REDIRECTS} redirects");
         Err(Error::new(Kind::Unreachable, message).reached(Reach::Answered))
     }
 
     async fn send(&self, out: &Outgoing, url: Url, deadline: Instant) -> Result<Response, Error> {
-        if tracing::enabled!(tracing::Level::DEBUG) && !out.body.is_empty() && !out.h2 {
+        let tell = !out.private && !out.h2 && !out.body.is_empty();
+        if tell && tracing::enabled!(tracing::Level::DEBUG) {
             tracing::debug!("A2A Request: {}", Redaction::indented(&out.body));
         }
         let shown = out.redaction.url(&url);
@@ -212,7 +232,8 @@ impl Http {
             Ok(answered) => answered.map_err(|error| failed(&shown, error)),
             Err(_) => Err(too_slow(&shown)),
         };
-        if let (Err(error), Some(recorder)) = (&answered, &self.recorder) {
+        let recorder = self.recorder.as_ref().filter(|_| !out.private);
+        if let (Err(error), Some(recorder)) = (&answered, recorder) {
             let mut exchange = asked(out, &out.url);
             exchange.response_body = error.to_string();
             recorder.see(exchange);
@@ -255,6 +276,11 @@ impl Opened {
         self.status().is_success() && media_type.eq_ignore_ascii_case("text/event-stream")
     }
 
+    /// Its address, as it may be shown.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
     /// How long we are asked to wait before we try again.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         retry_after(self.headers())
@@ -264,9 +290,10 @@ impl Opened {
     pub(crate) async fn read(self, limit: usize, deadline: Instant) -> Result<Bytes, Error> {
         let Self {
             mut response,
+            shown: url,
+            private,
             mut record,
         } = self;
-        let url = response.url().to_string();
         let mut body = BytesMut::new();
         loop {
             let chunk = match timeout_at(deadline, response.chunk()).await {
@@ -280,7 +307,7 @@ impl Opened {
             }
             body.extend_from_slice(&chunk);
         }
-        if tracing::enabled!(tracing::Level::DEBUG) {
+        if !private && tracing::enabled!(tracing::Level::DEBUG) {
             tracing::debug!("A2A Response: {}", Redaction::indented(&body));
         }
         if let Some((recorder, mut exchange)) = record.take() {
@@ -336,7 +363,11 @@ fn not_a_certificate(error: reqwest::Error) -> Error {
 }
 
 /// Where an answer sends us, if it does and we may go there.
-fn redirected(from: &Url, response: &Response) -> Result<Option<Url>, Error> {
+fn redirected(
+    from: &Url,
+    response: &Response,
+    redaction: &Redaction,
+) -> Result<Option<Url>, Error> {
     let status = response.status();
     let moved = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
     let Some(to) = response.headers().get(LOCATION).filter(|_| moved) else {
@@ -345,6 +376,7 @@ fn redirected(from: &Url, response: &Response) -> Result<Option<Url>, Error> {
     let to = to.to_str().ok().and_then(|to| from.join(to).ok());
     let refused = |why: String| Error::new(Kind::Unreachable, why).reached(Reach::Answered);
     let Some(to) = to else {
+        let from = redaction.url(from);
         return Err(refused(format!("{from} redirects to what is no URL")));
     };
     let same_host = to.host() == from.host();
@@ -354,6 +386,7 @@ fn redirected(from: &Url, response: &Response) -> Result<Option<Url>, Error> {
     if same_host && !downgraded && (same_port || upgraded) {
         return Ok(Some(to));
     }
+    let (from, to) = (redaction.url(from), redaction.url(&to));
     let message = format!("{from} redirects to {to}, which is not followed");
     Err(refused(message).hinting("if that is right, name the other address"))
 }

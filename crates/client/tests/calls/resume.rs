@@ -31,7 +31,7 @@ async fn told(events: &mut Events) -> Vec<String> {
 #[tokio::test]
 async fn a_stream_that_is_cut_again_and_again_tells_everything_once() {
     let house = House::open().await;
-    for way in ways() {
+    let read = ways().into_iter().map(async |way| {
         let cutter = Cutter::before(&house.base, &[2000, 900, 250, 1500, 3000, 333]).await;
         let agent = connect(&format!("{}/a2a/research", cutter.base), &way).await;
         let mut events = agent
@@ -56,7 +56,8 @@ async fn a_stream_that_is_cut_again_and_again_tells_everything_once() {
             parts.filter_map(Part::as_text).collect()
         };
         assert_eq!(whole(&task), whole(&read), "{way:?}");
-    }
+    });
+    futures_util::future::join_all(read).await;
     house.close().await;
 }
 
@@ -241,6 +242,33 @@ async fn a_stream_that_broke_before_it_began_is_sent_again_only_with_a_key() {
         "{error:?}"
     );
     assert_eq!(sends.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test]
+async fn a_stream_that_is_sent_again_may_begin_with_any_event() {
+    let sends = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sends);
+    let odd = Odd::serve(move |asked: Asked| {
+        let count = Arc::clone(&count);
+        async move {
+            if asked.rpc().is_empty() {
+                return asked.card("1.0");
+            }
+            if count.fetch_add(1, Ordering::SeqCst) == 0 {
+                return sse(Vec::new(), Then::Cut);
+            }
+            let frames = [status("WORKING"), piece("x", false), status("COMPLETED")];
+            sse(
+                frames.iter().map(|f| frame(&asked, f)).collect(),
+                Then::Close,
+            )
+        }
+    })
+    .await;
+    let agent = client(&odd).await;
+    let options = CallOptions::new().idempotency_key("k");
+    let mut events = agent.stream_with(text("hi"), &options).await.unwrap();
+    assert_eq!(told(&mut events).await, ["working", "=x", "completed"]);
 }
 
 #[tokio::test]
