@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use futures_util::StreamExt;
 use switchboard_types::model::{AgentCard, Task, TaskState};
 use switchboard_types::operation::{GetTask, Method, Operation, Response};
 use switchboard_types::wire::jsonrpc;
 use tokio::time::{Instant, sleep};
 
-use crate::client::{Client, Sent};
+use crate::client::Client;
 use crate::error::{Error, Kind, Reach};
 use crate::options::CallOptions;
 use crate::retry::may_repeat;
-use crate::stream::Events;
-use crate::transport::Reply;
+use crate::stream::fold::fold;
+use crate::stream::resume::ends;
+use crate::transport::{Arrival, Reply};
 
 impl Client {
     /// What can be known before anything is sent.
@@ -174,13 +176,17 @@ impl Client {
         match Box::pin(self.reach(&operation, options)).await? {
             Reply::Response(Response::Task(view) | Response::SentTask(view)) => Ok(view.task),
             Reply::Response(other) => Err(unexpected(&other)),
-            // There are agents that answer everything by a stream.
-            Reply::Events(arriving) => {
-                let events = Events::new(self.clone(), operation, options.clone(), arriving);
-                match Box::pin(events.finish()).await? {
-                    Sent::Task(task) => Ok(task),
-                    Sent::Message(message) => Err(unexpected(&message)),
+            // There are agents that answer everything by a stream. What comes over this connection counts.
+            Reply::Events(mut arriving) => {
+                let mut task = None;
+                while let Some(arrival) = arriving.next().await {
+                    let Arrival { event, last, .. } = arrival?;
+                    fold(&mut task, &event);
+                    if last || task.as_ref().is_some_and(|task| ends(task.status.state)) {
+                        break;
+                    }
                 }
+                task.ok_or_else(|| Error::unintelligible("it is a stream without a task"))
             }
         }
     }

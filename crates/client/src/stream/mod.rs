@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
-use switchboard_types::model::{Event, Task};
+use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::{GetTask, Operation, Subscribe};
 use tokio::time::sleep;
 
@@ -166,7 +166,10 @@ impl Events {
                 self.lost();
                 Ok(())
             }
-            None => Err(interrupted()),
+            None => {
+                let message = "the stream ended before its first event";
+                Err(Error::new(Kind::Interrupted, message).reached(Reach::Answered))
+            }
         }
     }
 
@@ -226,11 +229,11 @@ impl Events {
 
     /// Reads the task and tells what is new. Whether it could be read: otherwise the connection counts as lost.
     async fn look(&mut self) -> Result<bool, Error> {
-        let Some(task) = &self.seen.task else {
+        let Some(id) = self.task_id() else {
             return Ok(false);
         };
         let get = Operation::Get(GetTask {
-            id: task.id.clone(),
+            id,
             history_length: None,
         });
         match self.client.get_task(get, &self.again()).await {
@@ -284,6 +287,11 @@ impl Events {
         }
         let retry = self.client.retry();
         sleep(retry.pause(self.seen.fruitless, self.patience)).await;
+        // Not where events have ids: what is read ahead would be told again.
+        let blind = self.seen.last_id.is_none() && self.seen.fruitless > 1;
+        if blind && self.glance().await? {
+            return Ok(());
+        }
         let (operation, mut options) = match &self.seen.task {
             Some(task) => {
                 let id = task.id.clone();
@@ -312,13 +320,26 @@ impl Events {
                     self.seen.fruitless += 1;
                     Ok(())
                 }
-                Failure::NoStream if self.seen.task.is_some() => {
+                Failure::NoStream if self.task_id().is_some() => {
                     self.how = How::Poll;
                     self.polled().await
                 }
                 Failure::NoStream | Failure::Final => Err(error),
             },
         }
+    }
+
+    /// There are agents whose streams of a task that is over are just empty: before it is watched once more, it is
+    /// read. Whether it is over; an agent that cannot tell is simply asked again.
+    async fn glance(&mut self) -> Result<bool, Error> {
+        let fruitless = self.seen.fruitless;
+        if self.task_id().is_none() || !self.look().await? {
+            return Ok(false);
+        }
+        if self.ready.is_empty() {
+            self.seen.fruitless = fruitless;
+        }
+        Ok(self.ended || !self.ready.is_empty())
     }
 
     /// Reads a task that cannot be watched; one that cannot be read either is given up in the end.
@@ -339,9 +360,17 @@ impl Events {
         }
     }
 
+    /// The task, as far as we know which one it is.
+    fn task_id(&self) -> Option<TaskId> {
+        match (&self.seen.task, &self.operation) {
+            (Some(task), _) => Some(task.id.clone()),
+            (None, Operation::Subscribe(subscribe)) => Some(subscribe.id.clone()),
+            (None, _) => None,
+        }
+    }
+
     fn can_go_on(&self) -> bool {
-        let subscribed = matches!(self.operation, Operation::Subscribe(_));
-        self.seen.task.is_some() || self.options.idempotency_key.is_some() || subscribed
+        self.task_id().is_some() || self.options.idempotency_key.is_some()
     }
 
     fn lost(&mut self) {

@@ -281,8 +281,10 @@ async fn an_agent_that_never_has_news_is_given_up() {
             if asked.rpc().is_empty() {
                 return asked.card("1.0");
             }
-            if asked.rpc() == "SubscribeToTask" {
-                count.fetch_add(1, Ordering::SeqCst);
+            match asked.rpc().as_str() {
+                "SubscribeToTask" => drop(count.fetch_add(1, Ordering::SeqCst)),
+                "GetTask" => return asked.result(&task("WORKING", "a")),
+                _ => {}
             }
             let same = value!({"task": task("WORKING", "a")});
             sse(vec![frame(&asked, &same)], Then::Close)
@@ -297,6 +299,22 @@ async fn an_agent_that_never_has_news_is_given_up() {
     assert!(events.next().await.is_none());
     assert_eq!(events.task().unwrap().status.state, TaskState::Working);
     assert_eq!(subscribed.load(Ordering::SeqCst), 7);
+}
+
+#[tokio::test]
+async fn a_task_that_ended_while_its_streams_are_empty_is_read() {
+    let odd = Odd::serve(async |asked: Asked| match asked.rpc().as_str() {
+        "" => asked.card("1.0"),
+        "GetTask" => asked.result(&task("CANCELED", "a")),
+        _ => sse(vec![": nothing\n\n".to_owned()], Then::Close),
+    })
+    .await;
+    let agent = client(&odd).await;
+    let id = switchboard_types::model::TaskId::new("t").unwrap();
+    let mut events = agent.subscribe(&id).await.unwrap();
+    assert_eq!(told(&mut events).await, ["task canceled"]);
+    let begun = agent.stream(text("x")).await.unwrap().finish().await;
+    assert_eq!(begun.unwrap_err().kind(), Kind::Interrupted);
 }
 
 #[tokio::test]
