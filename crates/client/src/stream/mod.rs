@@ -156,6 +156,12 @@ impl Events {
                     Ok(())
                 }
                 Failure::Broken => Err(interrupted().because(error)),
+                // 0.x refuses in the stream.
+                Failure::NoStream if self.how == How::Again && self.task_id().is_some() => {
+                    self.lost();
+                    self.how = How::Poll;
+                    Ok(())
+                }
                 Failure::NoStream | Failure::Final => Err(error),
             },
             None if self.seen.may_close() => {

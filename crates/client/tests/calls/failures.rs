@@ -124,6 +124,28 @@ async fn s1_046_a_card_is_read_from_a_file_or_given_as_it_is() {
 }
 
 #[tokio::test]
+async fn the_cards_of_real_agents_can_be_connected_to() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../types/tests/card/peers");
+    let mut count = 0;
+    for file in std::fs::read_dir(dir).unwrap() {
+        let path = file.unwrap().path();
+        // The others are what we make of them.
+        let name = path.to_string_lossy();
+        if [".v0.", ".v1.", ".union."]
+            .iter()
+            .any(|made| name.contains(made))
+        {
+            continue;
+        }
+        let agent = Client::connect(path.clone()).await;
+        let agent = agent.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert!(agent.address().has_host(), "{}", path.display());
+        count += 1;
+    }
+    assert!(count >= 8, "{count} cards");
+}
+
+#[tokio::test]
 async fn a_card_that_names_another_host_is_helped_by_the_given_address() {
     let elsewhere = nowhere().await;
     let odd = Odd::serve(move |asked: Asked| {

@@ -171,9 +171,10 @@ async fn an_agent_that_sends_only_what_is_new_is_taken_for_a_bell() {
 
 #[tokio::test]
 async fn an_agent_that_cannot_be_watched_is_read_until_it_is_done() {
-    let reads = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&reads);
-    let odd = Odd::serve(move |asked: Asked| {
+    for in_stream in [false, true] {
+        let reads = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&reads);
+        let odd = Odd::serve(move |asked: Asked| {
         let count = Arc::clone(&count);
         async move {
             match asked.rpc().as_str() {
@@ -191,18 +192,22 @@ async fn an_agent_that_cannot_be_watched_is_read_until_it_is_done() {
                     asked.result(&value!({"kind": "task", "id": "t", "contextId": "c",
                         "status": {"state": state}}))
                 }
-                _ => crate::support::json(
-                    200,
-                    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}"#,
-                ),
+                _ => {
+                    let refused = r#"{"id":null,"error":{"code":-32601,"message":"Method not found"}}"#;
+                    if in_stream {
+                        return sse(vec![format!("data: {refused}\n\n")], Then::Close);
+                    }
+                    crate::support::json(200, refused)
+                }
             }
         }
     })
     .await;
-    let agent = client(&odd).await;
-    let mut events = agent.stream(text("hi")).await.unwrap();
-    assert_eq!(told(&mut events).await, ["working", "completed"]);
-    assert_eq!(reads.load(Ordering::SeqCst), 2);
+        let agent = client(&odd).await;
+        let mut events = agent.stream(text("hi")).await.unwrap();
+        assert_eq!(told(&mut events).await, ["working", "completed"]);
+        assert_eq!(reads.load(Ordering::SeqCst), 2);
+    }
 }
 
 #[tokio::test]
