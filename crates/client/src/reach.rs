@@ -9,7 +9,7 @@ use switchboard_types::operation::{GetTask, Method, Operation, Response};
 use switchboard_types::wire::jsonrpc;
 use tokio::time::{Instant, sleep};
 
-use crate::client::Client;
+use crate::client::{Candidate, Client};
 use crate::error::{Error, Kind, Reach};
 use crate::options::CallOptions;
 use crate::retry::may_repeat;
@@ -71,13 +71,14 @@ impl Client {
         let mut failed = 0;
         loop {
             options.timeout = Some(timeout.saturating_sub(start.elapsed()));
+            let at = self.inner().current.load(Ordering::Relaxed);
             let error = match self.reach_once(operation, &options).await {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
             if error.kind() == Kind::Unreachable
                 && error.reach() == Reach::NotSent
-                && self.move_on()
+                && self.move_on(at)
             {
                 continue;
             }
@@ -111,17 +112,22 @@ impl Client {
         transport.call(operation, options).await
     }
 
-    /// Goes on to the next interface, for good. Whether there is one.
-    fn move_on(&self) -> bool {
-        let at = self.inner().current.load(Ordering::Relaxed);
-        if at + 1 >= self.inner().candidates.len() {
-            return false;
-        }
+    /// Goes on from an interface that cannot be reached to the next one at another address. Whether there is one; if
+    /// there is none, the best one is next again, so that an agent that was away for a moment is not spoken to in
+    /// another way for good.
+    fn move_on(&self, at: usize) -> bool {
+        let candidates = &self.inner().candidates;
+        let dead = |other: &Candidate| {
+            let failed = candidates.get(at).map(|failed| failed.url.origin());
+            failed == Some(other.url.origin())
+        };
+        let mut later = candidates.iter().enumerate().skip(at + 1);
+        let next = later.find(|(_, other)| !dead(other)).map(|(next, _)| next);
         // Others may have moved on meanwhile; then theirs is as good.
         let order = Ordering::Relaxed;
         let current = &self.inner().current;
-        let _ = current.compare_exchange(at, at + 1, order, order);
-        true
+        let moved = current.compare_exchange(at, next.unwrap_or(0), order, order);
+        next.is_some() || moved.is_err_and(|elsewhere| elsewhere != 0)
     }
 
     fn explained(&self, error: Error) -> Error {

@@ -190,6 +190,21 @@ async fn an_interface_that_cannot_be_reached_gives_way_to_the_next() {
 }
 
 #[tokio::test]
+async fn an_agent_that_is_away_for_a_moment_is_spoken_to_as_before() {
+    let (house, dead) = (House::open().await, nowhere().await);
+    let mut card = (*Client::connect(house.base.as_str()).await.unwrap().card()).clone();
+    for interface in &mut card.interfaces {
+        interface.url = dead.clone();
+    }
+    let builder = Client::builder().retry(quick());
+    let agent = builder.connect(card.clone()).await.unwrap();
+    let error = agent.send(text("x")).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Unreachable);
+    assert_eq!(agent.interface().interface, card.interfaces[0]);
+    house.close().await;
+}
+
+#[tokio::test]
 async fn redirects_are_followed_on_the_same_host_only() {
     let other = Odd::serve(async |asked: Asked| asked.card("1.0")).await;
     let away = other.base.clone();
