@@ -69,3 +69,8 @@ pub use stream::{Events, Item};
 pub use transport::http::Tls;
 pub use transport::record::{Exchange, Recorder};
 pub use wait::Wait;
+
+/// The examples of the guide compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/client.md")]
+struct Guide;
