@@ -66,8 +66,8 @@ pub use reference::Reference;
 pub use relations::Relations;
 pub use retry::Retry;
 pub use stream::{Events, Item};
-pub use transport::http::Tls;
 pub use transport::record::{Exchange, Recorder};
+pub use transport::tls::Tls;
 pub use wait::Wait;
 
 /// The examples of the guide compile.

@@ -6,6 +6,7 @@
 
 pub(crate) mod difference;
 pub(crate) mod fold;
+mod reconnect;
 pub(crate) mod resume;
 
 use std::collections::VecDeque;
@@ -15,18 +16,14 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use switchboard_types::model::{Event, Task, TaskId};
-use switchboard_types::operation::{GetTask, Operation, Subscribe};
-use tokio::time::sleep;
+use switchboard_types::operation::Operation;
 
 use self::difference::difference;
-use self::resume::{Failure, MOST_FRUITLESS, Seen, meaning};
+use self::resume::{Failure, Seen, meaning};
 use crate::client::{Client, Sent};
 use crate::error::{Error, Kind, Reach};
 use crate::options::CallOptions;
-use crate::transport::{Arrival, Arriving, Reply};
-
-/// How often a task is read that cannot be watched.
-const POLL: Duration = Duration::from_secs(1);
+use crate::transport::{Arrival, Arriving};
 
 /// A stream of events. Dropping it closes the connection; the task goes on.
 pub struct Events {
@@ -233,33 +230,6 @@ impl Events {
         Ok(())
     }
 
-    /// Reads the task and tells what is new. Whether it could be read: otherwise the connection counts as lost.
-    async fn look(&mut self) -> Result<bool, Error> {
-        let Some(id) = self.task_id() else {
-            return Ok(false);
-        };
-        let get = Operation::Get(GetTask {
-            id,
-            history_length: None,
-        });
-        match self.client.get_task(get, &self.again()).await {
-            Ok(now) => {
-                self.seen.fruitless = 0;
-                self.tell_difference(&now);
-                if self.seen.is_over() || self.how == How::Poll && self.seen.may_close() {
-                    self.ended = true;
-                    self.arriving = None;
-                }
-                Ok(true)
-            }
-            Err(error) if meaning(&error) == Failure::Broken => {
-                self.lost();
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
     fn tell_difference(&mut self, now: &Arc<Task>) {
         let Some(seen) = &self.seen.task else {
             let event = Event::Task(Arc::clone(now));
@@ -280,90 +250,6 @@ impl Events {
             });
         }
         self.seen.agree(now);
-    }
-
-    /// Connects again, after a pause that grows while there is nothing new.
-    async fn resume(&mut self) -> Result<(), Error> {
-        if self.seen.fruitless >= MOST_FRUITLESS {
-            return Err(interrupted());
-        }
-        if self.how == How::Poll {
-            sleep(POLL).await;
-            return self.polled().await;
-        }
-        let retry = self.client.retry();
-        sleep(retry.pause(self.seen.fruitless, self.patience)).await;
-        // Not where events have ids: what is read ahead would be told again.
-        let blind = self.seen.last_id.is_none() && self.seen.fruitless > 1;
-        if blind && self.glance().await? {
-            return Ok(());
-        }
-        let (operation, mut options) = match &self.seen.task {
-            Some(task) => {
-                let id = task.id.clone();
-                (Operation::Subscribe(Subscribe { id }), self.again())
-            }
-            // Only with an idempotency key, which makes it the same send.
-            None => (self.operation.clone(), self.options.clone()),
-        };
-        if let Some(id) = &self.seen.last_id {
-            options.last_event_id = Some(id.to_string());
-        }
-        match self.client.reach_once(&operation, &options).await {
-            Ok(Reply::Events(arriving)) => {
-                self.arriving = Some(arriving);
-                self.how = How::Again;
-                // Counted until something new comes.
-                self.seen.fruitless += 1;
-                Ok(())
-            }
-            Ok(Reply::Response(_)) => {
-                self.how = How::Poll;
-                self.polled().await
-            }
-            Err(error) => match meaning(&error) {
-                Failure::Broken => {
-                    self.seen.fruitless += 1;
-                    Ok(())
-                }
-                Failure::NoStream if self.task_id().is_some() => {
-                    self.how = How::Poll;
-                    self.polled().await
-                }
-                Failure::NoStream | Failure::Final => Err(error),
-            },
-        }
-    }
-
-    /// There are agents whose streams of a task that is over are just empty: before it is watched once more, it is
-    /// read. Whether it is over; an agent that cannot tell is simply asked again.
-    async fn glance(&mut self) -> Result<bool, Error> {
-        let fruitless = self.seen.fruitless;
-        if self.task_id().is_none() || !self.look().await? {
-            return Ok(false);
-        }
-        if self.ready.is_empty() {
-            self.seen.fruitless = fruitless;
-        }
-        Ok(self.ended || !self.ready.is_empty())
-    }
-
-    /// Reads a task that cannot be watched; one that cannot be read either is given up in the end.
-    async fn polled(&mut self) -> Result<(), Error> {
-        if !self.look().await? {
-            self.seen.fruitless += 1;
-        }
-        Ok(())
-    }
-
-    /// What goes with every later request: all that the first one had, but for what named that one.
-    fn again(&self) -> CallOptions {
-        CallOptions {
-            request_id: None,
-            idempotency_key: None,
-            last_event_id: None,
-            ..self.options.clone()
-        }
     }
 
     /// The task, as far as we know which one it is.

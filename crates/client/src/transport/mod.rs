@@ -2,7 +2,7 @@
 //!
 //! A transport knows one interface of one agent. It encodes, sends once, decodes; it repeats nothing, resumes
 //! nothing and knows no credentials: that is done above ([`crate::retry`], [`crate::stream`]) and below
-//! ([`http::Link`]).
+//! ([`link::Link`]).
 
 #[path = "without_grpc.rs"]
 pub(crate) mod grpc;
@@ -13,6 +13,7 @@ pub(crate) mod link;
 pub(crate) mod record;
 mod rest;
 mod sse;
+pub(crate) mod tls;
 
 use std::fmt;
 use std::pin::Pin;
