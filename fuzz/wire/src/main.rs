@@ -5,6 +5,7 @@
 
 #![no_main]
 
+mod answers;
 mod free;
 mod grpc;
 mod objects;
@@ -17,7 +18,7 @@ use serde::de::IgnoredAny;
 use switchboard_types::Dialect;
 
 /// Every target: its name, which is that of its corpus, and what it does with an input.
-const TARGETS: [(&str, fn(&[u8])); 14] = [
+const TARGETS: [(&str, fn(&[u8])); 17] = [
     ("envelope", requests::envelope),
     ("params", requests::params),
     ("rest", requests::rest),
@@ -30,6 +31,9 @@ const TARGETS: [(&str, fn(&[u8])); 14] = [
     ("json", free::json),
     ("timestamp", free::timestamp),
     ("sse", free::sse),
+    ("answer", answers::answer),
+    ("fault", answers::fault),
+    ("sse_read", answers::sse_read),
     ("grpc_request", grpc::request),
     ("grpc_answer", grpc::answer),
 ];

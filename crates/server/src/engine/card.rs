@@ -176,7 +176,7 @@ impl Engine {
         ) {
             (Some(_), Some(true)) if Self::hides_extended_card(scope) => Err(Error::new(
                 ErrorKind::PermissionDenied,
-                "the extended card is for callers who authenticate themselves",
+                "the extended card is shown after authentication only",
             )),
             (Some(card), Some(true)) => {
                 let base_url = &scope.params.base_url;

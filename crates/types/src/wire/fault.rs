@@ -217,13 +217,18 @@ impl Told {
         }
     }
 
-    fn into_error(self, dialect: Dialect, http_status: Option<u16>) -> Error {
+    fn into_error(mut self, dialect: Dialect, http_status: Option<u16>) -> Error {
         let kind = self.kind(dialect, http_status);
         let message = match (&self.message, http_status) {
             (Some(message), _) => message.clone(),
             (None, Some(status)) => format!("the agent answered with HTTP status {status}"),
             (None, None) => "the agent answered with an error that says nothing".to_owned(),
         };
+        // A number that says something else than the kind is not lost.
+        let ours = i64::from(error_code(dialect, kind));
+        if let Some(code) = self.code.filter(|code| *code < 0 && *code != ours) {
+            self.fact("code", code.to_string());
+        }
         let mut error = Error::new(kind, message);
         for (key, value) in self.facts {
             error = error.fact(key, value);
@@ -231,12 +236,7 @@ impl Told {
         for (field, description) in self.violations {
             error = error.violation(field, description);
         }
-        match self.code {
-            Some(code) if code < 0 && code != i64::from(error_code(dialect, kind)) => {
-                error.fact("code", code.to_string())
-            }
-            _ => error,
-        }
+        error
     }
 
     fn kind(&self, dialect: Dialect, http_status: Option<u16>) -> ErrorKind {

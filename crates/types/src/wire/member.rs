@@ -7,9 +7,11 @@ use serde_json::value::RawValue;
 
 use super::object::{IntoModel, Reading};
 use super::path::Path;
-use super::read::{Obj, Text, Word};
+use super::read::{Maybe, Obj, Text, Word};
 use crate::error::Error;
-use crate::model::{self, ContextId, Id, Json, MessageId, Role, TaskId, TaskState, Timestamp};
+use crate::model::{
+    self, ArtifactId, ContextId, Id, Json, MessageId, Role, TaskId, TaskState, Timestamp,
+};
 use crate::version::Dialect;
 
 /// An object that must be there, as it is or shared.
@@ -36,20 +38,30 @@ pub(crate) fn list<T: IntoModel, M: From<T::Model>>(
     Ok(models)
 }
 
-/// The parts of a message: at least one in a request; agents do send none.
+/// The parts of a message or an artifact. A request has at least one; agents do send none, and things that are no
+/// parts, which are passed over.
 pub(crate) fn parts<P: IntoModel<Model = model::Part>>(
-    parts: Option<Vec<Obj<P>>>,
+    parts: Option<Vec<Maybe<P>>>,
     at: &Path<'_>,
     how: Reading,
 ) -> Result<Vec<model::Part>, Error> {
     if how.request && parts.is_none() {
         return Err(at.missing());
     }
-    let parts = list(parts, at, how)?;
+    let parts = parts.unwrap_or_default();
     if how.request && parts.is_empty() {
         return Err(at.error("must hold at least one part"));
     }
-    Ok(parts)
+    let mut models = Vec::with_capacity(parts.len());
+    for (index, part) in parts.into_iter().enumerate() {
+        let at = at.index(index);
+        match part.0 {
+            Some(part) => models.push(part.into_model(&at, how)?),
+            None if how.request => return Err(at.error("must be an object")),
+            None => {}
+        }
+    }
+    Ok(models)
 }
 
 /// An identifier that must be there.
@@ -66,6 +78,11 @@ pub(crate) fn optional_id<K>(
     text.filter(|text| !text.as_str().is_empty())
         .map(|text| Id::new(text.as_str()).map_err(|reason| at.error(reason)))
         .transpose()
+}
+
+/// The id of an artifact that has none: its place tells it from its neighbours.
+pub(crate) fn artifact_id(index: usize, at: &Path<'_>) -> Result<ArtifactId, Error> {
+    ArtifactId::new(format!("artifact-{index}")).map_err(|reason| at.error(reason))
 }
 
 /// Task ids.

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::member;
 use super::path::Path;
-use super::read::{Obj, Text, Word};
+use super::read::{Maybe, Obj, Text, Word};
 use crate::error::Error;
 use crate::model::{self, ContextId, Secret, TaskId, TaskState};
 use crate::version::Dialect;
@@ -78,7 +78,7 @@ pub(crate) struct Artifact<'a, P> {
     #[serde(default, borrow)]
     description: Option<Text<'a>>,
     #[serde(default)]
-    parts: Option<Vec<Obj<P>>>,
+    parts: Option<Vec<Maybe<P>>>,
     #[serde(default, borrow)]
     extensions: Option<Vec<Text<'a>>>,
     #[serde(default, borrow)]
@@ -158,7 +158,15 @@ where
         let id: TaskId = member::required_id(self.id, &at.field("id"))?;
         let context_id = member::context_or_task(self.context_id, &id, &at.field("contextId"))?;
         Ok(model::Task {
-            status: member::required(self.status, &at.field("status"), how)?,
+            status: match self.status {
+                Some(status) => status.0.into_model(&at.field("status"), how)?,
+                // As in examples of the specification.
+                None => model::TaskStatus {
+                    state: TaskState::Unknown,
+                    message: None,
+                    timestamp: None,
+                },
+            },
             artifacts: member::list(self.artifacts, &at.field("artifacts"), how)?,
             history: member::list(self.history, &at.field("history"), how)?,
             metadata: member::free_object(self.metadata, &at.field("metadata"))?,
@@ -172,11 +180,11 @@ impl<M: IntoModel<Model = model::Message>> IntoModel for Status<'_, M> {
     type Model = model::TaskStatus;
 
     fn into_model(self, at: &Path<'_>, how: Reading) -> Result<model::TaskStatus, Error> {
-        let word = self.state.ok_or_else(|| at.field("state").missing())?;
         let timestamp = at.field("timestamp");
+        let state = self.state.as_ref().and_then(member::state).flatten();
         Ok(model::TaskStatus {
             // A state of some later version must not end the stream of those who read it.
-            state: member::state(&word).flatten().unwrap_or(TaskState::Unknown),
+            state: state.unwrap_or(TaskState::Unknown),
             message: self
                 .message
                 .map(|message| {
@@ -195,11 +203,15 @@ impl<P: IntoModel<Model = model::Part>> IntoModel for Artifact<'_, P> {
     type Model = model::Artifact;
 
     fn into_model(self, at: &Path<'_>, how: Reading) -> Result<model::Artifact, Error> {
+        let id = match member::optional_id(self.artifact_id, &at.field("artifactId"))? {
+            Some(id) => id,
+            None => member::artifact_id(at.last_index(), at)?,
+        };
         Ok(model::Artifact {
-            id: member::required_id(self.artifact_id, &at.field("artifactId"))?,
+            id,
             name: member::not_empty(self.name),
             description: member::not_empty(self.description),
-            parts: member::list(self.parts, &at.field("parts"), how)?,
+            parts: member::parts(self.parts, &at.field("parts"), how)?,
             extensions: member::strings(self.extensions),
             metadata: member::free_object(self.metadata, &at.field("metadata"))?,
         })

@@ -46,6 +46,14 @@ impl<'a> Path<'a> {
         }
     }
 
+    /// The place in the array that this is an element of, 0 if it is in none.
+    pub(crate) fn last_index(&self) -> usize {
+        match self.step {
+            Step::Index(index) => index,
+            Step::Root | Step::Field(_) => 0,
+        }
+    }
+
     /// What stands here is wrong.
     #[cold]
     pub(crate) fn error(&self, reason: impl fmt::Display) -> Error {

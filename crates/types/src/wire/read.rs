@@ -4,11 +4,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -120,6 +122,59 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
         unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// An object, or nothing where something else stands.
+#[derive(Debug)]
+pub(crate) struct Maybe<T>(pub(crate) Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MaybeVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for MaybeVisitor<T> {
+            type Value = Maybe<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Maybe<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|object| Maybe(Some(object)))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Maybe<T>, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Maybe(None))
+            }
+
+            fn visit_unit<E>(self) -> Result<Maybe<T>, E> {
+                Ok(Maybe(None))
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Maybe<T>, E> {
+                Ok(Maybe(None))
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Maybe<T>, E> {
+                Ok(Maybe(None))
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Maybe<T>, E> {
+                Ok(Maybe(None))
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Maybe<T>, E> {
+                Ok(Maybe(None))
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Maybe<T>, E> {
+                Ok(Maybe(None))
+            }
+        }
+
+        deserializer.deserialize_any(MaybeVisitor(PhantomData))
     }
 }
 

@@ -57,6 +57,17 @@ impl Members<'_> {
         self.out
     }
 
+    /// A member whose name is not ours: it may hold anything.
+    pub(crate) fn foreign(&mut self, name: &str, text: &str) {
+        if !self.empty {
+            self.out.push(b',');
+        }
+        self.empty = false;
+        string(name, self.out);
+        self.out.push(b':');
+        string(text, self.out);
+    }
+
     pub(crate) fn str(&mut self, name: &str, text: &str) {
         string(text, self.value(name));
     }

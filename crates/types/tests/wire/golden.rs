@@ -197,7 +197,7 @@ fn tasks_and_pages_of_tasks_come_back_as_they_came() {
 }
 
 #[test]
-fn errors_of_peers_have_our_numbers() {
+fn errors_of_peers_have_our_numbers_and_are_read_as_our_kinds() {
     for (version, _, dialect) in VERSIONS {
         for file in folder(version, "errors") {
             let golden: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
@@ -211,6 +211,9 @@ fn errors_of_peers_have_our_numbers() {
                 "{}",
                 file.display()
             );
+            let read = wire::decode_error(dialect, Some(200), &golden["error"].to_string());
+            assert_eq!(read.kind(), kind, "{}", file.display());
+            assert_eq!(read.message(), golden["error"]["message"]);
             if let Some(reason) = golden["error"]["data"][0]["reason"].as_str() {
                 assert_eq!(kind.reason(), reason, "{}", file.display());
             }

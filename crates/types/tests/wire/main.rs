@@ -2,11 +2,19 @@
 //! survives the way there and back.
 
 #[cfg(test)]
+mod answered;
+#[cfg(test)]
+mod answers;
+#[cfg(test)]
+mod asked;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod encode;
 #[cfg(test)]
 mod errors;
+#[cfg(test)]
+mod faults;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
@@ -24,3 +32,5 @@ mod rest;
 mod roundtrip;
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod sse;

@@ -1,8 +1,8 @@
 //! Frames out of a stream of bytes, however it is cut into pieces.
 //!
-//! As WHATWG HTML reads event streams, with two exceptions: a frame that the end of the stream cuts off before its
-//! blank line is given all the same, because agents forget that line; and what comes in a frame without data (an
-//! id, a retry) is given with the next one.
+//! As WHATWG HTML reads event streams, with three exceptions: a frame that the end of the stream cuts off before its
+//! blank line is given all the same, because agents forget that line; frames with blank data are passed over; and
+//! what comes in a frame without data (an id, a retry) is given with the next one.
 
 use std::time::Duration;
 
@@ -167,7 +167,7 @@ impl Reader {
             return None;
         }
         let length = self.buffer.len() - self.start;
-        let too_long = !self.skipping && self.held() + length > self.limit;
+        let too_long = !self.skipping && length > 0 && self.held() + length > self.limit;
         let error = too_long.then(|| self.skip());
         if self.skipping && length > 0 {
             self.inside = true;
@@ -226,9 +226,11 @@ impl Reader {
         }
     }
 
-    /// A blank line ends the frame; one without data is none.
+    /// A blank line ends the frame; one that says nothing is none.
     fn dispatch(&mut self) -> Option<Frame> {
-        if !self.has_data {
+        self.has_data = false;
+        if self.data.trim_ascii().is_empty() {
+            self.data.clear();
             self.frame.event = None;
             return None;
         }
@@ -237,7 +239,6 @@ impl Reader {
             Ok(data) => data,
             Err(error) => text(error.as_bytes()),
         };
-        self.has_data = false;
         Some(frame)
     }
 }

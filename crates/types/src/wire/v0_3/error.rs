@@ -80,8 +80,10 @@ fn members(error: &Error, code: i32, o: &mut Members<'_>) {
         if let Some(detail) = detail {
             o.str("detail", detail);
         }
-        for (key, value) in error.facts() {
-            o.str(key, value);
+        // What an agent told of another error must not be taken for ours.
+        let own = |key: &str| matches!(key, "reason" | "detail" | "violations");
+        for (key, value) in error.facts().iter().filter(|(key, _)| !own(key)) {
+            o.foreign(key, value);
         }
         if !error.violations().is_empty() {
             o.array("violations", error.violations(), |violation, out| {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::object::{Message, Part, Task};
 use crate::error::Error;
-use crate::model::{self, ArtifactId, Event};
+use crate::model::{self, Event};
 use crate::wire::member;
 use crate::wire::object::{self, IntoModel, Reading};
 use crate::wire::path::Path;
@@ -35,6 +35,10 @@ struct Glance<'a> {
     id: Option<IgnoredAny>,
     #[serde(default)]
     status: Option<IgnoredAny>,
+    #[serde(default)]
+    artifacts: Option<IgnoredAny>,
+    #[serde(default)]
+    history: Option<IgnoredAny>,
     #[serde(default)]
     artifact: Option<IgnoredAny>,
     #[serde(default)]
@@ -90,7 +94,9 @@ fn unnamed(json: &str, how: Reading, seen: &Glance<'_>) -> Result<Event, Error> 
         message(inner.get(), how)
     } else if seen.artifact.is_some() || seen.part.is_some() {
         artifact_update(json, how, seen.artifact.is_none())
-    } else if seen.status.is_some() && seen.id.is_some() {
+    } else if seen.id.is_some()
+        && (seen.status.is_some() || seen.artifacts.is_some() || seen.history.is_some())
+    {
         task(json, how)
     } else if seen.status.is_some() {
         status_update(json, how)
@@ -134,9 +140,8 @@ impl IntoModel for IndexedPart<'_> {
         let raw = self.part.ok_or_else(|| at.field("artifact").missing())?;
         let part: Part<'_> = read::decode(raw.get())?;
         let flags: Appended = read::decode(raw.get())?;
-        let index = self.index.map_or(0, |index| index.0);
-        let id = ArtifactId::new(format!("artifact-{index}"))
-            .map_err(|reason| at.field("index").error(reason))?;
+        let index = self.index.and_then(|index| usize::try_from(index.0).ok());
+        let id = member::artifact_id(index.unwrap_or(0), &at.field("index"))?;
         Ok(model::ArtifactUpdate {
             context_id: member::context_or_task(self.context_id, &task_id, &at.field("contextId"))?,
             artifact: model::Artifact::new(id, vec![part.into_model(&at.field("part"), how)?])

@@ -17,7 +17,7 @@ use crate::version::Dialect;
 use crate::wire::member;
 use crate::wire::object::{self, IntoModel, Reading};
 use crate::wire::path::Path;
-use crate::wire::read::{self, Obj, Text, Word};
+use crate::wire::read::{self, Maybe, Obj, Text, Word};
 
 /// A task of 0.x; its `kind` is known from where it stands.
 pub(crate) type Task<'a> = object::Task<'a, Message<'a>, Part<'a>>;
@@ -37,7 +37,7 @@ pub(crate) struct Message<'a> {
     #[serde(default, borrow)]
     role: Option<Word<'a>>,
     #[serde(default, borrow)]
-    parts: Option<Vec<Obj<Part<'a>>>>,
+    parts: Option<Vec<Maybe<Part<'a>>>>,
     #[serde(default, borrow)]
     content: Option<Body<'a>>,
     #[serde(default, borrow)]
@@ -59,7 +59,7 @@ pub(crate) struct Message<'a> {
 #[derive(Debug)]
 enum Body<'a> {
     Text(Text<'a>),
-    Parts(Vec<Obj<Part<'a>>>),
+    Parts(Vec<Maybe<Part<'a>>>),
 }
 
 /// One piece of content.
@@ -169,7 +169,8 @@ impl Message<'_> {
             Some(Word::Number(_)) | None => false,
         };
         let parts = self.parts.as_deref().unwrap_or_default();
-        self.kind.is_some() || lower_role || parts.iter().any(|part| part.0.named_kind().is_some())
+        let parts = parts.iter().filter_map(|part| part.0.as_ref());
+        self.kind.is_some() || lower_role || parts.filter_map(Part::named_kind).next().is_some()
     }
 }
 
@@ -286,10 +287,11 @@ impl IntoModel for Part<'_> {
         let kind = self.kind(at)?;
         let metadata = member::free_object(self.metadata, &at.field("metadata"))?;
         let mut part = match kind {
-            Kind::Text => {
-                let text = self.text.ok_or_else(|| at.field("text").missing())?;
-                model::Part::text(text.into_string())
-            }
+            Kind::Text => match self.text {
+                Some(text) => model::Part::text(text.into_string()),
+                None if how.request => return Err(at.field("text").missing()),
+                None => model::Part::text(""),
+            },
             Kind::File => {
                 let file = self.file.ok_or_else(|| at.field("file").missing())?;
                 file.0.into_model(&at.field("file"), how)?

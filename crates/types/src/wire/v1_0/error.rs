@@ -113,7 +113,7 @@ fn error_info(error: &Error, o: &mut Members<'_>) {
     if !error.facts().is_empty() {
         o.object("metadata", |o| {
             for (key, value) in error.facts() {
-                o.str(key, value);
+                o.foreign(key, value);
             }
         });
     }

@@ -15,7 +15,7 @@ use crate::version::Dialect;
 use crate::wire::member;
 use crate::wire::object::{self, IntoModel, Reading};
 use crate::wire::path::Path;
-use crate::wire::read::{self, Obj, Text, Word};
+use crate::wire::read::{self, Maybe, Obj, Text, Word};
 use crate::wire::v0_3;
 
 /// A task of 1.0.
@@ -34,7 +34,7 @@ pub(crate) struct Message<'a> {
     #[serde(default, borrow)]
     role: Option<Word<'a>>,
     #[serde(default, borrow)]
-    parts: Option<Vec<Obj<Part<'a>>>>,
+    parts: Option<Vec<Maybe<Part<'a>>>>,
     #[serde(default, borrow)]
     metadata: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -142,9 +142,24 @@ struct Bare<'a> {
 /// Reads one stream item, or the answer to a send. Some agents have the methods of 1.0 and the shapes of 0.x: what
 /// makes no sense in the one is read as the other.
 pub(crate) fn decode_event(json: &str, how: Reading) -> Result<model::Event, Error> {
-    read::decode(json)
-        .and_then(|item| into_event(item, json, how))
+    let item: Result<StreamResponse<'_>, Error> = read::decode(json);
+    if item.as_ref().is_ok_and(StreamResponse::is_ambiguous) {
+        return Err(no_event());
+    }
+    item.and_then(|item| into_event(item, json, how))
         .or_else(|error| older(json).ok_or(error))
+}
+
+impl StreamResponse<'_> {
+    fn is_ambiguous(&self) -> bool {
+        let members = [
+            self.task.is_some(),
+            self.message.is_some(),
+            self.status_update.is_some(),
+            self.artifact_update.is_some(),
+        ];
+        members.into_iter().filter(|there| *there).count() > 1
+    }
 }
 
 /// The item in the shape of 0.x. That reader takes any object for a message; one that says nothing is none.

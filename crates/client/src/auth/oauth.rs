@@ -1,0 +1,380 @@
+//! Tokens by OAuth 2.0: client credentials (RFC 6749 §4.4), device code (RFC 8628), refreshed as they expire.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use http::header::AUTHORIZATION;
+use serde::Deserialize;
+use switchboard_types::model::{OAuthFlow, Secret, SecurityScheme};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, timeout_at};
+use url::Url;
+use url::form_urlencoded::{Serializer, byte_serialize};
+
+use super::Prompt;
+use super::apply::basic;
+use crate::error::{Error, Kind, Reach};
+use crate::reference::is_local;
+use crate::transport::http::{Http, Outgoing};
+
+/// The most bytes of an answer of a token endpoint.
+const MOST_BYTES: usize = 1 << 20;
+
+/// A token this close to its end is renewed at once: it should not expire on its way.
+const LEEWAY: Duration = Duration::from_secs(30);
+
+/// How long a token lives whose issuer does not say.
+const USUAL_LIFE: Duration = Duration::from_secs(300);
+
+/// How often to ask whether the person is done, unless told otherwise (RFC 8628 §3.5).
+const USUAL_INTERVAL: Duration = Duration::from_secs(5);
+
+const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+/// Who asks for tokens, and for what.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    pub(crate) client_id: String,
+    pub(crate) client_secret: Option<Secret>,
+    pub(crate) scopes: Vec<String>,
+}
+
+/// Where tokens come from. Holds the one that is good now.
+#[derive(Debug)]
+pub(crate) struct Source {
+    http: Http,
+    terms: Terms,
+    endpoints: Endpoints,
+    prompt: Option<Arc<dyn Prompt>>,
+    held: Mutex<Option<Token>>,
+}
+
+#[derive(Debug)]
+enum Endpoints {
+    Known(Known),
+    /// A document names them (RFC 8414, OpenID Connect Discovery).
+    Described(Url),
+}
+
+#[derive(Debug, Clone)]
+struct Known {
+    token: Url,
+    device: Option<Url>,
+    refresh: Option<Url>,
+}
+
+#[derive(Debug)]
+struct Token {
+    access: Secret,
+    refresh: Option<Secret>,
+    good_until: Instant,
+}
+
+#[derive(Deserialize)]
+struct Granted {
+    access_token: Option<String>,
+    refresh_token: Option<String>,
+    expires_in: Option<u64>,
+    error: Option<String>,
+    error_description: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DeviceCode {
+    device_code: String,
+    user_code: String,
+    #[serde(alias = "verification_url")]
+    verification_uri: String,
+    verification_uri_complete: Option<String>,
+    expires_in: Option<u64>,
+    interval: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    token_endpoint: String,
+    device_authorization_endpoint: Option<String>,
+}
+
+impl Source {
+    /// Where `scheme` says that tokens come from; nothing if it offers no flow that works without a browser.
+    pub(crate) fn of(
+        scheme: &SecurityScheme,
+        terms: Terms,
+        http: Http,
+        prompt: Option<Arc<dyn Prompt>>,
+    ) -> Result<Option<Self>, Error> {
+        let endpoints = match scheme {
+            SecurityScheme::OAuth2 {
+                flows,
+                metadata_url,
+                ..
+            } => {
+                let known = flows.iter().find_map(|flow| known(flow, &terms));
+                match (known, metadata_url) {
+                    (Some(known), _) => Endpoints::Known(known?),
+                    (None, Some(url)) => Endpoints::Described(endpoint(url)?),
+                    (None, None) => return Ok(None),
+                }
+            }
+            SecurityScheme::OpenIdConnect { url, .. } => Endpoints::Described(endpoint(url)?),
+            _ => return Ok(None),
+        };
+        Ok(Some(Self {
+            http,
+            terms,
+            endpoints,
+            prompt,
+            held: Mutex::default(),
+        }))
+    }
+
+    pub(crate) fn client_id(&self) -> &str {
+        &self.terms.client_id
+    }
+
+    /// A token that is good now. Whoever else asks meanwhile waits and gets the same one.
+    pub(crate) async fn token(&self, deadline: Instant) -> Result<Secret, Error> {
+        let mut held = self.held.lock().await;
+        if let Some(token) = held.as_ref().filter(|token| token.is_good()) {
+            return Ok(token.access.clone());
+        }
+        let known = self.endpoints(deadline).await?;
+        let old = held.take().and_then(|token| token.refresh);
+        let token = match old {
+            Some(refresh) => match self.refreshed(&known, refresh, deadline).await {
+                Ok(token) => token,
+                Err(error) => {
+                    tracing::debug!(%error, "a token could not be refreshed: asking for a new one");
+                    self.granted(&known, deadline).await?
+                }
+            },
+            None => self.granted(&known, deadline).await?,
+        };
+        let access = token.access.clone();
+        *held = Some(token);
+        Ok(access)
+    }
+
+    /// The agent refused the token. Whether there was one that may be replaced.
+    pub(crate) async fn forget(&self) -> bool {
+        let mut held = self.held.lock().await;
+        match held.as_mut() {
+            Some(token) => {
+                token.good_until = Instant::now();
+                true
+            }
+            None => false,
+        }
+    }
+
+    async fn endpoints(&self, deadline: Instant) -> Result<Known, Error> {
+        let url = match &self.endpoints {
+            Endpoints::Known(known) => return Ok(known.clone()),
+            Endpoints::Described(url) => url,
+        };
+        let asked = Outgoing::new(Method::GET, url.clone());
+        let answer = self.http.fetch(asked, MOST_BYTES, deadline).await?;
+        let metadata: Metadata = serde_json::from_slice(answer.body())
+            .map_err(|error| refused(&format!("{url} describes no token endpoint: {error}")))?;
+        let device = metadata.device_authorization_endpoint;
+        Ok(Known {
+            token: endpoint(&metadata.token_endpoint)?,
+            device: device.as_deref().map(endpoint).transpose()?,
+            refresh: None,
+        })
+    }
+
+    async fn granted(&self, known: &Known, deadline: Instant) -> Result<Token, Error> {
+        match (&self.terms.client_secret, &known.device) {
+            (None, Some(device)) => self.by_device(known, device, deadline).await,
+            (None, None) => Err(Error::new(
+                Kind::CredentialsMissing,
+                "tokens are given by client credentials only, which need a client secret",
+            )),
+            (Some(_), _) => {
+                let form = self.form(&[("grant_type", "client_credentials")]);
+                token_of(&self.ask(&known.token, form, deadline).await?)
+            }
+        }
+    }
+
+    async fn refreshed(
+        &self,
+        known: &Known,
+        refresh: Secret,
+        deadline: Instant,
+    ) -> Result<Token, Error> {
+        let form = self.form(&[
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh.reveal()),
+        ]);
+        let url = known.refresh.as_ref().unwrap_or(&known.token);
+        let mut token = token_of(&self.ask(url, form, deadline).await?)?;
+        // An issuer that sends no new one means the old one to be kept (RFC 6749 §6).
+        token.refresh.get_or_insert(refresh);
+        Ok(token)
+    }
+
+    /// A person opens a page and enters a code; we ask until they have.
+    async fn by_device(
+        &self,
+        known: &Known,
+        device: &Url,
+        deadline: Instant,
+    ) -> Result<Token, Error> {
+        let Some(prompt) = &self.prompt else {
+            let message = "a person must enter a code, and there is nobody to be told";
+            return Err(Error::new(Kind::CredentialsMissing, message));
+        };
+        let answer = self.post(device, self.form(&[]), false, deadline).await?;
+        let code: DeviceCode = serde_json::from_slice(answer.body())
+            .map_err(|error| refused(&format!("{device} gave no device code: {error}")))?;
+        let page = code.verification_uri_complete.as_ref();
+        prompt
+            .device_code(page.unwrap_or(&code.verification_uri), &code.user_code)
+            .await;
+        let life = Duration::from_secs(code.expires_in.unwrap_or(900).min(3600));
+        let end = Instant::now() + life;
+        let mut interval = code.interval.map_or(USUAL_INTERVAL, Duration::from_secs);
+        loop {
+            if timeout_at(end, sleep(interval)).await.is_err() {
+                return Err(refused("the code was not entered in time"));
+            }
+            let form = self.form(&[
+                ("grant_type", DEVICE_GRANT),
+                ("device_code", &code.device_code),
+            ]);
+            let granted = self.ask(&known.token, form, end).await?;
+            match granted.error.as_deref() {
+                Some("authorization_pending") => {}
+                Some("slow_down") => interval += USUAL_INTERVAL,
+                _ => return token_of(&granted),
+            }
+        }
+    }
+
+    /// What every request says, and `more`.
+    fn form(&self, more: &[(&str, &str)]) -> String {
+        let mut form = Serializer::new(String::new());
+        form.extend_pairs(more);
+        if !self.terms.scopes.is_empty() {
+            form.append_pair("scope", &self.terms.scopes.join(" "));
+        }
+        form.finish()
+    }
+
+    /// Asks a token endpoint. The secret goes where every issuer must take it; some take it in the body only.
+    async fn ask(&self, url: &Url, form: String, deadline: Instant) -> Result<Granted, Error> {
+        let mut answer = self.post(url, form.clone(), true, deadline).await?;
+        if answer.status() == 401 && self.terms.client_secret.is_some() {
+            answer = self.post(url, form, false, deadline).await?;
+        }
+        serde_json::from_slice(answer.body())
+            .map_err(|_| refused(&format!("{url} answered with status {}", answer.status())))
+    }
+
+    async fn post(
+        &self,
+        url: &Url,
+        form: String,
+        in_header: bool,
+        deadline: Instant,
+    ) -> Result<http::Response<Bytes>, Error> {
+        let out = self.request(url, form, in_header)?;
+        self.http.fetch(out, MOST_BYTES, deadline).await
+    }
+
+    fn request(&self, url: &Url, form: String, in_header: bool) -> Result<Outgoing, Error> {
+        let Terms {
+            client_id,
+            client_secret,
+            ..
+        } = &self.terms;
+        let mut out = Outgoing::new(Method::POST, url.clone());
+        let mut form = Serializer::new(form);
+        match client_secret {
+            Some(secret) if in_header => {
+                // Name and secret are form-encoded first (RFC 6749 §2.3.1).
+                let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+                let secret = Secret::new(encoded(secret.reveal()));
+                let value = basic(&encoded(client_id), &secret)?;
+                out.headers.insert(AUTHORIZATION, value);
+            }
+            Some(secret) => {
+                form.append_pair("client_id", client_id);
+                form.append_pair("client_secret", secret.reveal());
+            }
+            None => {
+                form.append_pair("client_id", client_id);
+            }
+        }
+        Ok(out.body("application/x-www-form-urlencoded", form.finish()))
+    }
+}
+
+impl Token {
+    fn is_good(&self) -> bool {
+        Instant::now() < self.good_until
+    }
+}
+
+/// The endpoints of a flow that these terms can use.
+fn known(flow: &OAuthFlow, terms: &Terms) -> Option<Result<Known, Error>> {
+    let (token, device, refresh) = match flow {
+        OAuthFlow::ClientCredentials {
+            token_url,
+            refresh_url,
+            ..
+        } if terms.client_secret.is_some() => (token_url, None, refresh_url),
+        OAuthFlow::DeviceCode {
+            device_authorization_url,
+            token_url,
+            refresh_url,
+            ..
+        } if terms.client_secret.is_none() => {
+            (token_url, Some(device_authorization_url), refresh_url)
+        }
+        _ => return None,
+    };
+    let known = || {
+        Ok(Known {
+            token: endpoint(token)?,
+            device: device.map(|url| endpoint(url)).transpose()?,
+            refresh: refresh.as_deref().map(endpoint).transpose()?,
+        })
+    };
+    Some(known())
+}
+
+/// An address that may be told a secret: encrypted, or on this machine.
+fn endpoint(url: &str) -> Result<Url, Error> {
+    let parsed = Url::parse(url)
+        .map_err(|error| Error::new(Kind::CardInvalid, format!("{url:?} is no URL: {error}")))?;
+    if parsed.scheme() == "https" || is_local(&parsed) {
+        return Ok(parsed);
+    }
+    let message = format!("{url} is not encrypted: no secret is sent there");
+    Err(Error::new(Kind::CardInvalid, message))
+}
+
+fn token_of(granted: &Granted) -> Result<Token, Error> {
+    let Some(access) = &granted.access_token else {
+        let why = granted.error.as_deref().unwrap_or("no token was given");
+        let more = granted.error_description.as_deref().unwrap_or_default();
+        return Err(refused(format!("{why} {more}").trim()));
+    };
+    let life = granted.expires_in.map_or(USUAL_LIFE, Duration::from_secs);
+    Ok(Token {
+        access: Secret::new(access.as_str()),
+        refresh: granted.refresh_token.as_deref().map(Secret::new),
+        good_until: Instant::now() + life.saturating_sub(LEEWAY.min(life / 2)),
+    })
+}
+
+fn refused(why: &str) -> Error {
+    let message = format!("the issuer of tokens refused: {why}");
+    Error::new(Kind::Refused, message).reached(Reach::NotSent)
+}

@@ -1,0 +1,164 @@
+//! The client: one way in for all operations, and a typed line for each.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use switchboard_types::Dialect;
+use switchboard_types::model::{AgentCard, Message, Task};
+use switchboard_types::operation::{Operation, Response};
+use url::Url;
+
+use crate::builder::Builder;
+use crate::connect::choose::Chosen;
+use crate::connect::quirks::Quirks;
+use crate::error::Error;
+use crate::options::CallOptions;
+use crate::reference::Reference;
+use crate::retry::Retry;
+use crate::stream::Events;
+use crate::transport::link::Shared;
+use crate::transport::{Reply, Transport};
+
+/// Speaks to one agent. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Client(Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) card: RwLock<Arc<AgentCard>>,
+    /// Best first; never empty.
+    pub(crate) candidates: Vec<Candidate>,
+    /// Which of them is spoken to.
+    pub(crate) current: AtomicUsize,
+    pub(crate) quirks: Quirks,
+    pub(crate) retry: Retry,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// An interface that can be spoken to.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) chosen: Chosen,
+    /// Where it really is.
+    pub(crate) url: Url,
+    pub(crate) dialect: Dialect,
+    pub(crate) transport: Arc<dyn Transport>,
+    /// The same in an older version, for an agent that knows that one better.
+    pub(crate) older: Option<Arc<dyn Transport>>,
+    /// On another host than the user named.
+    pub(crate) elsewhere: bool,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub enum Answer {
+    /// One answer.
+    Response(Response),
+    /// A stream.
+    Events(Box<Events>),
+}
+
+/// What came of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sent {
+    /// A task.
+    Task(Arc<Task>),
+    /// A bare answer.
+    Message(Arc<Message>),
+}
+
+impl Client {
+    /// Connects to an agent: by host, URL, file or card.
+    ///
+    /// # Errors
+    ///
+    /// If there is no card, or nothing in it that can be spoken to.
+    pub async fn connect(reference: impl Into<Reference>) -> Result<Self, Error> {
+        Self::builder().connect(reference).await
+    }
+
+    /// Connects with settings.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0
+    }
+
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self(Arc::new(inner))
+    }
+
+    /// The agent's card; the extended one once it was read.
+    #[must_use]
+    pub fn card(&self) -> Arc<AgentCard> {
+        let card = self.0.card.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&card)
+    }
+
+    /// The interface that is spoken to.
+    #[must_use]
+    pub fn interface(&self) -> &Chosen {
+        &self.candidate().chosen
+    }
+
+    pub(crate) fn retry(&self) -> Retry {
+        self.0.retry
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.0.shared
+    }
+
+    pub(crate) fn resolved(&self) -> &Url {
+        &self.candidate().url
+    }
+
+    pub(crate) fn candidate(&self) -> &Candidate {
+        let at = self.0.current.load(Ordering::Relaxed);
+        &self.0.candidates[at.min(self.0.candidates.len() - 1)]
+    }
+
+    /// Does an operation.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be done.
+    pub async fn call(&self, operation: Operation) -> Result<Answer, Error> {
+        self.call_with(operation, &CallOptions::new()).await
+    }
+
+    /// Does an operation, with options.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be done.
+    pub async fn call_with(
+        &self,
+        mut operation: Operation,
+        options: &CallOptions,
+    ) -> Result<Answer, Error> {
+        self.require(operation.method(), options)?;
+        if let Operation::Send(send) | Operation::Stream(send) = &mut operation {
+            self.0.quirks.adapt(send);
+        }
+        match self.reach(&operation, options).await? {
+            Reply::Response(response) => {
+                let response = self.looked_at_again(response, options).await?;
+                if let Response::Card(card) = &response {
+                    // For the session, instead of the public one (A2A 1.0 §3.1.11).
+                    let mut known = self.0.card.write().unwrap_or_else(PoisonError::into_inner);
+                    *known = Arc::new((**card).clone());
+                }
+                Ok(Answer::Response(response))
+            }
+            Reply::Events(arriving) => {
+                let (client, options) = (self.clone(), options.clone());
+                let events = Events::new(client, operation, options, arriving);
+                Ok(Answer::Events(Box::new(events)))
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! How a user names an agent. Pure: nothing is read or fetched here.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use switchboard_types::model::AgentCard;
+use switchboard_types::wire::card::decode_card;
+use url::{Host, Url};
+
+use crate::error::{Error, Kind};
+
+/// How a user names an agent.
+#[derive(Debug, Clone)]
+pub enum Reference {
+    /// A host, perhaps with port and path: `localhost:7420`, `agents.example.com/a2a/poet`.
+    Host(String),
+    /// Where the agent or its card is.
+    Url(Url),
+    /// A file with its card.
+    File(PathBuf),
+    /// The card itself.
+    Card(Box<AgentCard>),
+    /// An entry of a catalogue.
+    Catalog {
+        /// Where the catalogue is.
+        url: Url,
+        /// The name of the entry.
+        name: String,
+    },
+    /// A text that names nothing; it fails where it is used, with the reason.
+    Invalid(String),
+}
+
+impl Reference {
+    /// Where to begin to look, for what is not at hand. A host without a scheme is asked in plain text only
+    /// on this machine.
+    pub(crate) fn base(&self) -> Result<Option<Url>, Error> {
+        match self {
+            Self::Host(host) => {
+                let url = Url::parse(&format!("http://{host}"));
+                let mut url = url.map_err(|error| invalid(host, &error.to_string()))?;
+                if !is_local(&url) {
+                    // Anew, since a port that is the scheme's own is not kept.
+                    url = Url::parse(&format!("https://{host}"))
+                        .map_err(|error| invalid(host, &error.to_string()))?;
+                }
+                Ok(Some(url))
+            }
+            Self::Url(url) | Self::Catalog { url, .. } => Ok(Some(url.clone())),
+            Self::File(_) | Self::Card(_) => Ok(None),
+            Self::Invalid(why) => Err(Error::new(Kind::Reference, why.clone())),
+        }
+    }
+}
+
+/// Whether a URL leads to this very machine.
+pub(crate) fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn invalid(text: &str, why: &str) -> Error {
+    Error::new(Kind::Reference, format!("{text:?} names no agent: {why}"))
+        .hinting("give a host, a URL, the path of a card file, or a card as JSON")
+}
+
+impl FromStr for Reference {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(invalid(text, "it is empty"));
+        }
+        if text.starts_with('{') {
+            let card = decode_card(text.as_bytes()).map_err(|error| {
+                Error::new(Kind::CardInvalid, format!("this is no card: {error}"))
+            })?;
+            return Ok(Self::Card(Box::new(card)));
+        }
+        if let Some((scheme, _)) = text.split_once("://") {
+            let url = Url::parse(text).map_err(|error| invalid(text, &error.to_string()))?;
+            return match scheme.to_ascii_lowercase().as_str() {
+                "http" | "https" => Ok(Self::Url(url)),
+                "file" => match url.to_file_path() {
+                    Ok(path) => Ok(Self::File(path)),
+                    Err(()) => Err(invalid(text, "it is no path on this machine")),
+                },
+                _ => Err(invalid(text, "only http, https and file can be read")),
+            };
+        }
+        let is_path = text.starts_with(['/', '.', '~'])
+            || text.contains('\\')
+            || (text.ends_with(".json") && !text.contains('/'));
+        if is_path {
+            return Ok(Self::File(PathBuf::from(text)));
+        }
+        let reference = Self::Host(text.to_owned());
+        if text.contains(char::is_whitespace) {
+            return Err(invalid(text, "it has spaces in it"));
+        }
+        reference.base().map(|_| reference)
+    }
+}
+
+impl From<&str> for Reference {
+    fn from(text: &str) -> Self {
+        text.parse()
+            .unwrap_or_else(|error: Error| Self::Invalid(error.to_string()))
+    }
+}
+
+impl From<String> for Reference {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl From<Url> for Reference {
+    fn from(url: Url) -> Self {
+        Self::Url(url)
+    }
+}
+
+impl From<AgentCard> for Reference {
+    fn from(card: AgentCard) -> Self {
+        Self::Card(Box::new(card))
+    }
+}
+
+impl From<PathBuf> for Reference {
+    fn from(path: PathBuf) -> Self {
+        Self::File(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_says_what_it_names() {
+        for (text, expected) in [
+            ("localhost:7420", "host"),
+            ("agents.example.com/a2a/poet", "host"),
+            ("[::1]:7420", "host"),
+            ("https://example.com/a2a", "url"),
+            ("HTTP://example.com", "url"),
+            ("file:///tmp/card.json", "file"),
+            ("./card", "file"),
+            ("/etc/card.json", "file"),
+            ("card.json", "file"),
+            (r#"{"name":"poet"}"#, "card"),
+        ] {
+            let is = match text.parse().unwrap() {
+                Reference::Host(_) => "host",
+                Reference::Url(_) => "url",
+                Reference::File(_) => "file",
+                Reference::Card(_) => "card",
+                Reference::Catalog { .. } | Reference::Invalid(_) => "other",
+            };
+            assert_eq!(is, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_nothing_is_refused_and_says_what_to_give() {
+        for text in [
+            "",
+            "  ",
+            "two words",
+            "ftp://example.com",
+            "http://",
+            "{\"a\":1}",
+            ":::",
+        ] {
+            let error = text.parse::<Reference>().unwrap_err();
+            assert!(
+                matches!(error.kind(), Kind::Reference | Kind::CardInvalid),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_bare_host_is_asked_in_plain_text_only_on_this_machine() {
+        for (host, scheme) in [
+            ("localhost:1", "http"),
+            ("127.0.0.1", "http"),
+            ("[::1]:80", "http"),
+            ("example.com", "https"),
+            ("127.0.0.1.example.com", "https"),
+            ("example.com:80", "https"),
+        ] {
+            let base = Reference::Host(host.to_owned()).base().unwrap().unwrap();
+            assert_eq!(base.scheme(), scheme, "{host}");
+        }
+    }
+}

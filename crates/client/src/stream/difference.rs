@@ -1,0 +1,106 @@
+//! Two snapshots of a task give the events that lie between them, so that nothing is told twice after a
+//! reconnection. Pure.
+
+use std::sync::Arc;
+
+use switchboard_types::model::{
+    Artifact, ArtifactUpdate, Content, Event, Part, StatusUpdate, Task,
+};
+
+use super::fold::push_joined;
+
+/// What happened between `seen` and `now`: artifacts first, then the status, so that an end comes last. Folded into
+/// `seen`, it gives the artifacts and the status of `now`. An artifact that `now` lacks is not taken back: there are
+/// agents that show artifacts to whoever sent the message only.
+pub(crate) fn difference(seen: &Task, now: &Task) -> Vec<Event> {
+    let mut events = Vec::new();
+    for artifact in &now.artifacts {
+        let known = seen.artifacts.iter().find(|known| known.id == artifact.id);
+        let update = match known {
+            None => Some((Arc::clone(artifact), false)),
+            Some(known) => grown(known, artifact),
+        };
+        if let Some((artifact, append)) = update {
+            events.push(Event::Artifact(ArtifactUpdate {
+                task_id: now.id.clone(),
+                context_id: now.context_id.clone(),
+                artifact,
+                append,
+                last_chunk: now.status.state.is_terminal(),
+                metadata: None,
+            }));
+        }
+    }
+    let (before, after) = (&seen.status, &now.status);
+    if before.state != after.state || before.message != after.message {
+        events.push(Event::Status(StatusUpdate {
+            task_id: now.id.clone(),
+            context_id: now.context_id.clone(),
+            status: after.clone(),
+            metadata: None,
+        }));
+    }
+    events
+}
+
+/// What an artifact has more than it had: a piece to append, or the whole of it if it is another one now.
+fn grown(seen: &Artifact, now: &Arc<Artifact>) -> Option<(Arc<Artifact>, bool)> {
+    let (before, after) = (joined(&seen.parts), joined(&now.parts));
+    let named = |artifact: &Artifact| {
+        let Artifact {
+            name,
+            description,
+            metadata,
+            ..
+        } = artifact;
+        (name.clone(), description.clone(), metadata.clone())
+    };
+    if named(seen) == named(now)
+        && let Some(more) = rest(&before, &after)
+    {
+        if more.is_empty() {
+            return None;
+        }
+        let mut piece = Artifact::new(now.id.clone(), more);
+        piece.extensions.clone_from(&now.extensions);
+        return Some((Arc::new(piece), true));
+    }
+    Some((Arc::clone(now), false))
+}
+
+/// Parts as if they had come in one piece.
+fn joined(parts: &[Part]) -> Vec<Part> {
+    let mut joined = Vec::with_capacity(parts.len());
+    for part in parts {
+        push_joined(&mut joined, part);
+    }
+    joined
+}
+
+/// What follows `before` in `after`; nothing if `after` does not begin with it.
+fn rest(before: &[Part], after: &[Part]) -> Option<Vec<Part>> {
+    let Some((last, whole)) = before.split_last() else {
+        return Some(after.to_vec());
+    };
+    if after.len() < before.len() || after[..whole.len()] != *whole {
+        return None;
+    }
+    let (next, more) = after[whole.len()..].split_first()?;
+    if next == last {
+        return Some(more.to_vec());
+    }
+    let (Content::Text(old), Content::Text(new)) = (&last.content, &next.content) else {
+        return None;
+    };
+    let alike = last.media_type == next.media_type
+        && last.filename == next.filename
+        && last.metadata == next.metadata;
+    let tail = new.strip_prefix(old.as_str()).filter(|_| alike)?;
+    let mut first = next.clone();
+    first.content = Content::Text(tail.to_owned());
+    Some(std::iter::once(first).chain(more.iter().cloned()).collect())
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,99 @@
+//! A task and an event make the next task. Lenient: events of foreign agents may come in any order. Pure.
+
+use std::sync::Arc;
+
+use switchboard_types::model::{
+    Artifact, ArtifactUpdate, Content, Event, Message, Part, StatusUpdate, Task, TaskState,
+    TaskStatus,
+};
+
+/// What is known of a task after `event`. A bare message tells nothing of it.
+pub(crate) fn fold(task: &mut Option<Arc<Task>>, event: &Event) {
+    match event {
+        Event::Task(now) => *task = Some(Arc::clone(now)),
+        Event::Message(_) => {}
+        Event::Status(update) => fold_status(of(task, || begun(update)), update),
+        Event::Artifact(update) => {
+            let task = of(task, || Task {
+                id: update.task_id.clone(),
+                context_id: update.context_id.clone(),
+                status: TaskStatus {
+                    state: TaskState::Working,
+                    message: None,
+                    timestamp: None,
+                },
+                artifacts: Vec::new(),
+                history: Vec::new(),
+                metadata: None,
+            });
+            fold_artifact(&mut task.artifacts, update);
+        }
+    }
+}
+
+/// The task to change; begun if nothing is known of it.
+fn of(task: &mut Option<Arc<Task>>, begin: impl FnOnce() -> Task) -> &mut Task {
+    Arc::make_mut(task.get_or_insert_with(|| Arc::new(begin())))
+}
+
+fn begun(update: &StatusUpdate) -> Task {
+    Task {
+        id: update.task_id.clone(),
+        context_id: update.context_id.clone(),
+        status: update.status.clone(),
+        artifacts: Vec::new(),
+        history: Vec::new(),
+        metadata: None,
+    }
+}
+
+/// What the agent said goes into the history once it says something else: there are agents whose answer is
+/// nowhere but in their last status.
+fn fold_status(task: &mut Task, update: &StatusUpdate) {
+    let said = std::mem::replace(&mut task.status, update.status.clone()).message;
+    let still = task.status.message.as_ref();
+    let gone = said.filter(|said| still.is_none_or(|still| still.id != said.id));
+    let told = |said: &Arc<Message>| task.history.iter().any(|known| known.id == said.id);
+    if let Some(said) = gone.filter(|said| !told(said)) {
+        task.history.push(said);
+    }
+}
+
+/// `append` adds to the artifact of that id; otherwise it is new, or replaces it. An append to an artifact nobody has
+/// seen begins it.
+fn fold_artifact(artifacts: &mut Vec<Arc<Artifact>>, update: &ArtifactUpdate) {
+    let piece = &update.artifact;
+    match artifacts.iter_mut().find(|known| known.id == piece.id) {
+        Some(known) if update.append => {
+            let known = Arc::make_mut(known);
+            for part in &piece.parts {
+                push_joined(&mut known.parts, part);
+            }
+            if piece.name.is_some() {
+                known.name.clone_from(&piece.name);
+            }
+            if piece.description.is_some() {
+                known.description.clone_from(&piece.description);
+            }
+            if piece.metadata.is_some() {
+                known.metadata.clone_from(&piece.metadata);
+            }
+        }
+        Some(known) => *known = Arc::clone(piece),
+        None => artifacts.push(Arc::clone(piece)),
+    }
+}
+
+/// Adds a part; text that follows text becomes one text, since pieces are cut anywhere.
+pub(super) fn push_joined(parts: &mut Vec<Part>, part: &Part) {
+    if let (Some(last), Content::Text(more)) = (parts.last_mut(), &part.content) {
+        let alike = last.media_type == part.media_type
+            && last.filename == part.filename
+            && last.metadata == part.metadata;
+        if let (Content::Text(text), true) = (&mut last.content, alike) {
+            text.push_str(more);
+            return;
+        }
+    }
+    parts.push(part.clone());
+}

@@ -1,0 +1,348 @@
+//! Streams that survive: items as they arrive, connected again when the connection is lost.
+//!
+//! After a cut the agent is asked to go on after the last event it numbered. An agent that numbers none begins again
+//! with the task as it stands; then what changed is told, not the whole. An agent that sends neither is taken for a
+//! bell: whenever it rings, the task is read. So nothing is told twice and nothing is lost.
+
+pub(crate) mod difference;
+pub(crate) mod fold;
+pub(crate) mod resume;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt};
+use switchboard_types::model::{Event, Task};
+use switchboard_types::operation::{GetTask, Operation, Subscribe};
+use tokio::time::sleep;
+
+use self::difference::difference;
+use self::resume::{Failure, MOST_FRUITLESS, Seen, meaning};
+use crate::client::{Client, Sent};
+use crate::error::{Error, Kind, Reach};
+use crate::options::CallOptions;
+use crate::transport::{Arrival, Arriving, Reply};
+
+/// How often a task is read that cannot be watched.
+const POLL: Duration = Duration::from_secs(1);
+
+/// A stream of events. Dropping it closes the connection; the task goes on.
+pub struct Events {
+    client: Client,
+    operation: Operation,
+    options: CallOptions,
+    arriving: Option<Arriving>,
+    how: How,
+    seen: Seen,
+    ready: VecDeque<Item>,
+    /// How long the agent wants us to wait before connecting again.
+    patience: Option<Duration>,
+    ended: bool,
+}
+
+/// One item of a stream.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// The event.
+    pub event: Event,
+    /// Its id, if the agent numbers events.
+    pub id: Option<Arc<str>>,
+    /// Made from two snapshots after a reconnection: it may stand for several events.
+    pub resumed: bool,
+}
+
+/// How to take what arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// Each item is an event that was not told yet.
+    Live,
+    /// Just connected again: the first item decides.
+    Again,
+    /// Each item only says that something happened.
+    Bell,
+    /// There is no stream: the task is read from time to time.
+    Poll,
+}
+
+impl Events {
+    pub(crate) fn new(
+        client: Client,
+        operation: Operation,
+        options: CallOptions,
+        arriving: Arriving,
+    ) -> Self {
+        // Whoever names an event knows the task; the agent may still begin with it.
+        Self {
+            client,
+            operation,
+            options,
+            arriving: Some(arriving),
+            how: How::Live,
+            seen: Seen::default(),
+            ready: VecDeque::new(),
+            patience: None,
+            ended: false,
+        }
+    }
+
+    /// The next event; nothing once the stream is over. Can be dropped and called again at any time.
+    pub async fn next(&mut self) -> Option<Result<Item, Error>> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Some(Ok(item));
+            }
+            if self.ended {
+                return None;
+            }
+            let stepped = match &mut self.arriving {
+                Some(arriving) => {
+                    let arrived = arriving.next().await;
+                    self.arrived(arrived).await
+                }
+                None => self.resume().await,
+            };
+            if let Err(error) = stepped {
+                self.ended = true;
+                self.arriving = None;
+                return Some(Err(error));
+            }
+        }
+    }
+
+    /// The task as it stands after everything that was told.
+    #[must_use]
+    pub fn task(&self) -> Option<&Arc<Task>> {
+        self.seen.task.as_ref()
+    }
+
+    /// Reads to the end and gives what came of it.
+    ///
+    /// # Errors
+    ///
+    /// If the stream fails.
+    pub async fn finish(mut self) -> Result<Sent, Error> {
+        while let Some(item) = self.next().await {
+            item?;
+        }
+        let Seen { task, message, .. } = self.seen;
+        match (task, message) {
+            (Some(task), _) => Ok(Sent::Task(task)),
+            (None, Some(message)) => Ok(Sent::Message(message)),
+            (None, None) => Err(Error::new(
+                Kind::Interrupted,
+                "the stream ended without an event",
+            )),
+        }
+    }
+
+    /// The same as a [`Stream`].
+    pub fn into_stream(self) -> impl Stream<Item = Result<Item, Error>> + Send {
+        futures_util::stream::unfold(self, |mut events| async move {
+            let item = events.next().await?;
+            Some((item, events))
+        })
+    }
+
+    /// Takes in what a connection brought.
+    async fn arrived(&mut self, arrived: Option<Result<Arrival, Error>>) -> Result<(), Error> {
+        match arrived {
+            Some(Ok(arrival)) => self.take(arrival).await,
+            Some(Err(error)) => match meaning(&error) {
+                Failure::Broken if self.can_go_on() => {
+                    tracing::debug!(%error, "a stream broke");
+                    self.lost();
+                    Ok(())
+                }
+                Failure::Broken => Err(interrupted().because(error)),
+                Failure::NoStream | Failure::Final => Err(error),
+            },
+            None if self.seen.may_close() => {
+                self.ended = true;
+                Ok(())
+            }
+            None if self.can_go_on() => {
+                self.lost();
+                Ok(())
+            }
+            None => Err(interrupted()),
+        }
+    }
+
+    async fn take(&mut self, arrival: Arrival) -> Result<(), Error> {
+        let Arrival {
+            event,
+            id,
+            last,
+            retry,
+        } = arrival;
+        self.patience = retry.or(self.patience);
+        if id.is_some() && id == self.seen.last_id {
+            return Ok(());
+        }
+        match (&event, self.how) {
+            (Event::Task(now), How::Again) => {
+                let now = Arc::clone(now);
+                self.how = How::Live;
+                self.tell_difference(&now);
+            }
+            (_, How::Again) if self.seen.last_id.is_none() => {
+                self.how = How::Bell;
+                self.look().await?;
+            }
+            (_, How::Bell) => self.look().await?,
+            _ => {
+                self.how = How::Live;
+                self.seen.take(&event);
+                self.ready.push_back(Item {
+                    event,
+                    id: id.clone(),
+                    resumed: false,
+                });
+            }
+        }
+        if id.is_some() {
+            self.seen.last_id = id;
+        }
+        if last || self.seen.is_over() {
+            self.ended = true;
+            self.arriving = None;
+        }
+        Ok(())
+    }
+
+    /// Reads the task and tells what is new. A failure counts as a lost connection.
+    async fn look(&mut self) -> Result<(), Error> {
+        let Some(task) = &self.seen.task else {
+            return Ok(());
+        };
+        let get = Operation::Get(GetTask {
+            id: task.id.clone(),
+            history_length: None,
+        });
+        match self.client.get_task(get, &self.again()).await {
+            Ok(now) => {
+                self.seen.fruitless = 0;
+                self.tell_difference(&now);
+                if self.seen.is_over() || self.how == How::Poll && self.seen.may_close() {
+                    self.ended = true;
+                    self.arriving = None;
+                }
+                Ok(())
+            }
+            Err(error) if meaning(&error) == Failure::Broken => {
+                self.lost();
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn tell_difference(&mut self, now: &Arc<Task>) {
+        let Some(seen) = &self.seen.task else {
+            let event = Event::Task(Arc::clone(now));
+            self.seen.take(&event);
+            self.ready.push_back(Item {
+                event,
+                id: None,
+                resumed: true,
+            });
+            return;
+        };
+        for event in difference(seen, now) {
+            self.seen.take(&event);
+            self.ready.push_back(Item {
+                event,
+                id: None,
+                resumed: true,
+            });
+        }
+        self.seen.agree(now);
+    }
+
+    /// Connects again, after a pause that grows while there is nothing new.
+    async fn resume(&mut self) -> Result<(), Error> {
+        if self.seen.fruitless >= MOST_FRUITLESS {
+            return Err(interrupted());
+        }
+        if self.how == How::Poll {
+            sleep(POLL).await;
+            return self.look().await;
+        }
+        let retry = self.client.retry();
+        sleep(retry.pause(self.seen.fruitless, self.patience)).await;
+        let (operation, mut options) = match &self.seen.task {
+            Some(task) => {
+                let id = task.id.clone();
+                (Operation::Subscribe(Subscribe { id }), self.again())
+            }
+            // Only with an idempotency key, which makes it the same send.
+            None => (self.operation.clone(), self.options.clone()),
+        };
+        if let Some(id) = &self.seen.last_id {
+            options.last_event_id = Some(id.to_string());
+        }
+        match self.client.reach_once(&operation, &options).await {
+            Ok(Reply::Events(arriving)) => {
+                self.arriving = Some(arriving);
+                self.how = How::Again;
+                // Counted until something new comes.
+                self.seen.fruitless += 1;
+                Ok(())
+            }
+            Ok(Reply::Response(_)) => {
+                self.how = How::Poll;
+                self.look().await
+            }
+            Err(error) => match meaning(&error) {
+                Failure::Broken => {
+                    self.seen.fruitless += 1;
+                    Ok(())
+                }
+                Failure::NoStream if self.seen.task.is_some() => {
+                    self.how = How::Poll;
+                    self.look().await
+                }
+                Failure::NoStream | Failure::Final => Err(error),
+            },
+        }
+    }
+
+    /// What goes with every later request: all that the first one had, but for what named that one.
+    fn again(&self) -> CallOptions {
+        CallOptions {
+            request_id: None,
+            idempotency_key: None,
+            last_event_id: None,
+            ..self.options.clone()
+        }
+    }
+
+    fn can_go_on(&self) -> bool {
+        let subscribed = matches!(self.operation, Operation::Subscribe(_));
+        self.seen.task.is_some() || self.options.idempotency_key.is_some() || subscribed
+    }
+
+    fn lost(&mut self) {
+        self.arriving = None;
+        self.seen.fruitless = self.seen.fruitless.max(1);
+    }
+}
+
+fn interrupted() -> Error {
+    let message = "the stream broke and could not be taken up again";
+    Error::new(Kind::Interrupted, message)
+        .reached(Reach::Sent)
+        .hinting("read the task, or send with an idempotency key so that the send can be repeated")
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events")
+            .field("how", &self.how)
+            .field("seen", &self.seen)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}

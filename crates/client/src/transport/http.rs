@@ -1,0 +1,388 @@
+//! HTTP: one client for cards, tokens and every binding, so that certificates, limits, redirects and deadlines are
+//! the same for all. It knows no agents and no credentials.
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use http::{HeaderMap, Method, StatusCode};
+use reqwest::Response;
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use super::record::{Exchange, Recorder, Redaction};
+use crate::error::{Error, Kind, Reach};
+
+/// How often a request is sent elsewhere before we give up.
+const MOST_REDIRECTS: usize = 5;
+
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Whom to trust, and who we are.
+#[derive(Debug, Clone, Default)]
+pub struct Tls {
+    pub(crate) roots: Vec<Vec<u8>>,
+    pub(crate) identity: Option<Identity>,
+    pub(crate) insecure: bool,
+}
+
+/// A client certificate with its key.
+#[derive(Clone)]
+pub(crate) struct Identity(Vec<u8>);
+
+/// HTTP, with our rules. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Http {
+    /// HTTP/1.1, or HTTP/2 where TLS agrees on it.
+    usual: reqwest::Client,
+    /// HTTP/2 from the first byte, which gRPC wants without TLS; made when it is needed.
+    h2: Arc<OnceLock<reqwest::Client>>,
+    tls: Arc<Tls>,
+    recorder: Option<Recorder>,
+}
+
+/// A request.
+#[derive(Debug, Clone)]
+pub(crate) struct Outgoing {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// Speak HTTP/2 even without TLS.
+    pub(crate) h2: bool,
+    /// What must not be shown of it.
+    pub(crate) redaction: Redaction,
+}
+
+/// An answer whose body is not read yet.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    response: Response,
+    record: Option<(Recorder, Exchange)>,
+}
+
+impl Tls {
+    /// The system's roots, and no certificate of our own.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Trusts these certificates (PEM) beside the system's.
+    #[must_use]
+    pub fn trust(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.roots.push(pem.into());
+        self
+    }
+
+    /// Shows a certificate to agents that ask for one: certificate and key, both PEM.
+    #[must_use]
+    pub fn identity(mut self, certificate: &[u8], key: &[u8]) -> Self {
+        let mut both = certificate.to_vec();
+        both.push(b'\n');
+        both.extend_from_slice(key);
+        self.identity = Some(Identity(both));
+        self
+    }
+
+    /// Takes any certificate. For tests on one's own machine.
+    #[must_use]
+    pub fn insecure(mut self) -> Self {
+        self.insecure = true;
+        self
+    }
+}
+
+impl Tls {
+    fn client(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
+        let mut builder = builder
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
+        for pem in &self.roots {
+            let roots = reqwest::Certificate::from_pem_bundle(pem).map_err(not_a_certificate)?;
+            if roots.is_empty() {
+                let message = "there is no certificate in the PEM that was given";
+                return Err(Error::new(Kind::Reference, message));
+            }
+            builder = builder.tls_certs_merge(roots);
+        }
+        if let Some(Identity(pem)) = &self.identity {
+            let identity = reqwest::Identity::from_pem(pem).map_err(not_a_certificate)?;
+            builder = builder.identity(identity);
+        }
+        if self.insecure {
+            builder = builder.tls_danger_accept_invalid_certs(true);
+        }
+        builder.build().map_err(not_a_certificate)
+    }
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Outgoing {
+    /// A request that takes JSON or a stream: there are agents that refuse whoever does not name both.
+    pub(crate) fn new(method: Method, url: Url) -> Self {
+        let mut headers = HeaderMap::new();
+        let both = http::HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(ACCEPT, both);
+        Self {
+            method,
+            url,
+            headers,
+            body: Bytes::new(),
+            h2: false,
+            redaction: Redaction::default(),
+        }
+    }
+
+    /// With a body of that media type.
+    pub(crate) fn body(mut self, media_type: &'static str, body: impl Into<Bytes>) -> Self {
+        self.headers
+            .insert(CONTENT_TYPE, http::HeaderValue::from_static(media_type));
+        self.body = body.into();
+        self
+    }
+}
+
+impl Http {
+    pub(crate) fn new(tls: &Tls, recorder: Option<Recorder>) -> Result<Self, Error> {
+        Ok(Self {
+            usual: tls.client(reqwest::Client::builder())?,
+            h2: Arc::default(),
+            tls: Arc::new(tls.clone()),
+            recorder,
+        })
+    }
+
+    /// The client for a request.
+    fn client(&self, out: &Outgoing, url: &Url) -> Result<&reqwest::Client, Error> {
+        if !out.h2 || url.scheme() != "http" {
+            return Ok(&self.usual);
+        }
+        if let Some(made) = self.h2.get() {
+            return Ok(made);
+        }
+        let builder = reqwest::Client::builder().http2_prior_knowledge();
+        let made = self.tls.client(builder)?;
+        Ok(self.h2.get_or_init(|| made))
+    }
+
+    /// Sends a request and waits for the head of the answer. Redirects are followed on the same host only: another
+    /// one must not get what was meant for this one.
+    pub(crate) async fn open(&self, out: Outgoing, deadline: Instant) -> Result<Opened, Error> {
+        let mut url = out.url.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            let response = self.send(&out, url.clone(), deadline).await?;
+            let Some(next) = redirected(&url, &response)? else {
+                let record = self.recorder.clone();
+                let record = record.map(|recorder| (recorder, head_of(&out, &url, &response)));
+                return Ok(Opened { response, record });
+            };
+            if response.status() == StatusCode::SEE_OTHER && out.method != Method::GET {
+                let message = format!("{url} answers elsewhere ({next}), which no binding does");
+                return Err(Error::new(Kind::Unintelligible, message).reached(Reach::Answered));
+            }
+            url = next;
+        }
+        let message = format!("{} leads to more than {MOST_REDIRECTS} redirects", out.url);
+        Err(Error::new(Kind::Unreachable, message).reached(Reach::Answered))
+    }
+
+    async fn send(&self, out: &Outgoing, url: Url, deadline: Instant) -> Result<Response, Error> {
+        if tracing::enabled!(tracing::Level::DEBUG) && !out.body.is_empty() && !out.h2 {
+            tracing::debug!("A2A Request: {}", Redaction::indented(&out.body));
+        }
+        let shown = out.redaction.url(&url);
+        let request = self
+            .client(out, &url)?
+            .request(out.method.clone(), url)
+            .headers(out.headers.clone())
+            .body(out.body.clone());
+        let answered = match timeout_at(deadline, request.send()).await {
+            Ok(answered) => answered.map_err(|error| failed(&shown, error)),
+            Err(_) => Err(too_slow(&shown)),
+        };
+        if let (Err(error), Some(recorder)) = (&answered, &self.recorder) {
+            let mut exchange = asked(out, &out.url);
+            exchange.response_body = error.to_string();
+            recorder.see(exchange);
+        }
+        answered.inspect_err(|error| tracing::warn!("HTTP error invoking agent: {error}"))
+    }
+
+    /// Sends a request and reads the whole answer, whatever its status.
+    pub(crate) async fn fetch(
+        &self,
+        out: Outgoing,
+        limit: usize,
+        deadline: Instant,
+    ) -> Result<http::Response<Bytes>, Error> {
+        let opened = self.open(out, deadline).await?;
+        let mut answer = http::Response::new(Bytes::new());
+        *answer.status_mut() = opened.status();
+        answer.headers_mut().clone_from(opened.headers());
+        *answer.body_mut() = opened.read(limit, deadline).await?;
+        Ok(answer)
+    }
+}
+
+impl Opened {
+    pub(crate) fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    /// Whether it is a stream of events.
+    pub(crate) fn is_stream(&self) -> bool {
+        let said = self.headers().get(CONTENT_TYPE);
+        let said = said
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let media_type = said.split(';').next().unwrap_or_default().trim();
+        self.status().is_success() && media_type.eq_ignore_ascii_case("text/event-stream")
+    }
+
+    /// How long we are asked to wait before we try again.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        retry_after(self.headers())
+    }
+
+    /// The whole body.
+    pub(crate) async fn read(self, limit: usize, deadline: Instant) -> Result<Bytes, Error> {
+        let Self {
+            mut response,
+            mut record,
+        } = self;
+        let url = response.url().to_string();
+        let mut body = BytesMut::new();
+        loop {
+            let chunk = match timeout_at(deadline, response.chunk()).await {
+                Ok(chunk) => chunk.map_err(|error| failed(&url, error))?,
+                Err(_) => return Err(too_slow(&url)),
+            };
+            let Some(chunk) = chunk else { break };
+            if body.len() + chunk.len() > limit {
+                let message = format!("the answer of {url} is larger than {limit} bytes");
+                return Err(Error::new(Kind::TooLarge, message).reached(Reach::Answered));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            tracing::debug!("A2A Response: {}", Redaction::indented(&body));
+        }
+        if let Some((recorder, mut exchange)) = record.take() {
+            exchange.response_body = Redaction::body(&body);
+            recorder.see(exchange);
+        }
+        Ok(body.freeze())
+    }
+
+    /// The answer itself, to be read as it comes.
+    pub(crate) fn into_response(self) -> Response {
+        if let Some((recorder, exchange)) = self.record {
+            recorder.see(exchange);
+        }
+        self.response
+    }
+}
+
+/// What is said of a request that did not come back.
+pub(crate) fn failed(url: &str, error: reqwest::Error) -> Error {
+    let error = error.without_url();
+    let mut why = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        // A String takes every write.
+        let _ = write!(why, ": {deeper}");
+        cause = deeper.source();
+    }
+    if error.is_timeout() && !error.is_connect() {
+        return too_slow(url).because(error);
+    }
+    if error.is_builder() {
+        return Error::new(Kind::Reference, format!("{url} cannot be asked: {why}")).because(error);
+    }
+    let reach = if error.is_connect() {
+        Reach::NotSent
+    } else {
+        Reach::Sent
+    };
+    Error::new(Kind::Unreachable, format!("cannot reach {url}: {why}"))
+        .reached(reach)
+        .because(error)
+}
+
+/// What is said of a request that took too long. It may have arrived.
+pub(crate) fn too_slow(url: &str) -> Error {
+    Error::new(Kind::Timeout, format!("{url} did not answer in time")).reached(Reach::Sent)
+}
+
+fn not_a_certificate(error: reqwest::Error) -> Error {
+    let message = format!("a certificate or key cannot be used: {error}");
+    Error::new(Kind::Reference, message).because(error)
+}
+
+/// Where an answer sends us, if it does and we may go there.
+fn redirected(from: &Url, response: &Response) -> Result<Option<Url>, Error> {
+    let status = response.status();
+    let moved = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
+    let Some(to) = response.headers().get(LOCATION).filter(|_| moved) else {
+        return Ok(None);
+    };
+    let to = to.to_str().ok().and_then(|to| from.join(to).ok());
+    let refused = |why: String| Error::new(Kind::Unreachable, why).reached(Reach::Answered);
+    let Some(to) = to else {
+        return Err(refused(format!("{from} redirects to what is no URL")));
+    };
+    let same_host = to.host() == from.host();
+    let downgraded = from.scheme() == "https" && to.scheme() != "https";
+    let same_port = to.port_or_known_default() == from.port_or_known_default();
+    let upgraded = from.scheme() == "http" && to.scheme() == "https";
+    if same_host && !downgraded && (same_port || upgraded) {
+        return Ok(Some(to));
+    }
+    let message = format!("{from} redirects to {to}, which is not followed");
+    Err(refused(message).hinting("if that is right, name the other address"))
+}
+
+/// `Retry-After`, in seconds or as a date.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = httpdate::parse_http_date(text).ok()?;
+    Some(at.duration_since(crate::clock::now()).unwrap_or_default())
+}
+
+fn asked(out: &Outgoing, url: &Url) -> Exchange {
+    Exchange {
+        request: format!("{} {}", out.method, out.redaction.url(url)),
+        request_headers: out.redaction.headers(&out.headers),
+        request_body: Redaction::body(&out.body),
+        status: 0,
+        response_headers: Vec::new(),
+        response_body: String::new(),
+    }
+}
+
+fn head_of(out: &Outgoing, url: &Url, response: &Response) -> Exchange {
+    Exchange {
+        status: response.status().as_u16(),
+        response_headers: out.redaction.headers(response.headers()),
+        ..asked(out, url)
+    }
+}

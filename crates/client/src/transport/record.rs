@@ -1,0 +1,196 @@
+//! What went over the wire, for those who want to see it: debug lines, conformance reports. Secrets are taken out
+//! before anyone sees an exchange, and nothing can switch that off.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName};
+use url::Url;
+
+/// Headers whose values are never shown.
+const SECRET_HEADERS: [&str; 6] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "set-cookie",
+    "x-api-key",
+    "x-a2a-notification-token",
+];
+
+/// Members of JSON bodies whose values are never shown.
+const SECRET_MEMBERS: [&str; 7] = [
+    "token",
+    "credentials",
+    "access_token",
+    "refresh_token",
+    "client_secret",
+    "device_code",
+    "password",
+];
+
+/// What stands in place of a secret.
+const HIDDEN: &str = "***";
+
+/// One request and what was answered; of a stream, its head.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    /// `POST http://…`, its query without secrets.
+    pub request: String,
+    /// The headers of the request, secrets hidden.
+    pub request_headers: Vec<(String, String)>,
+    /// The body of the request, secrets hidden.
+    pub request_body: String,
+    /// The HTTP status; 0 if there was no answer.
+    pub status: u16,
+    /// The headers of the answer, secrets hidden.
+    pub response_headers: Vec<(String, String)>,
+    /// The body of the answer, secrets hidden; of a stream, nothing.
+    pub response_body: String,
+}
+
+/// Sees every exchange.
+#[derive(Clone)]
+pub struct Recorder(Arc<dyn Fn(Exchange) + Send + Sync>);
+
+impl Recorder {
+    /// `see` is called after each exchange, from within the call: it should be quick.
+    pub fn new(see: impl Fn(Exchange) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(see))
+    }
+
+    pub(crate) fn see(&self, exchange: Exchange) {
+        (self.0)(exchange);
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Recorder")
+    }
+}
+
+/// Takes secrets out of what is shown.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Redaction {
+    /// Headers, cookies aside, that hold a credential by the card or by the user's word; lower case.
+    pub(crate) headers: Vec<HeaderName>,
+    /// Query parameters that do.
+    pub(crate) parameters: Vec<String>,
+}
+
+impl Redaction {
+    /// Headers, with secrets hidden.
+    pub(crate) fn headers(&self, headers: &HeaderMap) -> Vec<(String, String)> {
+        let shown = headers.iter().map(|(name, value)| {
+            let secret = SECRET_HEADERS.contains(&name.as_str())
+                || self.headers.contains(name)
+                || value.is_sensitive();
+            let value = match value.to_str() {
+                _ if secret => HIDDEN.to_owned(),
+                Ok(text) => text.to_owned(),
+                Err(_) => "(binary)".to_owned(),
+            };
+            (name.as_str().to_owned(), value)
+        });
+        shown.collect()
+    }
+
+    /// A URL, with secrets hidden: passwords and keys in the query.
+    pub(crate) fn url(&self, url: &Url) -> String {
+        let mut shown = url.clone();
+        if url.password().is_some() {
+            // A URL with a password has a host and takes another one.
+            let _ = shown.set_password(Some(HIDDEN));
+        }
+        if url.query().is_some() {
+            let pairs: Vec<(String, String)> = url
+                .query_pairs()
+                .map(|(name, value)| {
+                    let secret = self.parameters.iter().any(|known| *known == name);
+                    let value = if secret { HIDDEN.into() } else { value };
+                    (name.into_owned(), value.into_owned())
+                })
+                .collect();
+            shown.query_pairs_mut().clear().extend_pairs(pairs);
+        }
+        shown.to_string()
+    }
+
+    /// A body, with the secrets of webhooks and tokens hidden. What is no JSON is shown as it is, if it is text.
+    pub(crate) fn body(body: &[u8]) -> String {
+        match serde_json::from_slice::<serde_json::Value>(body) {
+            Ok(mut value) => {
+                hide(&mut value);
+                value.to_string()
+            }
+            Err(_) => match std::str::from_utf8(body) {
+                Ok(text) => text.to_owned(),
+                Err(_) => format!("({} bytes)", body.len()),
+            },
+        }
+    }
+
+    /// A body for the log: indented, secrets hidden.
+    pub(crate) fn indented(body: &[u8]) -> String {
+        match serde_json::from_slice::<serde_json::Value>(body) {
+            Ok(mut value) => {
+                hide(&mut value);
+                format!("{value:#}")
+            }
+            Err(_) => Self::body(body),
+        }
+    }
+}
+
+/// Hides texts under telling names. JSON nests to 128 at most here: serde's own limit.
+fn hide(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(members) => {
+            for (name, value) in members {
+                if value.is_string() && SECRET_MEMBERS.contains(&name.as_str()) {
+                    *value = HIDDEN.into();
+                } else {
+                    hide(value);
+                }
+            }
+        }
+        serde_json::Value::Array(items) => {
+            for item in items {
+                hide(item);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn credentials_are_hidden_wherever_they_stand() {
+        let redaction = Redaction {
+            headers: vec![HeaderName::from_static("x-my-key")],
+            parameters: vec!["key".to_owned()],
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", HeaderValue::from_static("Bearer s3cret"));
+        headers.insert("x-my-key", HeaderValue::from_static("s3cret"));
+        headers.insert("accept", HeaderValue::from_static("application/json"));
+        let url = Url::parse("https://u:s3cret@example.com/p?key=s3cret&a=b").unwrap();
+        let body = br#"{"url":"u","token":"s3cret","authentication":{"credentials":"s3cret"}}"#;
+        let shown = format!(
+            "{:?} {} {} {}",
+            redaction.headers(&headers),
+            redaction.url(&url),
+            Redaction::body(body),
+            Redaction::indented(body),
+        );
+        assert!(!shown.contains("s3cret"), "{shown}");
+        assert!(
+            shown.contains("application/json") && shown.contains("a=b"),
+            "{shown}"
+        );
+    }
+}

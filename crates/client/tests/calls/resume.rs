@@ -1,0 +1,294 @@
+//! Streams that are cut: nothing is lost, nothing is told twice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json as value};
+use switchboard_client::{CallOptions, Client, Events, Kind, Sent, answer_text, text};
+use switchboard_types::model::{Event, Part, TaskState};
+
+use crate::support::{Asked, Cutter, House, Odd, Then, connect, quick, sse, ways};
+
+/// All that a stream tells, in words.
+async fn told(events: &mut Events) -> Vec<String> {
+    let mut told = Vec::new();
+    while let Some(item) = events.next().await {
+        told.push(match item.unwrap().event {
+            Event::Task(task) => format!("task {}", task.status.state.name()),
+            Event::Message(message) => format!("message {}", message.text()),
+            Event::Status(update) => update.status.state.name().to_owned(),
+            Event::Artifact(update) => {
+                let parts = update.artifact.parts.iter();
+                let text: String = parts.filter_map(Part::as_text).collect();
+                format!("{}{text}", if update.append { "+" } else { "=" })
+            }
+        });
+    }
+    told
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_again_and_again_tells_everything_once() {
+    let house = House::open().await;
+    for way in ways() {
+        let cutter = Cutter::before(&house.base, &[2000, 900, 250, 1500, 3000, 333]).await;
+        let agent = connect(&format!("{}/a2a/research", cutter.base), &way).await;
+        let mut events = agent
+            .stream(text("rivers in 30 chunks every 5ms"))
+            .await
+            .unwrap();
+        let told = told(&mut events).await;
+        let pieces: Vec<&String> = told.iter().filter(|t| t.contains("Finding")).collect();
+        assert!(cutter.made() >= 3, "{way:?}: {} cuts", cutter.made());
+        let expected: Vec<String> = (1..=30).map(|n| format!("Finding {n} of 30")).collect();
+        assert_eq!(pieces.len(), 30, "{way:?}: {told:#?}");
+        for (piece, expected) in pieces.iter().zip(expected) {
+            assert!(piece.contains(&expected), "{way:?}: {piece}");
+        }
+        assert_eq!(told.last().unwrap(), "completed");
+        let Sent::Task(task) = events.finish().await.unwrap() else {
+            panic!("no task")
+        };
+        let read = agent.get(&task.id, None).await.unwrap();
+        let whole = |task: &switchboard_types::model::Task| -> String {
+            let parts = task.artifacts.iter().flat_map(|artifact| &artifact.parts);
+            parts.filter_map(Part::as_text).collect()
+        };
+        assert_eq!(whole(&task), whole(&read), "{way:?}");
+    }
+    house.close().await;
+}
+
+fn frame(asked: &Asked, result: &Value) -> String {
+    let id = &asked.json()["id"];
+    format!(
+        "data: {}\n\n",
+        value!({"jsonrpc": "2.0", "id": id, "result": result})
+    )
+}
+
+fn task(state: &str, text: &str) -> Value {
+    value!({
+        "id": "t", "contextId": "c", "status": {"state": format!("TASK_STATE_{state}")},
+        "artifacts": [{"artifactId": "a", "parts": [{"text": text}]}],
+    })
+}
+
+fn piece(text: &str, append: bool) -> Value {
+    value!({"artifactUpdate": {
+        "taskId": "t", "contextId": "c", "append": append,
+        "artifact": {"artifactId": "a", "parts": [{"text": text}]},
+    }})
+}
+
+fn status(state: &str) -> Value {
+    value!({"statusUpdate": {
+        "taskId": "t", "contextId": "c", "status": {"state": format!("TASK_STATE_{state}")},
+    }})
+}
+
+async fn client(odd: &Odd) -> Client {
+    let builder = Client::builder().retry(quick());
+    builder.connect(odd.base.as_str()).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_agent_without_ids_is_resumed_from_its_snapshot() {
+    let odd = Odd::serve(async |asked| match asked.rpc().as_str() {
+        "" => asked.card("1.0"),
+        "SendStreamingMessage" => {
+            let begun = value!({"task": task("WORKING", "")});
+            let frames = [begun, piece("Hel", false)];
+            sse(frames.iter().map(|f| frame(&asked, f)).collect(), Then::Cut)
+        }
+        "SubscribeToTask" => {
+            assert_eq!(asked.json()["params"]["id"], "t");
+            let now = value!({"task": task("WORKING", "Hello, w")});
+            let frames = [now, piece("orld", true), status("COMPLETED")];
+            sse(
+                frames.iter().map(|f| frame(&asked, f)).collect(),
+                Then::Hang,
+            )
+        }
+        other => panic!("{other}"),
+    })
+    .await;
+    let agent = client(&odd).await;
+    let mut events = agent.stream(text("hi")).await.unwrap();
+    let told = told(&mut events).await;
+    assert_eq!(
+        told,
+        ["task working", "=Hel", "+lo, w", "+orld", "completed"]
+    );
+    assert_eq!(answer_text(&events.finish().await.unwrap()), "Hello, world");
+}
+
+#[tokio::test]
+async fn an_agent_that_sends_only_what_is_new_is_taken_for_a_bell() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&reads);
+    let odd = Odd::serve(move |asked: Asked| {
+        let count = Arc::clone(&count);
+        async move {
+            match asked.rpc().as_str() {
+                "" => asked.card("1.0"),
+                "SendStreamingMessage" => {
+                    let frames = [value!({"task": task("WORKING", "a")})];
+                    sse(
+                        frames.iter().map(|f| frame(&asked, f)).collect(),
+                        Then::Close,
+                    )
+                }
+                // What came between the two connections is told by nobody.
+                "SubscribeToTask" => {
+                    let frames = [piece("c", true), piece("d", true), status("COMPLETED")];
+                    sse(
+                        frames.iter().map(|f| frame(&asked, f)).collect(),
+                        Then::Close,
+                    )
+                }
+                "GetTask" => {
+                    let now = match count.fetch_add(1, Ordering::SeqCst) {
+                        0 => task("WORKING", "abc"),
+                        1 => task("WORKING", "abcd"),
+                        _ => task("COMPLETED", "abcd"),
+                    };
+                    asked.result(&now)
+                }
+                other => panic!("{other}"),
+            }
+        }
+    })
+    .await;
+    let agent = client(&odd).await;
+    let mut events = agent.stream(text("hi")).await.unwrap();
+    let told = told(&mut events).await;
+    assert_eq!(told, ["task working", "+bc", "+d", "completed"]);
+    assert_eq!(reads.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_be_watched_is_read_until_it_is_done() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&reads);
+    let odd = Odd::serve(move |asked: Asked| {
+        let count = Arc::clone(&count);
+        async move {
+            match asked.rpc().as_str() {
+                "" => asked.card("0.3"),
+                "message/stream" => {
+                    let begun = value!({"kind": "status-update", "taskId": "t", "contextId": "c",
+                        "status": {"state": "working"}, "final": false});
+                    sse(vec![frame(&asked, &begun)], Then::Cut)
+                }
+                "tasks/get" => {
+                    let state = match count.fetch_add(1, Ordering::SeqCst) {
+                        0 => "working",
+                        _ => "completed",
+                    };
+                    asked.result(&value!({"kind": "task", "id": "t", "contextId": "c",
+                        "status": {"state": state}}))
+                }
+                _ => crate::support::json(
+                    200,
+                    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}"#,
+                ),
+            }
+        }
+    })
+    .await;
+    let agent = client(&odd).await;
+    let mut events = agent.stream(text("hi")).await.unwrap();
+    assert_eq!(told(&mut events).await, ["working", "completed"]);
+    assert_eq!(reads.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_stream_that_broke_before_it_began_is_sent_again_only_with_a_key() {
+    let sends = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sends);
+    let odd = Odd::serve(move |asked: Asked| {
+        let count = Arc::clone(&count);
+        async move {
+            if asked.rpc().is_empty() {
+                return asked.card("1.0");
+            }
+            if count.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) {
+                return sse(vec![": hello\n\n".to_owned()], Then::Cut);
+            }
+            assert_eq!(asked.header("idempotency-key"), Some("k"));
+            let done = value!({"task": task("COMPLETED", "once")});
+            sse(vec![frame(&asked, &done)], Then::Close)
+        }
+    })
+    .await;
+    let agent = client(&odd).await;
+    let options = CallOptions::new().idempotency_key("k");
+    let events = agent.stream_with(text("hi"), &options).await.unwrap();
+    assert_eq!(answer_text(&events.finish().await.unwrap()), "once");
+    assert_eq!(sends.load(Ordering::SeqCst), 2);
+    let error = agent
+        .stream(text("hi"))
+        .await
+        .unwrap()
+        .finish()
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), Kind::Interrupted);
+    assert!(
+        error.hint().unwrap().contains("idempotency key"),
+        "{error:?}"
+    );
+    assert_eq!(sends.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test]
+async fn an_agent_that_never_has_news_is_given_up() {
+    let subscribed = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&subscribed);
+    let odd = Odd::serve(move |asked: Asked| {
+        let count = Arc::clone(&count);
+        async move {
+            if asked.rpc().is_empty() {
+                return asked.card("1.0");
+            }
+            if asked.rpc() == "SubscribeToTask" {
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+            let same = value!({"task": task("WORKING", "a")});
+            sse(vec![frame(&asked, &same)], Then::Close)
+        }
+    })
+    .await;
+    let agent = client(&odd).await;
+    let mut events = agent.stream(text("hi")).await.unwrap();
+    assert!(events.next().await.unwrap().is_ok());
+    let error = events.next().await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), Kind::Interrupted);
+    assert!(events.next().await.is_none());
+    assert_eq!(events.task().unwrap().status.state, TaskState::Working);
+    assert_eq!(subscribed.load(Ordering::SeqCst), 7);
+}
+
+#[tokio::test]
+async fn a_silent_stream_is_connected_again() {
+    let odd = Odd::serve(async |asked: Asked| match asked.rpc().as_str() {
+        "" => asked.card("1.0"),
+        "SendStreamingMessage" => {
+            let begun = value!({"task": task("WORKING", "a")});
+            sse(vec![frame(&asked, &begun)], Then::Hang)
+        }
+        _ => {
+            let done = value!({"task": task("COMPLETED", "ab")});
+            sse(vec![frame(&asked, &done)], Then::Hang)
+        }
+    })
+    .await;
+    let builder = Client::builder()
+        .retry(quick())
+        .silence(Duration::from_millis(200));
+    let agent = builder.connect(odd.base.as_str()).await.unwrap();
+    let mut events = agent.stream(text("hi")).await.unwrap();
+    assert_eq!(told(&mut events).await, ["task working", "+b", "completed"]);
+}

@@ -1,0 +1,147 @@
+//! The built-in agents, served as they are in production.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use switchboard_agents::script::ScriptAgent;
+use switchboard_agents::script::builtin::{self, Builtin};
+use switchboard_server::call::{Answering, Call, Directory, Handler, Listing};
+use switchboard_server::engine::{Engine, Parts, Profile, Settings};
+use switchboard_server::http::{self, BaseUrl, Limits, Service};
+use switchboard_server::log::Log;
+use switchboard_server::push::{self, Guard, Outbox};
+use switchboard_server::shutdown::Tasks;
+use switchboard_server::store::MemoryStore;
+use switchboard_types::model::{AgentCard, Capabilities, Extension};
+use switchboard_types::wire::card::CardShape;
+use tokio::net::TcpListener;
+
+/// All agents, each at `{base}/a2a/{name}`; the default one is `echo`.
+pub(crate) struct House {
+    pub(crate) base: String,
+    tasks: Tasks,
+    log: Log,
+}
+
+#[derive(Debug, Default)]
+struct Table(OnceLock<HashMap<Arc<str>, Engine>>);
+
+impl Table {
+    fn engine(&self, name: Option<&str>) -> Option<&Engine> {
+        self.0.get().unwrap().get(name.unwrap_or("echo"))
+    }
+}
+
+impl Handler for Table {
+    fn handle(&self, call: Call) -> Answering<'_> {
+        let engine = self.engine(call.target.agent.as_deref()).unwrap();
+        engine.handle(call)
+    }
+}
+
+impl Directory for Table {
+    fn find(&self, name: Option<&str>) -> Option<Listing> {
+        let engine = self.engine(name)?;
+        Some(Listing {
+            name: Arc::clone(engine.name()),
+            profile: Arc::clone(engine.profile()),
+        })
+    }
+}
+
+impl House {
+    pub(crate) async fn open() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// With cards that `change` has seen.
+    pub(crate) async fn with(change: impl Fn(&mut AgentCard)) -> Self {
+        let (log, tasks) = (Log::new(Arc::new(MemoryStore::new())), Tasks::default());
+        let guard = Arc::new(Guard::new(vec![push::Allow::parse("127.0.0.1").unwrap()]));
+        let table = Arc::new(Table::default());
+        let scripts = builtin::agents().unwrap();
+        let engines = scripts.into_iter().map(|Builtin { name, script, .. }| {
+            let name: Arc<str> = Arc::from(name);
+            let mut profile = profile(&name);
+            change(&mut profile.card);
+            let engine = Engine::new(Parts {
+                name: Arc::clone(&name),
+                agent: Arc::new(ScriptAgent::new(script, Some(table.clone() as _))),
+                profile,
+                settings: Settings::default(),
+                log: log.clone(),
+                guard: Arc::clone(&guard),
+                tasks: tasks.clone(),
+            });
+            (name, engine)
+        });
+        let engines = engines.collect();
+        table.0.set(engines).unwrap();
+        Outbox::start(log.clone(), guard, push::Settings::default(), tasks.clone()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let service = Arc::new(Service::new(http::Parts {
+            handler: table.clone(),
+            directory: table,
+            base_url: BaseUrl::default(),
+            limits: Limits::default(),
+            tasks: tasks.clone(),
+        }));
+        tasks.spawn(http::serve(listener, service));
+        Self { base, tasks, log }
+    }
+
+    /// Where an agent is.
+    pub(crate) fn agent(&self, name: &str) -> String {
+        format!("{}/a2a/{name}", self.base)
+    }
+
+    pub(crate) async fn close(self) {
+        self.tasks.stop();
+        self.tasks.drain(Duration::from_secs(5)).await;
+        self.log.close().await;
+    }
+}
+
+fn profile(name: &str) -> Profile {
+    let modes = || vec!["*/*".to_owned()];
+    let card = AgentCard {
+        name: name.to_owned(),
+        description: "for tests".to_owned(),
+        version: "1".to_owned(),
+        interfaces: Vec::new(),
+        provider: None,
+        documentation_url: None,
+        icon_url: None,
+        capabilities: Capabilities {
+            streaming: Some(true),
+            push_notifications: Some(true),
+            extended_agent_card: Some(true),
+            ..Capabilities::default()
+        },
+        security_schemes: BTreeMap::new(),
+        security: Vec::new(),
+        default_input_modes: modes(),
+        default_output_modes: modes(),
+        skills: Vec::new(),
+        signatures: Vec::new(),
+    };
+    let mut extended = card.clone();
+    extended.description = "for those who know".to_owned();
+    Profile {
+        card,
+        extended: Some(extended),
+        shape: CardShape::Union,
+    }
+}
+
+/// An extension that callers must ask for.
+pub(crate) fn required(uri: &str) -> Extension {
+    Extension {
+        uri: uri.to_owned(),
+        description: None,
+        required: true,
+        params: None,
+    }
+}

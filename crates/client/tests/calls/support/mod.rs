@@ -1,0 +1,48 @@
+//! Servers to call.
+
+mod cutter;
+mod house;
+mod odd;
+
+pub(crate) use cutter::Cutter;
+pub(crate) use house::{House, required};
+pub(crate) use odd::{Asked, Odd, Then, json, sse, status};
+
+use switchboard_client::{Client, Preference, Retry};
+use switchboard_types::ProtocolVersion;
+use switchboard_types::model::Binding;
+
+/// Everything that can be spoken, as a preference for it.
+pub(crate) fn ways() -> Vec<Preference> {
+    let bindings = [Binding::JsonRpc, Binding::HttpJson];
+    let both = bindings.into_iter().flat_map(|binding| {
+        ProtocolVersion::ALL.map(|version| Preference {
+            bindings: vec![binding.clone()],
+            versions: vec![version],
+        })
+    });
+    both.collect()
+}
+
+/// A client that speaks in that way, and waits for nothing.
+pub(crate) async fn connect(base: &str, way: &Preference) -> Client {
+    let client = Client::builder()
+        .preference(way.clone())
+        .retry(quick())
+        .connect(base)
+        .await
+        .unwrap();
+    let spoken = client.interface();
+    assert_eq!(spoken.interface.binding, way.bindings[0]);
+    assert_eq!(spoken.version, way.versions[0]);
+    client
+}
+
+/// Asks again, but soon.
+pub(crate) fn quick() -> Retry {
+    Retry {
+        first: std::time::Duration::from_millis(1),
+        longest: std::time::Duration::from_millis(20),
+        ..Retry::default()
+    }
+}
