@@ -116,11 +116,9 @@ impl Client {
             return false;
         }
         // Others may have moved on meanwhile; then theirs is as good.
-        let moved = (at, at + 1);
-        let _ =
-            self.0
-                .current
-                .compare_exchange(moved.0, moved.1, Ordering::Relaxed, Ordering::Relaxed);
+        let order = Ordering::Relaxed;
+        let current = &self.inner().current;
+        let _ = current.compare_exchange(at, at + 1, order, order);
         true
     }
 
