@@ -137,7 +137,6 @@ fn after_request(spoken: Spoken, mut operation: Operation) -> Operation {
                     .iter_mut()
                     .for_each(roundtrip::lose_in_part);
                 let wanted = &mut send.configuration;
-                wanted.return_immediately = false;
                 wanted.history_length = wanted.history_length.filter(|length| *length > 0);
                 if let Some(push) = &mut wanted.push {
                     push.task_id = None;
@@ -360,8 +359,16 @@ fn moments_are_cut_to_microseconds() {
 }
 
 #[test]
-fn a_caller_of_0_3_always_waits() {
-    for configuration in [None, Some(v0_3::SendMessageConfiguration::default())] {
+fn a_caller_of_0_3_waits_if_it_says_so_or_says_nothing() {
+    let says = |blocking| v0_3::SendMessageConfiguration {
+        blocking,
+        ..Default::default()
+    };
+    for (configuration, waits) in [
+        (None, true),
+        (Some(says(true)), true),
+        (Some(says(false)), false),
+    ] {
         let send = v0_3::SendMessageRequest {
             request: Some(v0_3::Message {
                 message_id: "m".into(),
@@ -379,7 +386,7 @@ fn a_caller_of_0_3_always_waits() {
         let Operation::Send(send) = request.operation else {
             panic!("no send");
         };
-        assert!(!send.configuration.return_immediately);
+        assert_eq!(send.configuration.return_immediately, !waits);
         assert_eq!(send.configuration.history_length, None);
     }
 }
