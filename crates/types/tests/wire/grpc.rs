@@ -106,7 +106,12 @@ fn plain_task(task: &mut Task) {
 
 /// What is left of an event after gRPC.
 fn after(spoken: Spoken, event: Event) -> Event {
-    let mut event = roundtrip::lose(spoken.dialect(), event);
+    // As in JSON: references to tasks, which ProtoJSON of 0.3 has to leave out, are a number that readers skip here.
+    let dialect = match spoken.version {
+        ProtocolVersion::V1_0 => Dialect::V1,
+        ProtocolVersion::V0_3 => Dialect::V0Json,
+    };
+    let mut event = roundtrip::lose(dialect, event);
     match &mut event {
         Event::Task(task) => plain_task(Arc::make_mut(task)),
         Event::Message(message) => plain_message(Arc::make_mut(message)),
