@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
-use switchboard_server::engine::{self, Engine, recover};
+use switchboard_server::engine::{self, Engine, Profile, recover};
 use switchboard_server::http::{self, BaseUrl};
 use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
@@ -101,7 +101,10 @@ fn engines(
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
             agent: backend(&agent.backend, table),
-            profile: agent.profile.clone(),
+            profile: Profile {
+                is_default: agent.name == config.default_agent,
+                ..agent.profile.clone()
+            },
             settings: agent.settings.clone(),
             log: log.clone(),
             guard: Arc::clone(guard),

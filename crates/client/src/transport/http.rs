@@ -20,6 +20,9 @@ use crate::error::{Error, Kind, Reach};
 /// How often a request is sent elsewhere before we give up.
 const MOST_REDIRECTS: usize = 5;
 
+/// How often a connection that is silent is asked whether it still is one, and how long it may take to say so.
+const PING: Duration = Duration::from_secs(20);
+
 /// HTTP, with our rules. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Http {
@@ -106,7 +109,10 @@ impl Http {
         if let Some(made) = self.h2.get() {
             return Ok(made);
         }
-        let builder = reqwest::Client::builder().http2_prior_knowledge();
+        let builder = reqwest::Client::builder()
+            .http2_prior_knowledge()
+            .http2_keep_alive_interval(PING)
+            .http2_keep_alive_timeout(PING);
         let made = self.tls.client(builder)?;
         Ok(self.h2.get_or_init(|| made))
     }

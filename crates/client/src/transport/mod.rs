@@ -4,7 +4,10 @@
 //! nothing and knows no credentials: that is done above ([`crate::retry`], [`crate::stream`]) and below
 //! ([`link::Link`]).
 
+#[cfg(feature = "grpc")]
+pub(crate) mod grpc;
 #[path = "without_grpc.rs"]
+#[cfg(not(feature = "grpc"))]
 pub(crate) mod grpc;
 pub(crate) mod headers;
 pub(crate) mod http;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json as value};
 use switchboard_client::{CallOptions, Client, Events, Kind, Sent, answer_text, text};
-use switchboard_types::model::{Event, Part, TaskState};
+use switchboard_types::model::{Binding, Event, Part, TaskState};
 
 use crate::support::{Asked, Cutter, House, Odd, Then, connect, quick, sse, ways};
 
@@ -39,13 +39,20 @@ async fn a_stream_that_is_cut_again_and_again_tells_everything_once() {
             .await
             .unwrap();
         let told = told(&mut events).await;
-        let pieces: Vec<&String> = told.iter().filter(|t| t.contains("Finding")).collect();
         assert!(cutter.made() >= 3, "{way:?}: {} cuts", cutter.made());
-        let expected: Vec<String> = (1..=30).map(|n| format!("Finding {n} of 30")).collect();
-        assert_eq!(pieces.len(), 30, "{way:?}: {told:#?}");
-        for (piece, expected) in pieces.iter().zip(expected) {
-            assert!(piece.contains(&expected), "{way:?}: {piece}");
+        let pieces: Vec<&String> = told.iter().filter(|t| t.contains("Finding")).collect();
+        // gRPC has no ids of events: what was missed is told in one piece.
+        if way.bindings != [Binding::Grpc] {
+            assert_eq!(pieces.len(), 30, "{way:?}: {told:#?}");
         }
+        let findings: Vec<&str> = pieces
+            .iter()
+            .flat_map(|piece| piece.lines())
+            .filter_map(|line| line.split_once("Finding ")?.1.split_once(" of 30"))
+            .map(|(number, _)| number)
+            .collect();
+        let expected: Vec<String> = (1..=30).map(|n| n.to_string()).collect();
+        assert_eq!(findings, expected, "{way:?}: {told:#?}");
         assert_eq!(told.last().unwrap(), "completed");
         let Sent::Task(task) = events.finish().await.unwrap() else {
             panic!("no task")

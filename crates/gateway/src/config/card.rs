@@ -33,6 +33,7 @@ impl Check<'_> {
             extended: extended.map(|extended| self.extended(at, &card, extended)),
             card,
             shape,
+            is_default: false,
         }
     }
 

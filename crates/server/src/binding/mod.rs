@@ -5,13 +5,19 @@
 mod asked;
 pub(crate) mod card;
 mod frames;
+#[cfg(feature = "grpc")]
+pub(crate) mod grpc;
+#[path = "without_grpc.rs"]
+#[cfg(not(feature = "grpc"))]
+pub(crate) mod grpc;
 pub(crate) mod jsonrpc;
 pub(crate) mod rest;
 mod sse;
 
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
-use switchboard_types::{Error, ErrorKind};
+use switchboard_types::{Dialect, Error, ErrorKind};
 
 use crate::call::{Call, ReplyBody};
 use crate::http::{Body, Service};
@@ -51,7 +57,7 @@ pub(crate) async fn answer(service: &Service, ready: Ready) -> Response<Body> {
         ReplyBody::Response(response) => frames.respond(&response),
         ReplyBody::Stream(cursor) => sse::answer(service, room, cursor, frames),
     };
-    tell_extensions(&mut response, &reply.extensions);
+    tell_extensions(response.headers_mut(), &reply.extensions);
     response
 }
 
@@ -72,14 +78,27 @@ fn json(status: StatusCode, media_type: HeaderValue, body: Vec<u8>) -> Response<
 }
 
 /// Tells which extensions are active, under the name the caller's version knows.
-fn tell_extensions(response: &mut Response<Body>, extensions: &[String]) {
+fn tell_extensions(headers: &mut HeaderMap, extensions: &[String]) {
     if extensions.is_empty() {
         return;
     }
     if let Ok(value) = HeaderValue::from_str(&extensions.join(", ")) {
-        response.headers_mut().insert(A2A_EXTENSIONS, value.clone());
-        response.headers_mut().insert(X_A2A_EXTENSIONS, value);
+        headers.insert(A2A_EXTENSIONS, value.clone());
+        headers.insert(X_A2A_EXTENSIONS, value);
     }
+}
+
+/// Whether a request is gRPC's: its body says so, whatever its path.
+pub(crate) fn is_grpc(head: &Parts) -> bool {
+    let said = head.headers.get(CONTENT_TYPE);
+    said.is_some_and(|said| said.as_bytes().starts_with(b"application/grpc"))
+}
+
+/// A refusal for one who speaks gRPC where it cannot be spoken.
+fn no_grpc(why: &str) -> Response<Body> {
+    let error = Error::new(ErrorKind::ContentTypeNotSupported, why);
+    let (_, body) = switchboard_types::wire::rest::write_error(Dialect::V1, &error);
+    json(StatusCode::UNSUPPORTED_MEDIA_TYPE, JSON, body)
 }
 
 /// The agent a path names does not exist.

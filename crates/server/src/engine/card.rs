@@ -6,6 +6,7 @@ use switchboard_types::wire::card::CardShape;
 use switchboard_types::{Error, ErrorKind, ProtocolVersion};
 
 use super::{Engine, Scope};
+use crate::binding::grpc;
 
 /// What an agent's card says. Interfaces are filled in for the address a caller used.
 #[derive(Debug, Clone)]
@@ -16,6 +17,8 @@ pub struct Profile {
     pub extended: Option<AgentCard>,
     /// How the public card is spelled unless the caller asks for a version.
     pub shape: CardShape,
+    /// Whether this agent is meant when nobody is named.
+    pub is_default: bool,
 }
 
 impl Profile {
@@ -103,7 +106,33 @@ impl Profile {
     /// The public card for a caller at `base_url`.
     #[must_use]
     pub fn card_at(&self, base_url: &str, name: &str) -> AgentCard {
-        with_interfaces(self.card.clone(), base_url, name)
+        self.with_interfaces(self.card.clone(), base_url, name)
+    }
+
+    /// All interfaces of an agent at `base_url`, newest version first. JSON-RPC and REST share one address.
+    fn with_interfaces(&self, mut card: AgentCard, base_url: &str, name: &str) -> AgentCard {
+        let url = format!("{base_url}/a2a/{name}");
+        card.interfaces.clear();
+        for version in ProtocolVersion::ALL {
+            let mut add = |binding, url, tenant| {
+                card.interfaces.push(Interface {
+                    url,
+                    binding,
+                    version: version.name().to_owned(),
+                    tenant,
+                });
+            };
+            add(Binding::JsonRpc, url.clone(), None);
+            add(Binding::HttpJson, url.clone(), None);
+            // An rpc names its agent by its tenant, if its version has one.
+            let tenant = (!self.is_default).then(|| name.to_owned());
+            if let Some(url) = grpc_url(base_url, version)
+                && (tenant.is_none() || version.has_tenants())
+            {
+                add(Binding::Grpc, url, tenant);
+            }
+        }
+        card
     }
 }
 
@@ -119,21 +148,23 @@ fn mode_takes(mode: &str, media_type: &str) -> bool {
     }
 }
 
-/// All interfaces of an agent at `base_url`: both bindings share one address, newest version first.
-fn with_interfaces(mut card: AgentCard, base_url: &str, name: &str) -> AgentCard {
-    let url = format!("{base_url}/a2a/{name}");
-    card.interfaces = ProtocolVersion::ALL
-        .into_iter()
-        .flat_map(|version| {
-            [Binding::JsonRpc, Binding::HttpJson].map(|binding| Interface {
-                url: url.clone(),
-                binding,
-                version: version.name().to_owned(),
-                tenant: None,
-            })
-        })
-        .collect();
-    card
+/// The address of gRPC at `base_url`, in the spelling of a version. None below a path: the path of an rpc is fixed.
+fn grpc_url(base_url: &str, version: ProtocolVersion) -> Option<String> {
+    let (scheme, host) = base_url.split_once("://")?;
+    if !grpc::SPOKEN || host.contains('/') {
+        return None;
+    }
+    let port = if scheme == "https" { 443 } else { 80 };
+    let named = match host.rsplit_once(':') {
+        Some((_, port)) => port.bytes().all(|b| b.is_ascii_digit()),
+        None => false,
+    };
+    let target = if named {
+        host.to_owned()
+    } else {
+        format!("{host}:{port}")
+    };
+    Some(version.grpc_address(scheme, &target))
 }
 
 impl Engine {
@@ -145,10 +176,11 @@ impl Engine {
         ) {
             (Some(_), Some(true)) if Self::hides_extended_card(scope) => Err(Error::new(
                 ErrorKind::PermissionDenied,
-                "the extended card is for callers who authenticate themselves",
+                "the extended card is shown after authentication only",
             )),
             (Some(card), Some(true)) => {
-                let card = with_interfaces(card.clone(), &scope.params.base_url, self.name());
+                let base_url = &scope.params.base_url;
+                let card = profile.with_interfaces(card.clone(), base_url, self.name());
                 Ok(Response::Card(Box::new(card)))
             }
             (None, Some(true)) => Err(Error::new(
@@ -161,5 +193,48 @@ impl Engine {
 
     fn hides_extended_card(scope: &Scope) -> bool {
         scope.principal.is_anonymous() && scope.params.dialect.extended_card_needs_authentication()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::agent::profile;
+
+    #[test]
+    fn an_address_of_grpc_is_spelled_as_the_version_wants_it() {
+        for (base_url, new, old) in [
+            ("http://here:7420", "here:7420", "http://here:7420"),
+            ("http://here", "here:80", "http://here:80"),
+            ("https://here", "here:443", "https://here:443"),
+            ("https://[::1]", "[::1]:443", "https://[::1]:443"),
+            ("http://[::1]:5", "[::1]:5", "http://[::1]:5"),
+        ] {
+            let spelled = ProtocolVersion::ALL.map(|version| grpc_url(base_url, version));
+            let wanted = [new, old].map(|url| grpc::SPOKEN.then(|| url.to_owned()));
+            assert_eq!(spelled, wanted, "{base_url}");
+        }
+        assert_eq!(grpc_url("http://here/below", ProtocolVersion::V1_0), None);
+    }
+
+    #[test]
+    fn an_agent_that_is_not_the_default_is_named_by_its_tenant() {
+        let offered = |is_default| {
+            let profile = Profile {
+                is_default,
+                ..profile()
+            };
+            let interfaces = profile.card_at("http://here:1", "poet").interfaces;
+            let grpc = interfaces
+                .into_iter()
+                .filter(|i| i.binding == Binding::Grpc);
+            let offered = grpc.map(|interface| (interface.version, interface.tenant));
+            offered.collect::<Vec<_>>()
+        };
+        if grpc::SPOKEN {
+            let (new, old) = ("1.0".to_owned(), "0.3".to_owned());
+            assert_eq!(offered(true), [(new.clone(), None), (old, None)]);
+            assert_eq!(offered(false), [(new, Some("poet".to_owned()))]);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies: reading requests within bounds, and the two kinds of answers.
+//! Bodies: reading requests within bounds, and the kinds of answers.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -29,6 +29,11 @@ pub enum Body {
     Empty,
     /// Piece by piece. Its connection is busy until it is over.
     Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>, Option<Busy>),
+    /// Piece by piece, with trailers. Its connection is busy until it is over.
+    Framed(
+        Pin<Box<dyn hyper::body::Body<Data = Bytes, Error = Infallible> + Send>>,
+        Option<Busy>,
+    ),
 }
 
 impl Body {
@@ -64,11 +69,16 @@ impl hyper::body::Body for Body {
                 .as_mut()
                 .poll_next(cx)
                 .map(|item| item.map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Framed(frames, _) => frames.as_mut().poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Empty)
+        match self {
+            Self::Empty => true,
+            Self::Framed(frames, _) => frames.is_end_stream(),
+            Self::Full(_) | Self::Stream(..) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -76,6 +86,7 @@ impl hyper::body::Body for Body {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Empty => SizeHint::with_exact(0),
             Self::Stream(..) => SizeHint::default(),
+            Self::Framed(frames, _) => frames.size_hint(),
         }
     }
 }
@@ -86,6 +97,7 @@ impl fmt::Debug for Body {
             Self::Full(bytes) => write!(f, "Full({} bytes)", bytes.len()),
             Self::Empty => f.write_str("Empty"),
             Self::Stream(..) => f.write_str("Stream"),
+            Self::Framed(..) => f.write_str("Framed"),
         }
     }
 }

@@ -10,9 +10,11 @@ mod serve;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts as Head;
 use hyper::{Method, Request, Response, StatusCode};
+use switchboard_types::Error;
 use switchboard_types::model::Timestamp;
 use tokio::sync::Semaphore;
 
@@ -131,11 +133,25 @@ impl Service {
 
     /// Answers one request.
     async fn respond(&self, asks: Asks) -> Response<Body> {
+        if binding::is_grpc(&asks.head) {
+            return Box::pin(binding::grpc::answer(
+                self,
+                &asks.head,
+                asks.incoming,
+                &asks.peer,
+            ))
+            .await;
+        }
         let ready = match self.read(asks).await {
             Ok(ready) => ready,
             Err(response) => return *response,
         };
         binding::answer(self, ready).await
+    }
+
+    /// Reads the body of a request within the limits.
+    pub(crate) async fn read_body(&self, head: &Head, incoming: Incoming) -> Result<Bytes, Error> {
+        body::read(head, incoming, &self.limits, &self.bodies).await
     }
 
     /// Reads one request. What asks for no call is answered here, and what cannot be read is refused: `Err`.
@@ -171,7 +187,7 @@ impl Service {
         if rpc && head.method != Method::POST {
             return Err(body::not_allowed("POST").into());
         }
-        let read = body::read(&head, incoming, &self.limits, &self.bodies).await;
+        let read = self.read_body(&head, incoming).await;
         if rpc {
             binding::jsonrpc::read(asked, read)
         } else {

@@ -140,7 +140,7 @@ async fn connection(
 async fn answer(service: &Service, asks: Asks, busy: Busy) -> Response<Body> {
     let version = asks.head.version;
     let mut response = service.respond(asks).await;
-    if let Body::Stream(_, open) = response.body_mut() {
+    if let Body::Stream(_, open) | Body::Framed(_, open) = response.body_mut() {
         *open = Some(busy);
     }
     let streams = response.headers().get(CONTENT_TYPE) == Some(&EVENT_STREAM);

@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use switchboard_types::Dialect;
 use switchboard_types::model::{Event, Message};
-use switchboard_types::wire;
+use switchboard_types::{Dialect, ProtocolVersion, wire};
 
 /// One event of a task's log.
 pub struct Entry {
@@ -21,8 +20,8 @@ pub struct Entry {
     encoded: OnceLock<Box<Encoded>>,
 }
 
-/// The wire forms of an event: one per dialect.
-type Encoded = [OnceLock<Bytes>; Dialect::ALL.len()];
+/// The wire forms of an event: JSON in each dialect, and a gRPC message in each version.
+type Encoded = [OnceLock<Bytes>; Dialect::ALL.len() + ProtocolVersion::ALL.len()];
 
 impl Entry {
     /// An entry at place `seq`.
@@ -39,12 +38,31 @@ impl Entry {
     /// The event as JSON. `last` says that a stream ends with it, which 0.x readers are told.
     #[must_use]
     pub fn json(&self, dialect: Dialect, last: bool) -> Bytes {
+        self.shared(dialect.index(), last, |last| {
+            encode(dialect, &self.event, last)
+        })
+    }
+
+    /// The event as a gRPC message of `version`, which `encode` makes if nobody did before.
+    #[must_use]
+    pub fn message(
+        &self,
+        version: ProtocolVersion,
+        last: bool,
+        encode: impl FnOnce(bool) -> Bytes,
+    ) -> Bytes {
+        let place = ProtocolVersion::ALL.iter().position(|one| *one == version);
+        let form = Dialect::ALL.len() + place.unwrap_or_default();
+        self.shared(form, last, encode)
+    }
+
+    fn shared(&self, form: usize, last: bool, encode: impl FnOnce(bool) -> Bytes) -> Bytes {
         if last != self.ends_the_task() && matches!(self.event, Event::Status(_)) {
             // A stream that ends at a question: rare, and not shared with readers that stay.
-            return encode(dialect, &self.event, last);
+            return encode(last);
         }
-        self.encoded.get_or_init(Box::default)[dialect.index()]
-            .get_or_init(|| encode(dialect, &self.event, last))
+        self.encoded.get_or_init(Box::default)[form]
+            .get_or_init(|| encode(last))
             .clone()
     }
 

@@ -285,5 +285,6 @@ pub fn profile() -> Profile {
         },
         extended: None,
         shape: CardShape::Union,
+        is_default: true,
     }
 }

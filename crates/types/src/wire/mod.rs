@@ -7,6 +7,7 @@
 //! - [`v1_0`], [`v0_3`]: the objects, requests and errors of a version.
 //! - [`card`]: agent cards, of all versions at once.
 //! - [`jsonrpc`], [`rest`], [`sse`]: the envelopes of a binding.
+//! - `grpc`: the messages of gRPC, where that is built in.
 //! - `answer`, `fault`: what an agent answers, and how it says that it cannot.
 //! - `object`, `member`, `read`, `write`, `path`: what they share.
 //!
@@ -17,6 +18,8 @@ mod answer;
 pub mod card;
 mod count;
 mod fault;
+#[cfg(feature = "grpc")]
+pub mod grpc;
 pub mod jsonrpc;
 mod member;
 mod object;

@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(test)]
 mod lenient;
 #[cfg(test)]
 mod roundtrip;

@@ -29,7 +29,7 @@ fn is_0x(interface: &Interface) -> bool {
 }
 
 /// What is left of a card after 1.0.
-fn after_v1(mut card: AgentCard) -> AgentCard {
+pub(crate) fn after_v1(mut card: AgentCard) -> AgentCard {
     card.capabilities.state_transition_history = None;
     if card.signatures.is_empty() {
         card.interfaces.sort_by_key(is_0x);
@@ -38,7 +38,7 @@ fn after_v1(mut card: AgentCard) -> AgentCard {
 }
 
 /// What is left of a card after 0.x.
-fn after_v0(mut card: AgentCard) -> AgentCard {
+pub(crate) fn after_v0(mut card: AgentCard) -> AgentCard {
     card.interfaces.retain(is_0x);
     for interface in &mut card.interfaces {
         "0.3".clone_into(&mut interface.version);
@@ -261,7 +261,7 @@ fn signature() -> impl Strategy<Value = CardSignature> {
     })
 }
 
-fn card() -> impl Strategy<Value = AgentCard> {
+pub(crate) fn card() -> impl Strategy<Value = AgentCard> {
     let provider = (text(), text()).prop_map(|(organization, url)| Provider { organization, url });
     let about = (text(), text(), text(), of(provider), of(text()), of(text()));
     let calls = (vec(interface(), 1..6), capabilities(), texts(), texts());

@@ -18,6 +18,9 @@ mod faults;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(test)]
 mod jsonrpc;
 #[cfg(test)]
 mod lenient;

@@ -22,7 +22,7 @@ fn line(encode: impl FnOnce(&mut Vec<u8>)) -> String {
 }
 
 /// What 0.x can carry of a part: the first three rows of `LOSSES`.
-fn lose_in_part(part: &mut Part) {
+pub(crate) fn lose_in_part(part: &mut Part) {
     if matches!(part.content, Content::Text(_) | Content::Data(_)) {
         part.media_type = None;
         part.filename = None;

@@ -32,6 +32,11 @@ use crate::error::{Error, ErrorKind};
 use crate::model::{AgentCard, Json, Object};
 use crate::version::ProtocolVersion;
 
+#[cfg(feature = "grpc")]
+pub(crate) use split::Split;
+#[cfg(feature = "grpc")]
+pub(crate) use write::{VERSION_0X, addresses_0x, in_order, main_interface};
+
 /// Which members a card is written with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CardShape {

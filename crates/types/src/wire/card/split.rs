@@ -18,13 +18,13 @@ const MAX_ALTERNATIVES: usize = 32;
 
 /// The names under which the flows of each scheme with several flows are declared.
 #[derive(Debug)]
-pub(super) struct Split<'a> {
+pub(crate) struct Split<'a> {
     names: BTreeMap<&'a str, Vec<String>>,
 }
 
 impl<'a> Split<'a> {
     /// Plans the split of a card's schemes. The same schemes always get the same names.
-    pub(super) fn plan(schemes: &'a BTreeMap<String, SecurityScheme>) -> Self {
+    pub(crate) fn plan(schemes: &'a BTreeMap<String, SecurityScheme>) -> Self {
         let mut taken: BTreeSet<String> = schemes.keys().cloned().collect();
         let mut names = BTreeMap::new();
         for (name, scheme) in schemes {
@@ -45,7 +45,7 @@ impl<'a> Split<'a> {
     }
 
     /// The schemes with one flow each, in place of the scheme of that name.
-    pub(super) fn schemes(
+    pub(crate) fn schemes(
         &self,
         name: &'a str,
         scheme: &SecurityScheme,
@@ -75,7 +75,7 @@ impl<'a> Split<'a> {
     }
 
     /// The requirements in terms of the split schemes.
-    pub(super) fn requirements(
+    pub(crate) fn requirements(
         &self,
         required: &[SecurityRequirement],
     ) -> Vec<SecurityRequirement> {

@@ -17,7 +17,7 @@ use crate::model;
 use crate::model::{AgentCard, Binding, Object};
 
 /// The version a 0.x client is told; 0.2 and 0.3 are served alike.
-const VERSION_0X: &str = "0.3.0";
+pub(crate) const VERSION_0X: &str = "0.3.0";
 
 /// Which versions' members are written.
 #[derive(Debug, Clone, Copy)]
@@ -198,11 +198,15 @@ fn wire<'a>(versions: Versions, card: &'a AgentCard) -> Card<'a> {
         url: versions.v0.then(|| main.map_or("", |main| &main.url)),
         preferred_transport: main.map(|main| main.binding.name()),
         additional_interfaces: if versions.v0 {
-            addresses(card)
+            let each = addresses_0x(card).into_iter();
+            each.map(|(url, transport)| Address { url, transport })
+                .collect()
         } else {
             Vec::new()
         },
-        supported_interfaces: versions.v1.then(|| interfaces(card)),
+        supported_interfaces: versions
+            .v1
+            .then(|| in_order(card).into_iter().map(interface).collect()),
         provider: card.provider.as_ref().map(provider),
         version: &card.version,
         documentation_url: card.documentation_url.as_deref(),
@@ -231,7 +235,7 @@ fn speaks_0x(interface: &model::Interface) -> bool {
 }
 
 /// What a 0.x client calls: JSON-RPC if there is any, as most of them speak nothing else.
-fn main_interface(card: &AgentCard) -> Option<&model::Interface> {
+pub(crate) fn main_interface(card: &AgentCard) -> Option<&model::Interface> {
     let spoken = || card.interfaces.iter().filter(|i| speaks_0x(i));
     spoken()
         .find(|i| i.binding == Binding::JsonRpc)
@@ -239,15 +243,12 @@ fn main_interface(card: &AgentCard) -> Option<&model::Interface> {
 }
 
 /// All 0.x addresses including the main one (A2A 0.3 §5.6.2), none twice.
-fn addresses(card: &AgentCard) -> Vec<Address<'_>> {
-    let mut addresses: Vec<Address<'_>> = Vec::new();
+pub(crate) fn addresses_0x(card: &AgentCard) -> Vec<(&str, &str)> {
+    let mut addresses = Vec::new();
     for interface in card.interfaces.iter().filter(|i| speaks_0x(i)) {
-        let (url, transport) = (interface.url.as_str(), interface.binding.name());
-        if !addresses
-            .iter()
-            .any(|a| a.url == url && a.transport == transport)
-        {
-            addresses.push(Address { url, transport });
+        let address = (interface.url.as_str(), interface.binding.name());
+        if !addresses.contains(&address) {
+            addresses.push(address);
         }
     }
     addresses
@@ -255,12 +256,12 @@ fn addresses(card: &AgentCard) -> Vec<Address<'_>> {
 
 /// All interfaces, 0.x last: a client takes the first it can speak (A2A 1.0 §8.3.2), and 1.0 says
 /// more. A signed card keeps its order, which the signature covers.
-fn interfaces(card: &AgentCard) -> Vec<Interface<'_>> {
+pub(crate) fn in_order(card: &AgentCard) -> Vec<&model::Interface> {
     let mut all: Vec<_> = card.interfaces.iter().collect();
     if card.signatures.is_empty() {
         all.sort_by_key(|i| speaks_0x(i));
     }
-    all.into_iter().map(interface).collect()
+    all
 }
 
 fn interface(interface: &model::Interface) -> Interface<'_> {

@@ -71,13 +71,9 @@ pub(crate) fn rest(error: &Error, out: &mut Vec<u8>) {
 }
 
 fn members(error: &Error, code: i32, o: &mut Members<'_>) {
-    let title = row(error.kind()).title;
-    let detail = detail(error.message(), title);
+    let detail = detail(error.message(), row(error.kind()).title);
     o.number("code", code);
-    match detail {
-        Some(detail) => o.str("message", &format!("{title}: {detail}")),
-        None => o.str("message", title),
-    }
+    o.str("message", &text(error));
     o.object("data", |o| {
         // `reason` is for machines, `detail` for people.
         o.str("reason", error.kind().reason());
@@ -98,6 +94,15 @@ fn members(error: &Error, code: i32, o: &mut Members<'_>) {
             });
         }
     });
+}
+
+/// The title, and what the message says beyond it.
+pub(crate) fn text(error: &Error) -> String {
+    let title = row(error.kind()).title;
+    match detail(error.message(), title) {
+        Some(detail) => format!("{title}: {detail}"),
+        None => title.to_owned(),
+    }
 }
 
 /// What the message says beyond the title.

@@ -16,7 +16,7 @@
 pub(crate) mod encode;
 pub mod error;
 pub(crate) mod event;
-mod free;
+pub(crate) mod free;
 pub(crate) mod object;
 pub(crate) mod params;
 pub(crate) mod push;

@@ -339,7 +339,8 @@ fn foreign_part(part: &Part<'_>, at: &Path<'_>) -> Result<model::Part, Error> {
     .ok_or_else(|| at.error("is nested too deep"))
 }
 
-fn data_part(data: Json, metadata: Option<model::Object>) -> model::Part {
+/// A data part, unwrapped if it was wrapped.
+pub(crate) fn data_part(data: Json, metadata: Option<model::Object>) -> model::Part {
     let unwrapped = metadata
         .as_ref()
         .and_then(|metadata| free::unwrap(&data, metadata));

@@ -166,7 +166,7 @@ impl IntoModel for NamedConfig<'_> {
 }
 
 /// The webhook with an id, its own or the one of all that have none.
-pub(super) fn with_id(
+pub(crate) fn with_id(
     mut config: model::PushConfig,
     at: &Path<'_>,
 ) -> Result<model::PushConfig, Error> {
@@ -179,7 +179,7 @@ pub(super) fn with_id(
 
 /// The two halves of `tasks/t1/pushNotificationConfigs/c1`. Either id may hold any text; where the config says its
 /// id itself, the rest is the task's.
-fn split_name<'a>(name: &'a str, known: &str) -> (&'a str, &'a str) {
+pub(crate) fn split_name<'a>(name: &'a str, known: &str) -> (&'a str, &'a str) {
     const BETWEEN: &str = "/pushNotificationConfigs/";
     match name
         .strip_suffix(known)
@@ -191,7 +191,7 @@ fn split_name<'a>(name: &'a str, known: &str) -> (&'a str, &'a str) {
 }
 
 /// The task of a resource name such as `tasks/t1`; `None` if the name is something else.
-fn task_of(name: &str, at: &Path<'_>) -> Result<Option<model::TaskId>, Error> {
+pub(crate) fn task_of(name: &str, at: &Path<'_>) -> Result<Option<model::TaskId>, Error> {
     name.strip_prefix("tasks/")
         .filter(|id| !id.is_empty())
         .map(|id| model::Id::new(id).map_err(|reason| at.error(reason)))

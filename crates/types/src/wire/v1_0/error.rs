@@ -59,6 +59,11 @@ pub(crate) fn is_own(kind: ErrorKind) -> bool {
     OWN_CODES.contains(&row(kind).code)
 }
 
+/// The domain an error belongs to.
+pub(crate) fn domain(kind: ErrorKind) -> &'static str {
+    if is_own(kind) { OWN_DOMAIN } else { DOMAIN }
+}
+
 /// Writes the JSON-RPC error object.
 pub(crate) fn jsonrpc(error: &Error, out: &mut Vec<u8>) {
     object(out, |o| {
@@ -102,10 +107,9 @@ enum Detail {
 }
 
 fn error_info(error: &Error, o: &mut Members<'_>) {
-    let own = is_own(error.kind());
     o.str("@type", "type.googleapis.com/google.rpc.ErrorInfo");
     o.str("reason", error.kind().reason());
-    o.str("domain", if own { OWN_DOMAIN } else { DOMAIN });
+    o.str("domain", domain(error.kind()));
     if !error.facts().is_empty() {
         o.object("metadata", |o| {
             for (key, value) in error.facts() {

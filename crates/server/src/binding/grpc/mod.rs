@@ -1,0 +1,218 @@
+//! gRPC, on the port of all bindings: the package in the path is the version.
+//!
+//! No generated services: all rpcs of both packages are one function over bytes, as every binding is. tonic frames
+//! messages and writes trailers; the messages are `switchboard_types::wire::grpc`'s.
+//!
+//! - `codec`: messages stay bytes; `frame`: what they come in.
+//! - `deadline`: how long a caller waits.
+//! - `messages`: a cursor becomes a stream of messages.
+//! - `services`: health and reflection.
+
+mod codec;
+mod deadline;
+mod frame;
+mod messages;
+mod services;
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, stream};
+use http_body_util::Full;
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::header::{HeaderName, USER_AGENT};
+use hyper::http::request::Parts;
+use hyper::{Request, Response, Version};
+use switchboard_types::operation::Method;
+use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
+use switchboard_types::{Error, ErrorKind, ProtocolVersion};
+use tonic::metadata::MetadataMap;
+use tonic::server::{Grpc, ServerStreamingService};
+use tonic::{Code, Status};
+
+use self::codec::Bytewise;
+use self::deadline::Deadline;
+use self::messages::Messages;
+use super::{Asked, no_grpc, sse, tell_extensions};
+use crate::auth::Principal;
+use crate::call::{Call, ReplyBody};
+use crate::http::{Body, Peer, Service};
+
+/// Whether gRPC is built in.
+pub(crate) const SPOKEN: bool = true;
+
+/// Names an agent: the path of an rpc has no room for it, and only 1.0 has a tenant.
+const AGENT: &str = "x-agent";
+const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+
+/// Answers one rpc.
+pub(crate) async fn answer(
+    service: &Service,
+    head: &Parts,
+    incoming: Incoming,
+    peer: &Peer,
+) -> Response<Body> {
+    if head.version != Version::HTTP_2 {
+        return no_grpc("gRPC needs HTTP/2: this request came over an older version");
+    }
+    if !is_plain(head) {
+        return no_grpc("gRPC-Web is not spoken here: use application/grpc over HTTP/2");
+    }
+    let Some((version, method)) = grpc::read_path(head.uri.path()) else {
+        return services::answer(service, head, incoming).await;
+    };
+    let read = service.read_body(head, incoming).await;
+    let found = method.ok_or_else(|| Error::new(ErrorKind::MethodNotFound, "there is no such rpc"));
+    let checked = read.and_then(|body| frame::check(&body).map(|()| body));
+    let (method, body) = match found.and_then(|method| Ok((method, checked?))) {
+        Ok(found) => found,
+        Err(error) => return refuse(status(version, &error)),
+    };
+    let rpc = Rpc {
+        service,
+        head,
+        peer,
+        spoken: Spoken {
+            version,
+            files: files(head),
+        },
+        method,
+    };
+    let mut request = Request::new(Full::new(body));
+    if let Some(encoding) = head.headers.get(ENCODING) {
+        request.headers_mut().insert(ENCODING, encoding.clone());
+    }
+    let response = Grpc::new(Bytewise)
+        .max_decoding_message_size(service.limits.body)
+        .server_streaming(rpc, request)
+        .await;
+    framed(response)
+}
+
+/// One rpc on its way to a call. An answer that is no stream is a stream of one: the wire knows no difference.
+struct Rpc<'a> {
+    service: &'a Service,
+    head: &'a Parts,
+    peer: &'a Peer,
+    spoken: Spoken,
+    method: Method,
+}
+
+impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
+    type Response = Bytes;
+    type ResponseStream = Messages;
+    type Future = BoxFuture<'a, Result<tonic::Response<Messages>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<Bytes>) -> Self::Future {
+        let bytes = request.into_inner();
+        let deadline = Deadline::of(&self.head.headers);
+        let version = self.spoken.version;
+        let call = self.read(&bytes);
+        let (service, spoken) = (self.service, self.spoken);
+        async move {
+            let call = call.map_err(|error| status(version, &error))?;
+            let deadline = deadline?;
+            let room = sse::room(service, &call).map_err(|error| status(version, &error))?;
+            let reply = deadline
+                .wait(service.handler.handle(call))
+                .await?
+                .map_err(|error| status(version, &error))?;
+            let messages = match reply.body {
+                ReplyBody::Response(response) => {
+                    let bytes = Bytes::from(grpc::encode_response(spoken, &response));
+                    Box::pin(stream::once(std::future::ready(Ok(bytes))))
+                }
+                ReplyBody::Stream(cursor) => messages::of(service, room, cursor, spoken, deadline),
+            };
+            let mut response = tonic::Response::new(messages);
+            let mut headers = std::mem::take(response.metadata_mut()).into_headers();
+            tell_extensions(&mut headers, &reply.extensions);
+            *response.metadata_mut() = MetadataMap::from_headers(headers);
+            Ok(response)
+        }
+        .boxed()
+    }
+}
+
+impl Rpc<'_> {
+    fn read(&self, bytes: &[u8]) -> Result<Call, Error> {
+        let agent = self.head.headers.get(AGENT);
+        let agent = agent.map(|name| name.to_str().unwrap_or_default());
+        let principal = Principal::anonymous();
+        let asked = Asked::new(self.service, self.head, self.peer, agent, principal);
+        asked.require_headers()?;
+        asked.require_agent()?;
+        grpc::require_version(self.spoken.version, asked.version)?;
+        let request = grpc::decode_request(self.spoken, self.method, bytes)?;
+        asked.call(self.spoken.dialect(), request.operation, request.tenant)
+    }
+}
+
+/// What this caller takes the bytes of files for. The Python SDK for 0.3 is alone with its way, and says who it is.
+fn files(head: &Parts) -> FileBytes {
+    let agent = head.headers.get(USER_AGENT);
+    let agent = agent.and_then(|value| value.to_str().ok());
+    if agent.is_some_and(|name| name.contains("grpc-python")) {
+        FileBytes::Text
+    } else {
+        FileBytes::Raw
+    }
+}
+
+fn is_plain(head: &Parts) -> bool {
+    let said = head.headers.get(hyper::header::CONTENT_TYPE);
+    let said = said.and_then(|value| value.to_str().ok());
+    said.is_some_and(|said| !said.starts_with("application/grpc-web"))
+}
+
+/// An error as tonic writes it.
+fn status(version: ProtocolVersion, error: &Error) -> Status {
+    if error.kind() == ErrorKind::Unavailable {
+        tracing::warn!(%error, "refused for now");
+    }
+    let said = grpc::write_status(version, error);
+    Status::with_details(Code::from_i32(said.code), said.message, said.details.into())
+}
+
+/// A response that is nothing but an error.
+fn refuse(status: Status) -> Response<Body> {
+    status.into_http::<()>().map(|()| Body::empty())
+}
+
+/// What tonic made, as a body of ours.
+fn framed(response: Response<tonic::body::Body>) -> Response<Body> {
+    response.map(|body| {
+        if body.is_end_stream() {
+            Body::empty()
+        } else {
+            Body::Framed(Box::pin(Framed(body)), None)
+        }
+    })
+}
+
+/// Frames and trailers. On the server errors are trailers, so this body never fails.
+struct Framed(tonic::body::Body);
+
+impl hyper::body::Body for Framed {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let polled = Pin::new(&mut self.0).poll_frame(cx);
+        polled.map(|frame| frame.and_then(Result::ok).map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+}

@@ -1,0 +1,16 @@
+//! What stands in for gRPC where it is not built in.
+
+use hyper::Response;
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+
+use super::no_grpc;
+use crate::http::{Body, Peer, Service};
+
+/// Whether gRPC is built in.
+pub(crate) const SPOKEN: bool = false;
+
+/// Refuses every rpc.
+pub(crate) async fn answer(_: &Service, _: &Parts, _: Incoming, _: &Peer) -> Response<Body> {
+    no_grpc("gRPC is not built into this server")
+}

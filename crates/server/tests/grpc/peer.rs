@@ -1,0 +1,299 @@
+//! The server, and a caller of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, BufMut, Bytes};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use prost::Message;
+use switchboard_proto::{rpc, v1_0};
+use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::call::{Directory, Listing};
+use switchboard_server::engine::{Engine, Settings};
+use switchboard_server::http::{self, BaseUrl, Limits};
+use switchboard_server::log::Log;
+use switchboard_server::shutdown::Tasks;
+use switchboard_server::store::MemoryStore;
+use switchboard_server::testing::agent::{FnAgent, Line, profile};
+use switchboard_types::model::{
+    AgentCard, Artifact, ArtifactId, Content, Extension, Json, Part, Skill,
+};
+use tokio::net::TcpListener;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder, Streaming};
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Status};
+
+pub(crate) const NEW: &str = "/lf.a2a.v1.A2AService";
+pub(crate) const OLD: &str = "/a2a.v1.A2AService";
+
+/// An extension the agent knows.
+pub(crate) const EXTENSION: &str = "https://example.com/extension/v1";
+
+/// A server on a socket.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) tasks: Tasks,
+}
+
+#[derive(Debug)]
+struct One(Engine);
+
+impl Directory for One {
+    fn find(&self, name: Option<&str>) -> Option<Listing> {
+        let known = name.is_none_or(|name| name == &**self.0.name());
+        known.then(|| Listing {
+            name: Arc::clone(self.0.name()),
+            profile: Arc::clone(self.0.profile()),
+        })
+    }
+}
+
+pub(crate) async fn serve() -> Server {
+    serve_with(Limits::default()).await
+}
+
+pub(crate) async fn serve_with(limits: Limits) -> Server {
+    let mut profile = profile();
+    profile.card.capabilities.extended_agent_card = Some(true);
+    profile.card.capabilities.extensions.push(Extension {
+        uri: EXTENSION.to_owned(),
+        description: None,
+        required: false,
+        params: None,
+    });
+    profile.extended = Some(AgentCard {
+        skills: vec![Skill {
+            id: "secret".to_owned(),
+            name: "Secret".to_owned(),
+            description: "for those who know".to_owned(),
+            tags: vec!["secret".to_owned()],
+            examples: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
+            security: Vec::new(),
+        }],
+        ..profile.card.clone()
+    });
+    let log = Log::new(Arc::new(MemoryStore::default()));
+    let settings = Settings {
+        reply_with_message: true,
+        ..Settings::default()
+    };
+    let line = Line::with_profile(&log, Arc::new(agent()), settings, profile);
+    let tasks = Tasks::default();
+    let service = Arc::new(http::Service::new(http::Parts {
+        handler: Arc::new(line.engine.clone()),
+        directory: Arc::new(One(line.engine)),
+        base_url: BaseUrl::default(),
+        limits,
+        tasks: tasks.clone(),
+    }));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tasks.spawn(http::serve(listener, service));
+    Server { address, tasks }
+}
+
+/// Does what its message says.
+fn agent() -> FnAgent {
+    FnAgent::new(|turn, progress| async move {
+        let text = turn.message.text();
+        let words: Vec<&str> = text.split(' ').collect();
+        match words[..] {
+            ["msg", ..] => return Ok(Outcome::Reply(Said::text(text))),
+            ["ask"] => return Ok(Outcome::InputRequired(Said::text("which one?"))),
+            ["wait"] => {
+                progress.working(Said::text("waiting")).await?;
+                turn.canceled.cancelled().await;
+            }
+            ["burst", n, size] => {
+                let (n, size): (u64, usize) = (n.parse().unwrap(), size.parse().unwrap());
+                for i in 0..n {
+                    let chunk = format!("{i} {}", "x".repeat(size));
+                    let piece =
+                        Artifact::new(ArtifactId::new("a").unwrap(), vec![Part::text(chunk)]);
+                    progress.chunk(piece, i > 0, i + 1 == n).await?;
+                }
+            }
+            _ => {
+                // What was sent comes back, and data beside it.
+                let mut parts = turn.message.parts.clone();
+                parts.push(Part::data(Json::parse(r#"{"n":7}"#).unwrap()));
+                parts.push(Part::new(Content::Raw(Bytes::from_static(b"\x00raw"))));
+                let whole = Artifact::new(ArtifactId::new("a").unwrap(), parts);
+                progress.artifact(whole).await?;
+            }
+        }
+        Ok(Outcome::Completed(Said::text("done")))
+    })
+}
+
+impl Server {
+    pub(crate) fn caller(&self) -> Caller {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        let link = Client::builder(TokioExecutor::new())
+            .http2_only(true)
+            .build(connector);
+        let origin = format!("http://{}", self.address).parse().unwrap();
+        Caller {
+            grpc: tonic::client::Grpc::with_origin(link, origin),
+            metadata: MetadataMap::new(),
+        }
+    }
+
+    /// Stops, and waits until everything has ended.
+    pub(crate) async fn drain(self) {
+        self.tasks.stop();
+        assert!(self.tasks.drain(Duration::from_secs(10)).await);
+    }
+}
+
+type Link = Client<HttpConnector, tonic::body::Body>;
+
+/// Calls rpcs by their path.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    grpc: tonic::client::Grpc<Link>,
+    metadata: MetadataMap,
+}
+
+impl Caller {
+    /// The same, with metadata.
+    pub(crate) fn with(mut self, key: &'static str, value: &str) -> Self {
+        self.metadata.insert(key, value.parse().unwrap());
+        self
+    }
+
+    fn request(&self, message: &impl Message) -> Request<Bytes> {
+        let mut request = Request::new(Bytes::from(message.encode_to_vec()));
+        *request.metadata_mut() = self.metadata.clone();
+        request
+    }
+
+    pub(crate) async fn call<A: Message + Default>(
+        &self,
+        path: impl AsRef<str>,
+        message: &impl Message,
+    ) -> Result<A, Status> {
+        let response = self.respond(path, message).await?;
+        Ok(A::decode(response.into_inner()).unwrap())
+    }
+
+    pub(crate) async fn respond(
+        &self,
+        path: impl AsRef<str>,
+        message: &impl Message,
+    ) -> Result<tonic::Response<Bytes>, Status> {
+        let mut grpc = self.grpc.clone();
+        grpc.ready().await.unwrap();
+        let path = path.as_ref().parse().unwrap();
+        grpc.unary(self.request(message), path, Bytewise).await
+    }
+
+    pub(crate) async fn stream(
+        &self,
+        path: impl AsRef<str>,
+        message: &impl Message,
+    ) -> Result<Streaming<Bytes>, Status> {
+        let mut grpc = self.grpc.clone();
+        grpc.ready().await.unwrap();
+        let path = path.as_ref().parse().unwrap();
+        let response = grpc
+            .server_streaming(self.request(message), path, Bytewise)
+            .await?;
+        Ok(response.into_inner())
+    }
+
+    /// Both ways at once.
+    pub(crate) async fn converse(
+        &self,
+        path: &'static str,
+        messages: Vec<Bytes>,
+    ) -> Result<Streaming<Bytes>, Status> {
+        let mut grpc = self.grpc.clone();
+        grpc.ready().await.unwrap();
+        let request = Request::new(futures_util::stream::iter(messages));
+        let response = grpc
+            .streaming(request, path.parse().unwrap(), Bytewise)
+            .await?;
+        Ok(response.into_inner())
+    }
+}
+
+/// All messages of a stream.
+pub(crate) async fn all<A: Message + Default>(mut stream: Streaming<Bytes>) -> Vec<A> {
+    let mut seen = Vec::new();
+    while let Some(message) = stream.message().await.unwrap() {
+        seen.push(A::decode(message).unwrap());
+    }
+    seen
+}
+
+/// The reason in the details of an error.
+pub(crate) fn reason(status: &Status) -> String {
+    let details = rpc::Status::decode(status.details()).unwrap();
+    assert_eq!(details.code, status.code() as i32);
+    let info = details
+        .details
+        .iter()
+        .find(|any| any.type_url == "type.googleapis.com/google.rpc.ErrorInfo")
+        .unwrap();
+    rpc::ErrorInfo::decode(&*info.value).unwrap().reason
+}
+
+/// A message of the client in 1.0.
+pub(crate) fn says(text: &str) -> v1_0::SendMessageRequest {
+    v1_0::SendMessageRequest {
+        message: Some(v1_0::Message {
+            message_id: format!("m-{text}"),
+            role: v1_0::Role::User.into(),
+            parts: vec![v1_0::Part {
+                content: Some(v1_0::part::Content::Text(text.to_owned())),
+                ..Default::default()
+            }],
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bytewise;
+
+impl Codec for Bytewise {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Bytewise {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, item: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.put(item);
+        Ok(())
+    }
+}
+
+impl Decoder for Bytewise {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(from.copy_to_bytes(from.remaining())))
+    }
+}

@@ -1,0 +1,188 @@
+//! Streams on bad days: slow readers, many readers, deadlines, shutdown.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use switchboard_proto::v1_0 as wire;
+use switchboard_server::http::Limits;
+use tonic::Code;
+use wire::stream_response::Payload as Item;
+
+use crate::peer::{NEW, all, reason, says, serve, serve_with};
+
+fn rpc(name: &str) -> String {
+    format!("{NEW}/{name}")
+}
+
+fn chunks(seen: &[wire::StreamResponse]) -> Vec<u64> {
+    let texts = seen.iter().filter_map(|item| match &item.payload {
+        Some(Item::ArtifactUpdate(update)) => {
+            let part = &update.artifact.as_ref()?.parts[0];
+            match part.content.as_ref()? {
+                wire::part::Content::Text(text) => text.split(' ').next()?.parse().ok(),
+                _ => None,
+            }
+        }
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// Far more than windows and buffers hold: the agent runs ahead, the reader loses nothing.
+#[tokio::test]
+async fn a_slow_reader_gets_everything_in_order() {
+    let server = serve().await;
+    let caller = server.caller();
+    let mut slow = caller
+        .stream(rpc("SendStreamingMessage"), &says("burst 2000 4000"))
+        .await
+        .unwrap();
+    let first = slow.message().await.unwrap().unwrap();
+    let first = <wire::StreamResponse as prost::Message>::decode(first).unwrap();
+    let Some(Item::Task(task)) = first.payload else {
+        panic!("no task");
+    };
+    // The task is over while the reader still has almost everything before it.
+    let over = wire::ListTasksRequest {
+        context_id: task.context_id,
+        status: wire::TaskState::Completed.into(),
+        ..Default::default()
+    };
+    loop {
+        let page: wire::ListTasksResponse = caller.call(rpc("ListTasks"), &over).await.unwrap();
+        if page.total_size == 1 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let seen: Vec<wire::StreamResponse> = all(slow).await;
+    assert_eq!(chunks(&seen), (0..2000).collect::<Vec<u64>>());
+    server.drain().await;
+}
+
+#[tokio::test]
+async fn many_readers_see_the_same() {
+    let server = serve().await;
+    let caller = server.caller();
+    let send = wire::SendMessageRequest {
+        configuration: Some(wire::SendMessageConfiguration {
+            return_immediately: true,
+            ..Default::default()
+        }),
+        ..says("wait")
+    };
+    let answer: wire::SendMessageResponse = caller.call(rpc("SendMessage"), &send).await.unwrap();
+    let Some(wire::send_message_response::Payload::Task(task)) = answer.payload else {
+        panic!("no task");
+    };
+    let subscribe = wire::SubscribeToTaskRequest {
+        id: task.id.clone(),
+        ..Default::default()
+    };
+    let mut readers = Vec::new();
+    for _ in 0..20 {
+        let stream = caller.stream(rpc("SubscribeToTask"), &subscribe).await;
+        readers.push(stream.unwrap());
+    }
+    let cancel = wire::CancelTaskRequest {
+        id: task.id,
+        ..Default::default()
+    };
+    caller.respond(rpc("CancelTask"), &cancel).await.unwrap();
+    for seen in join_all(readers.into_iter().map(all::<wire::StreamResponse>)).await {
+        let Some(Item::StatusUpdate(last)) = &seen[seen.len() - 1].payload else {
+            panic!("no status last");
+        };
+        let state = last.status.as_ref().unwrap().state();
+        assert_eq!(state, wire::TaskState::Canceled);
+    }
+    server.drain().await;
+}
+
+#[tokio::test]
+async fn a_deadline_ends_a_call_and_a_stream() {
+    let server = serve().await;
+    let hasty = server.caller().with("grpc-timeout", "200m");
+    let late = hasty.respond(rpc("SendMessage"), &says("wait")).await;
+    assert_eq!(late.unwrap_err().code(), Code::DeadlineExceeded);
+    let mut stream = hasty
+        .stream(rpc("SendStreamingMessage"), &says("wait"))
+        .await
+        .unwrap();
+    let ended = loop {
+        match stream.message().await {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("the stream ended well"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(ended.code(), Code::DeadlineExceeded);
+    let odd = server.caller().with("grpc-timeout", "soon");
+    let odd = odd.respond(rpc("SendMessage"), &says("x")).await;
+    assert_eq!(odd.unwrap_err().code(), Code::InvalidArgument);
+    server.drain().await;
+}
+
+#[tokio::test]
+async fn shutdown_ends_streams_and_says_so() {
+    let server = serve().await;
+    let caller = server.caller();
+    let mut stream = caller
+        .stream(rpc("SendStreamingMessage"), &says("wait"))
+        .await
+        .unwrap();
+    assert!(stream.message().await.unwrap().is_some());
+    let tasks = server.tasks.clone();
+    tasks.stop();
+    let ended = loop {
+        match stream.message().await {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("the stream ended well"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(ended.code(), Code::Unavailable);
+    assert_eq!(reason(&ended), "UNAVAILABLE");
+    assert!(tasks.drain(Duration::from_secs(10)).await);
+}
+
+#[tokio::test]
+async fn streams_beyond_the_limit_are_refused_and_start_nothing() {
+    let server = serve_with(Limits {
+        streams: 1,
+        ..Limits::default()
+    })
+    .await;
+    let caller = server.caller();
+    let open = caller
+        .stream(rpc("SendStreamingMessage"), &says("wait"))
+        .await
+        .unwrap();
+    let refused = caller
+        .stream(rpc("SendStreamingMessage"), &says("hello"))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    let list = wire::ListTasksRequest::default();
+    let page: wire::ListTasksResponse = caller.call(rpc("ListTasks"), &list).await.unwrap();
+    assert_eq!(page.total_size, 1);
+    drop(open);
+    server.drain().await;
+}
+
+#[tokio::test]
+async fn a_message_beyond_the_limit_is_refused() {
+    let server = serve_with(Limits {
+        body: 1024,
+        ..Limits::default()
+    })
+    .await;
+    let refused = server
+        .caller()
+        .respond(rpc("SendMessage"), &says(&"x".repeat(4096)))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert_eq!(reason(&refused), "PAYLOAD_TOO_LARGE");
+    server.drain().await;
+}
