@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use futures_util::StreamExt;
 use switchboard_types::model::{AgentCard, Task, TaskState};
 use switchboard_types::operation::{GetTask, Method, Operation, Response};
 use switchboard_types::wire::jsonrpc;
 use tokio::time::{Instant, sleep};
 
-use crate::client::{Client, Sent};
+use crate::client::{Candidate, Client};
 use crate::error::{Error, Kind, Reach};
 use crate::options::CallOptions;
 use crate::retry::may_repeat;
-use crate::stream::Events;
-use crate::transport::Reply;
+use crate::stream::fold::fold;
+use crate::stream::resume::ends;
+use crate::transport::{Arrival, Reply};
 
 impl Client {
     /// What can be known before anything is sent.
@@ -69,13 +71,14 @@ impl Client {
         let mut failed = 0;
         loop {
             options.timeout = Some(timeout.saturating_sub(start.elapsed()));
+            let at = self.inner().current.load(Ordering::Relaxed);
             let error = match self.reach_once(operation, &options).await {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
             if error.kind() == Kind::Unreachable
                 && error.reach() == Reach::NotSent
-                && self.move_on()
+                && self.move_on(at)
             {
                 continue;
             }
@@ -109,17 +112,22 @@ impl Client {
         transport.call(operation, options).await
     }
 
-    /// Goes on to the next interface, for good. Whether there is one.
-    fn move_on(&self) -> bool {
-        let at = self.inner().current.load(Ordering::Relaxed);
-        if at + 1 >= self.inner().candidates.len() {
-            return false;
-        }
+    /// Goes on from an interface that cannot be reached to the next one at another address. Whether there is one; if
+    /// there is none, the best one is next again, so that an agent that was away for a moment is not spoken to in
+    /// another way for good.
+    fn move_on(&self, at: usize) -> bool {
+        let candidates = &self.inner().candidates;
+        let dead = |other: &Candidate| {
+            let failed = candidates.get(at).map(|failed| failed.url.origin());
+            failed == Some(other.url.origin())
+        };
+        let mut later = candidates.iter().enumerate().skip(at + 1);
+        let next = later.find(|(_, other)| !dead(other)).map(|(next, _)| next);
         // Others may have moved on meanwhile; then theirs is as good.
         let order = Ordering::Relaxed;
         let current = &self.inner().current;
-        let _ = current.compare_exchange(at, at + 1, order, order);
-        true
+        let moved = current.compare_exchange(at, next.unwrap_or(0), order, order);
+        next.is_some() || moved.is_err_and(|elsewhere| elsewhere != 0)
     }
 
     fn explained(&self, error: Error) -> Error {
@@ -174,13 +182,17 @@ impl Client {
         match Box::pin(self.reach(&operation, options)).await? {
             Reply::Response(Response::Task(view) | Response::SentTask(view)) => Ok(view.task),
             Reply::Response(other) => Err(unexpected(&other)),
-            // There are agents that answer everything by a stream.
-            Reply::Events(arriving) => {
-                let events = Events::new(self.clone(), operation, options.clone(), arriving);
-                match Box::pin(events.finish()).await? {
-                    Sent::Task(task) => Ok(task),
-                    Sent::Message(message) => Err(unexpected(&message)),
+            // There are agents that answer everything by a stream. What comes over this connection counts.
+            Reply::Events(mut arriving) => {
+                let mut task = None;
+                while let Some(arrival) = arriving.next().await {
+                    let Arrival { event, last, .. } = arrival?;
+                    fold(&mut task, &event);
+                    if last || task.as_ref().is_some_and(|task| ends(task.status.state)) {
+                        break;
+                    }
                 }
+                task.ok_or_else(|| Error::unintelligible("it is a stream without a task"))
             }
         }
     }

@@ -6,6 +6,7 @@
 
 pub(crate) mod difference;
 pub(crate) mod fold;
+mod reconnect;
 pub(crate) mod resume;
 
 use std::collections::VecDeque;
@@ -14,19 +15,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
-use switchboard_types::model::{Event, Task};
-use switchboard_types::operation::{GetTask, Operation, Subscribe};
-use tokio::time::sleep;
+use switchboard_types::model::{Event, Task, TaskId};
+use switchboard_types::operation::Operation;
 
 use self::difference::difference;
-use self::resume::{Failure, MOST_FRUITLESS, Seen, meaning};
+use self::resume::{Failure, Seen, meaning};
 use crate::client::{Client, Sent};
 use crate::error::{Error, Kind, Reach};
 use crate::options::CallOptions;
-use crate::transport::{Arrival, Arriving, Reply};
-
-/// How often a task is read that cannot be watched.
-const POLL: Duration = Duration::from_secs(1);
+use crate::transport::{Arrival, Arriving};
 
 /// A stream of events. Dropping it closes the connection; the task goes on.
 pub struct Events {
@@ -156,6 +153,12 @@ impl Events {
                     Ok(())
                 }
                 Failure::Broken => Err(interrupted().because(error)),
+                // 0.x refuses in the stream.
+                Failure::NoStream if self.how == How::Again && self.task_id().is_some() => {
+                    self.lost();
+                    self.how = How::Poll;
+                    Ok(())
+                }
                 Failure::NoStream | Failure::Final => Err(error),
             },
             None if self.seen.may_close() => {
@@ -166,7 +169,10 @@ impl Events {
                 self.lost();
                 Ok(())
             }
-            None => Err(interrupted()),
+            None => {
+                let message = "the stream ended before its first event";
+                Err(Error::new(Kind::Interrupted, message).reached(Reach::Answered))
+            }
         }
     }
 
@@ -224,33 +230,6 @@ impl Events {
         Ok(())
     }
 
-    /// Reads the task and tells what is new. Whether it could be read: otherwise the connection counts as lost.
-    async fn look(&mut self) -> Result<bool, Error> {
-        let Some(task) = &self.seen.task else {
-            return Ok(false);
-        };
-        let get = Operation::Get(GetTask {
-            id: task.id.clone(),
-            history_length: None,
-        });
-        match self.client.get_task(get, &self.again()).await {
-            Ok(now) => {
-                self.seen.fruitless = 0;
-                self.tell_difference(&now);
-                if self.seen.is_over() || self.how == How::Poll && self.seen.may_close() {
-                    self.ended = true;
-                    self.arriving = None;
-                }
-                Ok(true)
-            }
-            Err(error) if meaning(&error) == Failure::Broken => {
-                self.lost();
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
     fn tell_difference(&mut self, now: &Arc<Task>) {
         let Some(seen) = &self.seen.task else {
             let event = Event::Task(Arc::clone(now));
@@ -273,75 +252,17 @@ impl Events {
         self.seen.agree(now);
     }
 
-    /// Connects again, after a pause that grows while there is nothing new.
-    async fn resume(&mut self) -> Result<(), Error> {
-        if self.seen.fruitless >= MOST_FRUITLESS {
-            return Err(interrupted());
-        }
-        if self.how == How::Poll {
-            sleep(POLL).await;
-            return self.polled().await;
-        }
-        let retry = self.client.retry();
-        sleep(retry.pause(self.seen.fruitless, self.patience)).await;
-        let (operation, mut options) = match &self.seen.task {
-            Some(task) => {
-                let id = task.id.clone();
-                (Operation::Subscribe(Subscribe { id }), self.again())
-            }
-            // Only with an idempotency key, which makes it the same send.
-            None => (self.operation.clone(), self.options.clone()),
-        };
-        if let Some(id) = &self.seen.last_id {
-            options.last_event_id = Some(id.to_string());
-        }
-        match self.client.reach_once(&operation, &options).await {
-            Ok(Reply::Events(arriving)) => {
-                self.arriving = Some(arriving);
-                self.how = How::Again;
-                // Counted until something new comes.
-                self.seen.fruitless += 1;
-                Ok(())
-            }
-            Ok(Reply::Response(_)) => {
-                self.how = How::Poll;
-                self.polled().await
-            }
-            Err(error) => match meaning(&error) {
-                Failure::Broken => {
-                    self.seen.fruitless += 1;
-                    Ok(())
-                }
-                Failure::NoStream if self.seen.task.is_some() => {
-                    self.how = How::Poll;
-                    self.polled().await
-                }
-                Failure::NoStream | Failure::Final => Err(error),
-            },
-        }
-    }
-
-    /// Reads a task that cannot be watched; one that cannot be read either is given up in the end.
-    async fn polled(&mut self) -> Result<(), Error> {
-        if !self.look().await? {
-            self.seen.fruitless += 1;
-        }
-        Ok(())
-    }
-
-    /// What goes with every later request: all that the first one had, but for what named that one.
-    fn again(&self) -> CallOptions {
-        CallOptions {
-            request_id: None,
-            idempotency_key: None,
-            last_event_id: None,
-            ..self.options.clone()
+    /// The task, as far as we know which one it is.
+    fn task_id(&self) -> Option<TaskId> {
+        match (&self.seen.task, &self.operation) {
+            (Some(task), _) => Some(task.id.clone()),
+            (None, Operation::Subscribe(subscribe)) => Some(subscribe.id.clone()),
+            (None, _) => None,
         }
     }
 
     fn can_go_on(&self) -> bool {
-        let subscribed = matches!(self.operation, Operation::Subscribe(_));
-        self.seen.task.is_some() || self.options.idempotency_key.is_some() || subscribed
+        self.task_id().is_some() || self.options.idempotency_key.is_some()
     }
 
     fn lost(&mut self) {

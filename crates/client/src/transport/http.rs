@@ -14,25 +14,14 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::record::{Exchange, Recorder, Redaction};
+use super::tls::Tls;
 use crate::error::{Error, Kind, Reach};
 
 /// How often a request is sent elsewhere before we give up.
 const MOST_REDIRECTS: usize = 5;
 
-/// How long a connection may take to come about.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Whom to trust, and who we are.
-#[derive(Debug, Clone, Default)]
-pub struct Tls {
-    pub(crate) roots: Vec<Vec<u8>>,
-    pub(crate) identity: Option<Identity>,
-    pub(crate) insecure: bool,
-}
-
-/// A client certificate with its key.
-#[derive(Clone)]
-pub(crate) struct Identity(Vec<u8>);
+/// How often a connection that is silent is asked whether it still is one, and how long it may take to say so.
+const PING: Duration = Duration::from_secs(20);
 
 /// HTTP, with our rules. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -68,70 +57,6 @@ pub(crate) struct Opened {
     shown: String,
     private: bool,
     record: Option<(Recorder, Exchange)>,
-}
-
-impl Tls {
-    /// The system's roots, and no certificate of our own.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Trusts these certificates (PEM) beside the system's.
-    #[must_use]
-    pub fn trust(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.roots.push(pem.into());
-        self
-    }
-
-    /// Shows a certificate to agents that ask for one: certificate and key, both PEM.
-    #[must_use]
-    pub fn identity(mut self, certificate: &[u8], key: &[u8]) -> Self {
-        let mut both = certificate.to_vec();
-        both.push(b'\n');
-        both.extend_from_slice(key);
-        self.identity = Some(Identity(both));
-        self
-    }
-
-    /// Takes any certificate. For tests on one's own machine.
-    #[must_use]
-    pub fn insecure(mut self) -> Self {
-        self.insecure = true;
-        self
-    }
-}
-
-impl Tls {
-    fn client(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
-        let mut builder = builder
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
-        for pem in &self.roots {
-            let roots = reqwest::Certificate::from_pem_bundle(pem).map_err(not_a_certificate)?;
-            if roots.is_empty() {
-                let message = "there is no certificate in the PEM that was given";
-                return Err(Error::new(Kind::Reference, message));
-            }
-            builder = builder.tls_certs_merge(roots);
-        }
-        if let Some(Identity(pem)) = &self.identity {
-            let identity = reqwest::Identity::from_pem(pem).map_err(not_a_certificate)?;
-            builder = builder.identity(identity);
-        }
-        if self.insecure {
-            builder = builder.tls_danger_accept_invalid_certs(true);
-        }
-        builder.build().map_err(not_a_certificate)
-    }
-}
-
-impl std::fmt::Debug for Identity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("***")
-    }
 }
 
 impl Outgoing {
@@ -184,7 +109,10 @@ impl Http {
         if let Some(made) = self.h2.get() {
             return Ok(made);
         }
-        let builder = reqwest::Client::builder().http2_prior_knowledge();
+        let builder = reqwest::Client::builder()
+            .http2_prior_knowledge()
+            .http2_keep_alive_interval(PING)
+            .http2_keep_alive_timeout(PING);
         let made = self.tls.client(builder)?;
         Ok(self.h2.get_or_init(|| made))
     }
@@ -355,11 +283,6 @@ pub(crate) fn failed(url: &str, error: reqwest::Error) -> Error {
 /// What is said of a request that took too long. It may have arrived.
 pub(crate) fn too_slow(url: &str) -> Error {
     Error::new(Kind::Timeout, format!("{url} did not answer in time")).reached(Reach::Sent)
-}
-
-fn not_a_certificate(error: reqwest::Error) -> Error {
-    let message = format!("a certificate or key cannot be used: {error}");
-    Error::new(Kind::Reference, message).because(error)
 }
 
 /// Where an answer sends us, if it does and we may go there.

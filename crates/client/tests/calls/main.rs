@@ -12,6 +12,7 @@ mod agent;
 mod credentials;
 mod failures;
 mod front_page;
+mod grpc;
 mod langgraph;
 mod logs;
 mod odd_streams;

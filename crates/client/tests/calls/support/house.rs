@@ -35,7 +35,9 @@ impl Table {
 
 impl Handler for Table {
     fn handle(&self, call: Call) -> Answering<'_> {
-        let engine = self.engine(call.target.agent.as_deref()).unwrap();
+        let named = call.target.agent.as_deref();
+        let engine = self.engine(named.or(call.target.tenant.as_deref()));
+        let engine = engine.unwrap();
         engine.handle(call)
     }
 }
@@ -133,7 +135,7 @@ fn profile(name: &str) -> Profile {
         card,
         extended: Some(extended),
         shape: CardShape::Union,
-        is_default: true,
+        is_default: name == "echo",
     }
 }
 

@@ -25,8 +25,8 @@ pub const LOSSES: [Loss; 9] = [
         handling: "cut on the way in: the model has no room for them",
     },
     Loss {
-        what: "0.3: SendConfiguration.return_immediately",
-        handling: "said on the way out; on the way in false cannot be told from unset, and the caller waits",
+        what: "0.3: a configuration that does not say `blocking`",
+        handling: "reads as one that says false: the caller gets the task as soon as there is one",
     },
     Loss {
         what: "0.3: history_length of 0",
