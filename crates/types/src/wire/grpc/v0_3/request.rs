@@ -1,7 +1,7 @@
 //! What is asked in `a2a.v1`, both ways.
 //!
-//! Nothing here has presence: `history_length` 0 is unset, and `blocking` false cannot be told from unset, so that
-//! a caller waits unless it streams.
+//! Nothing here has presence: `history_length` 0 is unset. `blocking` false cannot be told from unset: a caller
+//! with a configuration means it, as all official SDKs do; one without waits.
 
 use prost::Message as _;
 use switchboard_proto::v0_3 as wire;
@@ -110,7 +110,7 @@ fn configuration(
         accepted_output_modes: wanted.accepted_output_modes,
         push: push.transpose()?,
         history_length: history_length(wanted.history_length, at)?,
-        return_immediately: false,
+        return_immediately: !wanted.blocking,
     })
 }
 
