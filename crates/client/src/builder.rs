@@ -12,6 +12,7 @@ use crate::connect::address::Address;
 use crate::connect::cache::CardCache;
 use crate::connect::choose::Preference;
 use crate::connect::quirks::Quirks;
+use crate::connect::verify::Signatures;
 use crate::error::Error;
 use crate::options::Limits;
 use crate::reference::Reference;
@@ -40,6 +41,7 @@ pub(crate) struct Settings {
     pub(crate) cache: Option<CardCache>,
     pub(crate) quirks: Option<Quirks>,
     pub(crate) recorder: Option<Recorder>,
+    pub(crate) signatures: Signatures,
 }
 
 impl Default for Settings {
@@ -59,6 +61,7 @@ impl Default for Settings {
             cache: None,
             quirks: None,
             recorder: None,
+            signatures: Signatures::default(),
         }
     }
 }
@@ -153,6 +156,13 @@ impl Builder {
     #[must_use]
     pub fn quirks(mut self, quirks: Quirks) -> Self {
         self.0.quirks = Some(quirks);
+        self
+    }
+
+    /// What is asked of the signatures of the card.
+    #[must_use]
+    pub fn signatures(mut self, signatures: Signatures) -> Self {
+        self.0.signatures = signatures;
         self
     }
 

@@ -13,6 +13,7 @@ use switchboard_types::operation::{
 use switchboard_types::wire::jsonrpc;
 use switchboard_types::{Dialect, ErrorKind};
 use tokio::time::{Instant, sleep};
+use url::Url;
 
 use crate::builder::Builder;
 use crate::connect::choose::Chosen;
@@ -46,6 +47,8 @@ pub(crate) struct Inner {
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) chosen: Chosen,
+    /// Where it really is.
+    pub(crate) url: Url,
     pub(crate) dialect: Dialect,
     pub(crate) transport: Arc<dyn Transport>,
     /// The same in an older version, for an agent that knows that one better.
@@ -107,6 +110,14 @@ impl Client {
 
     pub(crate) fn retry(&self) -> Retry {
         self.0.retry
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.0.shared
+    }
+
+    pub(crate) fn resolved(&self) -> &Url {
+        &self.candidate().url
     }
 
     fn candidate(&self) -> &Candidate {

@@ -83,11 +83,20 @@ fn round_trip<T: Debug + PartialEq>(
     let Some((dialect, json)) = in_dialect(data) else {
         return;
     };
-    let Ok(model) = decode(dialect, json) else {
+    let Ok(mut model) = decode(dialect, json) else {
         return;
     };
     let mut out = Vec::new();
     encode(dialect, &model, &mut out);
+    // References to tasks are read in ProtoJSON of 0.3, but not written.
+    if dialect == Dialect::V0Proto && json.contains("eference") {
+        let Ok(less) = decode(dialect, must_be_a_json_line(&out)) else {
+            return;
+        };
+        model = less;
+        out.clear();
+        encode(dialect, &model, &mut out);
+    }
     let text = must_be_a_json_line(&out);
     match decode(dialect, text) {
         Ok(again) => assert_eq!(model, again, "{dialect:?} {text}"),

@@ -15,7 +15,7 @@ use crate::error::{Error, Kind};
 pub(super) struct Found {
     pub(super) card: AgentCard,
     /// The text it came as, for its signatures.
-    pub(super) text: Bytes,
+    pub(super) text: Option<Bytes>,
 }
 
 /// One place to look.
@@ -95,7 +95,10 @@ pub(super) async fn find(
         }
         let said = match fetched {
             Fetched::Card(card, text) if !place.elsewhere || names(&card, base) => {
-                return Ok(Found { card: *card, text });
+                return Ok(Found {
+                    card: *card,
+                    text: Some(text),
+                });
             }
             Fetched::Card(..) => "the card of another agent".to_owned(),
             Fetched::Refused(status) => return Err(refused(&place.url, status, credentials)),

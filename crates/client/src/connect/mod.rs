@@ -2,11 +2,14 @@
 
 pub(crate) mod address;
 pub(crate) mod cache;
+mod catalog;
 pub(crate) mod choose;
 mod discover;
 mod fetch;
 pub(crate) mod quirks;
+pub(crate) mod verify;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -27,56 +30,106 @@ use crate::error::{Error, Kind};
 use crate::reference::Reference;
 use crate::transport;
 use crate::transport::headers::ServiceParams;
-use crate::transport::http::Http;
+use crate::transport::http::{Http, Outgoing};
 use crate::transport::link::{Link, Shared};
 
 /// Connects: nothing is sent to the agent yet but for its card.
 pub(crate) async fn connect(settings: Settings, reference: Reference) -> Result<Client, Error> {
     let http = Http::new(&settings.tls, settings.recorder.clone())?;
-    let base = reference.base()?;
-    let deadline = Instant::now() + settings.timeout;
-    let card = read_card(&settings, &http, &reference, base.as_ref(), deadline).await?;
+    let look = Look {
+        settings: &settings,
+        http: &http,
+        deadline: Instant::now() + settings.timeout,
+    };
+    let (found, base) = look.for_card(reference).await?;
+    let text = found.text.as_deref();
+    settings.signatures.check(&found.card, text)?;
     let given = base.as_ref().map(discover::agent_of);
-    assemble(&settings, http, card, given.as_ref())
+    assemble(&settings, http, found.card, given.as_ref())
 }
 
-async fn read_card(
-    settings: &Settings,
-    http: &Http,
-    reference: &Reference,
-    base: Option<&Url>,
+/// What is needed to look for a card.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    settings: &'a Settings,
+    http: &'a Http,
     deadline: Instant,
-) -> Result<AgentCard, Error> {
-    let first = settings.preference.versions.first();
-    let fetcher = Fetcher {
-        http,
-        limit: settings.limits.card,
-        deadline,
-        version: first.copied().unwrap_or(ProtocolVersion::ALL[0]).name(),
-        cache: settings.cache.as_ref(),
-    };
-    let credentials = Authority::before_card(&settings.credentials)?;
-    let found = match (reference, base) {
-        (Reference::Card(card), _) => return Ok((**card).clone()),
-        (Reference::File(path), _) => {
-            let read = tokio::fs::read(path).await;
-            let text = read.map_err(|error| {
-                let message = format!("{} cannot be read: {error}", path.display());
-                Error::new(Kind::CardNotFound, message).because(error)
-            })?;
-            let card = decode_card(&text).map_err(|error| {
-                let message = format!("{} is no card: {error}", path.display());
-                Error::new(Kind::CardInvalid, message)
-            })?;
-            Found {
-                card,
-                text: Bytes::from(text),
+}
+
+impl Look<'_> {
+    /// The card, and where the user found it.
+    async fn for_card(self, reference: Reference) -> Result<(Found, Option<Url>), Error> {
+        let base = reference.base()?;
+        match (reference, base) {
+            (Reference::Card(card), _) => {
+                let found = Found {
+                    card: *card,
+                    text: None,
+                };
+                Ok((found, None))
+            }
+            (Reference::File(path), _) => Ok((in_file(&path).await?, None)),
+            (Reference::Catalog { name, .. }, Some(url)) => self.in_catalog(&url, &name).await,
+            (_, Some(base)) => Ok((self.at(&base).await?, Some(base))),
+            (_, None) => Err(Error::new(Kind::Reference, "there is nowhere to look")),
+        }
+    }
+
+    async fn at(self, base: &Url) -> Result<Found, Error> {
+        let first = self.settings.preference.versions.first();
+        let fetcher = Fetcher {
+            http: self.http,
+            limit: self.settings.limits.card,
+            deadline: self.deadline,
+            version: first.copied().unwrap_or(ProtocolVersion::ALL[0]).name(),
+            cache: self.settings.cache.as_ref(),
+        };
+        let credentials = Authority::before_card(&self.settings.credentials)?;
+        discover::find(base, fetcher, &credentials).await
+    }
+
+    async fn in_catalog(self, url: &Url, name: &str) -> Result<(Found, Option<Url>), Error> {
+        let place = catalog::address(url);
+        let mut asked = Outgoing::new(http::Method::GET, place.clone());
+        let credentials = Authority::before_card(&self.settings.credentials)?;
+        credentials.apply(&mut asked, self.deadline).await?;
+        let limit = self.settings.limits.body;
+        let answer = self.http.fetch(asked, limit, self.deadline).await?;
+        let status = answer.status();
+        if !status.is_success() {
+            let message = format!(
+                "there is no catalogue at {place}: status {}",
+                status.as_u16()
+            );
+            return Err(Error::new(Kind::CardNotFound, message).with_status(status.as_u16()));
+        }
+        match catalog::find(answer.body(), &place, name)? {
+            catalog::Entry::At(url) => Ok((self.at(&url).await?, Some(url))),
+            catalog::Entry::Card(card) => {
+                let found = Found {
+                    card: *card,
+                    text: None,
+                };
+                Ok((found, Some(url.clone())))
             }
         }
-        (_, Some(base)) => discover::find(base, fetcher, &credentials).await?,
-        (_, None) => return Err(Error::new(Kind::Reference, "there is nowhere to look")),
-    };
-    Ok(found.card)
+    }
+}
+
+async fn in_file(path: &Path) -> Result<Found, Error> {
+    let read = tokio::fs::read(path).await;
+    let text = read.map_err(|error| {
+        let message = format!("{} cannot be read: {error}", path.display());
+        Error::new(Kind::CardNotFound, message).because(error)
+    })?;
+    let card = decode_card(&text).map_err(|error| {
+        let message = format!("{} is no card: {error}", path.display());
+        Error::new(Kind::CardInvalid, message)
+    })?;
+    Ok(Found {
+        card,
+        text: Some(Bytes::from(text)),
+    })
 }
 
 /// A client of the agent that `card` describes.
@@ -125,6 +178,7 @@ fn assemble(
             dialect: Dialect::spoken(&interface.binding, chosen.version),
             transport,
             older: older.transpose()?,
+            url,
             chosen,
         })
     };

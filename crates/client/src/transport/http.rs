@@ -3,6 +3,7 @@
 
 use std::error::Error as _;
 use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -38,8 +39,9 @@ pub(crate) struct Identity(Vec<u8>);
 pub(crate) struct Http {
     /// HTTP/1.1, or HTTP/2 where TLS agrees on it.
     usual: reqwest::Client,
-    /// HTTP/2 from the first byte, which gRPC wants without TLS.
-    h2: reqwest::Client,
+    /// HTTP/2 from the first byte, which gRPC wants without TLS; made when it is needed.
+    h2: Arc<OnceLock<reqwest::Client>>,
+    tls: Arc<Tls>,
     recorder: Option<Recorder>,
 }
 
@@ -95,6 +97,32 @@ impl Tls {
     }
 }
 
+impl Tls {
+    fn client(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
+        let mut builder = builder
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
+        for pem in &self.roots {
+            let roots = reqwest::Certificate::from_pem_bundle(pem).map_err(not_a_certificate)?;
+            if roots.is_empty() {
+                let message = "there is no certificate in the PEM that was given";
+                return Err(Error::new(Kind::Reference, message));
+            }
+            builder = builder.tls_certs_merge(roots);
+        }
+        if let Some(Identity(pem)) = &self.identity {
+            let identity = reqwest::Identity::from_pem(pem).map_err(not_a_certificate)?;
+            builder = builder.identity(identity);
+        }
+        if self.insecure {
+            builder = builder.tls_danger_accept_invalid_certs(true);
+        }
+        builder.build().map_err(not_a_certificate)
+    }
+}
+
 impl std::fmt::Debug for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("***")
@@ -128,35 +156,25 @@ impl Outgoing {
 
 impl Http {
     pub(crate) fn new(tls: &Tls, recorder: Option<Recorder>) -> Result<Self, Error> {
-        let build = |builder: reqwest::ClientBuilder| {
-            let mut builder = builder
-                .redirect(reqwest::redirect::Policy::none())
-                .referer(false)
-                .connect_timeout(CONNECT_TIMEOUT)
-                .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
-            for pem in &tls.roots {
-                let roots =
-                    reqwest::Certificate::from_pem_bundle(pem).map_err(not_a_certificate)?;
-                if roots.is_empty() {
-                    let message = "there is no certificate in the PEM that was given";
-                    return Err(Error::new(Kind::Reference, message));
-                }
-                builder = builder.tls_certs_merge(roots);
-            }
-            if let Some(Identity(pem)) = &tls.identity {
-                let identity = reqwest::Identity::from_pem(pem).map_err(not_a_certificate)?;
-                builder = builder.identity(identity);
-            }
-            if tls.insecure {
-                builder = builder.tls_danger_accept_invalid_certs(true);
-            }
-            builder.build().map_err(not_a_certificate)
-        };
         Ok(Self {
-            usual: build(reqwest::Client::builder())?,
-            h2: build(reqwest::Client::builder().http2_prior_knowledge())?,
+            usual: tls.client(reqwest::Client::builder())?,
+            h2: Arc::default(),
+            tls: Arc::new(tls.clone()),
             recorder,
         })
+    }
+
+    /// The client for a request.
+    fn client(&self, out: &Outgoing, url: &Url) -> Result<&reqwest::Client, Error> {
+        if !out.h2 || url.scheme() != "http" {
+            return Ok(&self.usual);
+        }
+        if let Some(made) = self.h2.get() {
+            return Ok(made);
+        }
+        let builder = reqwest::Client::builder().http2_prior_knowledge();
+        let made = self.tls.client(builder)?;
+        Ok(self.h2.get_or_init(|| made))
     }
 
     /// Sends a request and waits for the head of the answer. Redirects are followed on the same host only: another
@@ -185,12 +203,8 @@ impl Http {
             tracing::debug!("A2A Request: {}", Redaction::indented(&out.body));
         }
         let shown = out.redaction.url(&url);
-        let client = if out.h2 && url.scheme() == "http" {
-            &self.h2
-        } else {
-            &self.usual
-        };
-        let request = client
+        let request = self
+            .client(out, &url)?
             .request(out.method.clone(), url)
             .headers(out.headers.clone())
             .body(out.body.clone());

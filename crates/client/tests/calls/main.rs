@@ -1,10 +1,24 @@
 //! The client against the real engine, over real sockets, and against servers that behave oddly.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may stop where it is surprised"
+)]
+
 mod support;
 
 mod agent;
+mod credentials;
 mod failures;
 mod front_page;
+mod langgraph;
+mod logs;
 mod odd_streams;
+mod raw;
 mod resume;
 mod router;
+mod stream_request;
+mod tls;
+mod trust;
+mod webhook;

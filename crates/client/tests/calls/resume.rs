@@ -214,7 +214,7 @@ async fn a_stream_that_broke_before_it_began_is_sent_again_only_with_a_key() {
             if asked.rpc().is_empty() {
                 return asked.card("1.0");
             }
-            if count.fetch_add(1, Ordering::SeqCst) % 2 == 0 {
+            if count.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) {
                 return sse(vec![": hello\n\n".to_owned()], Then::Cut);
             }
             assert_eq!(asked.header("idempotency-key"), Some("k"));

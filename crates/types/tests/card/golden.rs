@@ -9,7 +9,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use switchboard_types::model::{AgentCard, Binding, SecurityRequirement, SecurityScheme};
-use switchboard_types::wire::card::{CardShape, canonical_card, decode_card, encode_card};
+use switchboard_types::wire::card::{
+    CardShape, canonical_card, canonical_received, decode_card, encode_card,
+};
 
 /// Every member of both versions, with several OAuth flows in one scheme.
 const MADE_BY_HAND: &str = "everything";
@@ -177,4 +179,31 @@ fn the_signed_bytes_of_a_real_card() {
         r#""version":"1"}"#,
     );
     assert_eq!(canonical, expected);
+}
+
+#[test]
+fn a_card_of_1_0_is_signed_the_same_as_it_is_and_as_it_came() {
+    for name in ["a2a-python-1.3.0", "a2a-js-1.3.0", "openclaw-2026.9.6"] {
+        let card = card(name);
+        let mut served = Vec::new();
+        encode_card(CardShape::V1, &card, &mut served);
+        assert_eq!(
+            canonical_received(&served).unwrap(),
+            canonical_card(&card),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn what_came_is_signed_with_every_member_but_the_signatures() {
+    let came = r#"{ "url":"u", "name" : "n","signatures":[{"protected":"x"}],"odd":[1.0,{"b":1,"a":"\u0041"}]}"#;
+    let signed = canonical_received(came.as_bytes()).unwrap();
+    let expected = r#"{"name":"n","odd":[1,{"a":"A","b":1}],"url":"u"}"#;
+    assert_eq!(String::from_utf8(signed).unwrap(), expected);
+    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+    for bad in ["", "{", "[]", "\"x\"", deep.as_str()] {
+        assert!(canonical_received(bad.as_bytes()).is_err());
+    }
+    assert!(canonical_received(b"{\"a\":\"\xff\"}").is_err());
 }

@@ -9,7 +9,7 @@ use switchboard_types::wire::jsonrpc::{self, Id, Outcome};
 use switchboard_types::wire::{self, Request, rest};
 use switchboard_types::{Dialect, Error};
 
-use crate::roundtrip::{lose, lose_in_parts};
+use crate::roundtrip::{lose, lose_in_message};
 use crate::sample;
 
 /// The header that goes with a call in a dialect of JSON-RPC.
@@ -48,7 +48,7 @@ fn said(dialect: Dialect, mut operation: Operation) -> Operation {
                 push.id = push.id.take().or_else(|| unnamed().filter(|_| older));
             }
             if older {
-                lose_in_parts(&mut send.message);
+                lose_in_message(dialect, &mut send.message);
             }
         }
         Operation::CreatePushConfig(config) if older => {

@@ -72,7 +72,7 @@ fn a_task_in_0_x_proto_json_has_content_and_no_kind() {
             r#"{"file":{"fileWithUri":"https://f.example"}},"#,
             r#"{"data":{"data":{"k":1}},"metadata":{"x":1}}]}],"#,
             r#""history":[{"role":"ROLE_USER","content":[{"text":"hi"}],"messageId":"m1","#,
-            r#""taskId":"t","contextId":"c","referenceTaskIds":["r"],"extensions":["urn:e"],"#,
+            r#""taskId":"t","contextId":"c","extensions":["urn:e"],"#,
             r#""metadata":{}}],"metadata":{"k":"v"}}}"#,
         )
     );

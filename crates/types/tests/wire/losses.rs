@@ -26,7 +26,7 @@ fn params(text: &str) -> Box<serde_json::value::RawValue> {
 
 #[test]
 fn every_row_is_tested_here() {
-    assert_eq!(LOSSES.len(), 7);
+    assert_eq!(LOSSES.len(), 8);
 }
 
 #[test]
@@ -128,4 +128,18 @@ fn unknown_is_unspecified_in_proto_json() {
         panic!("not a status");
     };
     assert_eq!(update.status.state, TaskState::Unknown);
+}
+
+#[test]
+fn references_to_other_tasks_are_dropped_in_proto_json() {
+    let id = switchboard_types::model::MessageId::new("m").unwrap();
+    let mut message = Message::new(id, Role::User, vec![Part::text("x")]);
+    message.reference_task_ids = vec![switchboard_types::model::TaskId::new("t").unwrap()];
+    for (dialect, kept) in [(Dialect::V0Json, 1), (Dialect::V0Proto, 0)] {
+        let mut out = Vec::new();
+        wire::encode_message(dialect, &message, &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let back = wire::decode_message(dialect, &text).unwrap();
+        assert_eq!(back.reference_task_ids.len(), kept, "{text}");
+    }
 }

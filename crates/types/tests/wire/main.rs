@@ -6,6 +6,8 @@ mod answered;
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod asked;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod encode;

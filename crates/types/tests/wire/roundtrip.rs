@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use switchboard_types::Dialect;
-use switchboard_types::model::{Content, Event, Message, Part, Task};
+use switchboard_types::model::{Artifact, Content, Event, Message, Part};
 use switchboard_types::wire::{self, jsonrpc, rest};
 
 use crate::sample;
@@ -42,36 +42,33 @@ fn is_empty(object: &switchboard_types::model::Object) -> bool {
         .is_some_and(|members| members.is_empty())
 }
 
-fn lose_in_message(message: &mut Arc<Message>) {
-    lose_in_parts(Arc::make_mut(message));
-}
-
-pub(crate) fn lose_in_parts(message: &mut Message) {
+/// What 0.x can carry of a message.
+pub(crate) fn lose_in_message(dialect: Dialect, message: &mut Message) {
     message.parts.iter_mut().for_each(lose_in_part);
-}
-
-fn lose_in_task(task: &mut Arc<Task>) {
-    let task = Arc::make_mut(task);
-    let artifacts = task.artifacts.iter_mut();
-    artifacts
-        .flat_map(|artifact| &mut Arc::make_mut(artifact).parts)
-        .for_each(lose_in_part);
-    task.history.iter_mut().for_each(lose_in_message);
-    task.status.message.iter_mut().for_each(lose_in_message);
+    if dialect == Dialect::V0Proto {
+        message.reference_task_ids.clear();
+    }
 }
 
 pub(crate) fn lose(dialect: Dialect, mut event: Event) -> Event {
     if dialect == Dialect::V1 {
         return event;
     }
+    let said = |message: &mut Arc<Message>| lose_in_message(dialect, Arc::make_mut(message));
+    let made = |artifact: &mut Arc<Artifact>| {
+        let parts = &mut Arc::make_mut(artifact).parts;
+        parts.iter_mut().for_each(lose_in_part);
+    };
     match &mut event {
-        Event::Task(task) => lose_in_task(task),
-        Event::Message(message) => lose_in_message(message),
-        Event::Status(update) => update.status.message.iter_mut().for_each(lose_in_message),
-        Event::Artifact(update) => {
-            let artifact = Arc::make_mut(&mut update.artifact);
-            artifact.parts.iter_mut().for_each(lose_in_part);
+        Event::Task(task) => {
+            let task = Arc::make_mut(task);
+            task.artifacts.iter_mut().for_each(made);
+            task.history.iter_mut().for_each(said);
+            task.status.message.iter_mut().for_each(said);
         }
+        Event::Message(message) => said(message),
+        Event::Status(update) => update.status.message.iter_mut().for_each(said),
+        Event::Artifact(update) => made(&mut update.artifact),
     }
     event
 }

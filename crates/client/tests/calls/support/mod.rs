@@ -1,7 +1,5 @@
 //! Servers to call.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
-
 mod cutter;
 mod house;
 mod odd;

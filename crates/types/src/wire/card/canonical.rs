@@ -1,12 +1,14 @@
 //! The canonical form of JSON (RFC 8785): sorted keys, one spelling per number and string.
 //!
-//! It knows nothing of cards; `canonical_card` calls it on the card's 1.0 form. It never fails:
+//! It knows nothing of cards; `canonical_card` calls it on the card's 1.0 form, `canonical_received` on what came. It never fails:
 //! what has no canonical form (a lone surrogate, a number beyond a double) is kept as it stands,
 //! since a signature over it could not be verified elsewhere anyway.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
+
+use crate::model::Object;
 
 /// The canonical form of a JSON text.
 pub(super) fn canonical(json: &[u8]) -> Vec<u8> {
@@ -15,6 +17,15 @@ pub(super) fn canonical(json: &[u8]) -> Vec<u8> {
         Ok(text) => value(text.trim_ascii(), &mut out),
         Err(_) => out.extend_from_slice(json),
     }
+    out
+}
+
+/// The canonical form of a JSON object without the member `left_out`.
+pub(super) fn canonical_without(object: &Object, left_out: &str) -> Vec<u8> {
+    let mut members: BTreeMap<String, &RawValue> = object.as_json().read().unwrap_or_default();
+    members.remove(left_out);
+    let mut out = Vec::with_capacity(object.as_str().len());
+    put_members(members, &mut out);
     out
 }
 
@@ -35,7 +46,11 @@ fn value(text: &str, out: &mut Vec<u8>) {
 /// Members sorted by the UTF-16 units of their names (RFC 8785 §3.2.3); of equal names the last
 /// counts, as in ECMAScript.
 fn object(text: &str, out: &mut Vec<u8>) -> Option<()> {
-    let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+    put_members(serde_json::from_str(text).ok()?, out);
+    Some(())
+}
+
+fn put_members(members: BTreeMap<String, &RawValue>, out: &mut Vec<u8>) {
     let mut members: Vec<_> = members.into_iter().collect();
     members.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
     out.push(b'{');
@@ -48,7 +63,6 @@ fn object(text: &str, out: &mut Vec<u8>) -> Option<()> {
         value(member.get(), out);
     }
     out.push(b'}');
-    Some(())
 }
 
 fn array(text: &str, out: &mut Vec<u8>) -> Option<()> {

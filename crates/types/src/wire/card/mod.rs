@@ -28,8 +28,8 @@ mod split;
 mod write;
 mod write_security;
 
-use crate::error::Error;
-use crate::model::AgentCard;
+use crate::error::{Error, ErrorKind};
+use crate::model::{AgentCard, Json, Object};
 use crate::version::ProtocolVersion;
 
 #[cfg(feature = "grpc")]
@@ -89,4 +89,21 @@ pub fn decode_card(json: &[u8]) -> Result<AgentCard, Error> {
 #[must_use]
 pub fn canonical_card(card: &AgentCard) -> Vec<u8> {
     canonical::canonical(&write::signing_payload(card))
+}
+
+/// The bytes that a signature covers if its maker signed the JSON that was served, members of other versions and
+/// all: what was received without `signatures`, by RFC 8785. Peers differ, so a signature may fit this or
+/// [`canonical_card`].
+///
+/// # Errors
+///
+/// `Parse` if it is no JSON, or none that can be carried; `InvalidParams` if it is no object.
+pub fn canonical_received(json: &[u8]) -> Result<Vec<u8>, Error> {
+    let text = std::str::from_utf8(json)
+        .map_err(|_| Error::new(ErrorKind::Parse, "card is not valid JSON: not UTF-8"))?;
+    let json = Json::parse(text)
+        .map_err(|reason| Error::new(ErrorKind::Parse, format!("card {reason}")))?;
+    let card = Object::try_from(json)
+        .map_err(|reason| Error::invalid_params("card", reason.to_string()))?;
+    Ok(canonical::canonical_without(&card, "signatures"))
 }

@@ -107,7 +107,8 @@ impl Writer {
             if let Some(context) = &message.context_id {
                 o.str("contextId", context.as_str());
             }
-            if !message.reference_task_ids.is_empty() {
+            // Readers of ProtoJSON refuse a whole message for a member that their proto does not have.
+            if !self.proto && !message.reference_task_ids.is_empty() {
                 o.array(
                     "referenceTaskIds",
                     &message.reference_task_ids,

@@ -4,12 +4,13 @@
 //! parameters are those of JSON-RPC in either spelling.
 
 use super::encode::Writer;
-use super::push::UNNAMED;
+use super::push::with_id;
 use crate::model::PushConfig;
 use crate::operation::{Operation, SendConfiguration, SendMessage};
 use crate::version::Dialect;
+use crate::wire::path::Path;
 use crate::wire::v1_0;
-use crate::wire::write::{Members, object};
+use crate::wire::write::{Members, object, string};
 
 /// Writes the `params` of `operation`.
 pub(crate) fn encode(dialect: Dialect, operation: &Operation, out: &mut Vec<u8>) {
@@ -61,7 +62,7 @@ fn configuration(writer: Writer, configuration: &SendConfiguration, o: &mut Memb
     o.array(
         "acceptedOutputModes",
         &configuration.accepted_output_modes,
-        |mode, out| crate::wire::write::string(mode, out),
+        |mode, out| string(mode, out),
     );
     o.opt_number("historyLength", configuration.history_length);
     if let Some(push) = &configuration.push {
@@ -74,9 +75,10 @@ fn configuration(writer: Writer, configuration: &SendConfiguration, o: &mut Memb
 
 /// `CreateTaskPushNotificationConfigRequest`, which must name the config.
 fn create_members(writer: Writer, config: &PushConfig, o: &mut Members<'_>) {
+    let named = with_id(config.clone(), &Path::ROOT);
+    let config = named.as_ref().unwrap_or(config);
     let task = config.task_id.as_ref().map_or("", |id| id.as_str());
-    let id = config.id.as_ref().map_or(UNNAMED, |id| id.as_str());
     o.str("parent", &format!("tasks/{task}"));
-    o.str("configId", id);
+    o.opt_str("configId", config.id.as_ref().map(|id| id.as_str()));
     writer.push_config(config, o.value("config"));
 }

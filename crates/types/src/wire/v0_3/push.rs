@@ -14,7 +14,7 @@ use crate::wire::read::{Obj, Text};
 
 /// The id of a webhook that came without one. 0.x *sets* the webhook of a task, so a second one without
 /// an id replaces the first (0.2 §7.5), and the kit for 0.3 asks for it by this very name.
-pub(super) const UNNAMED: &str = "default";
+const UNNAMED: &str = "default";
 
 /// A webhook to register, in any of the shapes texts and SDKs show: `{taskId,
 /// pushNotificationConfig}`, `{config: that}`, `{parent, configId, config: {name, …}}`, or the bare

@@ -1,0 +1,45 @@
+//! A handler for axum.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use ::axum::Router;
+use ::axum::body::{Bytes, to_bytes};
+use ::axum::extract::Request;
+use ::axum::http::StatusCode;
+use ::axum::routing::post;
+
+use super::{Notification, Receiver};
+
+/// The most bytes of a notification.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Takes notifications at `path` and tells `told` of each, once. The agent hears of success when `told` is done.
+pub fn handler<F, R>(path: &str, receiver: Arc<Receiver>, told: F) -> Router
+where
+    F: Fn(Notification) -> R + Clone + Send + Sync + 'static,
+    R: Future<Output = ()> + Send + 'static,
+{
+    let take = move |request: Request| {
+        let (receiver, told) = (Arc::clone(&receiver), told.clone());
+        async move {
+            let (head, body) = request.into_parts();
+            let Ok(body) = to_bytes(body, MOST_BYTES).await else {
+                return StatusCode::PAYLOAD_TOO_LARGE;
+            };
+            let body: Bytes = body;
+            match receiver.receive(&head.headers, &body) {
+                Ok(Some(notification)) => {
+                    told(notification).await;
+                    StatusCode::NO_CONTENT
+                }
+                Ok(None) => StatusCode::NO_CONTENT,
+                Err(rejected) => {
+                    tracing::warn!("{rejected}");
+                    StatusCode::from_u16(rejected.status()).unwrap_or(StatusCode::BAD_REQUEST)
+                }
+            }
+        }
+    };
+    Router::new().route(path, post(take))
+}

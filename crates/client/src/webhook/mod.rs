@@ -1,0 +1,220 @@
+//! Being told: what an agent posts to a webhook is checked and becomes an event.
+//!
+//! A notification counts if it is authentic (the token, the authorization or the signature that was agreed on), if it
+//! is about a task that we know, and if it was not told before. No framework: see `axum` for a ready handler.
+
+#[cfg(feature = "webhook")]
+mod axum;
+mod seen;
+mod signed;
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use switchboard_types::Dialect;
+use switchboard_types::model::{Event, Secret, TaskId};
+use switchboard_types::wire::decode_event;
+
+#[cfg(feature = "webhook")]
+pub use self::axum::handler;
+use self::seen::Seen;
+use crate::keys::Keys;
+
+const TOKEN: &str = "x-a2a-notification-token";
+const EVENT_ID: &str = "x-a2a-event-id";
+
+/// Takes what is posted to a webhook.
+#[derive(Debug, Default)]
+pub struct Receiver {
+    token: Option<Secret>,
+    authorization: Option<(String, Secret)>,
+    keys: Option<Keys>,
+    any_task: bool,
+    expected: Mutex<HashSet<TaskId>>,
+    seen: Mutex<Seen>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    /// To which task; a bare message may belong to none.
+    pub task_id: Option<TaskId>,
+    /// What.
+    pub event: Event,
+    /// The number of the event, from agents that number them.
+    pub id: Option<String>,
+}
+
+/// Why a notification does not count.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejected {
+    /// It does not prove where it comes from.
+    #[error("the notification is not authentic: {0}")]
+    NotAuthentic(&'static str),
+    /// Nobody waits for it.
+    #[error("the notification is about a task that is not expected")]
+    NotExpected,
+    /// It says nothing that can be understood.
+    #[error("the notification cannot be understood: {0}")]
+    Unintelligible(String),
+}
+
+impl Rejected {
+    /// The HTTP status to answer with.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::NotAuthentic(_) => 401,
+            Self::NotExpected => 404,
+            Self::Unintelligible(_) => 400,
+        }
+    }
+}
+
+impl Receiver {
+    /// A receiver that asks for no proof and expects no task yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks for the token that was registered with the webhook.
+    #[must_use]
+    pub fn token(mut self, token: Secret) -> Self {
+        self.token = Some(token);
+        self
+    }
+
+    /// Asks for the authorization that was registered with the webhook.
+    #[must_use]
+    pub fn authorization(mut self, scheme: impl Into<String>, credentials: Secret) -> Self {
+        self.authorization = Some((scheme.into(), credentials));
+        self
+    }
+
+    /// Asks for a signature: a JWT as bearer, made with one of these keys.
+    #[must_use]
+    pub fn keys(mut self, keys: Keys) -> Self {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// Takes notifications about any task.
+    #[must_use]
+    pub fn any_task(mut self) -> Self {
+        self.any_task = true;
+        self
+    }
+
+    /// From now on, notifications about `task` count.
+    pub fn expects(&self, task: &TaskId) {
+        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        expected.insert(task.clone());
+    }
+
+    /// From now on, they do not.
+    pub fn forgets(&self, task: &TaskId) {
+        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        expected.remove(task);
+    }
+
+    /// Takes what was posted. Nothing comes of what was told before; both are to be answered with success.
+    ///
+    /// # Errors
+    ///
+    /// If it does not count; answer with [`Rejected::status`].
+    pub fn receive(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<Option<Notification>, Rejected> {
+        let proof = self.prove(headers, body)?;
+        let event = read(body)?;
+        let task_id = match &event {
+            Event::Task(task) => Some(task.id.clone()),
+            Event::Status(update) => Some(update.task_id.clone()),
+            Event::Artifact(update) => Some(update.task_id.clone()),
+            Event::Message(message) => message.task_id.clone(),
+        };
+        if !self.is_expected(task_id.as_ref()) {
+            return Err(Rejected::NotExpected);
+        }
+        let named = proof.task.as_deref();
+        if named.is_some_and(|named| task_id.as_ref().is_none_or(|id| id.as_str() != named)) {
+            return Err(Rejected::NotAuthentic("it was signed for another task"));
+        }
+        let id = text(headers, EVENT_ID).map(str::to_owned);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let task = task_id.as_ref().map(TaskId::as_str).unwrap_or_default();
+        let number = proof.id.as_deref().or(id.as_deref());
+        if seen.is_repeat(task, number, &event, body) {
+            return Ok(None);
+        }
+        drop(seen);
+        Ok(Some(Notification { task_id, event, id }))
+    }
+
+    fn is_expected(&self, task: Option<&TaskId>) -> bool {
+        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        self.any_task || task.is_some_and(|task| expected.contains(task))
+    }
+
+    /// Everything that was asked for, not just one of it.
+    fn prove(&self, headers: &HeaderMap, body: &[u8]) -> Result<signed::Proof, Rejected> {
+        if let Some(token) = &self.token {
+            let said = text(headers, TOKEN).unwrap_or_default();
+            if !same(said, token.reveal()) {
+                return Err(Rejected::NotAuthentic("the token is missing or wrong"));
+            }
+        }
+        let said = text(headers, AUTHORIZATION.as_str()).unwrap_or_default();
+        let (scheme, credentials) = said.split_once(' ').unwrap_or((said, ""));
+        if let Some((wanted, secret)) = &self.authorization {
+            let right = same(credentials.trim(), secret.reveal());
+            if !scheme.eq_ignore_ascii_case(wanted) || !right {
+                return Err(Rejected::NotAuthentic(
+                    "the authorization is missing or wrong",
+                ));
+            }
+        }
+        match &self.keys {
+            Some(_) if !scheme.eq_ignore_ascii_case("bearer") => {
+                Err(Rejected::NotAuthentic("the signature is missing"))
+            }
+            Some(keys) => signed::prove(keys, credentials.trim(), body),
+            None => Ok(signed::Proof::default()),
+        }
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Compares without telling by the time it takes how much was right.
+fn same(said: &str, secret: &str) -> bool {
+    let (said, secret) = (said.as_bytes(), secret.as_bytes());
+    let pairs = said.iter().zip(secret);
+    said.len() == secret.len() && pairs.fold(0, |odd, (a, b)| odd | (a ^ b)) == 0
+}
+
+/// Agents post what their version streams, or the whole task.
+fn read(body: &[u8]) -> Result<Event, Rejected> {
+    let unintelligible = |why: String| Rejected::Unintelligible(why);
+    let text = std::str::from_utf8(body).map_err(|error| unintelligible(error.to_string()))?;
+    let mut first = None;
+    for dialect in Dialect::ALL {
+        match decode_event(dialect, text) {
+            // Readers of answers take anything for an empty message.
+            Ok(Event::Message(message)) if message.parts.is_empty() => {}
+            Ok(event) => return Ok(event),
+            Err(error) => {
+                first.get_or_insert(error.to_string());
+            }
+        }
+    }
+    let why = first.unwrap_or_else(|| "it says nothing".to_owned());
+    Err(unintelligible(why))
+}
