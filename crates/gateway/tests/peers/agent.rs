@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
+use switchboard_client::Address;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Child;
@@ -22,6 +23,12 @@ pub(crate) struct Agent {
     pub(crate) url: String,
     /// Project and version, as it says them itself.
     pub(crate) peer: String,
+    /// Whose address counts, if its card cannot name the proxy.
+    pub(crate) address: Address,
+    /// Whether there is one beside it that wants an extension.
+    pub(crate) has_strict: bool,
+    /// After how many events of a slow answer it is cut off.
+    pub(crate) events_before_cut: usize,
     proxy: Proxy,
     _process: Child,
 }
@@ -39,18 +46,27 @@ impl Agent {
         Self {
             url,
             peer: text(&ready, "peer"),
+            address: Address::default(),
+            has_strict: true,
+            events_before_cut: 5,
             proxy,
             _process: process,
         }
     }
 
-    /// A LangGraph server. It says itself where it is.
+    /// A LangGraph server. Its card names the server itself, so the client has to go by the address it was given.
     pub(crate) async fn langgraph() -> Self {
+        let proxy = Proxy::start().await;
         let (process, ready) = ready(Environment::LangGraph.command("langgraph")).await;
+        let behind = text(&ready, "base");
+        proxy.leads_to(behind.trim_start_matches("http://"));
         Self {
-            url: text(&ready, "url"),
+            url: text(&ready, "url").replace(&behind, &proxy.url()),
             peer: text(&ready, "peer"),
-            proxy: Proxy::start().await,
+            address: Address::Given,
+            has_strict: false,
+            events_before_cut: 1,
+            proxy,
             _process: process,
         }
     }

@@ -10,11 +10,13 @@ use tokio::time::timeout;
 
 use crate::agent::Agent;
 use crate::environment::Environment;
-use crate::rows::Failure;
+use crate::rows::{Failure, Nothing};
 use crate::{column, conformance, rows};
 
 /// How long a row may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a call may.
+const CALL: Duration = Duration::from_secs(8);
 
 /// What the rows work with.
 pub(crate) struct Column {
@@ -40,7 +42,8 @@ impl Column {
                 bindings: vec![self.binding.clone()],
                 versions: vec![self.version],
             })
-            .timeout(PATIENCE);
+            .address(self.agent.address)
+            .timeout(CALL);
         if let Some(uri) = extension {
             builder = builder.extension(uri);
         }
@@ -53,12 +56,7 @@ impl Column {
 }
 
 async fn run(agent: Agent, binding: (&str, Binding), version: ProtocolVersion) {
-    let named = format!(
-        "{} server {} {}",
-        agent.peer,
-        binding.0,
-        version.name()
-    );
+    let named = format!("{} server {} {}", agent.peer, binding.0, version.name());
     let column = Column {
         agent,
         binding: binding.1,
@@ -82,7 +80,8 @@ async fn run(agent: Agent, binding: (&str, Binding), version: ProtocolVersion) {
 fn told(failure: &Failure) -> (&'static str, String) {
     let not_offered = failure
         .downcast_ref::<Error>()
-        .is_some_and(|error| error.kind() == Kind::NotOffered);
+        .is_some_and(|error| error.kind() == Kind::NotOffered)
+        || failure.is::<Nothing>();
     let outcome = if not_offered { "none" } else { "failed" };
     (outcome, failure.to_string())
 }

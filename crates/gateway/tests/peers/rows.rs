@@ -22,6 +22,18 @@ pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// A remark on a cell that is.
 type Cell = Result<String, Failure>;
 
+/// There is nothing to fill a cell with.
+#[derive(Debug)]
+pub(crate) struct Nothing(&'static str);
+
+impl std::fmt::Display for Nothing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Nothing {}
+
 const STREAMED: &str = "one two three";
 const TOKEN: &str = "a-token-of-ours";
 const EXTENSION: &str = "https://example.com/extensions/polite/v1";
@@ -52,7 +64,7 @@ pub(crate) async fn fill(column: &Column, row: &str) -> Cell {
         "not-cancelable" => not_cancelable(column).await,
         "terminal-refused" => terminal_refused(column).await,
         "bad-params" => bad_params(column).await,
-        "unknown-version" => Ok("our client never asks for one".to_owned()),
+        "unknown-version" => Err(Nothing("our client says the version itself").into()),
         "required-extension" => required_extension(column).await,
         _ => Err(format!("there is no row {row}").into()),
     }
@@ -177,7 +189,9 @@ fn numbers(json: &str) -> Result<Value, Failure> {
         match value {
             Value::Number(number) => number.as_f64().into(),
             Value::Array(all) => all.into_iter().map(floats).collect(),
-            Value::Object(all) => Value::Object(all.into_iter().map(|(k, v)| (k, floats(v))).collect()),
+            Value::Object(all) => {
+                Value::Object(all.into_iter().map(|(k, v)| (k, floats(v))).collect())
+            }
             other => other,
         }
     }
@@ -239,14 +253,19 @@ async fn subscribe_after_cut(column: &Column) -> Cell {
     while let Some(item) = events.next().await {
         resumed |= item?.resumed;
         seen += 1;
-        if seen == 5 {
+        if seen == column.agent.events_before_cut {
             column.agent.cut();
         }
     }
     want(resumed, "the stream was not cut")?;
     let task = task(events.finish().await?)?;
     same(&task.status.state, &TaskState::Completed, "the state")?;
-    same(&artifacts(&task), &slow(), "the answer")?;
+    // Who is asked later may have kept the answer in the history alone.
+    let answer = match artifacts(&task) {
+        none if none.is_empty() => answer_text(&*task),
+        answer => answer,
+    };
+    same(&answer, &slow(), "the answer")?;
     fine()
 }
 
@@ -255,7 +274,8 @@ async fn converse(column: &Column) -> Result<(Client, Arc<Task>), Failure> {
     let asked = task(client.send(text("input")).await?)?;
     same(&asked.status.state, &TaskState::InputRequired, "the state")?;
     let question = switchboard_client::Question::of(&asked).ok_or("there is no question")?;
-    same(&question.prompt.as_str(), &"which colour?", "the question")?;
+    let asks = question.prompt.contains("which colour?");
+    want(asks, &format!("the question is {}", question.prompt))?;
     let done = task(client.send(reply(&asked, vec![Part::text("blue")])).await?)?;
     same(&done.id, &asked.id, "the task")?;
     same(&done.status.state, &TaskState::Completed, "the state")?;
@@ -265,10 +285,18 @@ async fn converse(column: &Column) -> Result<(Client, Arc<Task>), Failure> {
 }
 
 async fn cancel(column: &Column) -> Cell {
-    let (client, begun) = begin(column, "long").await?;
-    let canceled = client.cancel(&begun.id).await?;
+    let client = column.client().await?;
+    // There are agents that return nothing before the end, unless they stream.
+    let mut events = client.stream(text("long")).await?;
+    let begun = loop {
+        events.next().await.ok_or("there is no task")??;
+        if let Some(task) = events.task() {
+            break task.id.clone();
+        }
+    };
+    let canceled = client.cancel(&begun).await?;
     same(&canceled.status.state, &TaskState::Canceled, "the state")?;
-    let kept = client.get(&begun.id, None).await?;
+    let kept = client.get(&begun, None).await?;
     same(&kept.status.state, &TaskState::Canceled, "what is kept")?;
     fine()
 }
@@ -320,6 +348,7 @@ fn hook(url: String, task: Option<&TaskId>) -> PushConfig {
 }
 
 async fn push_configs(column: &Column) -> Cell {
+    webhooks_are_offered(column).await?;
     let (client, begun) = begin(column, "long").await?;
     let url = "http://127.0.0.1:1/hook".to_owned();
     let made = client
@@ -328,14 +357,32 @@ async fn push_configs(column: &Column) -> Cell {
     let id = made.id.ok_or("it has no id")?;
     let found = client.push_config(&begun.id, &id).await?;
     same(&found.url, &url, "what was found")?;
-    same(&client.push_configs(&begun.id).await?.len(), &1, "how many there are")?;
+    same(
+        &client.push_configs(&begun.id).await?.len(),
+        &1,
+        "how many there are",
+    )?;
     client.delete_push_config(&begun.id, &id).await?;
-    same(&client.push_configs(&begun.id).await?.len(), &0, "how many are left")?;
+    same(
+        &client.push_configs(&begun.id).await?.len(),
+        &0,
+        "how many are left",
+    )?;
     client.cancel(&begun.id).await?;
     fine()
 }
 
+/// As the client tells it, before there is a task.
+async fn webhooks_are_offered(column: &Column) -> Result<(), Failure> {
+    let none = TaskId::new("none")?;
+    match column.client().await?.push_configs(&none).await {
+        Err(error) if error.kind() == Kind::NotOffered => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
 async fn push_delivered(column: &Column) -> Cell {
+    webhooks_are_offered(column).await?;
     let (tell, mut told) = mpsc::unbounded_channel();
     let receiver = Receiver::new().token(Secret::new(TOKEN)).any_task();
     let app = webhook::handler("/hook", Arc::new(receiver), move |notification| {
@@ -375,8 +422,12 @@ async fn task_not_found(column: &Column) -> Cell {
     let missing = TaskId::new(uuid::Uuid::new_v4().to_string())?;
     refused(client.get(&missing, None).await, ErrorKind::TaskNotFound)?;
     refused(client.cancel(&missing).await, ErrorKind::TaskNotFound)?;
-    refused(watch(&client, &missing).await, ErrorKind::TaskNotFound)?;
-    fine()
+    match watch(&client, &missing).await {
+        Err(error) if error.kind() == Kind::NotOffered => {
+            Ok("get and cancel: it cannot be watched".to_owned())
+        }
+        watched => refused(watched, ErrorKind::TaskNotFound).map(|()| String::new()),
+    }
 }
 
 /// Follows a task to its end.
@@ -406,6 +457,9 @@ async fn bad_params(column: &Column) -> Cell {
 }
 
 async fn required_extension(column: &Column) -> Cell {
+    if !column.agent.has_strict {
+        return Err(Nothing("there is no such agent").into());
+    }
     let url = format!("{}/strict", column.agent.url);
     let client = column.connect(&url, None).await?;
     match client.send(text("hello")).await {
