@@ -10,6 +10,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Child;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::environment::Environment;
@@ -30,7 +31,13 @@ pub(crate) struct Agent {
     /// After how many events of a slow answer it is cut off.
     pub(crate) events_before_cut: usize,
     proxy: Proxy,
-    _process: Child,
+    _process: Process,
+}
+
+/// A process, and who reads what else it says: it would be blocked by a full pipe, or ended by a closed one.
+struct Process {
+    _child: Child,
+    _reader: JoinSet<()>,
 }
 
 impl Agent {
@@ -73,7 +80,7 @@ impl Agent {
 
     /// Cuts every open connection.
     pub(crate) fn cut(&self) {
-        self.proxy.cut.notify_waiters();
+        self.proxy.cut.notify_one();
     }
 }
 
@@ -82,13 +89,13 @@ fn text(ready: &Value, name: &str) -> String {
 }
 
 /// Starts it and reads to the line that says it can be called.
-async fn ready(mut command: tokio::process::Command) -> (Child, Value) {
-    let mut process = command
+async fn ready(mut command: tokio::process::Command) -> (Process, Value) {
+    let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .expect("it starts");
-    let out = process.stdout.take().expect("its output");
+    let out = child.stdout.take().expect("its output");
     let mut lines = BufReader::new(out).lines();
     let wait = async {
         while let Some(line) = lines.next_line().await.expect("a line") {
@@ -99,8 +106,12 @@ async fn ready(mut command: tokio::process::Command) -> (Child, Value) {
         panic!("it ended before it was ready");
     };
     let ready = timeout(PATIENCE, wait).await.expect("it is ready in time");
-    // It would be blocked by a full pipe, or ended by a closed one.
-    tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+    let mut reader = JoinSet::new();
+    reader.spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+    let process = Process {
+        _child: child,
+        _reader: reader,
+    };
     (process, ready)
 }
 
@@ -109,6 +120,7 @@ struct Proxy {
     port: u16,
     target: Arc<OnceLock<String>>,
     cut: Arc<Notify>,
+    _accepting: JoinSet<()>,
 }
 
 impl Proxy {
@@ -116,17 +128,14 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let (target, cut) = (Arc::new(OnceLock::new()), Arc::new(Notify::new()));
-        let proxy = Self {
+        let mut accepting = JoinSet::new();
+        accepting.spawn(accept(listener, Arc::clone(&target), Arc::clone(&cut)));
+        Self {
             port,
-            target: Arc::clone(&target),
-            cut: Arc::clone(&cut),
-        };
-        tokio::spawn(async move {
-            while let Ok((here, _)) = listener.accept().await {
-                tokio::spawn(pass_on(here, Arc::clone(&target), Arc::clone(&cut)));
-            }
-        });
-        proxy
+            target,
+            cut,
+            _accepting: accepting,
+        }
     }
 
     fn url(&self) -> String {
@@ -138,14 +147,22 @@ impl Proxy {
     }
 }
 
-async fn pass_on(mut here: TcpStream, target: Arc<OnceLock<String>>, cut: Arc<Notify>) {
-    let cut = cut.notified();
+async fn accept(listener: TcpListener, target: Arc<OnceLock<String>>, cut: Arc<Notify>) {
+    let mut open = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = cut.notified() => open.shutdown().await,
+            Ok((here, _)) = listener.accept() => {
+                open.spawn(pass_on(here, Arc::clone(&target)));
+            }
+        }
+    }
+}
+
+async fn pass_on(mut here: TcpStream, target: Arc<OnceLock<String>>) {
     let target = target.get().expect("nobody calls before it is ready");
-    let Ok(mut there) = TcpStream::connect(target).await else {
-        return;
-    };
-    tokio::select! {
-        _ = tokio::io::copy_bidirectional(&mut here, &mut there) => {}
-        () = cut => {}
+    if let Ok(mut there) = TcpStream::connect(target).await {
+        // Whoever ends first ends both.
+        let _ = tokio::io::copy_bidirectional(&mut here, &mut there).await;
     }
 }

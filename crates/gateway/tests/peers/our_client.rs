@@ -1,12 +1,12 @@
 //! Our client against servers of other projects.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_client::{Client, Error, Kind, Preference};
 use switchboard_types::ProtocolVersion;
 use switchboard_types::model::Binding;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::agent::Agent;
 use crate::environment::Environment;

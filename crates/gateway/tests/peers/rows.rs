@@ -14,6 +14,7 @@ use switchboard_types::model::{
 };
 use switchboard_types::operation::{ListTasks, SendMessage};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::our_client::Column;
 
@@ -383,15 +384,19 @@ async fn webhooks_are_offered(column: &Column) -> Result<(), Failure> {
 
 async fn push_delivered(column: &Column) -> Cell {
     webhooks_are_offered(column).await?;
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tell, mut told) = mpsc::channel(64);
     let receiver = Receiver::new().token(Secret::new(TOKEN)).any_task();
     let app = webhook::handler("/hook", Arc::new(receiver), move |notification| {
-        let _ = tell.send(notification);
-        std::future::ready(())
+        let tell = tell.clone();
+        async move {
+            // Nobody listens any more once the row is done.
+            let _ = tell.send(notification).await;
+        }
     });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/hook", listener.local_addr()?);
-    let serving = tokio::spawn(async move { axum::serve(listener, app).await });
+    let mut serving = JoinSet::new();
+    serving.spawn(async move { axum::serve(listener, app).await });
     let mut message = text("stream");
     message.configuration.return_immediately = true;
     message.configuration.push = Some(hook(url, None));
@@ -405,7 +410,6 @@ async fn push_delivered(column: &Column) -> Cell {
             Event::Message(_) | Event::Artifact(_) => continue,
         };
         if state == TaskState::Completed {
-            serving.abort();
             return fine();
         }
     }
