@@ -24,7 +24,7 @@ OVER = (TaskState.completed, TaskState.failed, TaskState.canceled)
 # How each binding says it: the number, the HTTP status, the gRPC status.
 NOT_FOUND = (-32001, 404, "NOT_FOUND")
 NOT_CANCELABLE = (-32002, 409, "FAILED_PRECONDITION")
-UNSUPPORTED = (-32004, 501, "FAILED_PRECONDITION")
+UNSUPPORTED = (-32004, 501, "UNIMPLEMENTED")
 BAD_PARAMS = (-32602, 400, "INVALID_ARGUMENT")
 FORBIDDEN = (-32603, 403, "PERMISSION_DENIED")
 EXTENSION_REQUIRED = (-32008, 400, "FAILED_PRECONDITION")
@@ -261,6 +261,8 @@ class Column:
         await self.refused((await self.client(streaming=True)).send_message(message()), BAD_PARAMS)
 
     async def unknown_version(self):
+        if self.options.binding == "grpc":
+            raise rows.NoCall("the SDK has no way to say a version")
         client = await self.client()
         call = client.get_task(TaskQueryParams(id="any"), context=headers(A2A_Version="7.0"))
         await self.refused(call, BAD_VERSION)

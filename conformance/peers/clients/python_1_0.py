@@ -314,12 +314,12 @@ class Column:
 
     async def unknown_version(self):
         client, call = await self.client(), GetTaskRequest(id="any")
+        if self.options.binding == "grpc":
+            raise rows.NoCall("the SDK always says the version itself")
         if self.options.version == "1.0":
             context = ClientCallContext(service_parameters={"A2A-Version": "7.0"})
             await self.refused(client.get_task(call, context=context), errors.VersionNotSupportedError)
             return
-        if self.options.binding == "grpc":
-            raise rows.NoCall("the SDK always says 0.3 itself")
 
         # In 0.3 the SDK says the version itself, so it is changed on its way out.
         async def change(request):

@@ -12,6 +12,7 @@ from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 LONG_SECONDS = 600
+SLOW_SECONDS = 2
 
 
 class State(TypedDict, total=False):
@@ -39,6 +40,9 @@ async def answer(state):
         raise RuntimeError("it failed")
     if word == "long":
         await asyncio.sleep(LONG_SECONDS)
+    if word == "slow":
+        await asyncio.sleep(SLOW_SECONDS)
+        return reply("".join(f"{n} " for n in range(1, 21)))
     if word == "stream":
         model = GenericFakeChatModel(messages=iter([AIMessage(content="one two three")]))
         return {"messages": [await model.ainvoke(state["messages"])]}

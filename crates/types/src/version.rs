@@ -43,15 +43,6 @@ impl ProtocolVersion {
         self == Self::V1_0
     }
 
-    /// Where gRPC is spoken, as a card of this version says it: the official kits take nothing else.
-    #[must_use]
-    pub fn grpc_address(self, scheme: &str, target: &str) -> String {
-        match self {
-            Self::V1_0 => target.to_owned(),
-            Self::V0_3 => format!("{scheme}://{target}"),
-        }
-    }
-
     /// Reads `A2A-Version`: patch numbers are ignored, empty means 0.3 (A2A 1.0 §3.6.2).
     ///
     /// # Errors

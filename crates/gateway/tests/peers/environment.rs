@@ -13,6 +13,7 @@ pub(crate) enum Environment {
     Python03,
     Python10,
     Js,
+    LangGraph,
 }
 
 impl Environment {
@@ -21,6 +22,7 @@ impl Environment {
             Self::Python03 => "python-0.3",
             Self::Python10 => "python-1.0",
             Self::Js => "js",
+            Self::LangGraph => "langgraph",
         }
     }
 
@@ -30,6 +32,7 @@ impl Environment {
             Self::Python03 => ("python_0_3.py", "bin/python"),
             Self::Python10 => ("python_1_0.py", "bin/python"),
             Self::Js => ("js.mjs", "node"),
+            Self::LangGraph => ("server.py", "bin/python"),
         }
     }
 

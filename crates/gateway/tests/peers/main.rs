@@ -3,8 +3,11 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
+mod agent;
 mod column;
 mod environment;
+mod our_client;
+mod rows;
 #[path = "../support/mod.rs"]
 mod support;
 mod their_clients;

@@ -15,11 +15,13 @@ const PATIENCE: Duration = Duration::from_secs(150);
 
 /// Runs the client of an environment over a binding in a version.
 async fn client(environment: Environment, peer: &str, binding: &str, version: &str) {
-    let server = Server::profile(&conformance().join("profiles/peers.yaml")).await;
+    let profiles = conformance().join("profiles");
+    let server = Server::profile(&profiles.join("peers.yaml")).await;
+    let strict = Server::profile(&profiles.join("peers_strict.yaml")).await;
     let mut command = environment.command("clients");
     command
         .args(["--url", &server.url("/a2a/peer")])
-        .args(["--strict-url", &server.url("/a2a/strict")])
+        .args(["--strict-url", &strict.url("/a2a/strict")])
         .args(["--binding", binding, "--version", version])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -35,8 +37,9 @@ async fn client(environment: Environment, peer: &str, binding: &str, version: &s
         .collect();
     let name = format!("{peer} client {binding} {version}");
     column::check(&name, &cells).await;
-    let log = server.logged();
-    assert!(!log.contains(r#""level":"ERROR""#), "{log}");
+    for log in [server.logged(), strict.logged()] {
+        assert!(!log.contains(r#""level":"ERROR""#), "{log}");
+    }
 }
 
 #[tokio::test]

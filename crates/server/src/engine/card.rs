@@ -126,7 +126,7 @@ impl Profile {
             add(Binding::HttpJson, url.clone(), None);
             // An rpc names its agent by its tenant, if its version has one.
             let tenant = (!self.is_default).then(|| name.to_owned());
-            if let Some(url) = grpc_url(base_url, version)
+            if let Some(url) = grpc_target(base_url)
                 && (tenant.is_none() || version.has_tenants())
             {
                 add(Binding::Grpc, url, tenant);
@@ -148,8 +148,9 @@ fn mode_takes(mode: &str, media_type: &str) -> bool {
     }
 }
 
-/// The address of gRPC at `base_url`, in the spelling of a version. None below a path: the path of an rpc is fixed.
-fn grpc_url(base_url: &str, version: ProtocolVersion) -> Option<String> {
+/// The address of gRPC at `base_url`. None below a path: the path of an rpc is fixed. It has no scheme in any
+/// version: the clients of the official SDKs hand it to gRPC as it is, which looks a scheme up as a name.
+fn grpc_target(base_url: &str) -> Option<String> {
     let (scheme, host) = base_url.split_once("://")?;
     if !grpc::SPOKEN || host.contains('/') {
         return None;
@@ -159,12 +160,11 @@ fn grpc_url(base_url: &str, version: ProtocolVersion) -> Option<String> {
         Some((_, port)) => port.bytes().all(|b| b.is_ascii_digit()),
         None => false,
     };
-    let target = if named {
+    Some(if named {
         host.to_owned()
     } else {
         format!("{host}:{port}")
-    };
-    Some(version.grpc_address(scheme, &target))
+    })
 }
 
 impl Engine {

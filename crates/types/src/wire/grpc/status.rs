@@ -56,7 +56,11 @@ pub fn write_status(version: ProtocolVersion, error: &Error) -> Status {
     let code = code.and_then(|code| i32::try_from(code).ok()).unwrap_or(2);
     let message = match version {
         ProtocolVersion::V1_0 => error.message().to_owned(),
-        ProtocolVersion::V0_3 => v0_3::error::text(error),
+        // The clients of the Python SDK tell errors apart by the name that theirs begin with.
+        ProtocolVersion::V0_3 => {
+            let name = v0_3::error::name(error.kind());
+            format!("{name}: {}", v0_3::error::text(error))
+        }
     };
     let details = rpc::Status {
         code,

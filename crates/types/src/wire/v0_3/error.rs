@@ -99,7 +99,7 @@ fn members(error: &Error, code: i32, o: &mut Members<'_>) {
 }
 
 /// The name of the error: `TaskNotFoundError` for the reason `TASK_NOT_FOUND`.
-fn name(kind: ErrorKind) -> String {
+pub(crate) fn name(kind: ErrorKind) -> String {
     let mut name = String::new();
     for word in kind.reason().split('_') {
         match word {
