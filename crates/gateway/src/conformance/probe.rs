@@ -1,0 +1,540 @@
+//! Asks over one interface of an agent, and remembers what was learned: a finished task, all answers.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue};
+use serde_json::{Map, Value, json};
+use switchboard_types::model::{Binding, Interface, Message, MessageId, Part, Role, Task};
+use switchboard_types::operation::Method;
+use switchboard_types::{Dialect, ProtocolVersion, wire};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+use url::Url;
+
+use super::Plan;
+use super::answer::{Answer, Link, Outcome, Refusal};
+use super::check::{Found, Need, Verdict, unseen};
+use super::discover::Discovered;
+use super::exchange::Exchange;
+use super::http::{Caller, Outgoing};
+use super::receiver::Receiver;
+use super::stream::{Stream, Streamed};
+use super::words::Words;
+
+/// One interface of an agent, and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) found: Arc<Discovered>,
+    pub(crate) interface: Interface,
+    pub(crate) link: Link,
+    pub(crate) words: &'static Words,
+    pub(crate) dialect: Dialect,
+    pub(crate) receiver: Arc<Receiver>,
+    caller: Caller,
+    base: Url,
+    ids: AtomicUsize,
+    seen: Mutex<Seen>,
+    sent: OnceCell<Result<Sent, Verdict>>,
+    streamed: OnceCell<Result<Streamed, Verdict>>,
+}
+
+/// All answers of an interface, for checks that look at everything.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    /// Results, by what they are the result of.
+    pub(crate) results: Vec<(Method, Value, Arc<Exchange>)>,
+    pub(crate) refusals: Vec<(Refusal, Arc<Exchange>)>,
+    /// Answers of JSON-RPC, with the id that was sent.
+    pub(crate) envelopes: Vec<(Value, Value, Arc<Exchange>)>,
+}
+
+/// An answer to a send.
+#[derive(Debug, Clone)]
+pub(crate) struct Sent {
+    pub(crate) answer: Answer,
+    /// The task, if it was one.
+    pub(crate) task: Option<Value>,
+}
+
+/// How a request differs from a proper one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Manner<'a> {
+    /// Another `A2A-Version`; empty leaves the header out.
+    pub(crate) version: Option<&'a str>,
+    pub(crate) anonymous: bool,
+    pub(crate) titled: bool,
+    /// In place of the extensions that the card requires.
+    pub(crate) extensions: Option<&'a str>,
+    pub(crate) media_type: Option<&'a str>,
+}
+
+impl Probe {
+    /// An interface of a card, if it is of a kind that this build checks.
+    pub(crate) fn new(
+        plan: Arc<Plan>,
+        found: Arc<Discovered>,
+        interface: Interface,
+        caller: Caller,
+        receiver: Arc<Receiver>,
+    ) -> Result<Self, String> {
+        let link = match &interface.binding {
+            Binding::JsonRpc => Link::JsonRpc,
+            Binding::HttpJson => Link::Rest,
+            other => return Err(format!("{} is not checked by this build", other.name())),
+        };
+        let version = ProtocolVersion::requested(&interface.version);
+        let version = version
+            .map_err(|_| format!("A2A {:?} is not checked by this build", interface.version))?;
+        let words = Words::of(version).ok_or("no words for this version")?;
+        let base =
+            Url::parse(&interface.url).map_err(|error| format!("{:?}: {error}", interface.url))?;
+        Ok(Self {
+            dialect: Dialect::spoken(&interface.binding, version),
+            plan,
+            found,
+            interface,
+            link,
+            words,
+            receiver,
+            caller,
+            base,
+            ids: AtomicUsize::new(1),
+            seen: Mutex::new(Seen::default()),
+            sent: OnceCell::new(),
+            streamed: OnceCell::new(),
+        })
+    }
+
+    /// What is missing for a check, if anything is.
+    pub(crate) fn lacks(&self, need: Need) -> Found {
+        let card = &self.found.card;
+        let offered = |has: Option<bool>| has == Some(true);
+        let lacking = |has: bool, why| {
+            if has {
+                Ok(())
+            } else {
+                Err(Verdict::NotOffered(why))
+            }
+        };
+        match need {
+            Need::JsonRpc => lacking(self.link == Link::JsonRpc, "a rule of the JSON-RPC binding"),
+            Need::Rest => lacking(self.link == Link::Rest, "a rule of the HTTP+JSON binding"),
+            Need::Streaming => lacking(
+                offered(card.capabilities.streaming),
+                "the card offers no streaming",
+            ),
+            Need::NoStreaming => lacking(
+                !offered(card.capabilities.streaming),
+                "the card offers streaming",
+            ),
+            Need::Push => lacking(
+                offered(card.capabilities.push_notifications),
+                "the card offers no push notifications",
+            ),
+            Need::NoPush => lacking(
+                !offered(card.capabilities.push_notifications),
+                "the card offers push notifications",
+            ),
+            Need::ExtendedCard => lacking(
+                offered(card.capabilities.extended_agent_card),
+                "the card offers no extended card",
+            ),
+            Need::Security => lacking(
+                !card.security.is_empty(),
+                "the card asks for no credentials",
+            ),
+            Need::Long if self.plan.long_message.is_none() => Err(unseen(
+                "needs --long-message, a text that keeps the agent busy for some seconds",
+            )),
+            Need::Asking if self.plan.ask_message.is_none() => Err(unseen(
+                "needs --ask-message, a text that makes the agent ask for input",
+            )),
+            Need::Long | Need::Asking => Ok(()),
+        }
+    }
+
+    /// A number that was not given before.
+    pub(crate) fn next(&self) -> usize {
+        self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// An operation, asked properly.
+    pub(crate) async fn call(&self, method: Method, params: Value) -> Answer {
+        self.call_as(method, params, Manner::default()).await
+    }
+
+    /// An operation, asked in some other manner.
+    pub(crate) async fn call_as(
+        &self,
+        method: Method,
+        mut params: Value,
+        manner: Manner<'_>,
+    ) -> Answer {
+        self.put_tenant(&mut params);
+        let (verb, path, body, id) = self.written(method, &params);
+        let answer = self.ask(verb, &path, body, manner).await;
+        self.note(method, id, &answer);
+        answer
+    }
+
+    fn note(&self, method: Method, id: Value, answer: &Answer) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match &answer.outcome {
+            Outcome::Result(result) => {
+                let row = (method, result.clone(), Arc::clone(&answer.exchange));
+                seen.results.push(row);
+            }
+            Outcome::Refused(refusal) if answer.status != 401 && answer.status != 403 => {
+                let row = (refusal.clone(), Arc::clone(&answer.exchange));
+                seen.refusals.push(row);
+            }
+            _ => {}
+        }
+        if let (Link::JsonRpc, Some(body)) = (self.link, &answer.body) {
+            let row = (id, body.clone(), Arc::clone(&answer.exchange));
+            seen.envelopes.push(row);
+        }
+    }
+
+    /// A request that says what it likes. The path is below the interface's address.
+    pub(crate) async fn ask(
+        &self,
+        verb: &'static str,
+        path: &str,
+        body: Vec<u8>,
+        manner: Manner<'_>,
+    ) -> Answer {
+        let out = self.outgoing(
+            verb,
+            path,
+            body,
+            manner,
+            "application/a2a+json, application/json",
+        );
+        Answer::of(self.caller.whole(out).await, self.link, self.dialect)
+    }
+
+    /// Opens a stream; or an answer, if it was refused.
+    pub(crate) async fn open(&self, method: Method, mut params: Value) -> Result<Stream, Answer> {
+        self.put_tenant(&mut params);
+        let (verb, path, body, id) = self.written(method, &params);
+        let asked = Instant::now();
+        let out = self.outgoing(verb, &path, body, Manner::default(), "text/event-stream");
+        let begun = match self.caller.begin(out).await {
+            Ok(begun) => begun,
+            Err(broken) => return Err(Answer::of(*broken, self.link, self.dialect)),
+        };
+        let streams = begun
+            .response
+            .headers()
+            .get("content-type")
+            .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
+        if streams && begun.response.status().is_success() {
+            return Ok(Stream::new(begun, self.link, asked));
+        }
+        let whole = self.caller.finish(begun).await;
+        let answer = Answer::of(whole, self.link, self.dialect);
+        self.note(method, id, &answer);
+        Err(answer)
+    }
+
+    /// Keeps the events of a stream for the checks that look at everything.
+    pub(crate) fn keep(&self, streamed: &Streamed) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for item in &streamed.items {
+            if item.event.is_object() {
+                let row = (
+                    Method::Stream,
+                    item.event.clone(),
+                    Arc::clone(&streamed.exchange),
+                );
+                seen.results.push(row);
+            }
+        }
+    }
+
+    /// All that was seen so far.
+    pub(crate) fn seen(&self) -> Seen {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Parameters of a send.
+    pub(crate) fn say(&self, text: &str) -> Value {
+        let id = format!("conformance-{}", uuid::Uuid::new_v4());
+        let mut out = Vec::new();
+        if let Ok(id) = MessageId::new(id) {
+            let message = Message::new(id, Role::User, vec![Part::text(text)]);
+            wire::encode_message(self.dialect, &message, &mut out);
+        }
+        let message: Value = serde_json::from_slice(&out).unwrap_or_default();
+        json!({ "message": message })
+    }
+
+    /// The same, for a task that exists.
+    pub(crate) fn say_to(&self, text: &str, task: &Value) -> Value {
+        let mut params = self.say(text);
+        params["message"]["taskId"] = task.clone();
+        params
+    }
+
+    /// The same, without waiting for the end.
+    pub(crate) fn say_at_once(&self, text: &str) -> Value {
+        let mut params = self.say(text);
+        let (name, value) = self.words.at_once;
+        params["configuration"] = json!({ name: value });
+        params
+    }
+
+    /// What came of sending the plain message, the first time.
+    pub(crate) async fn sent(&self) -> Result<&Sent, Verdict> {
+        let first = || async {
+            let params = self.say(&self.plan.message);
+            self.send(params, "a message").await
+        };
+        self.sent
+            .get_or_init(first)
+            .await
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    /// Sends, and finds the task in the answer.
+    pub(crate) async fn send(&self, params: Value, what: &str) -> Result<Sent, Verdict> {
+        let answer = self.call(Method::Send, params).await;
+        let task = self.task_in(answer.result(what)?);
+        Ok(Sent { answer, task })
+    }
+
+    /// The task in the answer to a send, or in an event.
+    pub(crate) fn task_in(&self, result: &Value) -> Option<Value> {
+        let wrapped = result.get("task").filter(|task| task.is_object());
+        let bare = (result["kind"] == "task").then_some(result);
+        wrapped.or(bare).cloned()
+    }
+
+    /// A task that is over.
+    pub(crate) async fn finished(&self) -> Result<Value, Verdict> {
+        let task = self.sent().await?.task.clone();
+        let task =
+            task.ok_or_else(|| unseen("the agent answers --message with a message, not a task"))?;
+        match self.read(&task) {
+            Some(read) if read.status.state.is_terminal() => Ok(task),
+            Some(read) => Err(unseen(format!(
+                "the task of --message does not end: it is {}",
+                read.status.state.name()
+            ))),
+            None => Err(unseen("the task of --message cannot be read")),
+        }
+    }
+
+    /// A new task that is being worked on.
+    pub(crate) async fn running(&self) -> Result<Value, Verdict> {
+        let text = self.plan.long_message.as_deref().unwrap_or_default();
+        let sent = self.send(self.say_at_once(text), "a long message").await?;
+        match sent.task {
+            Some(task)
+                if self
+                    .read(&task)
+                    .is_some_and(|t| !t.status.state.is_terminal()) =>
+            {
+                Ok(task)
+            }
+            Some(_) => Err(unseen("the task of --long-message was over at once")),
+            None => Err(unseen(
+                "--long-message was answered with a message, not a task",
+            )),
+        }
+    }
+
+    /// A new task that waits for input.
+    pub(crate) async fn waiting(&self) -> Result<Value, Verdict> {
+        let text = self.plan.ask_message.as_deref().unwrap_or_default();
+        let sent = self
+            .send(
+                self.say(text),
+                "a message that is to be answered by a question",
+            )
+            .await?;
+        match sent.task {
+            Some(task)
+                if self
+                    .read(&task)
+                    .is_some_and(|t| t.status.state.is_interrupted()) =>
+            {
+                Ok(task)
+            }
+            _ => Err(unseen(
+                "--ask-message does not make the agent ask for input",
+            )),
+        }
+    }
+
+    /// What came of streaming the plain message, the first time.
+    pub(crate) async fn streamed(&self) -> Result<&Streamed, Verdict> {
+        let first = || async {
+            let params = self.say(&self.plan.message);
+            let stream = self.open(Method::Stream, params).await.map_err(|refused| {
+                let why = match refused.result("the stream") {
+                    Ok(_) => {
+                        refused.fail("a stream was asked for, and answered by one JSON object")
+                    }
+                    Err(verdict) => verdict,
+                };
+                why
+            })?;
+            let streamed = stream.rest(self.plan.timeout).await;
+            self.keep(&streamed);
+            Ok(streamed)
+        };
+        self.streamed
+            .get_or_init(first)
+            .await
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    /// A task in the model, if it can be read at all.
+    pub(crate) fn read(&self, task: &Value) -> Option<Task> {
+        wire::decode_task(self.dialect, &task.to_string()).ok()
+    }
+
+    /// Reads a task until it is as wanted, or time is up.
+    pub(crate) async fn until(&self, id: &Value, wanted: impl Fn(&Task) -> bool) -> Option<Value> {
+        let deadline = Instant::now() + self.plan.timeout;
+        while Instant::now() < deadline {
+            let answer = self.call(Method::Get, json!({ "id": id })).await;
+            if let Outcome::Result(task) = answer.outcome
+                && self.read(&task).is_some_and(|task| wanted(&task))
+            {
+                return Some(task);
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        None
+    }
+
+    /// Ends a task that a check has begun; whatever comes of it.
+    pub(crate) async fn clean_up(&self, task: &Value) {
+        let mut params = json!({ "id": task });
+        self.put_tenant(&mut params);
+        let (verb, path, body, _) = self.written(Method::Cancel, &params);
+        drop(self.ask(verb, &path, body, Manner::default()).await);
+    }
+
+    /// The address of this interface with a path below it.
+    pub(crate) fn url(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        let (path, query) = path
+            .split_once('?')
+            .map_or((path, None), |(p, q)| (p, Some(q)));
+        if !path.is_empty() {
+            url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+        }
+        if query.is_some() {
+            url.set_query(query);
+        }
+        url
+    }
+
+    /// A call in the envelope of JSON-RPC.
+    pub(crate) fn envelope(id: &Value, method: &str, params: &Value) -> Vec<u8> {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+            .to_string()
+            .into_bytes()
+    }
+
+    fn written(&self, method: Method, params: &Value) -> (&'static str, String, Vec<u8>, Value) {
+        if self.link == Link::JsonRpc {
+            let id = json!(format!("c-{}", self.next()));
+            let body = Self::envelope(&id, self.words.method(method), params);
+            return ("POST", String::new(), body, id);
+        }
+        let written = self.words.write(method, params);
+        let body = written.body.map(|body| body.to_string().into_bytes());
+        (
+            written.verb,
+            written.path,
+            body.unwrap_or_default(),
+            Value::Null,
+        )
+    }
+
+    /// The tenant of the interface goes into every request (A2A 1.0 §8.3.2).
+    fn put_tenant(&self, params: &mut Value) {
+        if let (Some(tenant), Some(params)) = (&self.interface.tenant, params.as_object_mut()) {
+            params.entry("tenant").or_insert_with(|| json!(tenant));
+        }
+    }
+
+    fn outgoing(
+        &self,
+        verb: &'static str,
+        path: &str,
+        body: Vec<u8>,
+        manner: Manner<'_>,
+        accept: &'static str,
+    ) -> Outgoing {
+        let mut headers = HeaderMap::new();
+        let mut put = |name: &'static str, value: &str| {
+            if let (false, Ok(value)) = (value.is_empty(), HeaderValue::from_str(value)) {
+                headers.insert(name, value);
+            }
+        };
+        put("accept", accept);
+        if !body.is_empty() {
+            put(
+                "content-type",
+                manner.media_type.unwrap_or("application/json"),
+            );
+        }
+        put("a2a-version", manner.version.unwrap_or(self.words.header));
+        let extensions = manner
+            .extensions
+            .map_or_else(|| self.required(), str::to_owned);
+        put("a2a-extensions", &extensions);
+        put("x-a2a-extensions", &extensions);
+        Outgoing {
+            verb,
+            url: self.url(path),
+            headers,
+            body,
+            anonymous: manner.anonymous,
+            titled: manner.titled,
+        }
+    }
+
+    /// The interfaces that offer the same over another binding.
+    pub(crate) fn siblings(&self) -> Vec<Self> {
+        let others = self.found.card.interfaces.iter().filter(|other| {
+            other.binding != self.interface.binding && other.version == self.interface.version
+        });
+        let probes = others.map(|other| {
+            Self::new(
+                Arc::clone(&self.plan),
+                Arc::clone(&self.found),
+                other.clone(),
+                self.caller.clone(),
+                Arc::clone(&self.receiver),
+            )
+        });
+        probes.filter_map(Result::ok).collect()
+    }
+
+    /// The extensions that every caller must ask for.
+    pub(crate) fn required(&self) -> String {
+        let extensions = self.found.card.capabilities.extensions.iter();
+        let required: Vec<&str> = extensions.filter(|e| e.required).map(|e| &*e.uri).collect();
+        required.join(", ")
+    }
+}
+
+/// The members of an object, or none.
+pub(crate) fn members(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
