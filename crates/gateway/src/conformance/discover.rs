@@ -110,8 +110,8 @@ fn address(reference: &str) -> anyhow::Result<Url> {
     let host = reference.split(['/', ':']).next().unwrap_or_default();
     let here = host == "localhost" || host.starts_with("127.") || reference.starts_with("[::1]");
     let scheme = if here { "http" } else { "https" };
-    Ok(Url::parse(&format!("{scheme}://{reference}"))
-        .map_err(|error| anyhow::anyhow!("{reference}: {error}"))?)
+    Url::parse(&format!("{scheme}://{reference}"))
+        .map_err(|error| anyhow::anyhow!("{reference}: {error}"))
 }
 
 /// An address that ends in `.json` is a card's; others are an agent's, and may yet be a card's.

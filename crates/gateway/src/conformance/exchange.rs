@@ -67,7 +67,8 @@ pub(crate) fn shown(headers: &HeaderMap, secret: Option<&str>) -> Vec<(String, S
 pub(crate) fn address(url: &url::Url, secret: Option<&str>) -> String {
     let mut shown = url.clone();
     if shown.password().is_some() {
-        drop(shown.set_password(Some("hidden")));
+        // It had one, so it can have another.
+        let _ = shown.set_password(Some("hidden"));
     }
     if let Some(secret) = secret
         && url.query_pairs().any(|(key, _)| key == secret)

@@ -12,20 +12,21 @@ use switchboard_types::model::{ApiKeyLocation, Secret, SecurityScheme};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+use super::Plan;
 use super::exchange::{self, Exchange};
 
 /// The most of an answer that is read.
 const LARGEST: usize = 16 * 1024 * 1024;
 
 /// What lets us in. Not shown.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Access {
-    pub(crate) bearer: Option<Secret>,
-    pub(crate) api_key: Option<Secret>,
+    bearer: Option<Secret>,
+    api_key: Option<Secret>,
     /// Where the key goes: as the card says, or `X-API-Key`.
     key_place: Option<(ApiKeyLocation, String)>,
     /// Other headers for every request.
-    pub(crate) params: Vec<(HeaderName, HeaderValue)>,
+    params: Vec<(HeaderName, HeaderValue)>,
 }
 
 /// A request.
@@ -70,6 +71,15 @@ pub(crate) struct Caller {
 }
 
 impl Access {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        Self {
+            bearer: plan.bearer.clone(),
+            api_key: plan.api_key.clone(),
+            key_place: None,
+            params: plan.params.clone(),
+        }
+    }
+
     /// Learns from a card where an API key goes.
     pub(crate) fn heed<'a>(&mut self, schemes: impl Iterator<Item = &'a SecurityScheme>) {
         let place = schemes.filter_map(|scheme| match scheme {

@@ -25,6 +25,7 @@ mod sse;
 mod stream;
 mod words;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ use switchboard_types::operation::Method;
 
 use self::answer::Outcome;
 pub(crate) use self::check::Level;
-use self::check::{Check, Run, Verdict, fail};
+use self::check::{Check, Need, Run, Verdict, fail};
 use self::discover::{Discovered, discover, speaks};
 use self::http::{Access, Caller};
 use self::probe::Probe;
@@ -81,13 +82,7 @@ pub(crate) struct Unreachable(String);
 /// Checks an agent. `tell` hears of the progress.
 pub(crate) async fn run(plan: Plan, tell: &(dyn Fn(&str) + Sync)) -> anyhow::Result<Report> {
     let plan = Arc::new(plan);
-    let access = Access {
-        bearer: plan.bearer.clone(),
-        api_key: plan.api_key.clone(),
-        params: plan.params.clone(),
-        ..Access::default()
-    };
-    let mut caller = Caller::new(access, plan.timeout)?;
+    let mut caller = Caller::new(Access::of(&plan), plan.timeout)?;
     let found = discover(&caller, &plan.agent).await;
     let found = found.map_err(|error| Unreachable(format!("{error:#}")))?;
     caller.access.heed(found.card.security_schemes.values());
@@ -123,6 +118,7 @@ pub(crate) async fn run(plan: Plan, tell: &(dyn Fn(&str) + Sync)) -> anyhow::Res
         let urls: Vec<&str> = found.card.interfaces.iter().map(|i| &*i.url).collect();
         return Err(Unreachable(format!("nothing answers at {}", urls.join(", "))).into());
     }
+    about_the_rest(&plan, &mut report);
     Ok(report)
 }
 
@@ -143,12 +139,34 @@ fn about_the_card(plan: &Plan, found: &Discovered, report: &mut Report) {
     for check in checks::newest().chain(checks::older()) {
         let verdict = match &check.run {
             Run::Card(look) => look(found).err().unwrap_or(Verdict::Pass),
-            Run::Unseen(why) if found.offers("1.0") => Verdict::NotSeen((*why).into()),
-            Run::Unseen(_) | Run::Link(..) => continue,
+            Run::Unseen(why) => Verdict::NotSeen((*why).into()),
+            Run::Link(..) => continue,
         };
         if plan.includes(check) {
             report.lines.push(Line::new(check, "card", verdict));
         }
+    }
+}
+
+/// Rules of 1.0 that no interface could be held against are named, so that none is missing.
+fn about_the_rest(plan: &Plan, report: &mut Report) {
+    let known: HashSet<&str> = report.lines.iter().map(|line| line.check.id).collect();
+    let missing: Vec<&'static Check> = checks::newest()
+        .filter(|check| plan.includes(check) && !known.contains(check.id))
+        .collect();
+    for check in missing {
+        let why = match &check.run {
+            Run::Link(needs, _) if needs.contains(&Need::Rest) => {
+                "no HTTP+JSON interface of 1.0 was checked"
+            }
+            Run::Link(needs, _) if needs.contains(&Need::JsonRpc) => {
+                "no JSON-RPC interface of 1.0 was checked"
+            }
+            _ => "no interface of 1.0 was checked",
+        };
+        report
+            .lines
+            .push(Line::new(check, "card", Verdict::NotOffered(why)));
     }
 }
 
@@ -178,6 +196,13 @@ async fn about_an_interface(probe: &Probe, place: &str, report: &mut Report) -> 
         let Run::Link(needs, ask) = &check.run else {
             continue;
         };
+        let other = [Need::JsonRpc, Need::Rest];
+        if needs
+            .iter()
+            .any(|need| other.contains(need) && probe.lacks(*need).is_err())
+        {
+            continue; // a rule of another binding
+        }
         let verdict = match needs.iter().find_map(|need| probe.lacks(*need).err()) {
             Some(lacking) => lacking,
             None => ask(probe).await.err().unwrap_or(Verdict::Pass),

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value, json};
@@ -379,15 +378,15 @@ impl Probe {
     pub(crate) async fn streamed(&self) -> Result<&Streamed, Verdict> {
         let first = || async {
             let params = self.say(&self.plan.message);
-            let stream = self.open(Method::Stream, params).await.map_err(|refused| {
-                let why = match refused.result("the stream") {
-                    Ok(_) => {
-                        refused.fail("a stream was asked for, and answered by one JSON object")
+            let stream =
+                self.open(Method::Stream, params).await.map_err(|refused| {
+                    match refused.result("the stream") {
+                        Ok(_) => {
+                            refused.fail("a stream was asked for, and answered by one JSON object")
+                        }
+                        Err(verdict) => verdict,
                     }
-                    Err(verdict) => verdict,
-                };
-                why
-            })?;
+                })?;
             let streamed = stream.rest(self.plan.timeout).await;
             self.keep(&streamed);
             Ok(streamed)
@@ -402,21 +401,6 @@ impl Probe {
     /// A task in the model, if it can be read at all.
     pub(crate) fn read(&self, task: &Value) -> Option<Task> {
         wire::decode_task(self.dialect, &task.to_string()).ok()
-    }
-
-    /// Reads a task until it is as wanted, or time is up.
-    pub(crate) async fn until(&self, id: &Value, wanted: impl Fn(&Task) -> bool) -> Option<Value> {
-        let deadline = Instant::now() + self.plan.timeout;
-        while Instant::now() < deadline {
-            let answer = self.call(Method::Get, json!({ "id": id })).await;
-            if let Outcome::Result(task) = answer.outcome
-                && self.read(&task).is_some_and(|task| wanted(&task))
-            {
-                return Some(task);
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        None
     }
 
     /// Ends a task that a check has begun; whatever comes of it.

@@ -17,7 +17,8 @@ pub(crate) struct Stream {
     begun: Begun,
     link: Link,
     reader: Reader,
-    ready: Vec<Item>,
+    /// How many of `all` were given out.
+    given: usize,
     asked: Instant,
     text: Vec<u8>,
     all: Vec<Item>,
@@ -38,7 +39,7 @@ pub(crate) struct Item {
 /// What comes next.
 #[derive(Debug)]
 pub(crate) enum Next {
-    Item(Item),
+    Item,
     Ended,
     /// Nothing within the time given.
     Quiet,
@@ -70,7 +71,7 @@ impl Stream {
             begun,
             link,
             reader: Reader::default(),
-            ready: Vec::new(),
+            given: 0,
             asked,
             text: Vec::new(),
             all: Vec::new(),
@@ -78,12 +79,13 @@ impl Stream {
         }
     }
 
-    /// The next event.
+    /// Waits for the next event, and keeps it.
     pub(crate) async fn next(&mut self, patience: Duration) -> Next {
         let deadline = Instant::now() + patience;
         loop {
-            if !self.ready.is_empty() {
-                return Next::Item(self.ready.remove(0));
+            if self.given < self.all.len() {
+                self.given += 1;
+                return Next::Item;
             }
             if self.end.is_some() {
                 return Next::Ended;
@@ -106,15 +108,14 @@ impl Stream {
             };
             for data in events {
                 let item = self.item(data);
-                self.all.push(item.clone());
-                self.ready.push(item);
+                self.all.push(item);
             }
         }
     }
 
     /// Reads until the server closes it, or nothing comes for so long.
     pub(crate) async fn rest(mut self, patience: Duration) -> Streamed {
-        while let Next::Item(_) = self.next(patience).await {}
+        while matches!(self.next(patience).await, Next::Item) {}
         self.leave()
     }
 

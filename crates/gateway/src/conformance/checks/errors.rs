@@ -160,7 +160,7 @@ async fn no_streaming(p: &Probe) -> Found {
                 answer.refused_as(&[ErrorKind::UnsupportedOperation], p.words.method(method))?
             }
             Ok(mut stream) => {
-                drop(stream.next(p.plan.timeout).await);
+                stream.next(p.plan.timeout).await;
                 let streamed = stream.leave();
                 let first = streamed
                     .items

@@ -273,7 +273,7 @@ async fn no_streaming(p: &Probe) -> Found {
     match p.open(Method::Stream, p.say(&p.plan.message)).await {
         Err(answer) => answer.refused_as(&[ErrorKind::UnsupportedOperation], "a stream"),
         Ok(mut stream) => {
-            drop(stream.next(p.plan.timeout).await);
+            stream.next(p.plan.timeout).await;
             let streamed = stream.leave();
             let code = streamed
                 .items

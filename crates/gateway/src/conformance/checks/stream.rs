@@ -154,7 +154,7 @@ async fn then_updates(p: &Probe) -> Found {
 }
 
 /// The state that an event tells.
-pub(super) fn state<'a>(kind: Kind, event: &'a Value) -> Option<&'a str> {
+pub(super) fn state(kind: Kind, event: &Value) -> Option<&str> {
     matches!(kind, Kind::Task | Kind::StatusUpdate)
         .then(|| event["status"]["state"].as_str())
         .flatten()

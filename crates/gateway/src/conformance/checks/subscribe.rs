@@ -69,9 +69,11 @@ async fn begins_with_the_task(p: &Probe) -> Found {
     let streamed = stream.leave();
     p.keep(&streamed);
     p.clean_up(&task["id"]).await;
-    let Next::Item(_) = next else {
-        return Err(fail("nothing came", &streamed.exchange));
-    };
+    hold(
+        matches!(next, Next::Item),
+        "nothing came",
+        &streamed.exchange,
+    )?;
     let (kind, first) = &kinds(&streamed)?[0];
     hold(
         *kind == Kind::Task,
@@ -90,7 +92,7 @@ async fn terminal_task(p: &Probe) -> Found {
             "subscribing to a task that is over",
         ),
         Ok(mut stream) => {
-            drop(stream.next(p.plan.timeout).await);
+            stream.next(p.plan.timeout).await;
             let streamed = stream.leave();
             let first = streamed
                 .items
@@ -142,7 +144,7 @@ async fn leaving_is_harmless(p: &Probe) -> Found {
     let task = p.running().await?;
     let mut leaver = subscribe(p, &task).await?;
     let stayer = subscribe(p, &task).await?;
-    drop(leaver.next(p.plan.timeout).await);
+    leaver.next(p.plan.timeout).await;
     drop(leaver);
     let streamed = stayer.rest(p.plan.timeout).await;
     p.keep(&streamed);
