@@ -103,6 +103,11 @@ impl Answer {
         }
     }
 
+    /// Whether it does not say why it was refused: then it may come from another layer than A2A's.
+    pub(crate) fn names_no_reason(&self) -> bool {
+        matches!(&self.outcome, Outcome::Refused(refusal) if refusal.reason.is_none() && refusal.code.is_none())
+    }
+
     /// Whether it was refused in this way.
     pub(crate) fn is(&self, kind: ErrorKind) -> bool {
         matches!(&self.outcome, Outcome::Refused(refusal) if self.matches(refusal, kind))

@@ -118,7 +118,9 @@ pub(crate) async fn run(plan: Plan, tell: &(dyn Fn(&str) + Sync)) -> anyhow::Res
         let urls: Vec<&str> = found.card.interfaces.iter().map(|i| &*i.url).collect();
         return Err(Unreachable(format!("nothing answers at {}", urls.join(", "))).into());
     }
-    about_the_rest(&plan, &mut report);
+    if found.offers("1.0") {
+        about_the_rest(&plan, &mut report);
+    }
     Ok(report)
 }
 
@@ -136,7 +138,9 @@ fn place(found: &Discovered, interface: &Interface) -> String {
 }
 
 fn about_the_card(plan: &Plan, found: &Discovered, report: &mut Report) {
-    for check in checks::newest().chain(checks::older()) {
+    let newest = checks::newest().filter(|_| found.offers("1.0"));
+    let older = checks::older().filter(|_| found.offers("0.3"));
+    for check in newest.chain(older) {
         let verdict = match &check.run {
             Run::Card(look) => look(found).err().unwrap_or(Verdict::Pass),
             Run::Unseen(why) => Verdict::NotSeen((*why).into()),

@@ -62,9 +62,6 @@ pub(super) static CHECKS: [Check; 6] = [
 ];
 
 fn published(found: &Discovered) -> Found {
-    if !found.offers("1.0") {
-        return Err(Verdict::NotOffered("the agent does not offer A2A 1.0"));
-    }
     let card = &found.raw;
     let wrong = |why: String| Err(fail(why, &found.exchange));
     for name in ["name", "description", "version"] {
@@ -109,9 +106,6 @@ fn published(found: &Discovered) -> Found {
 }
 
 fn interfaces(found: &Discovered) -> Found {
-    if !found.offers("1.0") {
-        return Err(Verdict::NotOffered("the agent does not offer A2A 1.0"));
-    }
     for (at, raw) in found.raw["supportedInterfaces"]
         .as_array()
         .into_iter()

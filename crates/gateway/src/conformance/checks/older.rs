@@ -111,9 +111,6 @@ pub(super) static CHECKS: [Check; 12] = [
 ];
 
 fn card(found: &Discovered) -> Found {
-    if !found.offers("0.3") {
-        return Err(Verdict::NotOffered("the agent does not offer A2A 0.3"));
-    }
     for name in [
         "protocolVersion",
         "name",
@@ -270,22 +267,14 @@ async fn last(p: &Probe) -> Found {
 }
 
 async fn no_streaming(p: &Probe) -> Found {
-    match p.open(Method::Stream, p.say(&p.plan.message)).await {
-        Err(answer) => answer.refused_as(&[ErrorKind::UnsupportedOperation], "a stream"),
-        Ok(mut stream) => {
-            stream.next(p.plan.timeout).await;
-            let streamed = stream.leave();
-            let code = streamed
-                .items
-                .first()
-                .map(|item| item.data["error"]["code"].clone());
-            hold(
-                code == Some(json!(-32004)),
-                "a stream was opened that the card does not offer",
-                &streamed.exchange,
-            )
-        }
-    }
+    let params = p.say(&p.plan.message);
+    p.refuses(
+        Method::Stream,
+        params,
+        &[ErrorKind::UnsupportedOperation],
+        "a stream",
+    )
+    .await
 }
 
 async fn numbers(p: &Probe) -> Found {

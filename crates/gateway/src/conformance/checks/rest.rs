@@ -5,7 +5,7 @@ use switchboard_types::ErrorKind;
 use switchboard_types::operation::Method;
 
 use super::jsonrpc::any_case;
-use crate::conformance::answer::Outcome;
+use crate::conformance::answer::{Answer, Outcome};
 use crate::conformance::check::Level::{Must, Should};
 use crate::conformance::check::{Check, Found, Need, Run, hold};
 use crate::conformance::probe::{Manner, Probe};
@@ -80,7 +80,6 @@ async fn paths(p: &Probe) -> Found {
         (Method::Get, json!({"id": id})),
         (Method::List, json!({})),
         (Method::Cancel, json!({"id": id})),
-        (Method::Subscribe, json!({"id": id})),
         (
             Method::CreatePushConfig,
             json!({"taskId": id, "url": p.receiver.hook("/paths")}),
@@ -93,24 +92,31 @@ async fn paths(p: &Probe) -> Found {
         ),
         (Method::ExtendedCard, json!({})),
     ] {
-        if method == Method::Subscribe && p.lacks(Need::Streaming).is_err() {
-            continue;
-        }
-        let answer = p.call(method, params).await;
-        let missing = match &answer.outcome {
-            Outcome::Refused(refusal) if refusal.reason.is_some() => false,
-            _ => [404, 405, 501].contains(&answer.status) && !answer.is(ErrorKind::TaskNotFound),
-        };
-        // Without a reason a 404 may mean the task or the path: only an unknown task is so told.
-        let unclear = answer.status == 404 && id == json!("nobody");
-        let why = format!(
-            "{} is not there: HTTP {}",
-            p.words.method(method),
-            answer.status
-        );
-        hold(!missing || unclear, why, &answer.exchange)?;
+        there(p, method, &p.call(method, params).await, &id)?;
     }
-    Ok(())
+    if p.lacks(Need::Streaming).is_err() {
+        return Ok(());
+    }
+    match p.open(Method::Subscribe, json!({"id": id})).await {
+        Ok(_) => Ok(()),
+        Err(answer) => there(p, Method::Subscribe, &answer, &id),
+    }
+}
+
+/// Whether something answers at the path of an operation.
+fn there(p: &Probe, method: Method, answer: &Answer, id: &Value) -> Found {
+    let missing = match &answer.outcome {
+        Outcome::Refused(refusal) if refusal.reason.is_some() => false,
+        _ => [404, 405, 501].contains(&answer.status) && !answer.is(ErrorKind::TaskNotFound),
+    };
+    // Without a reason a 404 may mean the task or the path: only an unknown task is so told.
+    let unclear = answer.status == 404 && *id == json!("nobody");
+    let why = format!(
+        "{} is not there: HTTP {}",
+        p.words.method(method),
+        answer.status
+    );
+    hold(!missing || unclear, why, &answer.exchange)
 }
 
 async fn query(p: &Probe) -> Found {

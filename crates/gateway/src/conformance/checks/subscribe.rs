@@ -85,24 +85,15 @@ async fn begins_with_the_task(p: &Probe) -> Found {
 }
 
 async fn terminal_task(p: &Probe) -> Found {
-    let task = p.finished().await?;
-    match p.open(Method::Subscribe, json!({"id": task["id"]})).await {
-        Err(answer) => answer.refused_as(
-            &[ErrorKind::UnsupportedOperation],
-            "subscribing to a task that is over",
-        ),
-        Ok(mut stream) => {
-            stream.next(p.plan.timeout).await;
-            let streamed = stream.leave();
-            let first = streamed
-                .items
-                .first()
-                .map(|item| &item.data["error"]["code"]);
-            // The refusal may be the only event of a stream.
-            let refused = first == Some(&json!(-32004));
-            hold(refused, "a stream was opened instead", &streamed.exchange)
-        }
-    }
+    let params = json!({"id": p.finished().await?["id"]});
+    let kinds = [ErrorKind::UnsupportedOperation];
+    p.refuses(
+        Method::Subscribe,
+        params,
+        &kinds,
+        "subscribing to a task that is over",
+    )
+    .await
 }
 
 /// What a reader saw, its first Task apart: that depends on when it came.

@@ -103,11 +103,15 @@ async fn not_found(p: &Probe) -> Found {
         let answer = p.call(method, nobody()).await;
         answer.refused_as(&[ErrorKind::TaskNotFound], p.words.method(method))?;
     }
-    if p.lacks(Need::Streaming).is_ok() {
-        let Err(answer) = p.open(Method::Subscribe, nobody()).await else {
-            return Ok(()); // the stream may hold the error; S-016 and S-017 look into it
-        };
-        answer.refused_as(&[ErrorKind::TaskNotFound], "subscribing to an unknown task")?;
+    if p.lacks(Need::Streaming).is_err() {
+        return Ok(());
     }
-    Ok(())
+    let kinds = [ErrorKind::TaskNotFound];
+    p.refuses(
+        Method::Subscribe,
+        nobody(),
+        &kinds,
+        "subscribing to an unknown task",
+    )
+    .await
 }
