@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use switchboard_types::ErrorKind;
 use switchboard_types::operation::Method;
 
-use crate::conformance::answer::{Link, Outcome};
+use crate::conformance::answer::{Answer, Link, Outcome};
 use crate::conformance::check::Level::Must;
-use crate::conformance::check::{Check, Found, Need, Run, Verdict, unseen, weak};
+use crate::conformance::check::{Check, Found, Need, Run, unseen, weak};
 use crate::conformance::probe::{Manner, Probe, members};
 
 pub(super) static CHECKS: [Check; 6] = [
@@ -179,19 +179,24 @@ async fn bad_content(p: &Probe) -> Found {
     } else {
         ""
     };
-    let answer = p.ask("POST", path, body, Manner::default()).await;
-    refused_cleanly(&answer, "a body that is not UTF-8")?;
+    let spoiled = p.ask("POST", path, body, Manner::default()).await;
+    let utf8 = cleanly(&spoiled, "a body that is not UTF-8");
     let mut params = p.say(&p.plan.message);
     params["message"]["parts"] = json!("not a list");
     let answer = p.call(Method::Send, params).await;
-    refused_cleanly(&answer, "a message whose parts are no list")
+    cleanly(&answer, "a message whose parts are no list").map_err(|why| answer.fail(why))?;
+    // That JSON is UTF-8 is said to those who write it, so a lenient reader is only impolite.
+    utf8.map_err(|why| weak(why, &spoiled.exchange))
 }
 
 /// Refused by the caller's fault, not by the server's.
-fn refused_cleanly(answer: &crate::conformance::answer::Answer, what: &str) -> Result<(), Verdict> {
-    answer.refusal(what)?;
-    if answer.status >= 500 || answer.is(ErrorKind::Internal) {
-        return Err(answer.fail(format!("{what} made the server fail")));
+fn cleanly(answer: &Answer, what: &str) -> Result<(), String> {
+    match &answer.outcome {
+        Outcome::Result(_) => Err(format!("{what} was taken instead of refused")),
+        Outcome::Broken(why) => Err(format!("{what} got no answer: {why}")),
+        Outcome::Refused(_) if answer.status >= 500 || answer.is(ErrorKind::Internal) => {
+            Err(format!("{what} made the server fail"))
+        }
+        Outcome::Refused(_) => Ok(()),
     }
-    Ok(())
 }

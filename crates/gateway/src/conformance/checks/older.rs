@@ -111,6 +111,12 @@ pub(super) static CHECKS: [Check; 12] = [
 ];
 
 fn card(found: &Discovered) -> Found {
+    let newer = found.raw.get("supportedInterfaces").is_some() && found.raw.get("url").is_none();
+    if newer {
+        return Err(Verdict::NotOffered(
+            "it is a card of 1.0, which clients of 0.3 cannot read",
+        ));
+    }
     for name in [
         "protocolVersion",
         "name",

@@ -8,6 +8,7 @@ use switchboard_types::operation::Method;
 
 use super::older::events;
 use super::push::not_here;
+use super::subscribe::subscribe;
 use crate::conformance::answer::Link;
 use crate::conformance::check::Level::{Must, Should};
 use crate::conformance::check::{Check, Found, Need, Run, hold, unseen};
@@ -141,7 +142,10 @@ async fn not_cancelable(p: &Probe) -> Found {
 async fn cancel(p: &Probe) -> Found {
     let task = p.running().await?;
     let answer = p.call(Method::Cancel, json!({"id": task["id"]})).await;
-    let canceled = answer.result("canceling a running task")?;
+    let canceled = match answer.result("canceling a running task") {
+        Ok(canceled) => canceled,
+        Err(verdict) => return Err(p.unless_over(&task, verdict).await),
+    };
     hold(
         canceled["id"] == task["id"],
         "the answer is not the task",
@@ -195,14 +199,7 @@ async fn history(p: &Probe) -> Found {
 
 async fn resubscribe(p: &Probe) -> Found {
     let task = p.running().await?;
-    let opened = p.open(Method::Subscribe, json!({"id": task["id"]})).await;
-    let stream =
-        opened.map_err(
-            |refused| match refused.result("resubscribing to a running task") {
-                Ok(_) => refused.fail("it was answered by one JSON object, not a stream"),
-                Err(verdict) => verdict,
-            },
-        )?;
+    let stream = subscribe(p, &task).await?;
     let streamed = stream.rest(p.plan.timeout).await;
     events(p, &streamed).map(drop)
 }

@@ -67,8 +67,16 @@ pub(super) static CHECKS: [Check; 6] = [
     },
 ];
 
-/// Sends the plain message with a webhook, and waits for a notification that the task is over.
-async fn deliver(p: &Probe, path: &str) -> Result<(Answer, Vec<Delivery>), Verdict> {
+/// What came of a message with a webhook.
+struct Delivered {
+    answer: Answer,
+    /// The state in which the send returned.
+    state: Value,
+    came: Vec<Delivery>,
+}
+
+/// Sends the plain message with a webhook, and waits until that was told what the sender was told.
+async fn deliver(p: &Probe, path: &str) -> Result<Delivered, Verdict> {
     let mut params = p.say(&p.plan.message);
     params["configuration"] = json!({ p.words.inline_push: {
         "url": p.receiver.hook(path), "token": "conformance-token",
@@ -78,28 +86,31 @@ async fn deliver(p: &Probe, path: &str) -> Result<(Answer, Vec<Delivery>), Verdi
     let result = answer
         .result("a message with a webhook")
         .map_err(|v| not_here(&answer, v))?;
-    if p.task_in(result).is_none() {
+    let Some(task) = p.task_in(result) else {
         return Err(unseen(
             "the agent answers --message with a message, not a task",
         ));
-    }
+    };
+    let state = task["status"]["state"].clone();
     let patience = p.plan.timeout.min(Duration::from_secs(15));
-    let came = p
-        .receiver
-        .wait(path, patience, |all| all.iter().any(|d| ends(&d.body)))
-        .await;
+    let told = |all: &[Delivery]| all.iter().any(|delivery| tells(&delivery.body, &state));
+    let came = p.receiver.wait(path, patience, told).await;
     if came.is_empty() {
         return Err(answer.fail(format!("nothing was delivered within {patience:?}")));
     }
-    Ok((answer, came))
+    Ok(Delivered {
+        answer,
+        state,
+        came,
+    })
 }
 
-/// Whether a notification tells that a task is over.
-fn ends(body: &Value) -> bool {
-    let state = [&body["statusUpdate"], &body["task"]]
+/// Whether a notification tells that a task is in a state.
+fn tells(body: &Value, state: &Value) -> bool {
+    let events = [&body["statusUpdate"], &body["task"]];
+    events
         .iter()
-        .find_map(|event| event["status"]["state"].as_str());
-    state.is_some_and(super::stream::terminal)
+        .any(|event| event["status"]["state"] == *state)
 }
 
 async fn armed(p: &Probe) -> Found {
@@ -122,7 +133,7 @@ async fn armed(p: &Probe) -> Found {
 }
 
 async fn one_member(p: &Probe) -> Found {
-    let (answer, came) = deliver(p, &format!("/body/{}", p.next())).await?;
+    let Delivered { answer, came, .. } = deliver(p, &format!("/body/{}", p.next())).await?;
     for delivery in came {
         let members = delivery.body.as_object();
         let known = |name: &&String| EVENTS.iter().any(|(event, _)| event == name);
@@ -135,7 +146,7 @@ async fn one_member(p: &Probe) -> Found {
 }
 
 async fn credentials(p: &Probe) -> Found {
-    let (answer, came) = deliver(p, &format!("/credentials/{}", p.next())).await?;
+    let Delivered { answer, came, .. } = deliver(p, &format!("/credentials/{}", p.next())).await?;
     for delivery in came {
         let sent = delivery
             .headers
@@ -160,7 +171,7 @@ async fn attempted(p: &Probe) -> Found {
 async fn again(p: &Probe) -> Found {
     let path = format!("/again/{}", p.next());
     p.receiver.fail_once(&path);
-    let (_, came) = deliver(p, &path).await?;
+    let came = deliver(p, &path).await?.came;
     let first = came[0].body.clone();
     let repeated = |all: &[Delivery]| all.iter().filter(|d| d.body == first).count() > 1;
     let all = p.receiver.wait(&path, SECOND_ATTEMPT, repeated).await;
@@ -173,9 +184,13 @@ async fn again(p: &Probe) -> Found {
 }
 
 async fn from_the_beginning(p: &Probe) -> Found {
-    let (answer, came) = deliver(p, &format!("/inline/{}", p.next())).await?;
-    if came.iter().any(|delivery| ends(&delivery.body)) {
+    let Delivered {
+        answer,
+        state,
+        came,
+    } = deliver(p, &format!("/inline/{}", p.next())).await?;
+    if came.iter().any(|delivery| tells(&delivery.body, &state)) {
         return Ok(());
     }
-    Err(answer.fail("the webhook was not told that the task is over"))
+    Err(answer.fail(format!("the webhook was not told that the task is {state}")))
 }

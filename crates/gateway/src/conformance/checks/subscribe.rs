@@ -52,14 +52,17 @@ pub(super) static CHECKS: [Check; 4] = [
     },
 ];
 
-async fn subscribe(p: &Probe, task: &Value) -> Result<Stream, Verdict> {
-    let opened = p.open(Method::Subscribe, json!({"id": task["id"]})).await;
-    opened.map_err(
-        |refused| match refused.result("subscribing to a running task") {
-            Ok(_) => refused.fail("a subscription was answered by one JSON object, not a stream"),
-            Err(verdict) => verdict,
-        },
-    )
+/// Subscribes to a task that runs.
+pub(super) async fn subscribe(p: &Probe, task: &Value) -> Result<Stream, Verdict> {
+    let refused = match p.open(Method::Subscribe, json!({"id": task["id"]})).await {
+        Ok(stream) => return Ok(stream),
+        Err(refused) => refused,
+    };
+    let verdict = match refused.result("subscribing to a running task") {
+        Ok(_) => refused.fail("a subscription was answered by one JSON object, not a stream"),
+        Err(verdict) => verdict,
+    };
+    Err(p.unless_over(task, verdict).await)
 }
 
 async fn begins_with_the_task(p: &Probe) -> Found {

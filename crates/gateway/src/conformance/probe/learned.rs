@@ -98,6 +98,19 @@ impl Probe {
         }
     }
 
+    /// What to say of a running task that was not treated as one: perhaps it was over by then.
+    pub(crate) async fn unless_over(&self, task: &Value, verdict: Verdict) -> Verdict {
+        let answer = self.call(Method::Get, json!({"id": task["id"]})).await;
+        let now = answer
+            .result("the task")
+            .ok()
+            .and_then(|task| self.read(task));
+        if now.is_some_and(|task| task.status.state.is_terminal()) {
+            return unseen("the task of --long-message was over too soon");
+        }
+        verdict
+    }
+
     /// A new task that waits for input.
     pub(crate) async fn waiting(&self) -> Result<Value, Verdict> {
         let text = self.plan.ask_message.as_deref().unwrap_or_default();
