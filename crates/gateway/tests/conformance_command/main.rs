@@ -3,6 +3,8 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
 mod ourselves;
+mod proxy;
+mod spoiled;
 #[path = "../support/mod.rs"]
 mod support;
 mod usage;

@@ -121,35 +121,6 @@ async fn wrong_usage_ends_with_2() {
 }
 
 #[tokio::test]
-async fn credentials_are_sent_and_never_shown() {
-    let server = Server::serve(ECHO).await;
-    let dir = tempfile::tempdir().expect("a directory");
-    let page = dir.path().join("report.html");
-    let args = [
-        "-a",
-        &server.base,
-        "--bearer",
-        "s3cret-token",
-        "--api-key",
-        "s3cret-key",
-        "--svc-param",
-        "x-tenant: s3cret-param",
-        // It fails, so that an exchange is shown: this agent waits for nobody.
-        "--only",
-        "S-085,S-089,S-013",
-        "-o",
-        "json",
-        "--report",
-        page.to_str().expect("a path of text"),
-    ];
-    let ran = conformance(&args).await;
-    let page = std::fs::read_to_string(&page).expect("a page");
-    for said in [&ran.out, &ran.err, &page] {
-        assert!(!said.contains("s3cret"), "{said}");
-    }
-}
-
-#[tokio::test]
 async fn s0_054_a_request_is_checked_on_five_points() {
     let dir = tempfile::tempdir().expect("a directory");
     let good = r#"{"jsonrpc": "2.0", "id": "1", "method": "message/send",

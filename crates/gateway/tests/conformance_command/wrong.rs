@@ -1,10 +1,12 @@
 //! A server that does much wrong, and what is found.
 
 use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use hyper::header::HeaderValue;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -18,21 +20,27 @@ use crate::conformance;
 /// An agent that is wrong in known ways. Ends when dropped.
 struct Wrong {
     base: String,
+    /// The credentials that came: `Authorization` and the query.
+    came: Came,
     _serving: JoinSet<()>,
 }
+
+type Came = Arc<Mutex<Vec<(Option<HeaderValue>, String)>>>;
 
 impl Wrong {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let base = format!("http://{}", listener.local_addr().expect("an address"));
-        let here = base.clone();
+        let came = Came::default();
+        let (here, kept) = (base.clone(), Arc::clone(&came));
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((socket, _)) = listener.accept().await {
-                let here = here.clone();
+                let (here, kept) = (here.clone(), Arc::clone(&kept));
                 connections.spawn(async move {
-                    let service = service_fn(move |request| answer(here.clone(), request));
+                    let service =
+                        service_fn(move |request| answer(here.clone(), Arc::clone(&kept), request));
                     let serve =
                         http1::Builder::new().serve_connection(TokioIo::new(socket), service);
                     drop(serve.await);
@@ -41,6 +49,7 @@ impl Wrong {
         });
         Self {
             base,
+            came,
             _serving: serving,
         }
     }
@@ -56,6 +65,8 @@ fn card(base: &str) -> Value {
         "capabilities": {"streaming": true},
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
         "skills": [],
+        "securitySchemes": {"key": {"apiKeySecurityScheme": {"location": "query", "name": "secret_key"}}},
+        "securityRequirements": [{"schemes": {"key": {"list": []}}}],
     })
 }
 
@@ -67,9 +78,13 @@ fn task() -> Value {
 
 async fn answer(
     base: String,
+    came: Came,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().to_owned();
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let bearer = request.headers().get("authorization").cloned();
+    came.lock().expect("no panic").push((bearer, query));
     let body = request
         .into_body()
         .collect()
@@ -117,6 +132,7 @@ async fn what_is_wrong_is_found_and_named_by_its_clause() {
     for (id, clause, why) in [
         ("S-001", "§3.1.1", "both task and message"),
         ("S-002", "§3.1.2", "begins with a TaskStatusUpdateEvent"),
+        ("S-030", "§3.3.2, §7.4", "without credentials was taken"),
         ("S-044", "§3.4.1", "there is no contextId"),
         (
             "S-047",
@@ -212,4 +228,45 @@ async fn the_page_holds_nothing_that_the_agent_could_have_put_there() {
     let (wrong_part, every) = (page.find("What is wrong"), page.find("Every rule"));
     assert!(wrong_part.expect("failures") < every.expect("the table"));
     assert!(page.contains("<details><summary>The exchange</summary>"));
+}
+
+#[tokio::test]
+async fn credentials_are_sent_where_the_card_says_and_never_shown() {
+    let wrong = Wrong::start().await;
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("report.html");
+    let args = [
+        "-a",
+        &wrong.base,
+        "--bearer",
+        "s3cret-token",
+        "--api-key",
+        "s3cret-key",
+        "--svc-param",
+        "x-tenant: s3cret-param",
+        "-o",
+        "json",
+        "--report",
+        file.to_str().expect("a path of text"),
+    ];
+    let ran = conformance(&args).await;
+    let page = std::fs::read_to_string(&file).expect("a page");
+    let text = conformance(&args[..8]).await;
+    assert!(text.out.contains("secret_key=hidden") && text.out.contains("authorization: (hidden)"));
+    for said in [&ran.out, &ran.err, &page, &text.out, &text.err] {
+        assert!(!said.contains("s3cret"), "{said}");
+    }
+    let came = wrong.came.lock().expect("no panic").clone();
+    let sent = |(bearer, query): &(Option<HeaderValue>, String)| {
+        bearer
+            .as_ref()
+            .is_some_and(|value| value == "Bearer s3cret-token")
+            && query == "secret_key=s3cret-key"
+    };
+    assert!(came.iter().any(sent));
+    // S-030 and S-096 ask as strangers.
+    assert!(
+        came.iter()
+            .any(|(bearer, query)| bearer.is_none() && query.is_empty())
+    );
 }

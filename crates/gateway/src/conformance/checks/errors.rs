@@ -132,7 +132,7 @@ async fn wrong_input(p: &Probe) -> Found {
 }
 
 async fn no_push(p: &Probe) -> Found {
-    let task = p.sent().await?.task.clone();
+    let task = p.answered().await?.task.clone();
     let id = task.map_or_else(|| json!("nobody"), |task| task["id"].clone());
     let hook = p.receiver.hook("/never");
     for (method, params) in [

@@ -222,13 +222,19 @@ async fn error_data(p: &Probe) -> Found {
     bare.map_or(Ok(()), Err)
 }
 
-/// Looks at every object of every result.
-fn every(p: &Probe, mut wrong: impl FnMut(Kind, &Value) -> Option<String>) -> Found {
-    let results = p.seen().results;
-    if results.is_empty() {
+/// All results, after making sure that there is one.
+async fn results(p: &Probe) -> Result<Vec<(Method, Value, Arc<Exchange>)>, Verdict> {
+    p.sent().await.ok();
+    let seen = p.seen().results;
+    if seen.is_empty() {
         return Err(unseen("no result was seen"));
     }
-    for (method, result, exchange) in results {
+    Ok(seen)
+}
+
+/// Looks at every object of every result.
+async fn every(p: &Probe, wrong: impl Fn(Kind, &Value) -> Option<String>) -> Found {
+    for (method, result, exchange) in results(p).await? {
         let mut found = None;
         shape::walk(method, &result, &mut |kind, path, object| {
             if found.is_none()
@@ -245,7 +251,7 @@ fn every(p: &Probe, mut wrong: impl FnMut(Kind, &Value) -> Option<String>) -> Fo
 }
 
 async fn camel_case(p: &Probe) -> Found {
-    for (_, result, exchange) in p.seen().results {
+    for (_, result, exchange) in results(p).await? {
         let mut wrong = None;
         shape::names(&result, &mut |name| {
             if name.contains('_') {
@@ -287,6 +293,7 @@ async fn enum_names(p: &Probe) -> Found {
         };
         (!right).then(|| format!("{name} is {}", object[name]))
     })
+    .await
 }
 
 async fn timestamps(p: &Probe) -> Found {
@@ -297,6 +304,7 @@ async fn timestamps(p: &Probe) -> Found {
             text.ends_with('Z') && text.len() >= 20 && text.as_bytes().get(10) == Some(&b'T');
         (!right).then(|| format!("timestamp is {time}"))
     })
+    .await
 }
 
 async fn required_members(p: &Probe) -> Found {
@@ -324,6 +332,7 @@ async fn required_members(p: &Probe) -> Found {
         }
         None
     })
+    .await
 }
 
 async fn equivalent(p: &Probe) -> Found {
@@ -356,6 +365,7 @@ async fn equivalent(p: &Probe) -> Found {
 }
 
 async fn one_of_two(p: &Probe) -> Found {
+    p.sent().await.ok();
     for (id, body, exchange) in p.seen().envelopes {
         let both = body.get("result").is_some() && body.get("error").is_some_and(|e| !e.is_null());
         hold(!both, "an answer has both result and error", &exchange)?;

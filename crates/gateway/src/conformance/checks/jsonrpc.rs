@@ -44,7 +44,7 @@ pub(super) static CHECKS: [Check; 4] = [
 ];
 
 async fn envelope(p: &Probe) -> Found {
-    let sent = p.sent().await?;
+    let sent = p.answered().await?;
     let kind = sent.answer.header("content-type").unwrap_or_default();
     let why = format!("Content-Type is {kind:?}");
     hold(
@@ -61,7 +61,7 @@ async fn envelope(p: &Probe) -> Found {
     if p.lacks(Need::Streaming).is_err() {
         return Ok(());
     }
-    let streamed = p.streamed().await?;
+    let streamed = p.followed().await?;
     let kind = &streamed.content_type;
     let why = format!("the Content-Type of a stream is {kind:?}");
     hold(
@@ -82,7 +82,7 @@ async fn envelope(p: &Probe) -> Found {
 
 /// Header names In-Title-Case and in lower case are the same.
 pub(super) async fn any_case(p: &Probe) -> Found {
-    let task = p.sent().await?.task.clone();
+    let task = p.answered().await?.task.clone();
     let id = task.map_or_else(|| json!("nobody"), |task| task["id"].clone());
     let mut answers = Vec::new();
     for titled in [false, true] {

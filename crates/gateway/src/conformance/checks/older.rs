@@ -149,7 +149,7 @@ async fn send(p: &Probe) -> Found {
 }
 
 async fn members_of_a_task(p: &Probe) -> Found {
-    let sent = p.sent().await?;
+    let sent = p.answered().await?;
     let Some(task) = &sent.task else {
         return Err(unseen(
             "the agent answers --message with a message, not a task",
@@ -183,7 +183,7 @@ async fn states(p: &Probe) -> Found {
         "auth-required",
         "unknown",
     ];
-    let sent = p.sent().await?;
+    let sent = p.answered().await?;
     let Some(task) = &sent.task else {
         return Err(unseen(
             "the agent answers --message with a message, not a task",
@@ -250,7 +250,7 @@ async fn stream(p: &Probe) -> Found {
 }
 
 async fn last(p: &Probe) -> Found {
-    let streamed = p.streamed().await?;
+    let streamed = p.followed().await?;
     let events = events(p, streamed)?;
     hold(
         streamed.end == End::Closed,

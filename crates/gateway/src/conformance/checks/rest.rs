@@ -73,7 +73,7 @@ async fn media_type(p: &Probe) -> Found {
 }
 
 async fn paths(p: &Probe) -> Found {
-    let task = p.sent().await?.task.clone();
+    let task = p.answered().await?.task.clone();
     let id = task.map_or_else(|| json!("nobody"), |task| task["id"].clone());
     for (method, params) in [
         (Method::Send, p.say(&p.plan.message)),
@@ -103,20 +103,23 @@ async fn paths(p: &Probe) -> Found {
     }
 }
 
-/// Whether something answers at the path of an operation.
+/// Whether something answers at the path of an operation. What does not say why it is missing may be the task.
 fn there(p: &Probe, method: Method, answer: &Answer, id: &Value) -> Found {
-    let missing = match &answer.outcome {
-        Outcome::Refused(refusal) if refusal.reason.is_some() => false,
-        _ => [404, 405, 501].contains(&answer.status) && !answer.is(ErrorKind::TaskNotFound),
+    let Outcome::Refused(refusal) = &answer.outcome else {
+        return Ok(());
     };
-    // Without a reason a 404 may mean the task or the path: only an unknown task is so told.
-    let unclear = answer.status == 404 && *id == json!("nobody");
+    let unknown = *id == json!("nobody")
+        || [Method::GetPushConfig, Method::DeletePushConfig].contains(&method);
+    let missing = match refusal.reason.as_deref().and_then(ErrorKind::from_reason) {
+        Some(kind) => kind == ErrorKind::MethodNotFound,
+        None => [404, 405, 501].contains(&answer.status) && !(unknown && answer.status == 404),
+    };
     let why = format!(
         "{} is not there: HTTP {}",
         p.words.method(method),
         answer.status
     );
-    hold(!missing || unclear, why, &answer.exchange)
+    hold(!missing, why, &answer.exchange)
 }
 
 async fn query(p: &Probe) -> Found {
@@ -150,7 +153,7 @@ async fn query(p: &Probe) -> Found {
 }
 
 async fn events(p: &Probe) -> Found {
-    let streamed = p.streamed().await?;
+    let streamed = p.followed().await?;
     for item in &streamed.items {
         let bare = item.data.get("jsonrpc").is_none() && shape::event(&item.data).is_some();
         hold(

@@ -86,7 +86,7 @@ async fn encrypted(p: &Probe) -> Found {
 }
 
 async fn every_operation(p: &Probe) -> Found {
-    let task = match p.sent().await {
+    let task = match p.answered().await {
         Ok(sent) => sent.task.clone().unwrap_or_default(),
         Err(_) => return Err(unseen("needs credentials that the agent takes")),
     };

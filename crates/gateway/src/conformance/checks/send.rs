@@ -173,7 +173,7 @@ async fn returns_at_once(p: &Probe) -> Found {
 }
 
 async fn context_is_returned(p: &Probe) -> Found {
-    let sent = p.sent().await?;
+    let sent = p.answered().await?;
     let result = sent.answer.result("a message")?;
     let object = sent.task.as_ref().unwrap_or(&result["message"]);
     match object["contextId"].as_str() {
@@ -202,7 +202,7 @@ async fn context_is_kept(p: &Probe) -> Found {
 }
 
 async fn ids_are_unique(p: &Probe) -> Found {
-    let first = p.sent().await?.task.clone();
+    let first = p.answered().await?.task.clone();
     let second = p.send(p.say(&p.plan.message), "a second message").await?;
     let (Some(one), Some(other)) = (first, second.task) else {
         return Err(unseen(

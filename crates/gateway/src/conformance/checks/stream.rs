@@ -103,7 +103,7 @@ async fn first_item(p: &Probe) -> Found {
 }
 
 async fn one_message(p: &Probe) -> Found {
-    let streamed = p.streamed().await?;
+    let streamed = p.followed().await?;
     let kinds = kinds(streamed)?;
     if kinds[0].0 != Kind::Message {
         return Err(unseen("the agent answers --message with a task"));
@@ -118,7 +118,7 @@ async fn one_message(p: &Probe) -> Found {
 }
 
 async fn then_updates(p: &Probe) -> Found {
-    let streamed = p.streamed().await?;
+    let streamed = p.followed().await?;
     let kinds = kinds(streamed)?;
     if kinds[0].0 == Kind::Message {
         return Err(unseen("the agent answers --message with a message"));
@@ -168,7 +168,7 @@ pub(super) fn terminal(state: &str) -> bool {
 }
 
 async fn closes(p: &Probe) -> Found {
-    let streamed = p.streamed().await?;
+    let streamed = p.followed().await?;
     let kinds = kinds(streamed)?;
     let over = kinds
         .iter()
@@ -229,7 +229,7 @@ async fn not_shortened(p: &Probe) -> Found {
         stream.map_err(|refused| refused.fail("a stream with returnImmediately was refused"))?;
     let streamed = stream.rest(p.plan.timeout).await;
     p.keep(&streamed);
-    let plain = kinds(p.streamed().await?)?;
+    let plain = kinds(p.followed().await?)?;
     let short = kinds(&streamed)?;
     let last = |kinds: &[(Kind, Value)]| {
         let mut states = kinds
@@ -247,7 +247,7 @@ async fn not_shortened(p: &Probe) -> Found {
 }
 
 async fn in_order(p: &Probe) -> Found {
-    let streamed = p.streamed().await?;
+    let streamed = p.followed().await?;
     let kinds = kinds(streamed)?;
     let mut latest = String::new();
     let mut texts: Vec<(String, String)> = Vec::new();

@@ -46,7 +46,7 @@ pub(super) static CHECKS: [Check; 4] = [
 ];
 
 async fn same_version(p: &Probe) -> Found {
-    let sent = p.sent().await?;
+    let sent = p.answered().await?;
     let result = sent.answer.result("a message")?;
     if result.get("kind").is_some()
         || !(result["task"].is_object() || result["message"].is_object())

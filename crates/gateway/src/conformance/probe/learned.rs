@@ -50,6 +50,12 @@ impl Probe {
             .map_err(Clone::clone)
     }
 
+    /// The same, for checks of something else: that it is refused is said once.
+    pub(crate) async fn answered(&self) -> Result<&Sent, Verdict> {
+        let sent = self.sent().await;
+        sent.map_err(|_| unseen("--message is not answered, so there is nothing to look at"))
+    }
+
     /// Sends, and finds the task in the answer.
     pub(crate) async fn send(&self, params: Value, what: &str) -> Result<Sent, Verdict> {
         let answer = self.call(Method::Send, params).await;
@@ -66,7 +72,7 @@ impl Probe {
 
     /// A task that is over.
     pub(crate) async fn finished(&self) -> Result<Value, Verdict> {
-        let task = self.sent().await?.task.clone();
+        let task = self.answered().await?.task.clone();
         let task =
             task.ok_or_else(|| unseen("the agent answers --message with a message, not a task"))?;
         match self.read(&task) {
@@ -156,6 +162,12 @@ impl Probe {
             .await
             .as_ref()
             .map_err(Clone::clone)
+    }
+
+    /// The same, for checks of something else.
+    pub(crate) async fn followed(&self) -> Result<&Streamed, Verdict> {
+        let streamed = self.streamed().await;
+        streamed.map_err(|_| unseen("--message opens no stream, so there is nothing to look at"))
     }
 
     /// A task in the model, if it can be read at all.
