@@ -16,7 +16,7 @@ use super::Plan;
 use super::exchange::{self, Exchange};
 
 /// The most of an answer that is read.
-const LARGEST: usize = 16 * 1024 * 1024;
+pub(crate) const LARGEST: usize = 16 * 1024 * 1024;
 
 /// What lets us in. Not shown.
 #[derive(Debug, Clone)]

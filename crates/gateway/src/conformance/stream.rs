@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use super::answer::Link;
 use super::exchange::{self, Exchange};
-use super::http::{Begun, chain};
+use super::http::{Begun, LARGEST, chain};
 use super::sse::Reader;
 
 /// An open stream.
@@ -93,6 +93,10 @@ impl Stream {
             let left = deadline.saturating_duration_since(Instant::now());
             let events = match timeout(left, self.begun.response.chunk()).await {
                 Err(_) => return Next::Quiet,
+                Ok(Ok(Some(_))) if self.text.len() > LARGEST => {
+                    self.end = Some(End::Broken("the stream is larger than 16 MiB".to_owned()));
+                    Vec::new()
+                }
                 Ok(Ok(Some(bytes))) => {
                     self.text.extend_from_slice(&bytes);
                     self.reader.push(&bytes)
@@ -113,9 +117,10 @@ impl Stream {
         }
     }
 
-    /// Reads until the server closes it, or nothing comes for so long.
+    /// Reads until the server closes it, or nothing comes for so long; but not for ever.
     pub(crate) async fn rest(mut self, patience: Duration) -> Streamed {
-        while matches!(self.next(patience).await, Next::Item) {}
+        let deadline = Instant::now() + 2 * patience;
+        while Instant::now() < deadline && matches!(self.next(patience).await, Next::Item) {}
         self.leave()
     }
 

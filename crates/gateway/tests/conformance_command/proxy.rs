@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{HeaderMap, Request, Response};
+use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -30,6 +30,7 @@ pub(crate) struct Ask {
 /// An answer on its way back.
 #[derive(Debug)]
 pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// The body as text: all events of a stream at once.
     pub(crate) text: String,
@@ -154,6 +155,7 @@ async fn pass(
         interfaces.retain(|one| way.interface == "card" || name(one) == way.interface);
     }
     let mut reply = Reply {
+        status,
         headers,
         text,
         json,
@@ -167,7 +169,7 @@ async fn pass(
         reply.json.to_string()
     };
     let mut response = Response::new(Full::new(text.into()));
-    *response.status_mut() = status;
+    *response.status_mut() = reply.status;
     *response.headers_mut() = reply.headers;
     Ok(response)
 }

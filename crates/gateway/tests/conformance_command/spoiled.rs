@@ -12,10 +12,14 @@ push:
 agents:
   all:
     description: Does what the checklist asks for
+    reply: message
     extensions:
       - uri: urn:example:known
     script:
       - choose:
+          - when: { text: '^brief' }
+            do:
+              - reply: Just this
           - when: { turn: 1, text: '^long' }
             do:
               - repeat:
@@ -121,6 +125,12 @@ fn renumber(reply: &mut Reply, from: i64, to: i64) {
     }
 }
 
+/// Refuses what was taken.
+fn refuse(reply: &mut Reply) {
+    remove(&mut reply.json, "result");
+    reply.json["error"] = json!({"code": -32602, "message": "no"});
+}
+
 /// Changes every task of a list.
 fn listed(reply: &mut Reply, change: impl Fn(&mut Value)) {
     for place in ["/result/tasks", "/tasks"] {
@@ -184,6 +194,15 @@ async fn spoiled_answers_are_found() {
                 r.json["result"]["kind"] = json!("task");
             }
         }),
+        answer("S-061", "1.0.7 was refused", |ask, r| {
+            if ask
+                .headers
+                .get("a2a-version")
+                .is_some_and(|value| value == "1.0.7")
+            {
+                renumber(r, -32001, -32009);
+            }
+        }),
         answer("S-063", "context_id", |_, r| {
             task(r, |task| task["context_id"] = json!("c"))
         }),
@@ -202,12 +221,30 @@ async fn spoiled_answers_are_found() {
                 task["status"]["message"] = json!({"messageId": "m", "role": "ROLE_AGENT"})
             });
         }),
+        answer("S-067", "unknown members was refused", |ask, r| {
+            if ask.params.get("notYetInvented").is_some() {
+                refuse(r);
+            }
+        }),
         answer("S-070", "Content-Type", |_, r| {
             r.headers
                 .insert("content-type", "text/plain".parse().expect("a header"));
         }),
+        answer("S-092", "unheard-of extension was refused", |ask, r| {
+            let asked = ask
+                .headers
+                .get("a2a-extensions")
+                .map(|value| value.as_bytes());
+            if asked.is_some_and(|value| value.starts_with(b"urn:switchboard")) {
+                refuse(r);
+            }
+        }),
         answer("S-093", "A2A-Extensions", |_, r| {
             r.headers.remove("a2a-extensions");
+        }),
+        answer("S-106", "made the server fail", |_, r| {
+            renumber(r, -32602, -32603);
+            renumber(r, -32700, -32603);
         }),
         answer("S-115", "came back as 1", |_, r| {
             if r.json.get("jsonrpc").is_some() {
@@ -371,6 +408,90 @@ async fn spoiled_rest_is_found() {
         }),
     ];
     must_fail("HTTP+JSON 1.0", &cases).await;
+}
+
+#[tokio::test]
+async fn bindings_that_differ_are_found() {
+    let server = Server::serve(AGENT).await;
+    let spoil = Spoil::Reply(|ask, r| {
+        if ask.what.starts_with("/a2a/all/tasks/") {
+            task(r, |task| {
+                task["status"]["state"] = json!("TASK_STATE_FAILED")
+            });
+        }
+    });
+    let proxy = Proxy::start(&server.base, "card", spoil).await;
+    let ran = conformance(&["-a", &proxy.base, "-o", "json", "--only", "S-068"]).await;
+    let failed = ran.with("fail");
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert!(
+        failed[0].2.contains("read over HTTP+JSON is not the same"),
+        "{failed:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_is_not_alone_is_found() {
+    let server = Server::serve(AGENT).await;
+    let spoil = Spoil::Reply(|_, r| r.text = r.text.repeat(2));
+    let proxy = Proxy::start(&server.base, "JSONRPC 1.0", spoil).await;
+    let args = [
+        "-a",
+        &proxy.base,
+        "-o",
+        "json",
+        "--only",
+        "S-003",
+        "--message",
+        "brief",
+    ];
+    let ran = conformance(&args).await;
+    let failed = ran.with("fail");
+    assert!(
+        failed.iter().any(|(_, _, why)| why.contains("2 items")),
+        "{}",
+        ran.out
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_credentials_gets_them() {
+    let server = Server::serve(AGENT).await;
+    let guard = Spoil::Reply(|ask, r| {
+        if r.json.get("supportedInterfaces").is_some() {
+            r.json["securitySchemes"] =
+                json!({"token": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}});
+            r.json["securityRequirements"] = json!([{"schemes": {"token": {"list": []}}}]);
+        } else if ask
+            .headers
+            .get("authorization")
+            .is_none_or(|value| value != "Bearer right")
+        {
+            r.status = hyper::StatusCode::UNAUTHORIZED;
+            r.headers
+                .insert("www-authenticate", "Bearer".parse().expect("a header"));
+            r.json = json!({});
+        }
+    });
+    let proxy = Proxy::start(&server.base, "JSONRPC 1.0", guard).await;
+    let mut args = vec![
+        "-a",
+        &proxy.base,
+        "-o",
+        "json",
+        "--only",
+        "S-001,S-030,S-052,S-096",
+    ];
+    let ran = conformance(&args).await;
+    assert_eq!(ran.ids("fail"), ["S-001"], "{}", ran.out);
+    args.extend_from_slice(&["--bearer", "right"]);
+    let ran = conformance(&args).await;
+    assert_eq!(
+        ran.ids("pass"),
+        ["S-001", "S-030", "S-052", "S-096"],
+        "{}",
+        ran.out
+    );
 }
 
 #[tokio::test]

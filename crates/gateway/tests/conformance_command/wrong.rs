@@ -150,6 +150,7 @@ async fn what_is_wrong_is_found_and_named_by_its_clause() {
         ("S-064", "§5.5", "state is \"completed\""),
         ("S-065", "§5.6.1", "+02:00"),
         ("S-085", "§8.1, §14.3", "skills is empty"),
+        ("S-096", "§7.4", "GetTask needs no credentials"),
         ("S-115", "JSON-RPC 2.0 §5", "came back as \"not yours\""),
         ("S-116", "JSON-RPC 2.0 §5", "came back as \"not yours\""),
         ("S-117", "§9.5", "expected -32700"),
