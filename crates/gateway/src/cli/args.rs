@@ -288,7 +288,7 @@ pub struct ConformanceArgs {
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
     /// Checks one JSON-RPC request in a file instead of an agent
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["agent_card", "report"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "report")]
     pub request: Option<PathBuf>,
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Words {
     rows: [Row; 11],
     /// What in `configuration` makes a send return before the work is done.
     pub(crate) at_once: (&'static str, bool),
+    /// What makes it wait, if that does not go without saying: in 0.3 it depends on the server.
+    pub(crate) wait: Option<(&'static str, bool)>,
     /// The webhook in `configuration`.
     pub(crate) inline_push: &'static str,
 }
@@ -27,6 +29,7 @@ static ALL: [Words; 2] = [
         version: "1.0",
         header: "1.0",
         at_once: ("returnImmediately", true),
+        wait: None,
         inline_push: "taskPushNotificationConfig",
         rows: [
             Row(Method::Send, "SendMessage", "POST", "/message:send"),
@@ -81,6 +84,7 @@ static ALL: [Words; 2] = [
         version: "0.3",
         header: "",
         at_once: ("blocking", false),
+        wait: Some(("blocking", true)),
         inline_push: "pushNotificationConfig",
         rows: [
             Row(Method::Send, "message/send", "POST", "/v1/message:send"),

@@ -18,7 +18,7 @@ agents:
               - repeat:
                   times: 8
                   do:
-                    - wait: 100ms
+                    - wait: 200ms
                     - say: "{{n}} of 8"
           - when: { turn: 1, text: '^ask' }
             do:

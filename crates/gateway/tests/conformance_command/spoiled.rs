@@ -25,7 +25,7 @@ agents:
               - repeat:
                   times: 5
                   do:
-                    - wait: 100ms
+                    - wait: 200ms
                     - say: "{{n}} of 5"
           - when: { turn: 1, text: '^ask' }
             do:

@@ -112,7 +112,7 @@ async fn wrong_usage_ends_with_2() {
         &["-a", "x", "--level", "may"],
         &["-a", "x", "--timeout", "soon"],
         &["-a", "x", "--svc-param", "no colon"],
-        &["-a", "x", "--request", "y"],
+        &["--report", "x.html", "--request", "y"],
         &["--request", "/no/such/file"],
     ] {
         let ran = conformance(args).await;

@@ -19,7 +19,11 @@ impl Probe {
             wire::encode_message(self.dialect, &message, &mut out);
         }
         let message: Value = serde_json::from_slice(&out).unwrap_or_default();
-        json!({ "message": message })
+        let mut params = json!({ "message": message });
+        if let Some((name, value)) = self.words.wait {
+            params["configuration"] = json!({ name: value });
+        }
+        params
     }
 
     /// The same, for a task that exists.
