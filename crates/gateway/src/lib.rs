@@ -5,11 +5,13 @@
 //! - [`cli`]: the commands. `main` calls [`cli::run`] and nothing else.
 //! - [`config`]: from a YAML file, the environment and flags to a checked [`config::Config`].
 //! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
+//! - `conformance`: any agent against the specification.
 //! - [`route`]: which agent a call is for.
 //! - [`telemetry`]: what the process tells its operators.
 
 pub mod app;
 pub mod cli;
 pub mod config;
+mod conformance;
 pub mod route;
 pub mod telemetry;

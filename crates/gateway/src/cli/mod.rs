@@ -1,11 +1,12 @@
 //! The commands: flags are read, a configuration is loaded, and the work is left to [`crate::app`].
 //!
 //! Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 failed,
-//! 2 wrong usage or a wrong configuration.
+//! 2 wrong usage or a wrong configuration, 3 an agent cannot be reached.
 
 mod args;
 mod call;
 mod check;
+mod conformance;
 mod deliveries;
 mod serve;
 mod up;
@@ -63,6 +64,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(&args, &cli.global, &env),
         Command::Check(args) => check::run(&args, &cli.global, &env),
         Command::Deliveries(args) => deliveries::run(&args, &cli.global, &env),
+        Command::Conformance(args) => conformance::run(&args),
         Command::Schema => {
             let text = schema::text().map_err(Failure::failed)?;
             Ok(out(format_args!("{text}"))?)
@@ -116,6 +118,8 @@ enum Failure {
     Config(Problems),
     /// The command line asks for something impossible; with a hint.
     Usage(String, String),
+    /// An agent does not answer or has no card; with a hint.
+    Unreachable(String, String),
     /// Something broke.
     Failed(anyhow::Error),
 }
@@ -128,6 +132,7 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Usage(..) => 2,
+            Self::Unreachable(..) => 3,
             Self::Failed(_) => 1,
         }
     }
@@ -144,7 +149,9 @@ impl fmt::Display for Failure {
                     "{problems}\nerror: {number} {noun} in the configuration; nothing was applied"
                 )
             }
-            Self::Usage(message, hint) => write!(f, "error: {message}\n  hint: {hint}"),
+            Self::Usage(message, hint) | Self::Unreachable(message, hint) => {
+                write!(f, "error: {message}\n  hint: {hint}")
+            }
             // The chain on one line: what failed, then why.
             Self::Failed(error) => write!(f, "error: {error:#}"),
         }

@@ -96,6 +96,11 @@ fn limits() {
 }
 
 #[test]
+fn checking_an_agent() {
+    run("docs/conformance.md");
+}
+
+#[test]
 fn every_page_is_tested_here() {
     let source = include_str!("main.rs");
     for path in pages::all(&root()) {

@@ -1,0 +1,265 @@
+//! Sends what no well-behaved client would, keeps what came back, and tells nobody the credentials.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, COOKIE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response};
+use switchboard_types::model::{ApiKeyLocation, Secret, SecurityScheme};
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use super::Plan;
+use super::exchange::{self, Exchange};
+
+/// The most of an answer that is read.
+pub(crate) const LARGEST: usize = 16 * 1024 * 1024;
+
+/// What lets us in. Not shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Access {
+    bearer: Option<Secret>,
+    api_key: Option<Secret>,
+    /// Where the key goes: as the card says, or `X-API-Key`.
+    key_place: Option<(ApiKeyLocation, String)>,
+    /// Other headers for every request.
+    params: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// A request.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) verb: &'static str,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+    /// Without credentials.
+    pub(crate) anonymous: bool,
+    /// With header names In-Title-Case.
+    pub(crate) titled: bool,
+}
+
+/// An answer whose body is still to be read.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) response: Response,
+    pub(crate) exchange: Exchange,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) exchange: Arc<Exchange>,
+    /// 0 if there was no answer.
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// Why there was no answer, or not all of it.
+    pub(crate) broken: Option<String>,
+}
+
+/// Sends requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    plain: Client,
+    titled: Client,
+    pub(crate) access: Access,
+    pub(crate) timeout: Duration,
+}
+
+impl Access {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        Self {
+            bearer: plan.bearer.clone(),
+            api_key: plan.api_key.clone(),
+            key_place: None,
+            params: plan.params.clone(),
+        }
+    }
+
+    /// Learns from a card where an API key goes.
+    pub(crate) fn heed<'a>(&mut self, schemes: impl Iterator<Item = &'a SecurityScheme>) {
+        let place = schemes.filter_map(|scheme| match scheme {
+            SecurityScheme::ApiKey { location, name, .. } => Some((*location, name.clone())),
+            _ => None,
+        });
+        self.key_place = place.take(1).next();
+    }
+
+    /// The name of the header or parameter that holds the key.
+    fn secret(&self) -> &str {
+        self.key_place
+            .as_ref()
+            .map_or("X-API-Key", |(_, name)| name)
+    }
+
+    fn apply(&self, headers: &mut HeaderMap, url: &mut Url) -> anyhow::Result<()> {
+        let hidden = |text: &str| -> anyhow::Result<HeaderValue> {
+            let mut value = HeaderValue::from_str(text)?;
+            value.set_sensitive(true);
+            Ok(value)
+        };
+        if let Some(bearer) = &self.bearer {
+            headers.insert(
+                AUTHORIZATION,
+                hidden(&format!("Bearer {}", bearer.reveal()))?,
+            );
+        }
+        let Some(key) = &self.api_key else {
+            return Ok(());
+        };
+        match &self.key_place {
+            Some((ApiKeyLocation::Query, name)) => {
+                url.query_pairs_mut().append_pair(name, key.reveal());
+            }
+            Some((ApiKeyLocation::Cookie, name)) => {
+                headers.insert(COOKIE, hidden(&format!("{name}={}", key.reveal()))?);
+            }
+            _ => {
+                let name: HeaderName = self.secret().parse()?;
+                headers.insert(name, hidden(key.reveal())?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Caller {
+    pub(crate) fn new(access: Access, timeout: Duration) -> anyhow::Result<Self> {
+        let client = || {
+            Client::builder()
+                .redirect(reqwest::redirect::Policy::limited(5))
+                .connect_timeout(timeout)
+        };
+        Ok(Self {
+            plain: client().build().context("cannot make an HTTP client")?,
+            titled: client()
+                .http1_title_case_headers()
+                .build()
+                .context("cannot make an HTTP client")?,
+            access,
+            timeout,
+        })
+    }
+
+    /// Sends a request, and waits for the head of the answer.
+    pub(crate) async fn begin(&self, out: Outgoing) -> Result<Begun, Box<Whole>> {
+        let Outgoing {
+            mut headers,
+            mut url,
+            ..
+        } = out;
+        for (name, value) in &self.access.params {
+            headers.insert(name.clone(), value.clone());
+        }
+        let allowed = if out.anonymous {
+            Ok(())
+        } else {
+            self.access.apply(&mut headers, &mut url)
+        };
+        let secret = Some(self.access.secret());
+        let exchange = Exchange {
+            line: format!("{} {}", out.verb, exchange::address(&url, secret)),
+            headers: exchange::shown(&headers, secret),
+            body: exchange::body(&out.body),
+            status: String::new(),
+            answer_headers: Vec::new(),
+            answer: String::new(),
+        };
+        let verb = reqwest::Method::from_bytes(out.verb.as_bytes());
+        let (Ok(()), Ok(verb)) = (allowed, verb) else {
+            return Err(broken(
+                exchange,
+                "the credentials cannot be sent in a header",
+            ));
+        };
+        let client = if out.titled {
+            &self.titled
+        } else {
+            &self.plain
+        };
+        let request = client.request(verb, url).headers(headers).body(out.body);
+        match tokio::time::timeout(self.timeout, request.send()).await {
+            Ok(Ok(response)) => Ok(begun(response, exchange, secret)),
+            Ok(Err(error)) => Err(broken(exchange, &chain(&error.without_url()))),
+            Err(_) => Err(broken(
+                exchange,
+                &format!("no answer within {:?}", self.timeout),
+            )),
+        }
+    }
+
+    /// Sends a request and reads all of the answer.
+    pub(crate) async fn whole(&self, out: Outgoing) -> Whole {
+        match self.begin(out).await {
+            Ok(begun) => self.finish(begun).await,
+            Err(broken) => *broken,
+        }
+    }
+
+    /// Reads the rest of an answer.
+    pub(crate) async fn finish(&self, begun: Begun) -> Whole {
+        let deadline = Instant::now() + self.timeout;
+        let Begun {
+            mut response,
+            mut exchange,
+        } = begun;
+        let mut body = Vec::new();
+        let mut broken = None;
+        loop {
+            match timeout_at(deadline, response.chunk()).await {
+                Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+                Ok(Ok(None)) => break,
+                Ok(Err(error)) => broken = Some(chain(&error.without_url())),
+                Err(_) => {
+                    broken = Some(format!("the answer did not end within {:?}", self.timeout))
+                }
+            }
+            if body.len() > LARGEST {
+                broken = Some("the answer is larger than 16 MiB".to_owned());
+            }
+            if broken.is_some() {
+                break;
+            }
+        }
+        exchange.answer = exchange::body(&body);
+        Whole {
+            exchange: Arc::new(exchange),
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: body.into(),
+            broken,
+        }
+    }
+}
+
+fn begun(response: Response, mut exchange: Exchange, secret: Option<&str>) -> Begun {
+    exchange.status = format!("HTTP {}", response.status());
+    exchange.answer_headers = exchange::shown(response.headers(), secret);
+    Begun { response, exchange }
+}
+
+fn broken(mut exchange: Exchange, why: &str) -> Box<Whole> {
+    exchange.status = format!("no answer: {why}");
+    Box::new(Whole {
+        exchange: Arc::new(exchange),
+        status: 0,
+        headers: HeaderMap::new(),
+        body: Bytes::new(),
+        broken: Some(why.to_owned()),
+    })
+}
+
+/// An error and its causes on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

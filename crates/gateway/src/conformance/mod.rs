@@ -1,0 +1,217 @@
+//! `switchboard conformance`: holds any agent against the server's checklist of A2A 1.0, and a smaller one of 0.3, and
+//! says for each rule that is broken which section asks for it, which exchange shows it, and what to do.
+//!
+//! - [`discover`]: finds the card.
+//! - [`probe`]: asks over one interface of it, on [`http`]; [`words`] is how a version spells what is asked, [`answer`]
+//!   and [`stream`] what comes back, [`receiver`] a webhook of our own, [`exchange`] what people are shown of it all.
+//! - [`check`]: what a rule is; [`checks`]: all rules, in tables.
+//! - [`report`]: the result for people, for programs and as a page.
+//! - [`request`]: looks at a single request in a file instead.
+//!
+//! It speaks to agents in its own words, not through the client: half of what it asks, no client would.
+
+mod answer;
+mod check;
+mod checks;
+mod discover;
+mod exchange;
+mod http;
+mod probe;
+mod receiver;
+pub(crate) mod report;
+pub(crate) mod request;
+mod shape;
+mod sse;
+mod stream;
+mod words;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_types::model::{Interface, Secret};
+use switchboard_types::operation::Method;
+
+use self::answer::Outcome;
+pub(crate) use self::check::Level;
+use self::check::{Check, Need, Run, Verdict, fail};
+use self::discover::{Discovered, discover, speaks};
+use self::http::{Access, Caller};
+use self::probe::Probe;
+use self::receiver::Receiver;
+use self::report::{Line, Report};
+
+/// What to check, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    /// A host, the address of a card, or a file.
+    pub(crate) agent: String,
+    pub(crate) bearer: Option<Secret>,
+    pub(crate) api_key: Option<Secret>,
+    /// Headers for every request.
+    pub(crate) params: Vec<(::http::HeaderName, ::http::HeaderValue)>,
+    /// For one exchange.
+    pub(crate) timeout: Duration,
+    pub(crate) message: String,
+    pub(crate) long_message: Option<String>,
+    pub(crate) ask_message: Option<String>,
+    pub(crate) webhook_host: String,
+    /// Beginnings of the numbers to check; all if empty.
+    pub(crate) only: Vec<String>,
+    /// Nothing that matters less.
+    pub(crate) level: Level,
+}
+
+impl Plan {
+    fn includes(&self, check: &Check) -> bool {
+        let wanted = self.only.is_empty()
+            || self
+                .only
+                .iter()
+                .any(|start| check.id.starts_with(start.as_str()));
+        let matters = self.level == Level::Should || check.level == Level::Must;
+        wanted && matters
+    }
+}
+
+/// Nothing could be checked.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unreachable(String);
+
+/// Checks an agent. `tell` hears of the progress.
+pub(crate) async fn run(plan: Plan, tell: &(dyn Fn(&str) + Sync)) -> anyhow::Result<Report> {
+    let plan = Arc::new(plan);
+    let mut caller = Caller::new(Access::of(&plan), plan.timeout)?;
+    let found = discover(&caller, &plan.agent).await;
+    let found = found.map_err(|error| Unreachable(format!("{error:#}")))?;
+    caller.access.heed(found.card.security_schemes.values());
+    let receiver = Arc::new(Receiver::start(&plan.webhook_host).await?);
+    let found = Arc::new(found);
+    let mut report = Report::of(&found, &plan.agent);
+    tell(&format!("card of {:?}", found.card.name));
+    about_the_card(&plan, &found, &mut report);
+    let mut reached = 0;
+    for interface in found.card.interfaces.clone() {
+        let place = place(&found, &interface);
+        let probe = Probe::new(
+            Arc::clone(&plan),
+            Arc::clone(&found),
+            interface.clone(),
+            caller.clone(),
+            Arc::clone(&receiver),
+        );
+        match probe {
+            Ok(probe) => {
+                tell(&format!("{place} at {}", interface.url));
+                reached += usize::from(about_an_interface(&probe, &place, &mut report).await);
+                report.checked(&place, &interface, None);
+            }
+            Err(why) => report.checked(&place, &interface, Some(why)),
+        }
+    }
+    let checked = report
+        .interfaces
+        .iter()
+        .any(|interface| interface.unchecked.is_none());
+    if checked && reached == 0 {
+        let urls: Vec<&str> = found.card.interfaces.iter().map(|i| &*i.url).collect();
+        return Err(Unreachable(format!("nothing answers at {}", urls.join(", "))).into());
+    }
+    if found.offers("1.0") {
+        about_the_rest(&plan, &mut report);
+    }
+    Ok(report)
+}
+
+/// An interface by its binding and version, and by its address if that is not enough.
+fn place(found: &Discovered, interface: &Interface) -> String {
+    let version = speaks(&interface.version).unwrap_or(&interface.version);
+    let name = format!("{} {version}", interface.binding.name());
+    let same = |other: &&Interface| {
+        other.binding == interface.binding && speaks(&other.version) == Some(version)
+    };
+    if found.card.interfaces.iter().filter(same).count() > 1 {
+        return format!("{name} {}", interface.url);
+    }
+    name
+}
+
+fn about_the_card(plan: &Plan, found: &Discovered, report: &mut Report) {
+    let newest = checks::newest().filter(|_| found.offers("1.0"));
+    let older = checks::older().filter(|_| found.offers("0.3"));
+    for check in newest.chain(older) {
+        let verdict = match &check.run {
+            Run::Card(look) => look(found).err().unwrap_or(Verdict::Pass),
+            Run::Unseen(why) => Verdict::NotSeen((*why).into()),
+            Run::Link(..) => continue,
+        };
+        if plan.includes(check) {
+            report.lines.push(Line::new(check, "card", verdict));
+        }
+    }
+}
+
+/// Rules of 1.0 that no interface could be held against are named, so that none is missing.
+fn about_the_rest(plan: &Plan, report: &mut Report) {
+    let known: HashSet<&str> = report.lines.iter().map(|line| line.check.id).collect();
+    let missing: Vec<&'static Check> = checks::newest()
+        .filter(|check| plan.includes(check) && !known.contains(check.id))
+        .collect();
+    for check in missing {
+        let why = match &check.run {
+            Run::Link(needs, _) if needs.contains(&Need::Rest) => {
+                "no HTTP+JSON interface of 1.0 was checked"
+            }
+            Run::Link(needs, _) if needs.contains(&Need::JsonRpc) => {
+                "no JSON-RPC interface of 1.0 was checked"
+            }
+            _ => "no interface of 1.0 was checked",
+        };
+        report
+            .lines
+            .push(Line::new(check, "card", Verdict::NotOffered(why)));
+    }
+}
+
+/// Whether anything answers there.
+async fn about_an_interface(probe: &Probe, place: &str, report: &mut Report) -> bool {
+    let answer = probe
+        .call(Method::Get, serde_json::json!({"id": "nobody"}))
+        .await;
+    if answer.status == 0
+        && let Outcome::Broken(why) = &answer.outcome
+    {
+        let accurate = checks::newest().find(|check| check.id == "S-086");
+        let verdict = fail(
+            format!("nothing answers at this URL: {why}"),
+            &answer.exchange,
+        );
+        report
+            .lines
+            .extend(accurate.map(|check| Line::new(check, place, verdict)));
+        return false;
+    }
+    let rules: Vec<&'static Check> = match probe.words.version {
+        "1.0" => checks::newest().collect(),
+        _ => checks::older().collect(),
+    };
+    for check in rules.into_iter().filter(|check| probe.plan.includes(check)) {
+        let Run::Link(needs, ask) = &check.run else {
+            continue;
+        };
+        let other = [Need::JsonRpc, Need::Rest];
+        if needs
+            .iter()
+            .any(|need| other.contains(need) && probe.lacks(*need).is_err())
+        {
+            continue; // a rule of another binding
+        }
+        let verdict = match needs.iter().find_map(|need| probe.lacks(*need).err()) {
+            Some(lacking) => lacking,
+            None => ask(probe).await.err().unwrap_or(Verdict::Pass),
+        };
+        report.lines.push(Line::new(check, place, verdict));
+    }
+    true
+}

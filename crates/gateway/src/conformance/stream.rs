@@ -1,0 +1,154 @@
+//! A stream of events, read one by one, with the moment each of them came.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::{Instant, timeout};
+
+use super::answer::Link;
+use super::exchange::{self, Exchange};
+use super::http::{Begun, LARGEST, chain};
+use super::sse::Reader;
+
+/// An open stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    begun: Begun,
+    link: Link,
+    reader: Reader,
+    /// How many of `all` were given out.
+    given: usize,
+    asked: Instant,
+    text: Vec<u8>,
+    all: Vec<Item>,
+    end: Option<End>,
+}
+
+/// One event.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    /// How long after the request it came.
+    pub(crate) after: Duration,
+    /// All of `data`; a string if it is not JSON.
+    pub(crate) data: Value,
+    /// The event itself, without the envelope of JSON-RPC.
+    pub(crate) event: Value,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Item,
+    Ended,
+    /// Nothing within the time given.
+    Quiet,
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The server closed it.
+    Closed,
+    /// It broke, and how.
+    Broken(String),
+    /// We stopped reading.
+    Left,
+}
+
+/// A stream that is over.
+#[derive(Debug, Clone)]
+pub(crate) struct Streamed {
+    pub(crate) items: Vec<Item>,
+    pub(crate) end: End,
+    pub(crate) exchange: Arc<Exchange>,
+    pub(crate) content_type: String,
+}
+
+impl Stream {
+    pub(crate) fn new(begun: Begun, link: Link, asked: Instant) -> Self {
+        Self {
+            begun,
+            link,
+            reader: Reader::default(),
+            given: 0,
+            asked,
+            text: Vec::new(),
+            all: Vec::new(),
+            end: None,
+        }
+    }
+
+    /// Waits for the next event, and keeps it.
+    pub(crate) async fn next(&mut self, patience: Duration) -> Next {
+        let deadline = Instant::now() + patience;
+        loop {
+            if self.given < self.all.len() {
+                self.given += 1;
+                return Next::Item;
+            }
+            if self.end.is_some() {
+                return Next::Ended;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let events = match timeout(left, self.begun.response.chunk()).await {
+                Err(_) => return Next::Quiet,
+                Ok(Ok(Some(_))) if self.text.len() > LARGEST => {
+                    self.end = Some(End::Broken("the stream is larger than 16 MiB".to_owned()));
+                    Vec::new()
+                }
+                Ok(Ok(Some(bytes))) => {
+                    self.text.extend_from_slice(&bytes);
+                    self.reader.push(&bytes)
+                }
+                Ok(Ok(None)) => {
+                    self.end = Some(End::Closed);
+                    self.reader.end().into_iter().collect()
+                }
+                Ok(Err(error)) => {
+                    self.end = Some(End::Broken(chain(&error.without_url())));
+                    Vec::new()
+                }
+            };
+            for data in events {
+                let item = self.item(data);
+                self.all.push(item);
+            }
+        }
+    }
+
+    /// Reads until the server closes it, or nothing comes for so long; but not for ever.
+    pub(crate) async fn rest(mut self, patience: Duration) -> Streamed {
+        let deadline = Instant::now() + 2 * patience;
+        while Instant::now() < deadline && matches!(self.next(patience).await, Next::Item) {}
+        self.leave()
+    }
+
+    /// Stops reading.
+    pub(crate) fn leave(self) -> Streamed {
+        let mut exchange = self.begun.exchange;
+        exchange.answer = exchange::body(&self.text);
+        let content_type = self.begun.response.headers().get("content-type");
+        Streamed {
+            items: self.all,
+            end: self.end.unwrap_or(End::Left),
+            exchange: Arc::new(exchange),
+            content_type: content_type
+                .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn item(&self, data: String) -> Item {
+        let data = serde_json::from_str(&data).unwrap_or(Value::String(data));
+        let event = match self.link {
+            Link::JsonRpc => data["result"].clone(),
+            Link::Rest => data.clone(),
+        };
+        Item {
+            after: self.asked.elapsed(),
+            data,
+            event,
+        }
+    }
+}

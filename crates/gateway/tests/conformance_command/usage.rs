@@ -1,0 +1,155 @@
+//! Flags and exit codes.
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use crate::conformance;
+use crate::support::Server;
+
+const ECHO: &str = "agents:\n  echo:\n    description: Says it again\n    script:\n      - complete: \"{{text}}\"\n";
+
+fn file(dir: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = dir.path().join(name);
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+#[tokio::test]
+async fn only_and_level_choose_the_rules() {
+    let server = Server::serve(ECHO).await;
+    let args = [
+        "-a",
+        &server.base,
+        "-o",
+        "json",
+        "--only",
+        "s-02,V03-013",
+        "--level",
+        "must",
+    ];
+    let ran = conformance(&args).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let report = ran.json();
+    let checks = report["checks"].as_array().expect("checks");
+    assert!(checks.len() > 5);
+    for check in checks {
+        let id = check["id"].as_str().unwrap_or_default();
+        assert!(id.starts_with("S-02") || id == "V03-013", "{id}");
+        assert_eq!(check["level"], "must", "{id}");
+    }
+    // S-028 is a SHOULD.
+    assert!(!checks.iter().any(|check| check["id"] == "S-028"));
+}
+
+#[tokio::test]
+async fn a_card_is_found_by_its_address_and_in_a_file() {
+    let server = Server::serve(ECHO).await;
+    let url = server.url("/a2a/echo/.well-known/agent-card.json");
+    let card = server.get("/a2a/echo/.well-known/agent-card.json").await;
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = file(&dir, "card.json", &card.body.to_string());
+    let path = path.to_str().expect("a path of text");
+    let host = server.base.trim_start_matches("http://");
+    for reference in [&*url, path, host] {
+        let ran = conformance(&["-a", reference, "--only", "S-001,S-085", "-o", "json"]).await;
+        assert_eq!(ran.code, Some(0), "{reference}: {}", ran.err);
+        let published = if reference == path {
+            "not seen"
+        } else {
+            "pass"
+        };
+        assert!(
+            ran.ids(published).contains(&"S-085".to_owned()),
+            "{reference}: {}",
+            ran.out
+        );
+        assert!(ran.ids("pass").contains(&"S-001".to_owned()), "{reference}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_there_ends_with_3() {
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|l| l.local_addr())
+        .expect("a port")
+        .port();
+    let nobody = format!("http://127.0.0.1:{port}");
+    let ran = conformance(&["-a", &nobody]).await;
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(
+        ran.err.contains("there is no agent card") && ran.err.contains("hint:"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ran.out, "");
+
+    let server = Server::serve(ECHO).await;
+    let ran = conformance(&["-a", &server.url("/livez")]).await;
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let card = format!(
+        r#"{{"name": "gone", "supportedInterfaces": [{{"url": "{nobody}", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}}]}}"#
+    );
+    let path = file(&dir, "card.json", &card);
+    let ran = conformance(&[
+        "-a",
+        path.to_str().expect("a path of text"),
+        "--timeout",
+        "2s",
+    ])
+    .await;
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.err.contains("nothing answers at"), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn wrong_usage_ends_with_2() {
+    for args in [
+        &[][..],
+        &["-a", "x", "--level", "may"],
+        &["-a", "x", "--timeout", "soon"],
+        &["-a", "x", "--svc-param", "no colon"],
+        &["--report", "x.html", "--request", "y"],
+        &["--request", "/no/such/file"],
+    ] {
+        let ran = conformance(args).await;
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.err);
+    }
+}
+
+#[tokio::test]
+async fn s0_054_a_request_is_checked_on_five_points() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let good = r#"{"jsonrpc": "2.0", "id": "1", "method": "message/send",
+        "params": {"message": {"role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "hi"}]}}}"#;
+    let path = file(&dir, "good.json", good);
+    let ran = conformance(&["--request", path.to_str().expect("a path of text")]).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(
+        ran.out,
+        "pass  jsonrpc is 2.0\npass  id is there\npass  method is message/send\n\
+         pass  params.message.parts is a list\npass  each part has a kind and its content\n"
+    );
+
+    let bad = r#"{"jsonrpc": "1.0", "method": "tasks/send", "params": {"message": {"parts": [{"type": "text"}]}}}"#;
+    let path = file(&dir, "bad.json", bad);
+    let ran = conformance(&[
+        "--request",
+        path.to_str().expect("a path of text"),
+        "-o",
+        "json",
+    ])
+    .await;
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    let report = ran.json();
+    assert_eq!(report["passed"], false);
+    let failed = report["checks"]
+        .as_array()
+        .expect("checks")
+        .iter()
+        .filter(|check| check["passed"] == false);
+    assert_eq!(failed.count(), 4, "{}", ran.out);
+}
