@@ -23,3 +23,5 @@ mod stream_request;
 mod tls;
 mod trust;
 mod webhook;
+#[cfg(feature = "webhook")]
+mod webhook_axum;

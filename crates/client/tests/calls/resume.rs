@@ -68,6 +68,39 @@ async fn a_stream_that_is_cut_again_and_again_tells_everything_once() {
     house.close().await;
 }
 
+#[tokio::test]
+async fn an_agent_that_falls_over_is_taken_up_again_where_it_goes_on() {
+    let read = ways().into_iter().map(async |way| {
+        let mut house = House::open().await;
+        let retry = switchboard_client::Retry {
+            first: Duration::from_millis(50),
+            longest: Duration::from_millis(500),
+            ..quick()
+        };
+        let builder = Client::builder().preference(way.clone()).retry(retry);
+        let agent = builder.connect(house.agent("echo")).await.unwrap();
+        let words: Vec<String> = (1..=30).map(|n| format!("w{n}")).collect();
+        let mut events = agent.stream(text(words.join(" "))).await.unwrap();
+        let mut heard = String::new();
+        let mut count = 0;
+        while let Some(item) = events.next().await {
+            count += 1;
+            if let Event::Artifact(update) = item.unwrap().event {
+                heard.extend(update.artifact.parts.iter().filter_map(Part::as_text));
+            }
+            if count == 8 {
+                house = house.fall_over().await;
+            }
+        }
+        let heard: Vec<&str> = heard.split_whitespace().collect();
+        assert_eq!(heard, words, "{way:?}");
+        let state = events.task().unwrap().status.state;
+        assert_eq!(state, TaskState::Completed, "{way:?}");
+        house.close().await;
+    });
+    futures_util::future::join_all(read).await;
+}
+
 fn frame(asked: &Asked, result: &Value) -> String {
     let id = &asked.json()["id"];
     format!(
