@@ -150,6 +150,8 @@ impl Caller {
     pub(crate) fn new(access: Access, timeout: Duration) -> anyhow::Result<Self> {
         let client = || {
             Client::builder()
+                // A connection that the agent closes at the wrong moment would look like its fault.
+                .pool_max_idle_per_host(0)
                 .redirect(reqwest::redirect::Policy::limited(5))
                 .connect_timeout(timeout)
         };
