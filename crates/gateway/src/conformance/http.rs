@@ -1,6 +1,6 @@
 //! Sends what no well-behaved client would, keeps what came back, and tells nobody the credentials.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -67,7 +67,26 @@ pub(crate) struct Caller {
     plain: Client,
     titled: Client,
     pub(crate) access: Access,
-    pub(crate) timeout: Duration,
+    timeout: Duration,
+    log: Log,
+}
+
+/// All exchanges since somebody asked for them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<Arc<Exchange>>>>);
+
+impl Log {
+    /// Keeps an exchange that is over.
+    pub(crate) fn keep(&self, exchange: Exchange) -> Arc<Exchange> {
+        let exchange = Arc::new(exchange);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(Arc::clone(&exchange));
+        exchange
+    }
+
+    fn take(&self) -> Vec<Arc<Exchange>> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Access {
@@ -131,6 +150,8 @@ impl Caller {
     pub(crate) fn new(access: Access, timeout: Duration) -> anyhow::Result<Self> {
         let client = || {
             Client::builder()
+                // A connection that the agent closes at the wrong moment would look like its fault.
+                .pool_max_idle_per_host(0)
                 .redirect(reqwest::redirect::Policy::limited(5))
                 .connect_timeout(timeout)
         };
@@ -142,7 +163,18 @@ impl Caller {
                 .context("cannot make an HTTP client")?,
             access,
             timeout,
+            log: Log::default(),
         })
+    }
+
+    /// All exchanges since this was asked for.
+    pub(crate) fn exchanges(&self) -> Vec<Arc<Exchange>> {
+        self.log.take()
+    }
+
+    /// Where exchanges are kept.
+    pub(crate) fn log(&self) -> Log {
+        self.log.clone()
     }
 
     /// Sends a request, and waits for the head of the answer.
@@ -172,6 +204,7 @@ impl Caller {
         let verb = reqwest::Method::from_bytes(out.verb.as_bytes());
         let (Ok(()), Ok(verb)) = (allowed, verb) else {
             return Err(broken(
+                &self.log,
                 exchange,
                 "the credentials cannot be sent in a header",
             ));
@@ -184,8 +217,9 @@ impl Caller {
         let request = client.request(verb, url).headers(headers).body(out.body);
         match tokio::time::timeout(self.timeout, request.send()).await {
             Ok(Ok(response)) => Ok(begun(response, exchange, secret)),
-            Ok(Err(error)) => Err(broken(exchange, &chain(&error.without_url()))),
+            Ok(Err(error)) => Err(broken(&self.log, exchange, &chain(&error.without_url()))),
             Err(_) => Err(broken(
+                &self.log,
                 exchange,
                 &format!("no answer within {:?}", self.timeout),
             )),
@@ -227,7 +261,7 @@ impl Caller {
         }
         exchange.answer = exchange::body(&body);
         Whole {
-            exchange: Arc::new(exchange),
+            exchange: self.log.keep(exchange),
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body: body.into(),
@@ -242,10 +276,10 @@ fn begun(response: Response, mut exchange: Exchange, secret: Option<&str>) -> Be
     Begun { response, exchange }
 }
 
-fn broken(mut exchange: Exchange, why: &str) -> Box<Whole> {
+fn broken(log: &Log, mut exchange: Exchange, why: &str) -> Box<Whole> {
     exchange.status = format!("no answer: {why}");
     Box::new(Whole {
-        exchange: Arc::new(exchange),
+        exchange: log.keep(exchange),
         status: 0,
         headers: HeaderMap::new(),
         body: Bytes::new(),

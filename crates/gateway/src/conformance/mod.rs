@@ -1,7 +1,7 @@
 //! `switchboard conformance`: holds any agent against the server's checklist of A2A 1.0, and a smaller one of 0.3, and
 //! says for each rule that is broken which section asks for it, which exchange shows it, and what to do.
 //!
-//! - [`discover`]: finds the card.
+//! - [`mod@discover`]: finds the card.
 //! - [`probe`]: asks over one interface of it, on [`http`]; [`words`] is how a version spells what is asked, [`answer`]
 //!   and [`stream`] what comes back, [`receiver`] a webhook of our own, [`exchange`] what people are shown of it all.
 //! - [`check`]: what a rule is; [`checks`]: all rules, in tables.
@@ -192,6 +192,7 @@ async fn about_an_interface(probe: &Probe, place: &str, report: &mut Report) -> 
             .extend(accurate.map(|check| Line::new(check, place, verdict)));
         return false;
     }
+    drop(probe.exchanges());
     let rules: Vec<&'static Check> = match probe.words.version {
         "1.0" => checks::newest().collect(),
         _ => checks::older().collect(),
@@ -211,7 +212,10 @@ async fn about_an_interface(probe: &Probe, place: &str, report: &mut Report) -> 
             Some(lacking) => lacking,
             None => ask(probe).await.err().unwrap_or(Verdict::Pass),
         };
-        report.lines.push(Line::new(check, place, verdict));
+        report.lines.push(Line {
+            exchanges: probe.exchanges(),
+            ..Line::new(check, place, verdict)
+        });
     }
     true
 }

@@ -8,13 +8,14 @@ use tokio::time::{Instant, timeout};
 
 use super::answer::Link;
 use super::exchange::{self, Exchange};
-use super::http::{Begun, LARGEST, chain};
+use super::http::{Begun, LARGEST, Log, chain};
 use super::sse::Reader;
 
 /// An open stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
     begun: Begun,
+    log: Log,
     link: Link,
     reader: Reader,
     /// How many of `all` were given out.
@@ -66,9 +67,10 @@ pub(crate) struct Streamed {
 }
 
 impl Stream {
-    pub(crate) fn new(begun: Begun, link: Link, asked: Instant) -> Self {
+    pub(crate) fn new(begun: Begun, log: Log, link: Link, asked: Instant) -> Self {
         Self {
             begun,
+            log,
             link,
             reader: Reader::default(),
             given: 0,
@@ -132,7 +134,7 @@ impl Stream {
         Streamed {
             items: self.all,
             end: self.end.unwrap_or(End::Left),
-            exchange: Arc::new(exchange),
+            exchange: self.log.keep(exchange),
             content_type: content_type
                 .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
                 .unwrap_or_default(),

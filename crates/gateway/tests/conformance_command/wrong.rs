@@ -131,7 +131,7 @@ async fn what_is_wrong_is_found_and_named_by_its_clause() {
     let checks = report["checks"].as_array().expect("checks");
     for (id, clause, why) in [
         ("S-001", "§3.1.1", "both task and message"),
-        ("S-002", "§3.1.2", "begins with a TaskStatusUpdateEvent"),
+        ("S-002", "§3.1.2", "begins with TaskStatusUpdateEvent"),
         ("S-030", "§3.3.2, §7.4", "without credentials was taken"),
         ("S-044", "§3.4.1", "there is no contextId"),
         (

@@ -137,6 +137,7 @@ async fn pages(p: &Probe) -> Found {
 }
 
 async fn newest_first(p: &Probe) -> Found {
+    drop(p.send(p.say(&p.plan.message), "a message").await?);
     let (answer, tasks) = list(p, json!({})).await?;
     let times: Vec<Option<Timestamp>> = tasks
         .iter()
@@ -185,16 +186,14 @@ async fn page_size(p: &Probe) -> Found {
 }
 
 async fn since(p: &Probe) -> Found {
-    let task = p.finished().await?;
-    let Some(time) = task["status"]["timestamp"].as_str() else {
-        return Err(p
-            .sent()
-            .await?
-            .answer
-            .fail("the task has no status.timestamp"));
+    let (answer, tasks) = list(p, json!({})).await?;
+    // As the list has it: a task may have moved on since it was sent.
+    let newest = tasks.first().cloned().unwrap_or_default();
+    let Some(time) = newest["status"]["timestamp"].as_str() else {
+        return Err(answer.fail("the newest task has no status.timestamp"));
     };
     let (answer, tasks) = list(p, json!({"statusTimestampAfter": time, "pageSize": 100})).await?;
-    let there = tasks.iter().any(|other| other["id"] == task["id"]);
+    let there = tasks.iter().any(|other| other["id"] == newest["id"]);
     let all = answer.result("ListTasks")?["nextPageToken"] == json!("");
     if !there && all {
         return Err(answer.fail(format!("the task of {time} itself is missing")));

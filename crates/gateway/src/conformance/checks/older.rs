@@ -251,7 +251,8 @@ async fn stream(p: &Probe) -> Found {
 
 async fn last(p: &Probe) -> Found {
     let streamed = p.followed().await?;
-    let events = events(p, streamed)?;
+    let events = events(p, streamed);
+    let events = events.map_err(|_| unseen("the stream holds what is no event, see V03-005"))?;
     hold(
         streamed.end == End::Closed,
         "the stream was not closed",

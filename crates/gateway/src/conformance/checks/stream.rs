@@ -91,25 +91,41 @@ pub(super) fn kinds(streamed: &Streamed) -> Result<Vec<(Kind, Value)>, Verdict> 
     Ok(kinds)
 }
 
+/// The same, for checks of something else: what cannot be read is said once.
+pub(super) fn readable(streamed: &Streamed) -> Result<Vec<(Kind, Value)>, Verdict> {
+    kinds(streamed).map_err(|_| unseen("the stream holds what is no event, see S-004"))
+}
+
 async fn first_item(p: &Probe) -> Found {
     let streamed = p.streamed().await?;
-    let first = kinds(streamed)?[0].0;
-    let right = matches!(first, Kind::Task | Kind::Message);
+    let Some(first) = streamed.items.first() else {
+        return Err(fail("the stream held no event", &streamed.exchange));
+    };
+    let kind = shape::event(&first.event).map(|(kind, _)| kind);
+    let name = kind.map_or("what is no event", Kind::name);
+    let right = matches!(kind, Some(Kind::Task | Kind::Message));
     hold(
         right,
-        format!("the stream begins with a {}", first.name()),
+        format!("the stream begins with {name}"),
         &streamed.exchange,
     )
 }
 
 async fn one_message(p: &Probe) -> Found {
     let streamed = p.followed().await?;
-    let kinds = kinds(streamed)?;
-    if kinds[0].0 != Kind::Message {
+    let first = streamed
+        .items
+        .first()
+        .and_then(|item| shape::event(&item.event));
+    if first.is_none_or(|(kind, _)| kind != Kind::Message) {
         return Err(unseen("the agent answers --message with a task"));
     }
-    let why = format!("{} items came instead of one", kinds.len());
-    hold(kinds.len() == 1, why, &streamed.exchange)?;
+    let count = streamed.items.len();
+    hold(
+        count == 1,
+        format!("{count} items came instead of one"),
+        &streamed.exchange,
+    )?;
     hold(
         streamed.end == End::Closed,
         "the stream stays open after its Message",
@@ -169,7 +185,7 @@ pub(super) fn terminal(state: &str) -> bool {
 
 async fn closes(p: &Probe) -> Found {
     let streamed = p.followed().await?;
-    let kinds = kinds(streamed)?;
+    let kinds = readable(streamed)?;
     let over = kinds
         .iter()
         .position(|(kind, event)| state(*kind, event).is_some_and(terminal));
@@ -229,8 +245,8 @@ async fn not_shortened(p: &Probe) -> Found {
         stream.map_err(|refused| refused.fail("a stream with returnImmediately was refused"))?;
     let streamed = stream.rest(p.plan.timeout).await;
     p.keep(&streamed);
-    let plain = kinds(p.followed().await?)?;
-    let short = kinds(&streamed)?;
+    let plain = readable(p.followed().await?)?;
+    let short = readable(&streamed)?;
     let last = |kinds: &[(Kind, Value)]| {
         let mut states = kinds
             .iter()
@@ -248,7 +264,7 @@ async fn not_shortened(p: &Probe) -> Found {
 
 async fn in_order(p: &Probe) -> Found {
     let streamed = p.followed().await?;
-    let kinds = kinds(streamed)?;
+    let kinds = readable(streamed)?;
     let mut latest = String::new();
     let mut texts: Vec<(String, String)> = Vec::new();
     for (kind, event) in &kinds {

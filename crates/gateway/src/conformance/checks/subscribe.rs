@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use switchboard_types::ErrorKind;
 use switchboard_types::operation::Method;
 
-use super::stream::{kinds, state, terminal};
+use super::stream::{kinds, readable, state, terminal};
 use crate::conformance::check::Level::Must;
 use crate::conformance::check::{Check, Found, Need, Run, Verdict, fail, hold};
 use crate::conformance::probe::Probe;
@@ -142,7 +142,7 @@ async fn leaving_is_harmless(p: &Probe) -> Found {
     drop(leaver);
     let streamed = stayer.rest(p.plan.timeout).await;
     p.keep(&streamed);
-    let kinds = kinds(&streamed)?;
+    let kinds = readable(&streamed)?;
     hold(
         streamed.end == End::Closed,
         "the other stream did not end by itself",

@@ -234,6 +234,11 @@ impl Probe {
         }
     }
 
+    /// All exchanges since this was asked for.
+    pub(crate) fn exchanges(&self) -> Vec<Arc<Exchange>> {
+        self.caller.exchanges()
+    }
+
     /// All that was seen so far.
     pub(crate) fn seen(&self) -> Seen {
         self.seen

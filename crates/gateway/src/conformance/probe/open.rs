@@ -51,7 +51,7 @@ impl Probe {
         let kind = begun.response.headers().get("content-type");
         let streams = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         if streams && begun.response.status().is_success() {
-            return Ok(Stream::new(begun, self.link, asked));
+            return Ok(Stream::new(begun, self.caller.log(), self.link, asked));
         }
         let whole = self.caller.finish(begun).await;
         Err(Answer::of(whole, self.link, self.dialect))

@@ -117,9 +117,9 @@ fn all(report: &Report, page: &mut String) -> std::fmt::Result {
             Verdict::Pass | Verdict::Fail(_) => String::new(),
             other => format!(" ({})", other.why()),
         };
-        writeln!(
+        write!(
             page,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"{class}\">{}</td><td>{}<span class=\"quiet\">{} {}</span></td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"{class}\">{}</td><td>{}<span class=\"quiet\">{} {}</span>",
             line.check.id,
             line.level().name(),
             escaped(&line.place),
@@ -128,8 +128,24 @@ fn all(report: &Report, page: &mut String) -> std::fmt::Result {
             escaped(&why),
             escaped(line.check.clause),
         )?;
+        said(line, page)?;
+        writeln!(page, "</td></tr>")?;
     }
     writeln!(page, "</tbody>\n</table>")
+}
+
+/// All that was said to check a rule.
+fn said(line: &Line, page: &mut String) -> std::fmt::Result {
+    let count = line.exchanges.len();
+    if count == 0 {
+        return Ok(());
+    }
+    let noun = if count == 1 { "exchange" } else { "exchanges" };
+    write!(page, "<details><summary>{count} {noun}</summary>")?;
+    for exchange in &line.exchanges {
+        write!(page, "<pre>{}</pre>", escaped(&exchange.text()))?;
+    }
+    write!(page, "</details>")
 }
 
 /// Text that the page does not take for its own.
@@ -156,7 +172,7 @@ mod tests {
     #[test]
     fn nothing_that_an_agent_says_becomes_part_of_the_page() {
         let page = write(&sample());
-        for foreign in ["<script", "<b>bold", "<i>", "<wrong>", "</pre><"] {
+        for foreign in ["<script", "<b>bold", "<i>", "<wrong>", "</pre><script"] {
             assert!(!page.contains(foreign), "{foreign}");
         }
         assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
@@ -169,6 +185,7 @@ mod tests {
         let wrong = page.find("What is wrong").unwrap();
         let every = page.find("Every rule").unwrap();
         assert!(wrong < every);
-        assert_eq!(page.matches("<details>").count(), 2);
+        assert_eq!(page.matches("<summary>The exchange</summary>").count(), 2);
+        assert_eq!(page.matches("<summary>1 exchange</summary>").count(), 7);
     }
 }

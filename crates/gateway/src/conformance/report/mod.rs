@@ -5,11 +5,13 @@ pub(crate) mod json;
 pub(crate) mod text;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use switchboard_types::model::Interface;
 
 use super::check::{Check, Level, Verdict};
 use super::discover::Discovered;
+use super::exchange::Exchange;
 
 /// All results.
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub(crate) struct Line {
     /// `card`, or an interface.
     pub(crate) place: String,
     pub(crate) verdict: Verdict,
+    /// What was said for it. An answer that several rules look at is the first one's.
+    pub(crate) exchanges: Vec<Arc<Exchange>>,
 }
 
 /// How many of each.
@@ -58,6 +62,7 @@ impl Line {
             check,
             place: place.to_owned(),
             verdict,
+            exchanges: Vec::new(),
         }
     }
 
@@ -172,11 +177,8 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::conformance::check::{fail, unseen, weak};
-    use crate::conformance::exchange::Exchange;
 
     /// A report with something of everything, and texts that a page must not take for its own.
     pub(super) fn sample() -> Report {
@@ -190,7 +192,10 @@ mod tests {
         });
         let rules: Vec<&'static Check> = crate::conformance::checks::newest().collect();
         let rule = |id: &str| rules.iter().copied().find(|check| check.id == id).unwrap();
-        let line = |id: &str, place: &str, verdict| Line::new(rule(id), place, verdict);
+        let line = |id: &str, place: &str, verdict| Line {
+            exchanges: vec![Arc::clone(&exchange)],
+            ..Line::new(rule(id), place, verdict)
+        };
         Report {
             agent: "<agent>".to_owned(),
             name: "A & B <i>".to_owned(),

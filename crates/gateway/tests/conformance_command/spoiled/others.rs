@@ -23,7 +23,7 @@ async fn spoiled_streams_are_found() {
         }
     }
     let cases = [
-        answer("S-002", "begins with a Task", |_, r| {
+        answer("S-002", "begins with Task", |_, r| {
             events(r, |all| drop(all.remove(0)))
         }),
         answer("S-004", "is a Task", |_, r| {
