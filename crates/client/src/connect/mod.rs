@@ -166,6 +166,7 @@ fn assemble(
             version,
             dialect: Dialect::spoken(&interface.binding, version),
             tenant: interface.tenant.clone(),
+            files_as_text: quirks.files_as_text,
             shared: Arc::clone(&shared),
         };
         let transport = transport::open(&interface.binding, link(chosen.version))?;

@@ -19,6 +19,9 @@ pub struct Quirks {
     pub hides_cancel: bool,
     /// There is no way to watch a task, nor to be told of it.
     pub unwatchable: bool,
+    /// Over gRPC 0.3 it takes base64 text for the bytes of a file, as the Python SDK does. No card tells: set it by
+    /// hand where files are sent to such an agent. What comes from one is understood either way.
+    pub files_as_text: bool,
 }
 
 impl Quirks {
@@ -33,6 +36,7 @@ impl Quirks {
             prefers_older: langgraph,
             hides_cancel: langgraph,
             unwatchable: langgraph,
+            files_as_text: false,
         }
     }
 

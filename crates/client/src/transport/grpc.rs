@@ -74,12 +74,13 @@ impl Grpc {
     fn request(&self, operation: &Operation, deadline: Instant) -> Result<Outgoing, Error> {
         let link = &self.0;
         let method = operation.method();
-        let message = grpc::encode_request(
-            self.spoken(FileBytes::Raw),
-            operation,
-            link.tenant.as_deref(),
-        )
-        .map_err(|error| Error::new(Kind::NotOffered, error.message()))?;
+        let files = if link.files_as_text {
+            FileBytes::Text
+        } else {
+            FileBytes::Raw
+        };
+        let message = grpc::encode_request(self.spoken(files), operation, link.tenant.as_deref())
+            .map_err(|error| Error::new(Kind::NotOffered, error.message()))?;
         let path = grpc::write_path(link.version, method)
             .ok_or_else(|| Error::new(Kind::NotOffered, "this version has no such rpc"))?;
         let mut url = link.url.clone();

@@ -12,6 +12,10 @@ pub(crate) const SPOKEN: bool = false;
 /// # Errors
 ///
 /// Always.
-pub(crate) fn open(_: Link) -> Result<Arc<dyn Transport>, Error> {
+pub(crate) fn open(link: Link) -> Result<Arc<dyn Transport>, Error> {
+    let Link {
+        url, files_as_text, ..
+    } = link;
+    tracing::debug!(%url, files_as_text, "no gRPC");
     Err(Error::new(Kind::NotOffered, "gRPC is not built in"))
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use switchboard_client::{CallOptions, Client, Kind, Preference, Sent, text};
+use http::header::{HeaderValue, USER_AGENT};
+use switchboard_client::{CallOptions, Client, Kind, Preference, Quirks, Sent, text};
 use switchboard_types::model::{Binding, Content, Event, Json, Part, TaskId, TaskState};
 use switchboard_types::operation::{GetTask, Operation, SendMessage};
 use switchboard_types::{ErrorKind, ProtocolVersion};
@@ -114,6 +115,34 @@ async fn a_caller_that_does_not_wait_long_gives_up() {
         .call_with(Operation::Send(Box::new(send)), &hasty)
         .await;
     assert_eq!(late.unwrap_err().kind(), Kind::Timeout);
+    house.close().await;
+}
+
+/// Our server takes callers that say so for the Python SDK, which sends and takes base64 text.
+#[tokio::test]
+async fn files_are_text_for_agents_that_need_it() {
+    let house = House::open().await;
+    let agent = Client::builder()
+        .preference(old())
+        .quirks(Quirks {
+            files_as_text: true,
+            ..Quirks::default()
+        })
+        .header(USER_AGENT, HeaderValue::from_static("grpc-python/1.85.1"))
+        .connect(house.base.as_str())
+        .await
+        .unwrap();
+    // Bytes that are base64 by chance: sent as they are they would be taken for text.
+    let content = Content::Raw(bytes::Bytes::from_static(b"abcd"));
+    let mut send = text("hi");
+    send.message.parts.push(Part::new(content.clone()));
+    let Sent::Task(task) = agent.send(send).await.unwrap() else {
+        panic!("no task");
+    };
+    let files: Vec<Part> = parts_of(&task).concat();
+    let files = files.into_iter().filter(|part| part.as_text().is_none());
+    let files: Vec<Content> = files.map(|part| part.content).collect();
+    assert_eq!(files, [content.clone(), content]);
     house.close().await;
 }
 
