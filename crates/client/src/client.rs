@@ -289,13 +289,22 @@ impl Client {
         response: Response,
         options: &CallOptions,
     ) -> Result<Response, Error> {
-        let Response::SentTask(view) = &response else {
+        let Response::SentTask(mut view) = response else {
             return Ok(response);
         };
-        let task = &view.task;
+        view.task = self.as_it_is(view.task, options).await?;
+        Ok(Response::SentTask(view))
+    }
+
+    /// A task that says it is completed, with its real state if that may be another.
+    pub(crate) async fn as_it_is(
+        &self,
+        mut task: Arc<Task>,
+        options: &CallOptions,
+    ) -> Result<Arc<Task>, Error> {
         let done = task.status.state == TaskState::Completed;
-        if !self.0.quirks.hides_cancel || !done || !crate::answer_text(&**task).is_empty() {
-            return Ok(response);
+        if !self.0.quirks.hides_cancel || !done || !crate::answer_text(&*task).is_empty() {
+            return Ok(task);
         }
         let get = Operation::Get(GetTask {
             id: task.id.clone(),
@@ -307,9 +316,8 @@ impl Client {
             ..options.clone()
         };
         let now = self.get_task(get, &options).await?;
-        let mut view = view.clone();
-        Arc::make_mut(&mut view.task).status = now.status.clone();
-        Ok(Response::SentTask(view))
+        Arc::make_mut(&mut task).status = now.status.clone();
+        Ok(task)
     }
 
     /// Does an operation that gives a task.

@@ -128,7 +128,10 @@ impl Events {
         }
         let Seen { task, message, .. } = self.seen;
         match (task, message) {
-            (Some(task), _) => Ok(Sent::Task(task)),
+            (Some(task), _) => {
+                let task = self.client.as_it_is(task, &self.options).await?;
+                Ok(Sent::Task(task))
+            }
             (None, Some(message)) => Ok(Sent::Message(message)),
             (None, None) => Err(Error::new(
                 Kind::Interrupted,

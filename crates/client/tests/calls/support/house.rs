@@ -133,6 +133,7 @@ fn profile(name: &str) -> Profile {
         card,
         extended: Some(extended),
         shape: CardShape::Union,
+        is_default: true,
     }
 }
 
