@@ -180,7 +180,9 @@ async fn a_running_task_is_watched_and_canceled() {
         .unwrap_err();
     assert_eq!(again.code(), Code::FailedPrecondition);
     assert!(
-        again.message().starts_with("Task cannot be canceled"),
+        again
+            .message()
+            .starts_with("TaskNotCancelableError: Task cannot be canceled"),
         "{again}"
     );
     server.drain().await;

@@ -106,7 +106,12 @@ fn plain_task(task: &mut Task) {
 
 /// What is left of an event after gRPC.
 fn after(spoken: Spoken, event: Event) -> Event {
-    let mut event = roundtrip::lose(spoken.dialect(), event);
+    // What 0.3 cannot say in JSON it cannot say here, but for references to other tasks.
+    let dialect = match spoken.version {
+        ProtocolVersion::V1_0 => Dialect::V1,
+        ProtocolVersion::V0_3 => Dialect::V0Json,
+    };
+    let mut event = roundtrip::lose(dialect, event);
     match &mut event {
         Event::Task(task) => plain_task(Arc::make_mut(task)),
         Event::Message(message) => plain_message(Arc::make_mut(message)),
@@ -137,7 +142,6 @@ fn after_request(spoken: Spoken, mut operation: Operation) -> Operation {
                     .iter_mut()
                     .for_each(roundtrip::lose_in_part);
                 let wanted = &mut send.configuration;
-                wanted.return_immediately = false;
                 wanted.history_length = wanted.history_length.filter(|length| *length > 0);
                 if let Some(push) = &mut wanted.push {
                     push.task_id = None;
@@ -360,8 +364,18 @@ fn moments_are_cut_to_microseconds() {
 }
 
 #[test]
-fn a_caller_of_0_3_always_waits() {
-    for configuration in [None, Some(v0_3::SendMessageConfiguration::default())] {
+fn a_caller_of_0_3_waits_unless_its_configuration_does_not_block() {
+    let blocking = |blocking| {
+        Some(v0_3::SendMessageConfiguration {
+            blocking,
+            ..Default::default()
+        })
+    };
+    for (configuration, waits) in [
+        (None, true),
+        (blocking(true), true),
+        (blocking(false), false),
+    ] {
         let send = v0_3::SendMessageRequest {
             request: Some(v0_3::Message {
                 message_id: "m".into(),
@@ -379,7 +393,7 @@ fn a_caller_of_0_3_always_waits() {
         let Operation::Send(send) = request.operation else {
             panic!("no send");
         };
-        assert!(!send.configuration.return_immediately);
+        assert_eq!(!send.configuration.return_immediately, waits);
         assert_eq!(send.configuration.history_length, None);
     }
 }

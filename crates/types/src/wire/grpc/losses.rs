@@ -25,8 +25,8 @@ pub const LOSSES: [Loss; 9] = [
         handling: "cut on the way in: the model has no room for them",
     },
     Loss {
-        what: "0.3: SendConfiguration.return_immediately",
-        handling: "said on the way out; on the way in false cannot be told from unset, and the caller waits",
+        what: "0.3: blocking that is not set",
+        handling: "cannot be told from false: a caller with a configuration does not wait, one without does",
     },
     Loss {
         what: "0.3: history_length of 0",
