@@ -17,8 +17,8 @@ use crate::error::Error;
 use crate::options::Limits;
 use crate::reference::Reference;
 use crate::retry::Retry;
-use crate::transport::http::Tls;
 use crate::transport::record::Recorder;
+use crate::transport::tls::Tls;
 
 /// Makes a [`Client`].
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use switchboard_types::model::{Json, Object, Part, Task, TaskState};
 use switchboard_types::operation::SendMessage;
 
@@ -68,7 +69,7 @@ impl Question {
         // An agent that says nothing in its status may have put the question into an artifact.
         let prompt = match said.map(answer_text).filter(|text| !text.is_empty()) {
             Some(text) => text,
-            None => answer_text(&**task),
+            None => asked_in(&answer_text(&**task)),
         };
         Some(Self {
             task: Arc::clone(task),
@@ -93,6 +94,16 @@ impl Question {
         }
         parts
     }
+}
+
+/// What is asked in a text that may be data: LangGraph's interrupts are `{id, value}`.
+fn asked_in(text: &str) -> String {
+    #[derive(Deserialize)]
+    struct Interrupt {
+        value: String,
+    }
+    let asked: Option<Interrupt> = serde_json::from_str(text).ok();
+    asked.map_or_else(|| text.to_owned(), |asked| asked.value)
 }
 
 impl Client {
@@ -126,6 +137,62 @@ impl Client {
                 Some(parts) => next = reply(&task, parts),
                 None => return Ok(sent),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use switchboard_types::Dialect;
+    use switchboard_types::wire::decode_task;
+
+    #[test]
+    fn a_question_is_found_where_agents_put_it() {
+        let said =
+            r#""message":{"role":"agent","messageId":"m","parts":[{"kind":"text","text":"sure?"}]"#;
+        let details = r#""metadata":{"inputRequest":{"requestId":"r","sensitive":true}}"#;
+        let interrupt = r#""artifacts":[{"artifactId":"a","parts":[{"kind":"data","data":{"id":"i","value":"sure?"}}]}]"#;
+        for (rest, request) in [
+            (
+                format!(r#""status":{{"state":"input-required",{said}}}}}"#),
+                None,
+            ),
+            (
+                format!(r#""status":{{"state":"auth-required",{said},{details}}}}}"#),
+                Some("r"),
+            ),
+            (
+                format!(r#""status":{{"state":"input-required"}},{interrupt}"#),
+                None,
+            ),
+        ] {
+            let json = format!(r#"{{"kind":"task","id":"t","contextId":"c",{rest}}}"#);
+            let task = decode_task(Dialect::from_tag("0.3").unwrap(), &json).unwrap();
+            let question = Question::of(&Arc::new(task)).unwrap();
+            assert_eq!(question.prompt, "sure?", "{json}");
+            let details = question.request.as_ref();
+            assert_eq!(
+                details.map(|request| request.id.as_str()),
+                request,
+                "{json}"
+            );
+            assert!(details.is_none_or(|request| request.sensitive));
+            assert_eq!(
+                question.answer("yes").len(),
+                1 + usize::from(request.is_some())
+            );
+        }
+    }
+
+    #[test]
+    fn a_task_that_does_not_wait_asks_nothing() {
+        for state in ["working", "completed", "unknown"] {
+            let json = format!(
+                r#"{{"kind":"task","id":"t","contextId":"c","status":{{"state":"{state}"}}}}"#
+            );
+            let task = decode_task(Dialect::from_tag("0.3").unwrap(), &json).unwrap();
+            assert!(Question::of(&Arc::new(task)).is_none(), "{state}");
         }
     }
 }

@@ -33,9 +33,11 @@ mod error;
 mod input;
 mod keys;
 mod message;
+mod operations;
 mod options;
 mod pages;
 mod raw;
+mod reach;
 mod reference;
 mod relations;
 mod retry;
@@ -64,6 +66,11 @@ pub use reference::Reference;
 pub use relations::Relations;
 pub use retry::Retry;
 pub use stream::{Events, Item};
-pub use transport::http::Tls;
 pub use transport::record::{Exchange, Recorder};
+pub use transport::tls::Tls;
 pub use wait::Wait;
+
+/// The examples of the guide compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/client.md")]
+struct Guide;

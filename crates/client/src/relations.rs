@@ -48,3 +48,30 @@ impl Relations {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use switchboard_types::Dialect;
+    use switchboard_types::wire::decode_event;
+
+    #[test]
+    fn s2_047_tasks_are_related_to_those_they_speak_of() {
+        let mut relations = Relations::new();
+        for (task, others) in [("a", r#"["b","c"]"#), ("a", r#"["c","d"]"#), ("b", "[]")] {
+            let json = format!(
+                r#"{{"kind":"status-update","taskId":"{task}","contextId":"c","status":{{"state":"working",
+                "message":{{"role":"agent","messageId":"m","parts":[{{"kind":"text","text":"x"}}],
+                "referenceTaskIds":{others}}}}}}}"#
+            );
+            let older = Dialect::from_tag("0.3").unwrap();
+            relations.see(&decode_event(older, &json).unwrap());
+        }
+        let of = |task: &str| {
+            let task = TaskId::new(task).unwrap();
+            let all: Vec<String> = relations.of(&task).map(ToString::to_string).collect();
+            all.join(" ")
+        };
+        assert_eq!((of("a").as_str(), of("b").as_str()), ("b c d", ""));
+    }
+}

@@ -4,6 +4,8 @@
 //! Needs interpreters that have the SDKs, so these run only when asked for:
 //! `PEER_PYTHON_1_0=… PEER_PYTHON_0_3=… cargo nextest run -p switchboard-proto --run-ignored only`.
 
+#![expect(clippy::expect_used, reason = "what cannot be compared is a failure")]
+
 use std::path::Path;
 use std::process::Command;
 

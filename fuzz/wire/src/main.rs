@@ -7,6 +7,7 @@
 
 mod answers;
 mod free;
+mod grpc;
 mod objects;
 mod requests;
 
@@ -17,7 +18,7 @@ use serde::de::IgnoredAny;
 use switchboard_types::Dialect;
 
 /// Every target: its name, which is that of its corpus, and what it does with an input.
-const TARGETS: [(&str, fn(&[u8])); 15] = [
+const TARGETS: [(&str, fn(&[u8])); 17] = [
     ("envelope", requests::envelope),
     ("params", requests::params),
     ("rest", requests::rest),
@@ -33,6 +34,8 @@ const TARGETS: [(&str, fn(&[u8])); 15] = [
     ("answer", answers::answer),
     ("fault", answers::fault),
     ("sse_read", answers::sse_read),
+    ("grpc_request", grpc::request),
+    ("grpc_answer", grpc::answer),
 ];
 
 static TARGET: OnceLock<fn(&[u8])> = OnceLock::new();

@@ -55,7 +55,7 @@ impl Authority {
         means: Means<'_>,
     ) -> Result<Self, Error> {
         if card.security.is_empty() {
-            return Self::before_card(credentials);
+            return Self::unasked(card, credentials, means);
         }
         for requirement in &card.security {
             if let Some(steps) = meet(card, requirement, credentials, means)? {
@@ -77,6 +77,28 @@ impl Authority {
         Ok(Self {
             steps: Vec::new(),
             missing: Some(wanted.join(", or ")),
+        })
+    }
+
+    /// What a card gets that describes schemes and asks for none: those that the user has a credential for by name,
+    /// or the one for everything.
+    fn unasked(
+        card: &AgentCard,
+        credentials: &Credentials,
+        means: Means<'_>,
+    ) -> Result<Self, Error> {
+        let mut steps = Vec::new();
+        for (name, credential) in &credentials.named {
+            if let Some(scheme) = card.security_schemes.get(name) {
+                steps.extend(fit(scheme, &[], credential, means)?);
+            }
+        }
+        if steps.is_empty() {
+            return Self::before_card(credentials);
+        }
+        Ok(Self {
+            steps,
+            missing: None,
         })
     }
 

@@ -311,7 +311,8 @@ impl Source {
                 form.append_pair("client_id", client_id);
             }
         }
-        Ok(out.body("application/x-www-form-urlencoded", form.finish()))
+        let out = out.body("application/x-www-form-urlencoded", form.finish());
+        Ok(out.private())
     }
 }
 

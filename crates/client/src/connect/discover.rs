@@ -9,6 +9,7 @@ use url::Url;
 use super::fetch::{Fetched, Fetcher};
 use crate::auth::Authority;
 use crate::error::{Error, Kind};
+use crate::transport::record::Redaction;
 
 /// A card that was found.
 #[derive(Debug)]
@@ -108,7 +109,7 @@ pub(super) async fn find(
             }
         };
         // A String takes every write.
-        let _ = write!(tried, "\n  {}: {said}", place.url);
+        let _ = write!(tried, "\n  {}: {said}", shown(&place.url));
     }
     let only = is_card(base);
     let kind = if odd && only {
@@ -126,8 +127,14 @@ fn refused(url: &Url, status: u16, credentials: &Authority) -> Error {
     } else {
         Kind::Refused
     };
+    let url = shown(url);
     let message = format!("{url} does not show its card to everyone (status {status})");
     Error::new(kind, message).with_status(status)
+}
+
+/// A URL without what may be secret in it.
+fn shown(url: &Url) -> String {
+    Redaction::default().url(url)
 }
 
 /// Whether a card speaks of an address.

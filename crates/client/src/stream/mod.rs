@@ -6,6 +6,7 @@
 
 pub(crate) mod difference;
 pub(crate) mod fold;
+mod reconnect;
 pub(crate) mod resume;
 
 use std::collections::VecDeque;
@@ -14,19 +15,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
-use switchboard_types::model::{Event, Task};
-use switchboard_types::operation::{GetTask, Operation, Subscribe};
-use tokio::time::sleep;
+use switchboard_types::model::{Event, Task, TaskId};
+use switchboard_types::operation::Operation;
 
 use self::difference::difference;
-use self::resume::{Failure, MOST_FRUITLESS, Seen, meaning};
+use self::resume::{Failure, Seen, meaning};
 use crate::client::{Client, Sent};
 use crate::error::{Error, Kind, Reach};
 use crate::options::CallOptions;
-use crate::transport::{Arrival, Arriving, Reply};
-
-/// How often a task is read that cannot be watched.
-const POLL: Duration = Duration::from_secs(1);
+use crate::transport::{Arrival, Arriving};
 
 /// A stream of events. Dropping it closes the connection; the task goes on.
 pub struct Events {
@@ -128,10 +125,7 @@ impl Events {
         }
         let Seen { task, message, .. } = self.seen;
         match (task, message) {
-            (Some(task), _) => {
-                let task = self.client.as_it_is(task, &self.options).await?;
-                Ok(Sent::Task(task))
-            }
+            (Some(task), _) => Ok(Sent::Task(task)),
             (None, Some(message)) => Ok(Sent::Message(message)),
             (None, None) => Err(Error::new(
                 Kind::Interrupted,
@@ -159,6 +153,12 @@ impl Events {
                     Ok(())
                 }
                 Failure::Broken => Err(interrupted().because(error)),
+                // 0.x refuses in the stream.
+                Failure::NoStream if self.how == How::Again && self.task_id().is_some() => {
+                    self.lost();
+                    self.how = How::Poll;
+                    Ok(())
+                }
                 Failure::NoStream | Failure::Final => Err(error),
             },
             None if self.seen.may_close() => {
@@ -169,7 +169,10 @@ impl Events {
                 self.lost();
                 Ok(())
             }
-            None => Err(interrupted()),
+            None => {
+                let message = "the stream ended before its first event";
+                Err(Error::new(Kind::Interrupted, message).reached(Reach::Answered))
+            }
         }
     }
 
@@ -190,11 +193,14 @@ impl Events {
                 self.how = How::Live;
                 self.tell_difference(&now);
             }
-            (_, How::Again) if self.seen.last_id.is_none() => {
+            (_, How::Again | How::Bell)
+                if self.seen.last_id.is_none() && self.seen.task.is_some() =>
+            {
                 self.how = How::Bell;
-                self.look().await?;
+                if !self.look().await? {
+                    return Ok(());
+                }
             }
-            (_, How::Bell) => self.look().await?,
             _ => {
                 self.how = How::Live;
                 self.seen.take(&event);
@@ -208,38 +214,20 @@ impl Events {
         if id.is_some() {
             self.seen.last_id = id;
         }
+        if self.seen.is_over()
+            && self
+                .seen
+                .task
+                .as_ref()
+                .is_some_and(|t| self.client.doubts(t))
+        {
+            self.look().await?;
+        }
         if last || self.seen.is_over() {
             self.ended = true;
             self.arriving = None;
         }
         Ok(())
-    }
-
-    /// Reads the task and tells what is new. A failure counts as a lost connection.
-    async fn look(&mut self) -> Result<(), Error> {
-        let Some(task) = &self.seen.task else {
-            return Ok(());
-        };
-        let get = Operation::Get(GetTask {
-            id: task.id.clone(),
-            history_length: None,
-        });
-        match self.client.get_task(get, &self.again()).await {
-            Ok(now) => {
-                self.seen.fruitless = 0;
-                self.tell_difference(&now);
-                if self.seen.is_over() || self.how == How::Poll && self.seen.may_close() {
-                    self.ended = true;
-                    self.arriving = None;
-                }
-                Ok(())
-            }
-            Err(error) if meaning(&error) == Failure::Broken => {
-                self.lost();
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
     }
 
     fn tell_difference(&mut self, now: &Arc<Task>) {
@@ -264,67 +252,17 @@ impl Events {
         self.seen.agree(now);
     }
 
-    /// Connects again, after a pause that grows while there is nothing new.
-    async fn resume(&mut self) -> Result<(), Error> {
-        if self.seen.fruitless >= MOST_FRUITLESS {
-            return Err(interrupted());
-        }
-        if self.how == How::Poll {
-            sleep(POLL).await;
-            return self.look().await;
-        }
-        let retry = self.client.retry();
-        sleep(retry.pause(self.seen.fruitless, self.patience)).await;
-        let (operation, mut options) = match &self.seen.task {
-            Some(task) => {
-                let id = task.id.clone();
-                (Operation::Subscribe(Subscribe { id }), self.again())
-            }
-            // Only with an idempotency key, which makes it the same send.
-            None => (self.operation.clone(), self.options.clone()),
-        };
-        if let Some(id) = &self.seen.last_id {
-            options.last_event_id = Some(id.to_string());
-        }
-        match self.client.reach_once(&operation, &options).await {
-            Ok(Reply::Events(arriving)) => {
-                self.arriving = Some(arriving);
-                self.how = How::Again;
-                // Counted until something new comes.
-                self.seen.fruitless += 1;
-                Ok(())
-            }
-            Ok(Reply::Response(_)) => {
-                self.how = How::Poll;
-                self.look().await
-            }
-            Err(error) => match meaning(&error) {
-                Failure::Broken => {
-                    self.seen.fruitless += 1;
-                    Ok(())
-                }
-                Failure::NoStream if self.seen.task.is_some() => {
-                    self.how = How::Poll;
-                    self.look().await
-                }
-                Failure::NoStream | Failure::Final => Err(error),
-            },
-        }
-    }
-
-    /// What goes with every later request: all that the first one had, but for what named that one.
-    fn again(&self) -> CallOptions {
-        CallOptions {
-            request_id: None,
-            idempotency_key: None,
-            last_event_id: None,
-            ..self.options.clone()
+    /// The task, as far as we know which one it is.
+    fn task_id(&self) -> Option<TaskId> {
+        match (&self.seen.task, &self.operation) {
+            (Some(task), _) => Some(task.id.clone()),
+            (None, Operation::Subscribe(subscribe)) => Some(subscribe.id.clone()),
+            (None, _) => None,
         }
     }
 
     fn can_go_on(&self) -> bool {
-        let subscribed = matches!(self.operation, Operation::Subscribe(_));
-        self.seen.task.is_some() || self.options.idempotency_key.is_some() || subscribed
+        self.task_id().is_some() || self.options.idempotency_key.is_some()
     }
 
     fn lost(&mut self) {

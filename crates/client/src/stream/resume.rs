@@ -84,10 +84,13 @@ pub(super) fn meaning(error: &Error) -> Failure {
         ErrorKind::InvalidParams,
         ErrorKind::TaskNotFound,
     ];
+    let busy = [ErrorKind::Unavailable, ErrorKind::ResourceExhausted];
     match error.kind() {
         Kind::Unreachable if error.reach() != Reach::Answered => Failure::Broken,
         Kind::Timeout => Failure::Broken,
         Kind::NotOffered => Failure::NoStream,
+        // An agent that shuts down may say so: it will be back.
+        _ if busy.into_iter().any(|kind| error.is(kind)) => Failure::Broken,
         _ if refused.into_iter().any(|kind| error.is(kind)) => Failure::NoStream,
         _ if matches!(error.status(), Some(429 | 500 | 502..=504)) => Failure::Broken,
         _ => Failure::Final,

@@ -14,25 +14,14 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::record::{Exchange, Recorder, Redaction};
+use super::tls::Tls;
 use crate::error::{Error, Kind, Reach};
 
 /// How often a request is sent elsewhere before we give up.
 const MOST_REDIRECTS: usize = 5;
 
-/// How long a connection may take to come about.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Whom to trust, and who we are.
-#[derive(Debug, Clone, Default)]
-pub struct Tls {
-    pub(crate) roots: Vec<Vec<u8>>,
-    pub(crate) identity: Option<Identity>,
-    pub(crate) insecure: bool,
-}
-
-/// A client certificate with its key.
-#[derive(Clone)]
-pub(crate) struct Identity(Vec<u8>);
+/// How often a connection that is silent is asked whether it still is one, and how long it may take to say so.
+const PING: Duration = Duration::from_secs(20);
 
 /// HTTP, with our rules. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -56,77 +45,18 @@ pub(crate) struct Outgoing {
     pub(crate) h2: bool,
     /// What must not be shown of it.
     pub(crate) redaction: Redaction,
+    /// Nothing of it may be shown, nor of the answer.
+    pub(crate) private: bool,
 }
 
 /// An answer whose body is not read yet.
 #[derive(Debug)]
 pub(crate) struct Opened {
     response: Response,
+    /// Its address, as it may be shown.
+    shown: String,
+    private: bool,
     record: Option<(Recorder, Exchange)>,
-}
-
-impl Tls {
-    /// The system's roots, and no certificate of our own.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Trusts these certificates (PEM) beside the system's.
-    #[must_use]
-    pub fn trust(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.roots.push(pem.into());
-        self
-    }
-
-    /// Shows a certificate to agents that ask for one: certificate and key, both PEM.
-    #[must_use]
-    pub fn identity(mut self, certificate: &[u8], key: &[u8]) -> Self {
-        let mut both = certificate.to_vec();
-        both.push(b'\n');
-        both.extend_from_slice(key);
-        self.identity = Some(Identity(both));
-        self
-    }
-
-    /// Takes any certificate. For tests on one's own machine.
-    #[must_use]
-    pub fn insecure(mut self) -> Self {
-        self.insecure = true;
-        self
-    }
-}
-
-impl Tls {
-    fn client(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
-        let mut builder = builder
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
-        for pem in &self.roots {
-            let roots = reqwest::Certificate::from_pem_bundle(pem).map_err(not_a_certificate)?;
-            if roots.is_empty() {
-                let message = "there is no certificate in the PEM that was given";
-                return Err(Error::new(Kind::Reference, message));
-            }
-            builder = builder.tls_certs_merge(roots);
-        }
-        if let Some(Identity(pem)) = &self.identity {
-            let identity = reqwest::Identity::from_pem(pem).map_err(not_a_certificate)?;
-            builder = builder.identity(identity);
-        }
-        if self.insecure {
-            builder = builder.tls_danger_accept_invalid_certs(true);
-        }
-        builder.build().map_err(not_a_certificate)
-    }
-}
-
-impl std::fmt::Debug for Identity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("***")
-    }
 }
 
 impl Outgoing {
@@ -142,7 +72,14 @@ impl Outgoing {
             body: Bytes::new(),
             h2: false,
             redaction: Redaction::default(),
+            private: false,
         }
+    }
+
+    /// Keeps the whole exchange to itself: it is about secrets.
+    pub(crate) fn private(mut self) -> Self {
+        self.private = true;
+        self
     }
 
     /// With a body of that media type.
@@ -172,7 +109,10 @@ impl Http {
         if let Some(made) = self.h2.get() {
             return Ok(made);
         }
-        let builder = reqwest::Client::builder().http2_prior_knowledge();
+        let builder = reqwest::Client::builder()
+            .http2_prior_knowledge()
+            .http2_keep_alive_interval(PING)
+            .http2_keep_alive_timeout(PING);
         let made = self.tls.client(builder)?;
         Ok(self.h2.get_or_init(|| made))
     }
@@ -183,23 +123,31 @@ impl Http {
         let mut url = out.url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let response = self.send(&out, url.clone(), deadline).await?;
-            let Some(next) = redirected(&url, &response)? else {
-                let record = self.recorder.clone();
+            let shown = out.redaction.url(&url);
+            let Some(next) = redirected(&url, &response, &out.redaction)? else {
+                let record = self.recorder.clone().filter(|_| !out.private);
                 let record = record.map(|recorder| (recorder, head_of(&out, &url, &response)));
-                return Ok(Opened { response, record });
+                return Ok(Opened {
+                    response,
+                    shown,
+                    private: out.private,
+                    record,
+                });
             };
             if response.status() == StatusCode::SEE_OTHER && out.method != Method::GET {
-                let message = format!("{url} answers elsewhere ({next}), which no binding does");
+                let message = format!("{shown} answers elsewhere, which no binding does");
                 return Err(Error::new(Kind::Unintelligible, message).reached(Reach::Answered));
             }
             url = next;
         }
-        let message = format!("{} leads to more than {MOST_REDIRECTS} redirects", out.url);
+        let shown = out.redaction.url(&out.url);
+        let message = format!("{shown} leads to more than {MOST_REDIRECTS} redirects");
         Err(Error::new(Kind::Unreachable, message).reached(Reach::Answered))
     }
 
     async fn send(&self, out: &Outgoing, url: Url, deadline: Instant) -> Result<Response, Error> {
-        if tracing::enabled!(tracing::Level::DEBUG) && !out.body.is_empty() && !out.h2 {
+        let tell = !out.private && !out.h2 && !out.body.is_empty();
+        if tell && tracing::enabled!(tracing::Level::DEBUG) {
             tracing::debug!("A2A Request: {}", Redaction::indented(&out.body));
         }
         let shown = out.redaction.url(&url);
@@ -212,7 +160,8 @@ impl Http {
             Ok(answered) => answered.map_err(|error| failed(&shown, error)),
             Err(_) => Err(too_slow(&shown)),
         };
-        if let (Err(error), Some(recorder)) = (&answered, &self.recorder) {
+        let recorder = self.recorder.as_ref().filter(|_| !out.private);
+        if let (Err(error), Some(recorder)) = (&answered, recorder) {
             let mut exchange = asked(out, &out.url);
             exchange.response_body = error.to_string();
             recorder.see(exchange);
@@ -255,6 +204,11 @@ impl Opened {
         self.status().is_success() && media_type.eq_ignore_ascii_case("text/event-stream")
     }
 
+    /// Its address, as it may be shown.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
     /// How long we are asked to wait before we try again.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         retry_after(self.headers())
@@ -264,9 +218,10 @@ impl Opened {
     pub(crate) async fn read(self, limit: usize, deadline: Instant) -> Result<Bytes, Error> {
         let Self {
             mut response,
+            shown: url,
+            private,
             mut record,
         } = self;
-        let url = response.url().to_string();
         let mut body = BytesMut::new();
         loop {
             let chunk = match timeout_at(deadline, response.chunk()).await {
@@ -280,7 +235,7 @@ impl Opened {
             }
             body.extend_from_slice(&chunk);
         }
-        if tracing::enabled!(tracing::Level::DEBUG) {
+        if !private && tracing::enabled!(tracing::Level::DEBUG) {
             tracing::debug!("A2A Response: {}", Redaction::indented(&body));
         }
         if let Some((recorder, mut exchange)) = record.take() {
@@ -309,7 +264,7 @@ pub(crate) fn failed(url: &str, error: reqwest::Error) -> Error {
         let _ = write!(why, ": {deeper}");
         cause = deeper.source();
     }
-    if error.is_timeout() {
+    if error.is_timeout() && !error.is_connect() {
         return too_slow(url).because(error);
     }
     if error.is_builder() {
@@ -330,13 +285,12 @@ pub(crate) fn too_slow(url: &str) -> Error {
     Error::new(Kind::Timeout, format!("{url} did not answer in time")).reached(Reach::Sent)
 }
 
-fn not_a_certificate(error: reqwest::Error) -> Error {
-    let message = format!("a certificate or key cannot be used: {error}");
-    Error::new(Kind::Reference, message).because(error)
-}
-
 /// Where an answer sends us, if it does and we may go there.
-fn redirected(from: &Url, response: &Response) -> Result<Option<Url>, Error> {
+fn redirected(
+    from: &Url,
+    response: &Response,
+    redaction: &Redaction,
+) -> Result<Option<Url>, Error> {
     let status = response.status();
     let moved = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
     let Some(to) = response.headers().get(LOCATION).filter(|_| moved) else {
@@ -345,6 +299,7 @@ fn redirected(from: &Url, response: &Response) -> Result<Option<Url>, Error> {
     let to = to.to_str().ok().and_then(|to| from.join(to).ok());
     let refused = |why: String| Error::new(Kind::Unreachable, why).reached(Reach::Answered);
     let Some(to) = to else {
+        let from = redaction.url(from);
         return Err(refused(format!("{from} redirects to what is no URL")));
     };
     let same_host = to.host() == from.host();
@@ -354,6 +309,7 @@ fn redirected(from: &Url, response: &Response) -> Result<Option<Url>, Error> {
     if same_host && !downgraded && (same_port || upgraded) {
         return Ok(Some(to));
     }
+    let (from, to) = (redaction.url(from), redaction.url(&to));
     let message = format!("{from} redirects to {to}, which is not followed");
     Err(refused(message).hinting("if that is right, name the other address"))
 }

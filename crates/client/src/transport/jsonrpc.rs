@@ -53,7 +53,7 @@ impl Transport for JsonRpc {
         if opened.is_stream() {
             let read = move |frame: &Frame| read_frame(dialect, &frame.data);
             let silence = link.shared.silence;
-            let events = sse::events(opened.into_response(), limits.event, silence, read);
+            let events = sse::events(opened, limits.event, silence, read);
             return Ok(Reply::Events(events));
         }
         let head = Head::of(&opened);

@@ -2,9 +2,12 @@
 //!
 //! A transport knows one interface of one agent. It encodes, sends once, decodes; it repeats nothing, resumes
 //! nothing and knows no credentials: that is done above ([`crate::retry`], [`crate::stream`]) and below
-//! ([`http::Link`]).
+//! ([`link::Link`]).
 
+#[cfg(feature = "grpc")]
+pub(crate) mod grpc;
 #[path = "without_grpc.rs"]
+#[cfg(not(feature = "grpc"))]
 pub(crate) mod grpc;
 pub(crate) mod headers;
 pub(crate) mod http;
@@ -13,6 +16,7 @@ pub(crate) mod link;
 pub(crate) mod record;
 mod rest;
 mod sse;
+pub(crate) mod tls;
 
 use std::fmt;
 use std::pin::Pin;

@@ -18,11 +18,12 @@ const SECRET_HEADERS: [&str; 6] = [
 ];
 
 /// Members of JSON bodies whose values are never shown.
-const SECRET_MEMBERS: [&str; 7] = [
+const SECRET_MEMBERS: [&str; 8] = [
     "token",
     "credentials",
     "access_token",
     "refresh_token",
+    "id_token",
     "client_secret",
     "device_code",
     "password",

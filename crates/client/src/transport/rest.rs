@@ -44,7 +44,7 @@ impl Transport for Rest {
         if opened.is_stream() {
             let read = move |frame: &Frame| read_frame(dialect, frame);
             let silence = link.shared.silence;
-            let events = sse::events(opened.into_response(), limits.event, silence, read);
+            let events = sse::events(opened, limits.event, silence, read);
             return Ok(Reply::Events(events));
         }
         let head = Head::of(&opened);

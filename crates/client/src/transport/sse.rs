@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
-use reqwest::Response;
 use serde::Deserialize;
 use switchboard_types::wire::sse::{Frame, Reader};
 use tokio::time::timeout;
 
-use super::http::{failed, too_slow};
+use super::http::{Opened, failed, too_slow};
 use super::{Arrival, Arriving};
 use crate::error::{Error, Kind, Reach};
 
@@ -24,12 +23,12 @@ pub(super) enum Read {
 
 /// A stream of events, each read by `read` from the data of a frame.
 pub(super) fn events(
-    response: Response,
+    opened: Opened,
     limit: usize,
     silence: Duration,
     mut read: impl FnMut(&Frame) -> Read + Send + 'static,
 ) -> Arriving {
-    let arrivals = frames(response, limit, silence).filter_map(move |frame| {
+    let arrivals = frames(opened, limit, silence).filter_map(move |frame| {
         let arrival = match frame {
             Ok(frame) if frame.data.trim().is_empty() => None,
             Ok(frame) => match read(&frame) {
@@ -53,12 +52,12 @@ pub(super) fn events(
 }
 
 fn frames(
-    response: Response,
+    opened: Opened,
     limit: usize,
     silence: Duration,
 ) -> impl Stream<Item = Result<Frame, Error>> + Send {
-    let url = response.url().to_string();
-    let state = Some((response, Reader::new(limit), url));
+    let url = opened.shown().to_owned();
+    let state = Some((opened.into_response(), Reader::new(limit), url));
     futures_util::stream::unfold(state, move |state| async move {
         let (mut response, mut reader, url) = state?;
         loop {

@@ -105,7 +105,7 @@ async fn a_task_is_watched_and_canceled() {
 #[tokio::test]
 async fn a_task_that_was_sent_off_is_waited_for() {
     let house = House::open().await;
-    for way in ways() {
+    let waited = ways().into_iter().map(async |way| {
         let agent = connect(&house.agent("research"), &way).await;
         let sent = agent
             .send(at_once("rivers in 5 chunks every 10ms"))
@@ -129,7 +129,8 @@ async fn a_task_that_was_sent_off_is_waited_for() {
         let error = agent.wait(task_of(&endless), &short).await.unwrap_err();
         assert_eq!(error.kind(), Kind::Timeout);
         agent.cancel(task_of(&endless)).await.unwrap();
-    }
+    });
+    futures_util::future::join_all(waited).await;
     house.close().await;
 }
 

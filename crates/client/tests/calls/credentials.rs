@@ -316,3 +316,71 @@ async fn no_secret_is_shown_in_debug_errors_or_recorded_exchanges() {
     assert!(!shown.contains(SECRET), "{shown}");
     assert!(shown.contains("***"), "{shown}");
 }
+
+#[tokio::test]
+async fn nothing_is_shown_of_how_tokens_are_had() {
+    let seen: Arc<Mutex<Vec<Exchange>>> = Arc::default();
+    let kept = Arc::clone(&seen);
+    let (issuer, _) = issuer(0).await;
+    let flow = value!({"type": "oauth2", "flows": {"clientCredentials":
+        {"tokenUrl": format!("{}/token", issuer.base), "scopes": {}}}});
+    let odd = guarded(value!({"o": flow}), value!([{"o": []}]), |_| true).await;
+    let credential = Credential::OAuth {
+        client_id: "me".to_owned(),
+        client_secret: Some(secret()),
+        scopes: Vec::new(),
+    };
+    let agent = Client::builder()
+        .credentials(Credentials::any(credential))
+        .recorder(Recorder::new(move |exchange| {
+            kept.lock().unwrap().push(exchange)
+        }))
+        .connect(odd.base.as_str())
+        .await
+        .unwrap();
+    agent.send(text("x")).await.unwrap();
+    let shown = format!("{agent:?} {:?}", seen.lock().unwrap());
+    assert!(
+        !shown.contains(SECRET) && !shown.contains("token-1"),
+        "{shown}"
+    );
+    assert_eq!(
+        seen.lock().unwrap().len(),
+        2,
+        "the card and the send: {shown}"
+    );
+}
+
+#[tokio::test]
+async fn a_key_in_the_query_is_not_in_the_error_of_an_answer_that_breaks_off() {
+    let odd = Odd::serve(async |asked: Asked| {
+        if asked.method == "GET" {
+            let card = value!({
+                "name": "leaky", "url": format!("{}/rpc", asked.base), "capabilities": {"streaming": true},
+                "securitySchemes": {"a": {"type": "apiKey", "in": "query", "name": "key"}},
+                "security": [{"a": []}],
+            });
+            return json(200, &card.to_string());
+        }
+        crate::support::sse(vec![": x\n\n".to_owned()], crate::support::Then::Cut)
+    })
+    .await;
+    let agent = client(&odd, Credentials::any(Credential::ApiKey(secret()))).await;
+    let error = agent
+        .stream(text("x"))
+        .await
+        .unwrap()
+        .finish()
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), Kind::Interrupted);
+    assert!(!format!("{error:?}").contains(SECRET), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_scheme_that_is_described_and_not_asked_for_is_met_by_name() {
+    let scheme = value!({"a": {"type": "apiKey", "in": "header", "name": "x-own"}});
+    let odd = guarded(scheme, value!([]), |a| a.header("x-own") == Some(SECRET)).await;
+    let named = Credentials::none().with("a", Credential::ApiKey(secret()));
+    assert!(client(&odd, named).await.send(text("x")).await.is_ok());
+}

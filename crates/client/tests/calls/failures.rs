@@ -124,6 +124,28 @@ async fn s1_046_a_card_is_read_from_a_file_or_given_as_it_is() {
 }
 
 #[tokio::test]
+async fn the_cards_of_real_agents_can_be_connected_to() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../types/tests/card/peers");
+    let mut count = 0;
+    for file in std::fs::read_dir(dir).unwrap() {
+        let path = file.unwrap().path();
+        // The others are what we make of them.
+        let name = path.to_string_lossy();
+        if [".v0.", ".v1.", ".union."]
+            .iter()
+            .any(|made| name.contains(made))
+        {
+            continue;
+        }
+        let agent = Client::connect(path.clone()).await;
+        let agent = agent.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert!(agent.address().has_host(), "{}", path.display());
+        count += 1;
+    }
+    assert!(count >= 8, "{count} cards");
+}
+
+#[tokio::test]
 async fn a_card_that_names_another_host_is_helped_by_the_given_address() {
     let elsewhere = nowhere().await;
     let odd = Odd::serve(move |asked: Asked| {
@@ -164,6 +186,21 @@ async fn an_interface_that_cannot_be_reached_gives_way_to_the_next() {
     let agent = Client::connect(card.clone()).await.unwrap();
     assert_eq!(answer_text(&agent.send(text("x")).await.unwrap()), "x");
     assert_eq!(*agent.interface().interface.url, card.interfaces[1].url);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_is_away_for_a_moment_is_spoken_to_as_before() {
+    let (house, dead) = (House::open().await, nowhere().await);
+    let mut card = (*Client::connect(house.base.as_str()).await.unwrap().card()).clone();
+    for interface in &mut card.interfaces {
+        interface.url = dead.clone();
+    }
+    let builder = Client::builder().retry(quick());
+    let agent = builder.connect(card.clone()).await.unwrap();
+    let error = agent.send(text("x")).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Unreachable);
+    assert_eq!(agent.interface().interface, card.interfaces[0]);
     house.close().await;
 }
 

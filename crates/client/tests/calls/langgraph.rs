@@ -6,7 +6,7 @@ use serde_json::json as value;
 use switchboard_client::{Client, Kind, Sent, answer_text, parts, text};
 use switchboard_types::model::{Part, TaskId, TaskState};
 
-use crate::support::{Asked, Odd, json};
+use crate::support::{Asked, Odd, Then, json, sse};
 
 async fn langgraph() -> (Odd, Client, Arc<Mutex<Vec<Asked>>>) {
     let sent = Arc::new(Mutex::new(Vec::new()));
@@ -28,6 +28,13 @@ async fn langgraph() -> (Odd, Client, Arc<Mutex<Vec<Asked>>>) {
             }
             seen.lock().unwrap().push(asked.clone());
             let state = match asked.rpc().as_str() {
+                "message/stream" => {
+                    let id = &asked.json()["id"];
+                    let done = value!({"kind": "status-update", "taskId": "th:run", "contextId": "th",
+                        "status": {"state": "completed"}, "final": true});
+                    let frame = value!({"jsonrpc": "2.0", "id": id, "result": done});
+                    return sse(vec![format!("event: message\r\ndata: {frame}\r\n\r\n")], Then::Close);
+                }
                 "message/send" => "completed",
                 "tasks/get" => "canceled",
                 "ListTasks" => {
@@ -66,6 +73,31 @@ async fn older_names_one_text_and_a_second_look_at_an_empty_answer() {
     let said = &sent[0].json()["params"]["message"]["parts"];
     assert_eq!(*said, value!([{"kind": "text", "text": "one\ntwo"}]));
     assert_eq!(sent[1].rpc(), "tasks/get");
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_empty_is_looked_at_again() {
+    let (_odd, client, sent) = langgraph().await;
+    let answer = client
+        .stream(text("x"))
+        .await
+        .unwrap()
+        .finish()
+        .await
+        .unwrap();
+    let Sent::Task(task) = answer else {
+        panic!("no task")
+    };
+    assert_eq!(
+        task.status.state,
+        TaskState::Canceled,
+        "it looked completed"
+    );
+    let sent = sent.lock().unwrap();
+    assert_eq!(
+        [sent[0].rpc(), sent[1].rpc()],
+        ["message/stream", "tasks/get"]
+    );
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod agent;
 mod credentials;
 mod failures;
 mod front_page;
+mod grpc;
 mod langgraph;
 mod logs;
 mod odd_streams;
@@ -22,3 +23,5 @@ mod stream_request;
 mod tls;
 mod trust;
 mod webhook;
+#[cfg(feature = "webhook")]
+mod webhook_axum;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json as value};
 use switchboard_client::{CallOptions, Client, Events, Kind, Sent, answer_text, text};
-use switchboard_types::model::{Event, Part, TaskState};
+use switchboard_types::model::{Binding, Event, Part, TaskState};
 
 use crate::support::{Asked, Cutter, House, Odd, Then, connect, quick, sse, ways};
 
@@ -31,7 +31,7 @@ async fn told(events: &mut Events) -> Vec<String> {
 #[tokio::test]
 async fn a_stream_that_is_cut_again_and_again_tells_everything_once() {
     let house = House::open().await;
-    for way in ways() {
+    let read = ways().into_iter().map(async |way| {
         let cutter = Cutter::before(&house.base, &[2000, 900, 250, 1500, 3000, 333]).await;
         let agent = connect(&format!("{}/a2a/research", cutter.base), &way).await;
         let mut events = agent
@@ -39,13 +39,20 @@ async fn a_stream_that_is_cut_again_and_again_tells_everything_once() {
             .await
             .unwrap();
         let told = told(&mut events).await;
-        let pieces: Vec<&String> = told.iter().filter(|t| t.contains("Finding")).collect();
         assert!(cutter.made() >= 3, "{way:?}: {} cuts", cutter.made());
-        let expected: Vec<String> = (1..=30).map(|n| format!("Finding {n} of 30")).collect();
-        assert_eq!(pieces.len(), 30, "{way:?}: {told:#?}");
-        for (piece, expected) in pieces.iter().zip(expected) {
-            assert!(piece.contains(&expected), "{way:?}: {piece}");
+        let pieces: Vec<&String> = told.iter().filter(|t| t.contains("Finding")).collect();
+        // gRPC has no ids of events: what was missed is told in one piece.
+        if way.bindings != [Binding::Grpc] {
+            assert_eq!(pieces.len(), 30, "{way:?}: {told:#?}");
         }
+        let findings: Vec<&str> = pieces
+            .iter()
+            .flat_map(|piece| piece.lines())
+            .filter_map(|line| line.split_once("Finding ")?.1.split_once(" of 30"))
+            .map(|(number, _)| number)
+            .collect();
+        let expected: Vec<String> = (1..=30).map(|n| n.to_string()).collect();
+        assert_eq!(findings, expected, "{way:?}: {told:#?}");
         assert_eq!(told.last().unwrap(), "completed");
         let Sent::Task(task) = events.finish().await.unwrap() else {
             panic!("no task")
@@ -56,8 +63,42 @@ async fn a_stream_that_is_cut_again_and_again_tells_everything_once() {
             parts.filter_map(Part::as_text).collect()
         };
         assert_eq!(whole(&task), whole(&read), "{way:?}");
-    }
+    });
+    futures_util::future::join_all(read).await;
     house.close().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_falls_over_is_taken_up_again_where_it_goes_on() {
+    let read = ways().into_iter().map(async |way| {
+        let mut house = House::open().await;
+        let retry = switchboard_client::Retry {
+            first: Duration::from_millis(50),
+            longest: Duration::from_millis(500),
+            ..quick()
+        };
+        let builder = Client::builder().preference(way.clone()).retry(retry);
+        let agent = builder.connect(house.agent("echo")).await.unwrap();
+        let words: Vec<String> = (1..=30).map(|n| format!("w{n}")).collect();
+        let mut events = agent.stream(text(words.join(" "))).await.unwrap();
+        let mut heard = String::new();
+        let mut count = 0;
+        while let Some(item) = events.next().await {
+            count += 1;
+            if let Event::Artifact(update) = item.unwrap().event {
+                heard.extend(update.artifact.parts.iter().filter_map(Part::as_text));
+            }
+            if count == 8 {
+                house = house.fall_over().await;
+            }
+        }
+        let heard: Vec<&str> = heard.split_whitespace().collect();
+        assert_eq!(heard, words, "{way:?}");
+        let state = events.task().unwrap().status.state;
+        assert_eq!(state, TaskState::Completed, "{way:?}");
+        house.close().await;
+    });
+    futures_util::future::join_all(read).await;
 }
 
 fn frame(asked: &Asked, result: &Value) -> String {
@@ -170,9 +211,10 @@ async fn an_agent_that_sends_only_what_is_new_is_taken_for_a_bell() {
 
 #[tokio::test]
 async fn an_agent_that_cannot_be_watched_is_read_until_it_is_done() {
-    let reads = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&reads);
-    let odd = Odd::serve(move |asked: Asked| {
+    for in_stream in [false, true] {
+        let reads = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&reads);
+        let odd = Odd::serve(move |asked: Asked| {
         let count = Arc::clone(&count);
         async move {
             match asked.rpc().as_str() {
@@ -190,18 +232,22 @@ async fn an_agent_that_cannot_be_watched_is_read_until_it_is_done() {
                     asked.result(&value!({"kind": "task", "id": "t", "contextId": "c",
                         "status": {"state": state}}))
                 }
-                _ => crate::support::json(
-                    200,
-                    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}"#,
-                ),
+                _ => {
+                    let refused = r#"{"id":null,"error":{"code":-32601,"message":"Method not found"}}"#;
+                    if in_stream {
+                        return sse(vec![format!("data: {refused}\n\n")], Then::Close);
+                    }
+                    crate::support::json(200, refused)
+                }
             }
         }
     })
     .await;
-    let agent = client(&odd).await;
-    let mut events = agent.stream(text("hi")).await.unwrap();
-    assert_eq!(told(&mut events).await, ["working", "completed"]);
-    assert_eq!(reads.load(Ordering::SeqCst), 2);
+        let agent = client(&odd).await;
+        let mut events = agent.stream(text("hi")).await.unwrap();
+        assert_eq!(told(&mut events).await, ["working", "completed"]);
+        assert_eq!(reads.load(Ordering::SeqCst), 2);
+    }
 }
 
 #[tokio::test]
@@ -244,6 +290,33 @@ async fn a_stream_that_broke_before_it_began_is_sent_again_only_with_a_key() {
 }
 
 #[tokio::test]
+async fn a_stream_that_is_sent_again_may_begin_with_any_event() {
+    let sends = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sends);
+    let odd = Odd::serve(move |asked: Asked| {
+        let count = Arc::clone(&count);
+        async move {
+            if asked.rpc().is_empty() {
+                return asked.card("1.0");
+            }
+            if count.fetch_add(1, Ordering::SeqCst) == 0 {
+                return sse(Vec::new(), Then::Cut);
+            }
+            let frames = [status("WORKING"), piece("x", false), status("COMPLETED")];
+            sse(
+                frames.iter().map(|f| frame(&asked, f)).collect(),
+                Then::Close,
+            )
+        }
+    })
+    .await;
+    let agent = client(&odd).await;
+    let options = CallOptions::new().idempotency_key("k");
+    let mut events = agent.stream_with(text("hi"), &options).await.unwrap();
+    assert_eq!(told(&mut events).await, ["working", "=x", "completed"]);
+}
+
+#[tokio::test]
 async fn an_agent_that_never_has_news_is_given_up() {
     let subscribed = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&subscribed);
@@ -253,8 +326,10 @@ async fn an_agent_that_never_has_news_is_given_up() {
             if asked.rpc().is_empty() {
                 return asked.card("1.0");
             }
-            if asked.rpc() == "SubscribeToTask" {
-                count.fetch_add(1, Ordering::SeqCst);
+            match asked.rpc().as_str() {
+                "SubscribeToTask" => drop(count.fetch_add(1, Ordering::SeqCst)),
+                "GetTask" => return asked.result(&task("WORKING", "a")),
+                _ => {}
             }
             let same = value!({"task": task("WORKING", "a")});
             sse(vec![frame(&asked, &same)], Then::Close)
@@ -269,6 +344,22 @@ async fn an_agent_that_never_has_news_is_given_up() {
     assert!(events.next().await.is_none());
     assert_eq!(events.task().unwrap().status.state, TaskState::Working);
     assert_eq!(subscribed.load(Ordering::SeqCst), 7);
+}
+
+#[tokio::test]
+async fn a_task_that_ended_while_its_streams_are_empty_is_read() {
+    let odd = Odd::serve(async |asked: Asked| match asked.rpc().as_str() {
+        "" => asked.card("1.0"),
+        "GetTask" => asked.result(&task("CANCELED", "a")),
+        _ => sse(vec![": nothing\n\n".to_owned()], Then::Close),
+    })
+    .await;
+    let agent = client(&odd).await;
+    let id = switchboard_types::model::TaskId::new("t").unwrap();
+    let mut events = agent.subscribe(&id).await.unwrap();
+    assert_eq!(told(&mut events).await, ["task canceled"]);
+    let begun = agent.stream(text("x")).await.unwrap().finish().await;
+    assert_eq!(begun.unwrap_err().kind(), Kind::Interrupted);
 }
 
 #[tokio::test]

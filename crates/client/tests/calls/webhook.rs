@@ -1,19 +1,13 @@
 //! Being told: by the real engine, and by those who pretend.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::json as value;
-use switchboard_client::webhook::{Notification, Receiver, Rejected};
-use switchboard_client::{Keys, Sent, text};
-use switchboard_types::model::{Event, PushConfig, Secret, TaskId, TaskState};
-use tokio::sync::mpsc;
-
-use crate::support::{House, connect, ways};
+use switchboard_client::Keys;
+use switchboard_client::webhook::{Receiver, Rejected};
+use switchboard_types::model::{Secret, TaskId};
 
 fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
     let pairs = pairs.iter().map(|(name, value)| {
@@ -134,57 +128,4 @@ fn c_030_a_signature_is_checked_with_all_it_says() {
         let rejected = receiver.receive(&headers(&[("authorization", wrong)]), TASK);
         assert_eq!(rejected.unwrap_err().status(), 401, "{wrong}");
     }
-}
-
-#[cfg(feature = "webhook")]
-#[tokio::test]
-async fn s1_193_the_engine_tells_a_receiver_of_every_version() {
-    let house = House::open().await;
-    for way in ways() {
-        let receiver = Arc::new(Receiver::new().any_task().token(Secret::new("tok")));
-        let (told, mut heard) = mpsc::channel::<Notification>(64);
-        let router = switchboard_client::webhook::handler("/hook", receiver, move |notification| {
-            let told = told.clone();
-            async move { told.send(notification).await.unwrap() }
-        });
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/hook", listener.local_addr().unwrap());
-        let tasks = switchboard_server::shutdown::Tasks::default();
-        let stopping = tasks.stopping().clone();
-        tasks.spawn(async move {
-            let serving = axum::serve(listener, router);
-            drop(
-                serving
-                    .with_graceful_shutdown(stopping.cancelled_owned())
-                    .await,
-            );
-        });
-        let agent = connect(&house.agent("echo"), &way).await;
-        let mut send = text("one two");
-        send.configuration.push = Some(PushConfig {
-            id: None,
-            task_id: None,
-            url,
-            token: Some(Secret::new("tok")),
-            authentication: None,
-        });
-        let Sent::Task(task) = agent.send(send).await.unwrap() else {
-            panic!("no task")
-        };
-        loop {
-            let next = tokio::time::timeout(Duration::from_secs(10), heard.recv());
-            let notification = next.await.expect("in time").expect("open");
-            assert_eq!(notification.task_id.as_ref(), Some(&task.id), "{way:?}");
-            let state = match &notification.event {
-                Event::Task(task) => Some(task.status.state),
-                Event::Status(update) => Some(update.status.state),
-                Event::Artifact(_) | Event::Message(_) => None,
-            };
-            if state == Some(TaskState::Completed) {
-                break;
-            }
-        }
-        tasks.stop();
-    }
-    house.close().await;
 }

@@ -8,7 +8,10 @@ const FEW: usize = 400;
 const MANY: usize = 600;
 
 /// Files longer than [`FEW`], with the reason.
-const LONG: [(&str, &str); 0] = [];
+const LONG: [(&str, &str); 2] = [
+    ("crates/proto/src/v0_3.rs", "generated"),
+    ("crates/proto/src/v1_0.rs", "generated"),
+];
 
 /// Words that say nothing.
 const EMPTY_WORDS: [&str; 7] = [

@@ -7,8 +7,8 @@ pub(crate) mod card;
 mod frames;
 #[cfg(feature = "grpc")]
 pub(crate) mod grpc;
-#[cfg(not(feature = "grpc"))]
 #[path = "without_grpc.rs"]
+#[cfg(not(feature = "grpc"))]
 pub(crate) mod grpc;
 pub(crate) mod jsonrpc;
 pub(crate) mod rest;

@@ -176,7 +176,7 @@ impl Engine {
         ) {
             (Some(_), Some(true)) if Self::hides_extended_card(scope) => Err(Error::new(
                 ErrorKind::PermissionDenied,
-                "the extended card is for callers who authenticate themselves",
+                "the extended card is shown after authentication only",
             )),
             (Some(card), Some(true)) => {
                 let base_url = &scope.params.base_url;
@@ -193,5 +193,48 @@ impl Engine {
 
     fn hides_extended_card(scope: &Scope) -> bool {
         scope.principal.is_anonymous() && scope.params.dialect.extended_card_needs_authentication()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::agent::profile;
+
+    #[test]
+    fn an_address_of_grpc_is_spelled_as_the_version_wants_it() {
+        for (base_url, new, old) in [
+            ("http://here:7420", "here:7420", "http://here:7420"),
+            ("http://here", "here:80", "http://here:80"),
+            ("https://here", "here:443", "https://here:443"),
+            ("https://[::1]", "[::1]:443", "https://[::1]:443"),
+            ("http://[::1]:5", "[::1]:5", "http://[::1]:5"),
+        ] {
+            let spelled = ProtocolVersion::ALL.map(|version| grpc_url(base_url, version));
+            let wanted = [new, old].map(|url| grpc::SPOKEN.then(|| url.to_owned()));
+            assert_eq!(spelled, wanted, "{base_url}");
+        }
+        assert_eq!(grpc_url("http://here/below", ProtocolVersion::V1_0), None);
+    }
+
+    #[test]
+    fn an_agent_that_is_not_the_default_is_named_by_its_tenant() {
+        let offered = |is_default| {
+            let profile = Profile {
+                is_default,
+                ..profile()
+            };
+            let interfaces = profile.card_at("http://here:1", "poet").interfaces;
+            let grpc = interfaces
+                .into_iter()
+                .filter(|i| i.binding == Binding::Grpc);
+            let offered = grpc.map(|interface| (interface.version, interface.tenant));
+            offered.collect::<Vec<_>>()
+        };
+        if grpc::SPOKEN {
+            let (new, old) = ("1.0".to_owned(), "0.3".to_owned());
+            assert_eq!(offered(true), [(new.clone(), None), (old, None)]);
+            assert_eq!(offered(false), [(new, Some("poet".to_owned()))]);
+        }
     }
 }

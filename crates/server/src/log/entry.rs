@@ -44,7 +44,8 @@ impl Entry {
     }
 
     /// The event as a gRPC message of `version`, which `encode` makes if nobody did before.
-    pub(crate) fn message(
+    #[must_use]
+    pub fn message(
         &self,
         version: ProtocolVersion,
         last: bool,

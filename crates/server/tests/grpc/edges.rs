@@ -34,6 +34,43 @@ async fn older_http_is_told_to_use_http_2() {
     server.drain().await;
 }
 
+/// Bytes as they are, and what is answered: the HTTP status and the gRPC status.
+async fn post(address: std::net::SocketAddr, encoding: &str, body: &'static [u8]) -> (u16, String) {
+    let link = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new())
+        .http2_only(true)
+        .build_http::<http_body_util::Full<Bytes>>();
+    let request = hyper::Request::post(format!("http://{address}{NEW}/GetTask"))
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .header("grpc-encoding", encoding)
+        .body(Bytes::from_static(body).into())
+        .unwrap();
+    let response = link.request(request).await.unwrap();
+    let code = response.headers().get("grpc-status");
+    let code = code.map_or("", |code| code.to_str().unwrap()).to_owned();
+    (response.status().as_u16(), code)
+}
+
+#[tokio::test]
+async fn broken_frames_are_the_callers_fault() {
+    let server = serve().await;
+    for body in [
+        &b""[..],
+        b"\0\0",
+        b"\0\0\0\0\x09short",
+        b"\0\xff\xff\xff\xffshort",
+        b"\x07\0\0\0\0",
+        b"\0\0\0\0\0\0\0\0\0\0",
+    ] {
+        let answer = post(server.address, "identity", body).await;
+        assert_eq!(answer, (200, "3".to_owned()), "{body:?}");
+    }
+    // What is compressed is not offered.
+    let answer = post(server.address, "gzip", b"\x01\0\0\0\x01x").await;
+    assert_eq!(answer, (200, "12".to_owned()));
+    server.drain().await;
+}
+
 #[tokio::test]
 async fn what_is_no_message_is_refused() {
     let server = serve().await;

@@ -241,7 +241,7 @@ pub(crate) fn reason(status: &Status) -> String {
         .details
         .iter()
         .find(|any| any.type_url == "type.googleapis.com/google.rpc.ErrorInfo")
-        .expect("an ErrorInfo");
+        .unwrap();
     rpc::ErrorInfo::decode(&*info.value).unwrap().reason
 }
 

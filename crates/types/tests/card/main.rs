@@ -2,7 +2,8 @@
 
 #[cfg(test)]
 mod golden;
-#[cfg(all(test, feature = "grpc"))]
+#[cfg(test)]
+#[cfg(feature = "grpc")]
 mod grpc;
 #[cfg(test)]
 mod lenient;

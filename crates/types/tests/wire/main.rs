@@ -17,7 +17,8 @@ mod errors;
 mod faults;
 #[cfg(test)]
 mod golden;
-#[cfg(all(test, feature = "grpc"))]
+#[cfg(test)]
+#[cfg(feature = "grpc")]
 mod grpc;
 #[cfg(test)]
 mod jsonrpc;

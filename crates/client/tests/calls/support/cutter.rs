@@ -67,6 +67,7 @@ async fn pass(near: TcpStream, far: TcpStream, cuts: &Mutex<VecDeque<usize>>, ma
     let down = async {
         let mut buffer = vec![0; 4096];
         let mut left: Option<usize> = None;
+        let mut first = true;
         loop {
             let Ok(count) = far_read.read(&mut buffer).await else {
                 return;
@@ -76,10 +77,11 @@ async fn pass(near: TcpStream, far: TcpStream, cuts: &Mutex<VecDeque<usize>>, ma
             }
             let mut bytes = &buffer[..count];
             let text = String::from_utf8_lossy(bytes);
-            if left.is_none()
-                && text.contains("text/event-stream")
-                && text.starts_with("HTTP/1.1 200")
-            {
+            let events = text.contains("text/event-stream") && text.starts_with("HTTP/1.1 200");
+            // What does not begin like HTTP/1.1 is HTTP/2, and so gRPC: the connection is the stream.
+            let grpc = first && !text.starts_with("HTTP/1.1");
+            first = false;
+            if left.is_none() && (events || grpc) {
                 left = cuts.lock().unwrap().pop_front();
             }
             if let Some(left) = &mut left {

@@ -7,12 +7,13 @@ use std::time::Duration;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_agents::script::builtin::{self, Builtin};
 use switchboard_server::call::{Answering, Call, Directory, Handler, Listing};
+use switchboard_server::engine::recover::recover;
 use switchboard_server::engine::{Engine, Parts, Profile, Settings};
 use switchboard_server::http::{self, BaseUrl, Limits, Service};
 use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
-use switchboard_server::store::MemoryStore;
+use switchboard_server::store::{MemoryStore, Store};
 use switchboard_types::model::{AgentCard, Capabilities, Extension};
 use switchboard_types::wire::card::CardShape;
 use tokio::net::TcpListener;
@@ -22,6 +23,7 @@ pub(crate) struct House {
     pub(crate) base: String,
     tasks: Tasks,
     log: Log,
+    store: Arc<dyn Store>,
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +37,9 @@ impl Table {
 
 impl Handler for Table {
     fn handle(&self, call: Call) -> Answering<'_> {
-        let engine = self.engine(call.target.agent.as_deref()).unwrap();
+        let named = call.target.agent.as_deref();
+        let engine = self.engine(named.or(call.target.tenant.as_deref()));
+        let engine = engine.unwrap();
         engine.handle(call)
     }
 }
@@ -57,7 +61,12 @@ impl House {
 
     /// With cards that `change` has seen.
     pub(crate) async fn with(change: impl Fn(&mut AgentCard)) -> Self {
-        let (log, tasks) = (Log::new(Arc::new(MemoryStore::new())), Tasks::default());
+        let store = Arc::new(MemoryStore::new());
+        Self::on(store, "127.0.0.1:0", change).await
+    }
+
+    async fn on(store: Arc<dyn Store>, address: &str, change: impl Fn(&mut AgentCard)) -> Self {
+        let (log, tasks) = (Log::new(Arc::clone(&store)), Tasks::default());
         let guard = Arc::new(Guard::new(vec![push::Allow::parse("127.0.0.1").unwrap()]));
         let table = Arc::new(Table::default());
         let scripts = builtin::agents().unwrap();
@@ -76,10 +85,11 @@ impl House {
             });
             (name, engine)
         });
-        let engines = engines.collect();
-        table.0.set(engines).unwrap();
+        let engines: HashMap<Arc<str>, Engine> = engines.collect();
+        table.0.set(engines.clone()).unwrap();
+        recover(&log, &engines).await.unwrap();
         Outbox::start(log.clone(), guard, push::Settings::default(), tasks.clone()).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = TcpListener::bind(address).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let service = Arc::new(Service::new(http::Parts {
             handler: table.clone(),
@@ -89,7 +99,22 @@ impl House {
             tasks: tasks.clone(),
         }));
         tasks.spawn(http::serve(listener, service));
-        Self { base, tasks, log }
+        Self {
+            base,
+            tasks,
+            log,
+            store,
+        }
+    }
+
+    /// Falls over, and is opened again at the same place: what was stored is there, and nothing else.
+    pub(crate) async fn fall_over(self) -> Self {
+        self.log.stopping().cancel();
+        self.log.close().await;
+        self.tasks.stop();
+        self.tasks.drain(Duration::from_secs(5)).await;
+        let address = self.base.trim_start_matches("http://");
+        Self::on(self.store, address, |_| {}).await
     }
 
     /// Where an agent is.
@@ -133,7 +158,7 @@ fn profile(name: &str) -> Profile {
         card,
         extended: Some(extended),
         shape: CardShape::Union,
-        is_default: true,
+        is_default: name == "echo",
     }
 }
 

@@ -12,9 +12,18 @@ use switchboard_client::{Client, Preference, Retry};
 use switchboard_types::ProtocolVersion;
 use switchboard_types::model::Binding;
 
-/// Everything that can be spoken, as a preference for it.
+/// Everything that can be spoken with every agent, as a preference for it. gRPC 0.3 cannot name an agent.
 pub(crate) fn ways() -> Vec<Preference> {
-    let bindings = [Binding::JsonRpc, Binding::HttpJson];
+    let all = everything();
+    let named = all.iter().filter(|way| {
+        way.bindings != [Binding::Grpc] || way.versions.iter().all(|v| v.has_tenants())
+    });
+    named.cloned().collect()
+}
+
+/// Everything that can be spoken with the default agent.
+pub(crate) fn everything() -> Vec<Preference> {
+    let bindings = [Binding::JsonRpc, Binding::HttpJson, Binding::Grpc];
     let both = bindings.into_iter().flat_map(|binding| {
         ProtocolVersion::ALL.map(|version| Preference {
             bindings: vec![binding.clone()],

@@ -3,13 +3,14 @@
 //! No generated services: all rpcs of both packages are one function over bytes, as every binding is. tonic frames
 //! messages and writes trailers; the messages are `switchboard_types::wire::grpc`'s.
 //!
-//! - `codec`: messages stay bytes.
+//! - `codec`: messages stay bytes; `frame`: what they come in.
 //! - `deadline`: how long a caller waits.
 //! - `messages`: a cursor becomes a stream of messages.
 //! - `services`: health and reflection.
 
 mod codec;
 mod deadline;
+mod frame;
 mod messages;
 mod services;
 
@@ -64,13 +65,11 @@ pub(crate) async fn answer(
         return services::answer(service, head, incoming).await;
     };
     let read = service.read_body(head, incoming).await;
-    let body = match read {
-        Ok(body) => body,
+    let found = method.ok_or_else(|| Error::new(ErrorKind::MethodNotFound, "there is no such rpc"));
+    let checked = read.and_then(|body| frame::check(&body).map(|()| body));
+    let (method, body) = match found.and_then(|method| Ok((method, checked?))) {
+        Ok(found) => found,
         Err(error) => return refuse(status(version, &error)),
-    };
-    let Some(method) = method else {
-        let error = Error::new(ErrorKind::MethodNotFound, "there is no such rpc");
-        return refuse(status(version, &error));
     };
     let rpc = Rpc {
         service,

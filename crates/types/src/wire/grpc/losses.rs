@@ -25,8 +25,8 @@ pub const LOSSES: [Loss; 9] = [
         handling: "cut on the way in: the model has no room for them",
     },
     Loss {
-        what: "0.3: blocking that is not set",
-        handling: "cannot be told from false: a caller with a configuration does not wait, one without does",
+        what: "0.3: a configuration that does not say `blocking`",
+        handling: "reads as one that says false: the caller gets the task as soon as there is one",
     },
     Loss {
         what: "0.3: history_length of 0",

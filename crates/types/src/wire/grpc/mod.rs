@@ -230,6 +230,15 @@ pub fn decode_event(spoken: Spoken, bytes: &[u8]) -> Result<Event, Error> {
     }
 }
 
+/// Whether a stream item says that it is the last one, which only 0.3 does.
+#[must_use]
+pub fn says_final(spoken: Spoken, bytes: &[u8]) -> bool {
+    match spoken.version {
+        ProtocolVersion::V1_0 => false,
+        ProtocolVersion::V0_3 => v0_3::answer::says_final(bytes),
+    }
+}
+
 /// Reads a protobuf message.
 fn parse<M: prost::Message + Default>(bytes: &[u8]) -> Result<M, Error> {
     M::decode(bytes).map_err(|reason| {

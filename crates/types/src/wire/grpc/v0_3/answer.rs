@@ -54,6 +54,15 @@ pub(in crate::wire::grpc) fn decode_event(files: FileBytes, bytes: &[u8]) -> Res
     read::event(parse(bytes)?, &Path::ROOT, leniently(files))
 }
 
+/// Whether a stream item is the last one of its stream.
+pub(in crate::wire::grpc) fn says_final(bytes: &[u8]) -> bool {
+    let item: Result<wire::StreamResponse, Error> = parse(bytes);
+    match item.ok().and_then(|item| item.payload) {
+        Some(wire::stream_response::Payload::StatusUpdate(update)) => update.r#final,
+        _ => false,
+    }
+}
+
 /// Reads the answer to `method`.
 pub(in crate::wire::grpc) fn decode(
     files: FileBytes,

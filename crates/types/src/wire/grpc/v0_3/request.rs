@@ -1,7 +1,7 @@
 //! What is asked in `a2a.v1`, both ways.
 //!
-//! Nothing here has presence: `history_length` 0 is unset. `blocking` false cannot be told from unset: a caller
-//! with a configuration means it, as all official SDKs do; one without waits.
+//! Nothing here has presence: `history_length` 0 is unset, and `blocking` false cannot be told from unset. It is taken
+//! for false, as the official SDK takes it; callers who wait say so, or send no configuration at all.
 
 use prost::Message as _;
 use switchboard_proto::v0_3 as wire;
@@ -139,7 +139,7 @@ fn task_named(name: &str, field: &'static str) -> Result<TaskId, Error> {
 /// The two ids of a name such as `tasks/t1/pushNotificationConfigs/c1`; without the second half the server picks one.
 fn config_named(name: &str) -> Result<(TaskId, Option<PushConfigId>), Error> {
     let at = Path::ROOT.field("name");
-    let (task, id) = push::split_name(name, "\0");
+    let (task, id) = push::split_name(name, "");
     let task = push::task_of(task, &at)?.ok_or_else(|| not_a_config(&at))?;
     Ok((task, field::optional_id(id.to_owned(), &at)?))
 }

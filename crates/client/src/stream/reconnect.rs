@@ -1,0 +1,128 @@
+//! Taking up a stream again: watching the task, or reading it where it cannot be watched.
+
+use std::time::Duration;
+
+use switchboard_types::operation::{GetTask, Operation, Subscribe};
+use tokio::time::sleep;
+
+use super::resume::{Failure, MOST_FRUITLESS, meaning};
+use super::{Events, How, interrupted};
+use crate::error::Error;
+use crate::options::CallOptions;
+use crate::transport::Reply;
+
+/// How often a task is read that cannot be watched.
+const POLL: Duration = Duration::from_secs(1);
+
+impl Events {
+    /// Connects again, after a pause that grows while there is nothing new.
+    pub(super) async fn resume(&mut self) -> Result<(), Error> {
+        if self.seen.fruitless >= MOST_FRUITLESS {
+            return Err(interrupted());
+        }
+        if self.how == How::Poll {
+            sleep(POLL).await;
+            return self.polled().await;
+        }
+        let retry = self.client.retry();
+        sleep(retry.pause(self.seen.fruitless, self.patience)).await;
+        // Not where events have ids: what is read ahead would be told again.
+        let blind = self.seen.last_id.is_none() && self.seen.fruitless > 1;
+        if blind && self.glance().await? {
+            return Ok(());
+        }
+        let (operation, mut options) = match &self.seen.task {
+            Some(task) => {
+                let id = task.id.clone();
+                (Operation::Subscribe(Subscribe { id }), self.again())
+            }
+            // Only with an idempotency key, which makes it the same send.
+            None => (self.operation.clone(), self.options.clone()),
+        };
+        if let Some(id) = &self.seen.last_id {
+            options.last_event_id = Some(id.to_string());
+        }
+        match self.client.reach_once(&operation, &options).await {
+            Ok(Reply::Events(arriving)) => {
+                self.arriving = Some(arriving);
+                self.how = How::Again;
+                // Counted until something new comes.
+                self.seen.fruitless += 1;
+                Ok(())
+            }
+            Ok(Reply::Response(_)) => {
+                self.how = How::Poll;
+                self.polled().await
+            }
+            Err(error) => match meaning(&error) {
+                Failure::Broken => {
+                    self.seen.fruitless += 1;
+                    Ok(())
+                }
+                Failure::NoStream if self.task_id().is_some() => {
+                    self.how = How::Poll;
+                    self.polled().await
+                }
+                Failure::NoStream | Failure::Final => Err(error),
+            },
+        }
+    }
+
+    /// There are agents whose streams of a task that is over are just empty: before it is watched once more, it is
+    /// read. Whether it is over; an agent that cannot tell is simply asked again.
+    async fn glance(&mut self) -> Result<bool, Error> {
+        let fruitless = self.seen.fruitless;
+        if self.task_id().is_none() || !self.look().await? {
+            return Ok(false);
+        }
+        if self.ready.is_empty() {
+            self.seen.fruitless = fruitless;
+        }
+        Ok(self.ended || !self.ready.is_empty())
+    }
+
+    /// Reads a task that cannot be watched; one that cannot be read either is given up in the end.
+    async fn polled(&mut self) -> Result<(), Error> {
+        if !self.look().await? {
+            self.seen.fruitless += 1;
+        }
+        Ok(())
+    }
+
+    /// What goes with every later request: all that the first one had, but for what named that one.
+    fn again(&self) -> CallOptions {
+        CallOptions {
+            request_id: None,
+            idempotency_key: None,
+            last_event_id: None,
+            ..self.options.clone()
+        }
+    }
+
+    /// Reads the task and tells what is new. Whether it could be read: otherwise the connection counts as lost.
+    pub(super) async fn look(&mut self) -> Result<bool, Error> {
+        let Some(id) = self.task_id() else {
+            return Ok(false);
+        };
+        let get = Operation::Get(GetTask {
+            id,
+            history_length: None,
+        });
+        match self.client.get_task(get, &self.again()).await {
+            Ok(now) => {
+                self.seen.fruitless = 0;
+                self.tell_difference(&now);
+                if self.seen.is_over() || self.how == How::Poll && self.seen.may_close() {
+                    self.ended = true;
+                    self.arriving = None;
+                }
+                Ok(true)
+            }
+            Err(error) if meaning(&error) == Failure::Broken => {
+                self.lost();
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

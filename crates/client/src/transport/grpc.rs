@@ -1,0 +1,282 @@
+//! gRPC: one message out, one back, or a stream of them.
+//!
+//! It goes through the same HTTP client as every binding, so certificates, credentials, limits and logs are the same.
+//! tonic reads frames and trailers; the messages are `switchboard_types::wire::grpc`'s.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use futures_util::stream;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, TE};
+use http::{Method as Verb, StatusCode};
+use switchboard_types::operation::{Method, Operation};
+use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
+use tokio::time::{Instant, timeout_at};
+use tonic::codec::{DecodeBuf, Decoder, Streaming};
+use tonic::{Code, Status};
+
+use super::http::{Opened, Outgoing, too_slow};
+use super::jsonrpc::Head;
+use super::link::Link;
+use super::{Arrival, Arriving, Reply, Transport};
+use crate::error::{Error, Kind, Reach};
+use crate::options::CallOptions;
+
+/// Whether gRPC can be spoken: otherwise it is never chosen.
+pub(crate) const SPOKEN: bool = true;
+
+/// The transport of an interface.
+///
+/// # Errors
+///
+/// None; it is not built in everywhere.
+pub(crate) fn open(link: Link) -> Result<Arc<dyn Transport>, Error> {
+    Ok(Arc::new(Grpc(link)))
+}
+
+/// One gRPC interface.
+#[derive(Debug)]
+struct Grpc(Link);
+
+#[async_trait]
+impl Transport for Grpc {
+    async fn call(&self, operation: &Operation, options: &CallOptions) -> Result<Reply, Error> {
+        let method = operation.method();
+        let deadline = self.0.deadline(options);
+        let out = self.request(operation, deadline)?;
+        let url = out.url.to_string();
+        let mut opened = self.0.open(out.clone(), options, deadline).await?;
+        // A token that has run out is told by a status, not by HTTP.
+        if refusal(&opened).is_some_and(|status| status.code() == Code::Unauthenticated)
+            && self.0.shared.authority.renew().await
+        {
+            opened = self.0.open(out, options, deadline).await?;
+        }
+        let messages = self.messages(method, opened, &url, deadline).await?;
+        if method.streams() {
+            return Ok(Reply::Events(self.events(messages, url)));
+        }
+        self.only(method, messages, &url, deadline).await
+    }
+}
+
+impl Grpc {
+    fn spoken(&self, files: FileBytes) -> Spoken {
+        Spoken {
+            version: self.0.version,
+            files,
+        }
+    }
+
+    fn request(&self, operation: &Operation, deadline: Instant) -> Result<Outgoing, Error> {
+        let link = &self.0;
+        let method = operation.method();
+        let message = grpc::encode_request(
+            self.spoken(FileBytes::Raw),
+            operation,
+            link.tenant.as_deref(),
+        )
+        .map_err(|error| Error::new(Kind::NotOffered, error.message()))?;
+        let path = grpc::write_path(link.version, method)
+            .ok_or_else(|| Error::new(Kind::NotOffered, "this version has no such rpc"))?;
+        let mut url = link.url.clone();
+        url.set_path(&path);
+        url.set_query(None);
+        let mut out = Outgoing::new(Verb::POST, url).body("application/grpc", framed(&message)?);
+        out.h2 = true;
+        out.headers.remove(ACCEPT);
+        out.headers.insert(TE, HeaderValue::from_static("trailers"));
+        if !method.streams() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = HeaderValue::from_str(&timeout_text(left));
+            out.headers.extend(left.ok().map(|left| (TIMEOUT, left)));
+        }
+        Ok(out)
+    }
+
+    /// The messages of an answer, if it is one.
+    async fn messages(
+        &self,
+        method: Method,
+        opened: Opened,
+        url: &str,
+        deadline: Instant,
+    ) -> Result<Streaming<Bytes>, Error> {
+        if let Some(status) = refusal(&opened) {
+            return Err(self.failed(&status, url));
+        }
+        let limits = self.0.shared.limits;
+        if opened.status() != StatusCode::OK || !is_grpc(opened.headers()) {
+            // Something stands before the agent, or something else than gRPC is there.
+            let head = Head::of(&opened);
+            let body = opened.read(limits.body, deadline).await?;
+            if head.is_good() {
+                return Err(Error::unintelligible("it is no gRPC").with_status(head.status));
+            }
+            return Err(head.refusal(self.0.dialect, &body));
+        }
+        let limit = if method.streams() {
+            limits.event
+        } else {
+            limits.body
+        };
+        let response: http::Response<reqwest::Body> = opened.into_response().into();
+        Ok(Streaming::new_response(
+            Bytewise,
+            response.into_body(),
+            StatusCode::OK,
+            None,
+            Some(limit),
+        ))
+    }
+
+    /// The one message of an answer that is no stream.
+    async fn only(
+        &self,
+        method: Method,
+        mut messages: Streaming<Bytes>,
+        url: &str,
+        deadline: Instant,
+    ) -> Result<Reply, Error> {
+        let read = async {
+            let message = messages.message().await?;
+            // What stands in the trailers counts as well.
+            while messages.message().await?.is_some() {}
+            Ok(message)
+        };
+        let message = match timeout_at(deadline, read).await {
+            Ok(read) => read.map_err(|status: Status| self.failed(&status, url))?,
+            Err(_) => return Err(too_slow(url)),
+        };
+        let message = message.ok_or_else(|| Error::unintelligible("it holds no message"))?;
+        grpc::decode_response(self.spoken(FileBytes::Text), method, &message)
+            .map(Reply::Response)
+            .map_err(Error::unintelligible)
+    }
+
+    /// Events as they come. How long a stream may be silent is watched by HTTP/2, which sends pings.
+    fn events(&self, messages: Streaming<Bytes>, url: String) -> Arriving {
+        let this = Self(self.0.clone());
+        let state = Some((messages, this, url));
+        Box::pin(stream::unfold(state, |state| async move {
+            let (mut messages, this, url) = state?;
+            match messages.message().await {
+                Ok(Some(message)) => {
+                    let arrival = this.arrival(&message);
+                    let go_on = arrival.is_ok();
+                    Some((arrival, go_on.then_some((messages, this, url))))
+                }
+                Ok(None) => None,
+                Err(status) => Some((Err(this.failed(&status, &url)), None)),
+            }
+        }))
+    }
+
+    fn arrival(&self, message: &[u8]) -> Result<Arrival, Error> {
+        let spoken = self.spoken(FileBytes::Text);
+        let event = grpc::decode_event(spoken, message).map_err(Error::unintelligible)?;
+        Ok(Arrival {
+            last: grpc::says_final(spoken, message),
+            ..Arrival::bare(event)
+        })
+    }
+
+    /// What a status means.
+    fn failed(&self, status: &Status, url: &str) -> Error {
+        if status.source().is_some() {
+            // Not the agent's word: the connection broke.
+            let message = format!("cannot reach {url}: {}", status.message());
+            return Error::new(Kind::Unreachable, message)
+                .reached(Reach::Sent)
+                .because(status.clone());
+        }
+        match status.code() {
+            Code::DeadlineExceeded => return too_slow(url),
+            Code::OutOfRange if status.details().is_empty() => {
+                let message = format!("the answer of {url} is too large: {}", status.message());
+                return Error::new(Kind::TooLarge, message).reached(Reach::Answered);
+            }
+            _ => {}
+        }
+        let code = i32::from(status.code());
+        let said = grpc::read_status(self.0.version, code, status.message(), status.details());
+        tracing::warn!("A2A error {code}: {said}");
+        let wait = said.facts().iter().find(|(key, _)| key == "retryDelay");
+        let wait = wait.and_then(|(_, delay)| delay.strip_suffix('s')?.parse().ok());
+        Error::answered(said)
+            .with_code(Some(code.into()))
+            .retry_after(wait.map(Duration::from_secs))
+    }
+}
+
+const TIMEOUT: http::HeaderName = http::HeaderName::from_static("grpc-timeout");
+
+/// At most eight digits, and a unit.
+fn timeout_text(left: Duration) -> String {
+    let millis = left.as_millis();
+    if millis < 100_000_000 {
+        format!("{millis}m")
+    } else {
+        format!("{}S", left.as_secs().min(99_999_999))
+    }
+}
+
+/// A message in its frame.
+fn framed(message: &[u8]) -> Result<Bytes, Error> {
+    let length = u32::try_from(message.len())
+        .map_err(|_| Error::new(Kind::TooLarge, "the message is larger than gRPC can say"))?;
+    let mut frame = BytesMut::with_capacity(message.len() + 5);
+    frame.put_u8(0);
+    frame.put_u32(length);
+    frame.put_slice(message);
+    Ok(frame.freeze())
+}
+
+/// The status of an answer that is nothing else.
+fn refusal(opened: &Opened) -> Option<Status> {
+    Status::from_header_map(opened.headers()).filter(|status| status.code() != Code::Ok)
+}
+
+fn is_grpc(headers: &HeaderMap) -> bool {
+    let said = headers.get(CONTENT_TYPE);
+    said.is_some_and(|said| said.as_bytes().starts_with(b"application/grpc"))
+}
+
+/// Takes messages as they are.
+#[derive(Debug)]
+struct Bytewise;
+
+impl Decoder for Bytewise {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(from.copy_to_bytes(from.remaining())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_fit_into_eight_digits() {
+        for (left, text) in [
+            (Duration::ZERO, "0m"),
+            (Duration::from_millis(1500), "1500m"),
+            (Duration::from_secs(300), "300000m"),
+            (Duration::from_secs(365 * 24 * 3600), "31536000S"),
+            (Duration::MAX, "99999999S"),
+        ] {
+            assert_eq!(timeout_text(left), text);
+        }
+    }
+
+    #[test]
+    fn a_frame_says_how_long_it_is() {
+        assert_eq!(&framed(b"abc").unwrap()[..], b"\0\0\0\0\x03abc");
+    }
+}

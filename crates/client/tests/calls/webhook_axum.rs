@@ -1,0 +1,63 @@
+//! Being told by the real engine, over the handler for axum.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_client::webhook::{Notification, Receiver};
+use switchboard_client::{Sent, text};
+use switchboard_types::model::{Event, PushConfig, Secret, TaskState};
+use tokio::sync::mpsc;
+
+use crate::support::{House, connect, ways};
+
+#[tokio::test]
+async fn s1_193_the_engine_tells_a_receiver_of_every_version() {
+    let house = House::open().await;
+    for way in ways() {
+        let receiver = Arc::new(Receiver::new().any_task().token(Secret::new("tok")));
+        let (told, mut heard) = mpsc::channel::<Notification>(64);
+        let router = switchboard_client::webhook::handler("/hook", receiver, move |notification| {
+            let told = told.clone();
+            async move { told.send(notification).await.unwrap() }
+        });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let tasks = switchboard_server::shutdown::Tasks::default();
+        let stopping = tasks.stopping().clone();
+        tasks.spawn(async move {
+            let serving = axum::serve(listener, router);
+            drop(
+                serving
+                    .with_graceful_shutdown(stopping.cancelled_owned())
+                    .await,
+            );
+        });
+        let agent = connect(&house.agent("echo"), &way).await;
+        let mut send = text("one two");
+        send.configuration.push = Some(PushConfig {
+            id: None,
+            task_id: None,
+            url,
+            token: Some(Secret::new("tok")),
+            authentication: None,
+        });
+        let Sent::Task(task) = agent.send(send).await.unwrap() else {
+            panic!("no task")
+        };
+        loop {
+            let next = tokio::time::timeout(Duration::from_secs(10), heard.recv());
+            let notification = next.await.expect("in time").expect("open");
+            assert_eq!(notification.task_id.as_ref(), Some(&task.id), "{way:?}");
+            let state = match &notification.event {
+                Event::Task(task) => Some(task.status.state),
+                Event::Status(update) => Some(update.status.state),
+                Event::Artifact(_) | Event::Message(_) => None,
+            };
+            if state == Some(TaskState::Completed) {
+                break;
+            }
+        }
+        tasks.stop();
+    }
+    house.close().await;
+}
