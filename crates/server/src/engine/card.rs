@@ -202,19 +202,18 @@ mod tests {
     use crate::testing::agent::profile;
 
     #[test]
-    fn an_address_of_grpc_is_spelled_as_the_version_wants_it() {
-        for (base_url, new, old) in [
-            ("http://here:7420", "here:7420", "http://here:7420"),
-            ("http://here", "here:80", "http://here:80"),
-            ("https://here", "here:443", "https://here:443"),
-            ("https://[::1]", "[::1]:443", "https://[::1]:443"),
-            ("http://[::1]:5", "[::1]:5", "http://[::1]:5"),
+    fn an_address_of_grpc_is_a_host_and_a_port() {
+        for (base_url, target) in [
+            ("http://here:7420", "here:7420"),
+            ("http://here", "here:80"),
+            ("https://here", "here:443"),
+            ("https://[::1]", "[::1]:443"),
+            ("http://[::1]:5", "[::1]:5"),
         ] {
-            let spelled = ProtocolVersion::ALL.map(|version| grpc_url(base_url, version));
-            let wanted = [new, old].map(|url| grpc::SPOKEN.then(|| url.to_owned()));
-            assert_eq!(spelled, wanted, "{base_url}");
+            let wanted = grpc::SPOKEN.then(|| target.to_owned());
+            assert_eq!(grpc_target(base_url), wanted, "{base_url}");
         }
-        assert_eq!(grpc_url("http://here/below", ProtocolVersion::V1_0), None);
+        assert_eq!(grpc_target("http://here/below"), None);
     }
 
     #[test]
