@@ -167,6 +167,7 @@ fn profile(name: &str) -> Profile {
         },
         extended: None,
         shape: CardShape::Union,
+        is_default: true,
     }
 }
 
