@@ -30,7 +30,7 @@ pub(crate) struct Agent {
     pub(crate) has_strict: bool,
     /// After how many events of a slow answer it is cut off.
     pub(crate) events_before_cut: usize,
-    proxy: Proxy,
+    proxies: Vec<Proxy>,
     _process: Process,
 }
 
@@ -41,22 +41,22 @@ struct Process {
 }
 
 impl Agent {
-    /// One that lets its card name the proxy.
+    /// One that lets its card name the proxies.
     pub(crate) async fn start(environment: Environment) -> Self {
-        let proxy = Proxy::start().await;
-        let url = proxy.url();
+        let (proxy, over_grpc) = (Proxy::start().await, Proxy::start().await);
+        let url = format!("http://{}", proxy.address());
         let mut command = environment.command("servers");
-        command.args(["--url", &url]);
+        command.args(["--url", &url, "--grpc", &over_grpc.address()]);
         let (process, ready) = ready(command).await;
-        let behind = text(&ready, "url");
-        proxy.leads_to(behind.trim_start_matches("http://"));
+        proxy.leads_to(text(&ready, "url").trim_start_matches("http://"));
+        over_grpc.leads_to(&text(&ready, "grpc"));
         Self {
             url,
             peer: text(&ready, "peer"),
             address: Address::default(),
             has_strict: true,
             events_before_cut: 5,
-            proxy,
+            proxies: vec![proxy, over_grpc],
             _process: process,
         }
     }
@@ -68,19 +68,21 @@ impl Agent {
         let behind = text(&ready, "base");
         proxy.leads_to(behind.trim_start_matches("http://"));
         Self {
-            url: text(&ready, "url").replace(&behind, &proxy.url()),
+            url: text(&ready, "url").replace(&behind, &format!("http://{}", proxy.address())),
             peer: text(&ready, "peer"),
             address: Address::Given,
             has_strict: false,
             events_before_cut: 1,
-            proxy,
+            proxies: vec![proxy],
             _process: process,
         }
     }
 
     /// Cuts every open connection.
     pub(crate) fn cut(&self) {
-        self.proxy.cut.notify_one();
+        for proxy in &self.proxies {
+            proxy.cut.notify_one();
+        }
     }
 }
 
@@ -138,8 +140,8 @@ impl Proxy {
         }
     }
 
-    fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+    fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
     }
 
     fn leads_to(&self, target: &str) {

@@ -6,6 +6,7 @@
 mod agent;
 mod column;
 mod environment;
+mod langgraph;
 mod our_client;
 mod rows;
 #[path = "../support/mod.rs"]

@@ -103,6 +103,7 @@ fn cell(
 
 const JSON_RPC: (&str, Binding) = ("jsonrpc", Binding::JsonRpc);
 const REST: (&str, Binding) = ("rest", Binding::HttpJson);
+const GRPC: (&str, Binding) = ("grpc", Binding::Grpc);
 
 #[tokio::test]
 async fn python_0_3_26_over_json_rpc() {
@@ -162,6 +163,36 @@ async fn js_1_3_0_over_json_rpc_in_0_3() {
 async fn js_1_3_0_over_rest_in_0_3() {
     let agent = Agent::start(Environment::Js).await;
     run(agent, REST, ProtocolVersion::V0_3).await;
+}
+
+#[tokio::test]
+async fn python_0_3_26_over_grpc() {
+    let agent = Agent::start(Environment::Python03).await;
+    run(agent, GRPC, ProtocolVersion::V0_3).await;
+}
+
+#[tokio::test]
+async fn python_1_3_0_over_grpc() {
+    let agent = Agent::start(Environment::Python10).await;
+    run(agent, GRPC, ProtocolVersion::V1_0).await;
+}
+
+#[tokio::test]
+async fn python_1_3_0_over_grpc_in_0_3() {
+    let agent = Agent::start(Environment::Python10).await;
+    run(agent, GRPC, ProtocolVersion::V0_3).await;
+}
+
+#[tokio::test]
+async fn js_1_3_0_over_grpc() {
+    let agent = Agent::start(Environment::Js).await;
+    run(agent, GRPC, ProtocolVersion::V1_0).await;
+}
+
+#[tokio::test]
+async fn js_1_3_0_over_grpc_in_0_3() {
+    let agent = Agent::start(Environment::Js).await;
+    run(agent, GRPC, ProtocolVersion::V0_3).await;
 }
 
 #[tokio::test]
