@@ -2,9 +2,6 @@
 
 The kit's webhook receiver listens on all addresses whatever it is told. Here every socket that would listen
 beyond loopback listens on 127.0.0.1 instead, and no connection leaves the machine.
-
-The kit for 0.3 reads the address of gRPC as a URL. Every SDK hands it to gRPC as it is, so our card has host and
-port, and the kit gets a scheme before them.
 """
 
 import ipaddress
@@ -35,17 +32,3 @@ def _connect_inside(self, address):
 
 socket.socket.bind = _bind_inside
 socket.socket.connect = _connect_inside
-
-
-try:
-    from tck import agent_card_utils as _cards
-except ImportError:  # the kit for 1.0
-    pass
-else:
-    _endpoints = _cards.get_transport_endpoints
-
-    def _endpoints_with_scheme(card):
-        found = _endpoints(card)
-        return {kind: url if "://" in url else f"http://{url}" for kind, url in found.items()}
-
-    _cards.get_transport_endpoints = _endpoints_with_scheme
