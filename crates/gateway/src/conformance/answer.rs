@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use serde_json::Value;
-use switchboard_types::{Dialect, ErrorKind, wire};
+use switchboard_types::{Dialect, Error, ErrorKind, wire};
 
 use super::check::{Found, Verdict, fail};
 use super::exchange::Exchange;
 use super::http::Whole;
 
-/// How requests travel. gRPC would be a third kind.
+/// How requests travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
     JsonRpc,
     Rest,
+    Grpc,
 }
 
 /// An answer.
@@ -43,8 +44,10 @@ pub(crate) enum Outcome {
 pub(crate) struct Refusal {
     /// The number of JSON-RPC; REST of 0.3 may repeat it.
     pub(crate) code: Option<i64>,
-    /// The HTTP status.
+    /// The HTTP status; for gRPC the one that means the same.
     pub(crate) status: u16,
+    /// The code of gRPC.
+    pub(crate) grpc: Option<i64>,
     /// From `google.rpc.ErrorInfo`.
     pub(crate) reason: Option<String>,
     pub(crate) message: String,
@@ -62,6 +65,12 @@ fn other_statuses(kind: ErrorKind) -> &'static [u16] {
         ErrorKind::UnsupportedOperation | ErrorKind::PushNotificationNotSupported => &[501],
         _ => &[],
     }
+}
+
+/// The code that gRPC has for an error.
+pub(crate) fn grpc_code(dialect: Dialect, kind: ErrorKind) -> i64 {
+    let status = wire::grpc::write_status(dialect.version(), &Error::new(kind, ""));
+    status.code.into()
 }
 
 impl Answer {
@@ -135,7 +144,7 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// JSON-RPC tells errors apart by number; REST by reason, and if there is none by what is left.
+    /// JSON-RPC tells errors apart by number; the others by reason, and if there is none by what is left.
     fn matches(&self, refusal: &Refusal, kind: ErrorKind) -> bool {
         let code = i64::from(wire::error_code(self.dialect, kind));
         if self.link == Link::JsonRpc {
@@ -144,11 +153,15 @@ impl Answer {
         match (&refusal.reason, refusal.code) {
             (Some(reason), _) => reason == kind.reason(),
             (None, Some(number)) => number == code,
-            (None, None) => self.right_status(refusal.status, kind),
+            (None, None) => self.right_status(refusal, kind),
         }
     }
 
-    fn right_status(&self, status: u16, kind: ErrorKind) -> bool {
+    fn right_status(&self, refusal: &Refusal, kind: ErrorKind) -> bool {
+        if let Some(code) = refusal.grpc {
+            return code == grpc_code(self.dialect, kind);
+        }
+        let status = refusal.status;
         status == wire::error_status(self.dialect, kind) || other_statuses(kind).contains(&status)
     }
 
@@ -164,6 +177,7 @@ impl Answer {
                 wire::error_status(self.dialect, kind),
                 kind.reason()
             ),
+            Link::Grpc => format!("gRPC {} ({})", grpc_code(self.dialect, kind), kind.reason()),
         }
     }
 }
@@ -173,7 +187,10 @@ impl Refusal {
     pub(crate) fn text(&self) -> String {
         let number = match self.code {
             Some(code) => code.to_string(),
-            None => format!("HTTP {}", self.status),
+            None => match self.grpc {
+                Some(code) => format!("gRPC {code}"),
+                None => format!("HTTP {}", self.status),
+            },
         };
         let reason = self
             .reason
@@ -188,6 +205,7 @@ impl Refusal {
         Self {
             code: error["code"].as_i64(),
             status,
+            grpc: None,
             reason: reason(&error["data"]),
             message: text(&error["message"]),
             object: error.clone(),
@@ -242,6 +260,8 @@ fn bare(body: Option<&Value>, status: u16, empty: bool) -> Outcome {
     Outcome::Refused(Refusal {
         code: negative,
         status,
+        // HTTP has no status that small.
+        grpc: error["code"].as_i64().filter(|n| (1..=16).contains(n)),
         reason: reason(&error["details"]),
         message: said
             .iter()

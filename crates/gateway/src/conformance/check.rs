@@ -63,6 +63,9 @@ pub(crate) type Found = Result<(), Verdict>;
 pub(crate) enum Need {
     JsonRpc,
     Rest,
+    Grpc,
+    /// JSON, whatever carries it: protobuf cannot break the rule, or cannot show it.
+    Json,
     Streaming,
     NoStreaming,
     Push,

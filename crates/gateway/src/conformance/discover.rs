@@ -150,6 +150,7 @@ async fn fetch(
             body: Vec::new(),
             anonymous: false,
             titled: false,
+            rpc: None,
         })
         .await;
     if let Some(why) = whole.broken {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::Context;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, COOKIE};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http_body_util::BodyExt as _;
 use reqwest::{Client, Response};
 use switchboard_types::model::{ApiKeyLocation, Secret, SecurityScheme};
 use tokio::time::{Instant, timeout_at};
@@ -14,6 +15,7 @@ use url::Url;
 
 use super::Plan;
 use super::exchange::{self, Exchange};
+use super::rpc::{self, Rpc};
 
 /// The most of an answer that is read.
 pub(crate) const LARGEST: usize = 16 * 1024 * 1024;
@@ -40,13 +42,19 @@ pub(crate) struct Outgoing {
     pub(crate) anonymous: bool,
     /// With header names In-Title-Case.
     pub(crate) titled: bool,
+    /// If it is one of gRPC; then the body is a message in its frame.
+    pub(crate) rpc: Option<Rpc>,
 }
 
 /// An answer whose body is still to be read.
 #[derive(Debug)]
 pub(crate) struct Begun {
-    pub(crate) response: Response,
+    pub(crate) status: StatusCode,
+    /// With the trailers, once they came.
+    pub(crate) headers: HeaderMap,
     pub(crate) exchange: Exchange,
+    pub(crate) rpc: Option<Rpc>,
+    body: reqwest::Body,
 }
 
 /// An answer, read to its end.
@@ -66,6 +74,8 @@ pub(crate) struct Whole {
 pub(crate) struct Caller {
     plain: Client,
     titled: Client,
+    /// HTTP/2 without asking first.
+    h2: Client,
     pub(crate) access: Access,
     timeout: Duration,
     log: Log,
@@ -161,6 +171,10 @@ impl Caller {
                 .http1_title_case_headers()
                 .build()
                 .context("cannot make an HTTP client")?,
+            h2: client()
+                .http2_prior_knowledge()
+                .build()
+                .context("cannot make an HTTP client")?,
             access,
             timeout,
             log: Log::default(),
@@ -196,7 +210,10 @@ impl Caller {
         let exchange = Exchange {
             line: format!("{} {}", out.verb, exchange::address(&url, secret)),
             headers: exchange::shown(&headers, secret),
-            body: exchange::body(&out.body),
+            body: match &out.rpc {
+                Some(rpc) => exchange::body(rpc.shown(&out.body).as_bytes()),
+                None => exchange::body(&out.body),
+            },
             status: String::new(),
             answer_headers: Vec::new(),
             answer: String::new(),
@@ -209,14 +226,15 @@ impl Caller {
                 "the credentials cannot be sent in a header",
             ));
         };
-        let client = if out.titled {
-            &self.titled
-        } else {
-            &self.plain
+        // Over TLS it is agreed on.
+        let client = match &out.rpc {
+            Some(_) if url.scheme() == "http" => &self.h2,
+            _ if out.titled => &self.titled,
+            _ => &self.plain,
         };
         let request = client.request(verb, url).headers(headers).body(out.body);
         match tokio::time::timeout(self.timeout, request.send()).await {
-            Ok(Ok(response)) => Ok(begun(response, exchange, secret)),
+            Ok(Ok(response)) => Ok(begun(response, exchange, secret, out.rpc)),
             Ok(Err(error)) => Err(broken(&self.log, exchange, &chain(&error.without_url()))),
             Err(_) => Err(broken(
                 &self.log,
@@ -224,6 +242,19 @@ impl Caller {
                 &format!("no answer within {:?}", self.timeout),
             )),
         }
+    }
+
+    /// What was not even sent, since it cannot be said.
+    pub(crate) fn unsent(&self, line: String, params: &serde_json::Value, why: &str) -> Box<Whole> {
+        let exchange = Exchange {
+            line,
+            headers: Vec::new(),
+            body: exchange::body(params.to_string().as_bytes()),
+            status: String::new(),
+            answer_headers: Vec::new(),
+            answer: String::new(),
+        };
+        broken(&self.log, exchange, why)
     }
 
     /// Sends a request and reads all of the answer.
@@ -237,14 +268,11 @@ impl Caller {
     /// Reads the rest of an answer.
     pub(crate) async fn finish(&self, begun: Begun) -> Whole {
         let deadline = Instant::now() + self.timeout;
-        let Begun {
-            mut response,
-            mut exchange,
-        } = begun;
+        let mut begun = begun;
         let mut body = Vec::new();
         let mut broken = None;
         loop {
-            match timeout_at(deadline, response.chunk()).await {
+            match timeout_at(deadline, begun.chunk()).await {
                 Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) => broken = Some(chain(&error.without_url())),
@@ -259,21 +287,75 @@ impl Caller {
                 break;
             }
         }
-        exchange.answer = exchange::body(&body);
+        let messages = begun.rpc.as_ref().map(|rpc| rpc.frames().push(&body));
+        begun.over(&self.log, messages, &body, broken)
+    }
+}
+
+impl Begun {
+    /// The next bytes of the body. Trailers are kept with the headers.
+    pub(crate) async fn chunk(&mut self) -> reqwest::Result<Option<Bytes>> {
+        while let Some(frame) = self.body.frame().await {
+            match frame?.into_data() {
+                Ok(data) => return Ok(Some(data)),
+                Err(other) => {
+                    let trailers = other.into_trailers().unwrap_or_default();
+                    let shown = exchange::shown(&trailers, None);
+                    self.exchange.answer_headers.extend(shown);
+                    self.headers.extend(trailers);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The whole answer. Over gRPC it is told from `messages`, as HTTP+JSON would tell it.
+    pub(crate) fn over(
+        mut self,
+        log: &Log,
+        messages: Option<Vec<String>>,
+        body: &[u8],
+        mut broken: Option<String>,
+    ) -> Whole {
+        let mut status = self.status.as_u16();
+        let mut body = Bytes::copy_from_slice(body);
+        if let (Some(messages), 200, None) = (messages, status, &broken) {
+            body = messages.join("\n").into();
+            if let Some((meant, error)) = rpc::refusal(&self.headers) {
+                status = meant;
+                body = error.to_string().into();
+            } else if !rpc::has_status(&self.headers) {
+                broken = Some("the answer has no grpc-status".to_owned());
+            } else if messages.len() != 1 {
+                broken = Some(format!("{} messages came instead of one", messages.len()));
+            }
+        }
+        self.exchange.answer = exchange::body(&body);
         Whole {
-            exchange: self.log.keep(exchange),
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
-            body: body.into(),
+            exchange: log.keep(self.exchange),
+            status,
+            headers: self.headers,
+            body,
             broken,
         }
     }
 }
 
-fn begun(response: Response, mut exchange: Exchange, secret: Option<&str>) -> Begun {
+fn begun(
+    response: Response,
+    mut exchange: Exchange,
+    secret: Option<&str>,
+    rpc: Option<Rpc>,
+) -> Begun {
     exchange.status = format!("HTTP {}", response.status());
     exchange.answer_headers = exchange::shown(response.headers(), secret);
-    Begun { response, exchange }
+    Begun {
+        status: response.status(),
+        headers: response.headers().clone(),
+        exchange,
+        rpc,
+        body: http::Response::from(response).into_body(),
+    }
 }
 
 fn broken(log: &Log, mut exchange: Exchange, why: &str) -> Box<Whole> {

@@ -3,7 +3,7 @@
 //!
 //! - [`mod@discover`]: finds the card.
 //! - [`probe`]: asks over one interface of it, on [`http`]; [`words`] is how a version spells what is asked, [`answer`]
-//!   and [`stream`] what comes back, [`receiver`] a webhook of our own, [`exchange`] what people are shown of it all.
+//!   and [`stream`] what comes back, [`rpc`] turns gRPC into the same, [`receiver`] a webhook of our own, [`exchange`] what people are shown of it all.
 //! - [`check`]: what a rule is; [`checks`]: all rules, in tables.
 //! - [`report`]: the result for people, for programs and as a page.
 //! - [`request`]: looks at a single request in a file instead.
@@ -20,6 +20,7 @@ mod probe;
 mod receiver;
 pub(crate) mod report;
 pub(crate) mod request;
+mod rpc;
 mod shape;
 mod sse;
 mod stream;
@@ -166,6 +167,12 @@ fn about_the_rest(plan: &Plan, report: &mut Report) {
             Run::Link(needs, _) if needs.contains(&Need::JsonRpc) => {
                 "no JSON-RPC interface of 1.0 was checked"
             }
+            Run::Link(needs, _) if needs.contains(&Need::Grpc) => {
+                "no gRPC interface of 1.0 was checked"
+            }
+            Run::Link(needs, _) if needs.contains(&Need::Json) => {
+                "no interface of 1.0 in JSON was checked"
+            }
             _ => "no interface of 1.0 was checked",
         };
         report
@@ -201,7 +208,7 @@ async fn about_an_interface(probe: &Probe, place: &str, report: &mut Report) -> 
         let Run::Link(needs, ask) = &check.run else {
             continue;
         };
-        let other = [Need::JsonRpc, Need::Rest];
+        let other = [Need::JsonRpc, Need::Rest, Need::Grpc, Need::Json];
         if needs
             .iter()
             .any(|need| other.contains(need) && probe.lacks(*need).is_err())

@@ -8,7 +8,8 @@ use tokio::time::{Instant, timeout};
 
 use super::answer::Link;
 use super::exchange::{self, Exchange};
-use super::http::{Begun, LARGEST, Log, chain};
+use super::http::{Begun, LARGEST, Log, Whole, chain};
+use super::rpc::{self, Frames};
 use super::sse::Reader;
 
 /// An open stream.
@@ -17,13 +18,20 @@ pub(crate) struct Stream {
     begun: Begun,
     log: Log,
     link: Link,
-    reader: Reader,
+    reader: Reading,
     /// How many of `all` were given out.
     given: usize,
     asked: Instant,
     text: Vec<u8>,
     all: Vec<Item>,
     end: Option<End>,
+}
+
+/// What events come in.
+#[derive(Debug)]
+enum Reading {
+    Sse(Reader),
+    Grpc(Frames),
 }
 
 /// One event.
@@ -68,11 +76,15 @@ pub(crate) struct Streamed {
 
 impl Stream {
     pub(crate) fn new(begun: Begun, log: Log, link: Link, asked: Instant) -> Self {
+        let reader = match &begun.rpc {
+            Some(rpc) => Reading::Grpc(rpc.frames()),
+            None => Reading::Sse(Reader::default()),
+        };
         Self {
             begun,
             log,
             link,
-            reader: Reader::default(),
+            reader,
             given: 0,
             asked,
             text: Vec::new(),
@@ -93,20 +105,14 @@ impl Stream {
                 return Next::Ended;
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            let events = match timeout(left, self.begun.response.chunk()).await {
+            let events = match timeout(left, self.begun.chunk()).await {
                 Err(_) => return Next::Quiet,
                 Ok(Ok(Some(_))) if self.text.len() > LARGEST => {
                     self.end = Some(End::Broken("the stream is larger than 16 MiB".to_owned()));
                     Vec::new()
                 }
-                Ok(Ok(Some(bytes))) => {
-                    self.text.extend_from_slice(&bytes);
-                    self.reader.push(&bytes)
-                }
-                Ok(Ok(None)) => {
-                    self.end = Some(End::Closed);
-                    self.reader.end().into_iter().collect()
-                }
+                Ok(Ok(Some(bytes))) => self.read(&bytes),
+                Ok(Ok(None)) => self.close(),
                 Ok(Err(error)) => {
                     self.end = Some(End::Broken(chain(&error.without_url())));
                     Vec::new()
@@ -117,6 +123,49 @@ impl Stream {
                 self.all.push(item);
             }
         }
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Vec<String> {
+        match &mut self.reader {
+            Reading::Sse(reader) => {
+                self.text.extend_from_slice(bytes);
+                reader.push(bytes)
+            }
+            Reading::Grpc(frames) => {
+                let messages = frames.push(bytes);
+                for message in &messages {
+                    self.text.extend_from_slice(message.as_bytes());
+                    self.text.push(b'\n');
+                }
+                messages
+            }
+        }
+    }
+
+    fn close(&mut self) -> Vec<String> {
+        let headers = &self.begun.headers;
+        let (end, last) = match &mut self.reader {
+            Reading::Sse(reader) => (End::Closed, reader.end()),
+            Reading::Grpc(frames) if frames.is_torn() || !rpc::has_status(headers) => {
+                (End::Broken("it ended without a status".to_owned()), None)
+            }
+            Reading::Grpc(_) => match rpc::refusal(headers) {
+                Some((_, error)) => (End::Broken(error["error"].to_string()), None),
+                None => (End::Closed, None),
+            },
+        };
+        self.end = Some(end);
+        last.into_iter().collect()
+    }
+
+    /// Waits for the first event; gives the answer if there is none. gRPC may refuse after it seemed to begin.
+    pub(crate) async fn begin(mut self, patience: Duration) -> Result<Self, Whole> {
+        self.next(patience).await;
+        self.given = 0;
+        if self.all.is_empty() && rpc::refusal(&self.begun.headers).is_some() {
+            return Err(self.begun.over(&self.log, Some(Vec::new()), b"", None));
+        }
+        Ok(self)
     }
 
     /// Reads until the server closes it, or nothing comes for so long; but not for ever.
@@ -130,7 +179,7 @@ impl Stream {
     pub(crate) fn leave(self) -> Streamed {
         let mut exchange = self.begun.exchange;
         exchange.answer = exchange::body(&self.text);
-        let content_type = self.begun.response.headers().get("content-type");
+        let content_type = self.begun.headers.get("content-type");
         Streamed {
             items: self.all,
             end: self.end.unwrap_or(End::Left),
@@ -145,7 +194,7 @@ impl Stream {
         let data = serde_json::from_str(&data).unwrap_or(Value::String(data));
         let event = match self.link {
             Link::JsonRpc => data["result"].clone(),
-            Link::Rest => data.clone(),
+            Link::Rest | Link::Grpc => data.clone(),
         };
         Item {
             after: self.asked.elapsed(),

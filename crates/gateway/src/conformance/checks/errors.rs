@@ -8,6 +8,7 @@ use crate::conformance::answer::{Answer, Link, Outcome};
 use crate::conformance::check::Level::Must;
 use crate::conformance::check::{Check, Found, Need, Run, unseen, weak};
 use crate::conformance::probe::{Manner, Probe, members};
+use crate::conformance::rpc;
 
 pub(super) static CHECKS: [Check; 6] = [
     Check {
@@ -97,7 +98,7 @@ async fn wrong_input(p: &Probe) -> Found {
         ("message.parts", json!([])),
         ("message.parts", Value::Null),
         ("message.messageId", Value::Null),
-        ("message.role", json!("ROLE_OF_NOBODY")),
+        ("message.role", nobodys_role(p)),
     ] {
         let mut params = p.say(&p.plan.message);
         let name = field.trim_start_matches("message.");
@@ -129,6 +130,14 @@ async fn wrong_input(p: &Probe) -> Found {
         }
     }
     named.map_or(Ok(()), Err)
+}
+
+/// A role that is none. Protobuf knows numbers only.
+fn nobodys_role(p: &Probe) -> Value {
+    match p.link {
+        Link::Grpc => json!(99),
+        _ => json!("ROLE_OF_NOBODY"),
+    }
 }
 
 async fn no_push(p: &Probe) -> Found {
@@ -165,21 +174,23 @@ async fn no_streaming(p: &Probe) -> Found {
 
 async fn bad_content(p: &Probe) -> Found {
     let params = p.say("SPOIL");
-    let body = match p.link {
-        Link::JsonRpc => Probe::envelope(&json!("bad"), p.words.method(Method::Send), &params),
-        Link::Rest => params.to_string().into_bytes(),
+    let (path, body) = match p.link {
+        Link::JsonRpc => {
+            let name = p.words.method(Method::Send);
+            (String::new(), Probe::envelope(&json!("bad"), name, &params))
+        }
+        Link::Rest => ("/message:send".to_owned(), params.to_string().into_bytes()),
+        Link::Grpc => p.message(Method::Send, &params),
     };
     // A byte that is nowhere in UTF-8.
     let body: Vec<u8> = body
         .iter()
         .map(|byte| if *byte == b'P' { 0xff } else { *byte })
         .collect();
-    let path = if p.link == Link::Rest {
-        "/message:send"
-    } else {
-        ""
-    };
-    let spoiled = p.ask("POST", path, body, Manner::default()).await;
+    if p.link == Link::Grpc {
+        return no_message(p, &path, &body).await;
+    }
+    let spoiled = p.ask("POST", &path, body, Manner::default()).await;
     let utf8 = cleanly(&spoiled, "a body that is not UTF-8");
     let mut params = p.say(&p.plan.message);
     params["message"]["parts"] = json!("not a list");
@@ -187,6 +198,19 @@ async fn bad_content(p: &Probe) -> Found {
     cleanly(&answer, "a message whose parts are no list").map_err(|why| answer.fail(why))?;
     // That JSON is UTF-8 is said to those who write it, so a lenient reader is only impolite.
     utf8.map_err(|why| weak(why, &spoiled.exchange))
+}
+
+/// Over gRPC whatever reads messages may refuse them before the agent does, and calls that an error of its own.
+async fn no_message(p: &Probe, path: &str, spoiled: &[u8]) -> Found {
+    for (what, message) in [
+        ("a text that is not UTF-8", spoiled),
+        ("what is no protobuf", b"\xff\xff\xff"),
+    ] {
+        let body = rpc::framed(message);
+        let answer = p.ask("POST", path, body, Manner::default()).await;
+        answer.refusal(what)?;
+    }
+    Ok(())
 }
 
 /// Refused by the caller's fault, not by the server's.

@@ -7,7 +7,7 @@ use switchboard_types::ErrorKind;
 use switchboard_types::operation::Method;
 use switchboard_types::wire::v1_0::error::{DOMAIN, row};
 
-use crate::conformance::answer::{Link, Refusal};
+use crate::conformance::answer::{Link, Refusal, grpc_code};
 use crate::conformance::check::Level::{Must, Should};
 use crate::conformance::check::{Check, Found, Need, Run, Verdict, fail, hold, unseen, weak};
 use crate::conformance::exchange::Exchange;
@@ -53,7 +53,7 @@ pub(super) static CHECKS: [Check; 11] = [
         clause: "§5.5",
         title: "members are spelled in camelCase",
         hint: "write contextId, not context_id",
-        run: Run::Link(&[], |p| Box::pin(camel_case(p))),
+        run: Run::Link(&[Need::Json], |p| Box::pin(camel_case(p))),
     },
     Check {
         id: "S-064",
@@ -69,7 +69,7 @@ pub(super) static CHECKS: [Check; 11] = [
         clause: "§5.6.1",
         title: "timestamps are ISO 8601 in UTC, with Z",
         hint: "write 2026-01-31T12:00:00.000Z, never an offset",
-        run: Run::Link(&[], |p| Box::pin(timestamps(p))),
+        run: Run::Link(&[Need::Json], |p| Box::pin(timestamps(p))),
     },
     Check {
         id: "S-066",
@@ -152,6 +152,7 @@ async fn right_numbers(p: &Probe) -> Found {
         let (given, expected) = match p.link {
             Link::JsonRpc => (refusal.code.unwrap_or_default(), i64::from(row.code)),
             Link::Rest => (i64::from(refusal.status), i64::from(row.status)),
+            Link::Grpc => (refusal.grpc.unwrap_or_default(), grpc_code(p.dialect, kind)),
         };
         if given == expected {
             continue;
@@ -166,7 +167,7 @@ async fn right_numbers(p: &Probe) -> Found {
     older.map_or(Ok(()), Err)
 }
 
-async fn error_info(p: &Probe) -> Found {
+pub(super) async fn error_info(p: &Probe) -> Found {
     for (refusal, exchange) in refusals(p)? {
         let list = details(p, &refusal);
         let mut infos = list.as_array().into_iter().flatten().filter(|detail| {

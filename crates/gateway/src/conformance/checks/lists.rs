@@ -7,7 +7,7 @@ use switchboard_types::operation::Method;
 
 use crate::conformance::answer::{Answer, Outcome};
 use crate::conformance::check::Level::{Must, Should};
-use crate::conformance::check::{Check, Found, Run, Verdict, unseen, weak};
+use crate::conformance::check::{Check, Found, Need, Run, Verdict, unseen, weak};
 use crate::conformance::probe::Probe;
 
 pub(super) static CHECKS: [Check; 7] = [
@@ -25,7 +25,7 @@ pub(super) static CHECKS: [Check; 7] = [
         clause: "§3.1.4",
         title: "with includeArtifacts every task has artifacts, even if empty",
         hint: "write the artifacts member of every task",
-        run: Run::Link(&[], |p| Box::pin(with_artifacts(p))),
+        run: Run::Link(&[Need::Json], |p| Box::pin(with_artifacts(p))),
     },
     Check {
         id: "S-009",
@@ -33,7 +33,7 @@ pub(super) static CHECKS: [Check; 7] = [
         clause: "§3.1.4",
         title: "nextPageToken is always there, empty on the last page",
         hint: "write nextPageToken even if it is \"\"",
-        run: Run::Link(&[], |p| Box::pin(token_is_there(p))),
+        run: Run::Link(&[Need::Json], |p| Box::pin(token_is_there(p))),
     },
     Check {
         id: "S-011",

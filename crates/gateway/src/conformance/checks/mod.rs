@@ -6,6 +6,7 @@ mod card;
 mod errors;
 mod everything;
 mod extensions;
+mod grpc;
 mod jsonrpc;
 mod lists;
 mod older;
@@ -25,7 +26,7 @@ use super::check::Check;
 
 /// The rules for A2A 1.0, in the order in which they are checked: those that look at all answers come last.
 pub(super) fn newest() -> impl Iterator<Item = &'static Check> {
-    let tables: [&'static [Check]; 16] = [
+    let tables: [&'static [Check]; 17] = [
         &card::CHECKS,
         &send::CHECKS,
         &stream::CHECKS,
@@ -41,6 +42,7 @@ pub(super) fn newest() -> impl Iterator<Item = &'static Check> {
         &extensions::CHECKS,
         &security::CHECKS,
         &everything::CHECKS,
+        &grpc::CHECKS,
         &unseen::CHECKS,
     ];
     tables.into_iter().flatten()

@@ -212,7 +212,7 @@ async fn webhooks(p: &Probe) -> Found {
     let task = p.finished().await?;
     let params = match p.link {
         Link::JsonRpc => json!({"taskId": task["id"], "pushNotificationConfig": hook(p, "/older")}),
-        Link::Rest => {
+        Link::Rest | Link::Grpc => {
             let name = format!("tasks/{}", task["id"].as_str().unwrap_or_default());
             let config = json!({"name": format!("{name}/pushNotificationConfigs/c1"), "pushNotificationConfig": hook(p, "/older")});
             json!({"taskId": task["id"], "parent": name, "configId": "c1", "config": config})

@@ -4,7 +4,7 @@ use serde_json::json;
 use switchboard_types::operation::Method;
 
 use super::card::local;
-use crate::conformance::answer::{Answer, Outcome};
+use crate::conformance::answer::{Answer, Link, Outcome};
 use crate::conformance::check::Level::Must;
 use crate::conformance::check::{Check, Found, Need, Run, Verdict, fail, unseen, weak};
 use crate::conformance::probe::{Manner, Probe};
@@ -61,7 +61,9 @@ async fn challenged(p: &Probe) -> Found {
             &answer.exchange,
         ));
     }
-    if answer.status == 401 && answer.header("www-authenticate").is_none() {
+    // The status of gRPC says enough.
+    let http = p.link != Link::Grpc;
+    if http && answer.status == 401 && answer.header("www-authenticate").is_none() {
         return Err(weak("there is no WWW-Authenticate", &answer.exchange));
     }
     Ok(())

@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 use switchboard_types::ErrorKind;
 use switchboard_types::operation::Method;
 
-use crate::conformance::answer::Outcome;
+use crate::conformance::answer::{Link, Outcome};
 use crate::conformance::check::Level::{Must, Should};
 use crate::conformance::check::{Check, Found, Need, Run, unseen};
-use crate::conformance::probe::Probe;
+use crate::conformance::probe::{Manner, Probe};
+use crate::conformance::rpc;
 
 pub(super) static CHECKS: [Check; 13] = [
     Check {
@@ -296,8 +297,18 @@ async fn media_type(p: &Probe) -> Found {
     )
 }
 
+/// A field that no message has.
+const FIELD_5000: [u8; 4] = [0xc0, 0xb8, 0x02, 1];
+
 async fn unknown_members(p: &Probe) -> Found {
     let mut params = p.say(&p.plan.message);
+    if p.link == Link::Grpc {
+        let (path, mut message) = p.message(Method::Send, &params);
+        message.extend_from_slice(&FIELD_5000);
+        let body = rpc::framed(&message);
+        let answer = p.ask("POST", &path, body, Manner::default()).await;
+        return answer.result("a message with an unknown field").map(drop);
+    }
     params["notYetInvented"] = json!(true);
     params["message"]["notYetInvented"] = json!({"a": 1});
     params["message"]["parts"][0]["notYetInvented"] = Value::Null;

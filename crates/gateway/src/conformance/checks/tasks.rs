@@ -32,7 +32,7 @@ pub(super) static CHECKS: [Check; 4] = [
         clause: "§3.2.4",
         title: "with historyLength 0 there is no history member",
         hint: "leave history out instead of sending an empty list",
-        run: Run::Link(&[], |p| Box::pin(no_history(p))),
+        run: Run::Link(&[Need::Json], |p| Box::pin(no_history(p))),
     },
     Check {
         id: "S-034",

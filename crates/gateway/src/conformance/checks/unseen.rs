@@ -4,7 +4,6 @@ use crate::conformance::check::Level::{Must, Should};
 use crate::conformance::check::{Check, Level, Run};
 
 const TWO_CALLERS: &str = "needs two callers with different rights";
-const GRPC: &str = "gRPC is not checked by this build";
 const INSIDE: &str = "a matter of the server's inside";
 const OPERATOR: &str = "a matter of how the server is run";
 const AUTH: &str = "no message makes any agent ask for credentials";
@@ -26,7 +25,7 @@ const fn row(
     }
 }
 
-pub(super) static CHECKS: [Check; 33] = [
+pub(super) static CHECKS: [Check; 30] = [
     row(
         "S-010",
         Must,
@@ -55,7 +54,6 @@ pub(super) static CHECKS: [Check; 33] = [
         "temporary failures are told from permanent ones",
         "the agent would have to fail",
     ),
-    row("S-039", Must, "§10.6", "gRPC errors carry ErrorInfo", GRPC),
     row(
         "S-046",
         Should,
@@ -90,14 +88,6 @@ pub(super) static CHECKS: [Check; 33] = [
         "§5.2",
         "all bindings are declared in the card",
         "one that is not declared cannot be found",
-    ),
-    row("S-072", Must, "§10.1", "gRPC implements A2AService", GRPC),
-    row(
-        "S-073",
-        Must,
-        "§10.2",
-        "gRPC reads service parameters from metadata",
-        GRPC,
     ),
     row(
         "S-084",

@@ -6,7 +6,7 @@ use switchboard_types::operation::Method;
 
 use crate::conformance::answer::{Link, Outcome};
 use crate::conformance::check::Level::{Must, Should};
-use crate::conformance::check::{Check, Found, Run};
+use crate::conformance::check::{Check, Found, Need, Run};
 use crate::conformance::discover::speaks;
 use crate::conformance::probe::{Manner, Probe};
 
@@ -33,7 +33,7 @@ pub(super) static CHECKS: [Check; 4] = [
         clause: "§3.6.2",
         title: "without A2A-Version a request is in 0.3",
         hint: "do not serve 1.0 to those who did not ask for it: clients of 0.3 send no version",
-        run: Run::Link(&[], |p| Box::pin(absent_version(p))),
+        run: Run::Link(&[Need::Json], |p| Box::pin(absent_version(p))),
     },
     Check {
         id: "S-061",

@@ -183,7 +183,8 @@ impl Probe {
     pub(crate) async fn clean_up(&self, task: &Value) {
         let mut params = json!({ "id": task });
         self.put_tenant(&mut params);
-        let (verb, path, body, _) = self.written(Method::Cancel, &params);
-        drop(self.ask(verb, &path, body, Manner::default()).await);
+        if let Ok((verb, path, body, _)) = self.written(Method::Cancel, &params) {
+            drop(self.ask(verb, &path, body, Manner::default()).await);
+        }
     }
 }

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value, json};
 use switchboard_types::model::{Binding, Interface};
 use switchboard_types::operation::Method;
-use switchboard_types::{Dialect, ProtocolVersion};
+use switchboard_types::{Dialect, ProtocolVersion, wire};
 use tokio::sync::OnceCell;
 use url::Url;
 
@@ -22,6 +22,7 @@ use super::discover::Discovered;
 use super::exchange::Exchange;
 use super::http::{Caller, Outgoing};
 use super::receiver::Receiver;
+use super::rpc::{self, Rpc};
 use super::stream::Streamed;
 use super::words::Words;
 
@@ -61,6 +62,9 @@ pub(crate) struct Sent {
     pub(crate) task: Option<Value>,
 }
 
+/// The verb, the path, the body and the id of a call.
+type Written = (&'static str, String, Vec<u8>, Value);
+
 /// How a request differs from a proper one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Manner<'a> {
@@ -85,14 +89,22 @@ impl Probe {
         let link = match &interface.binding {
             Binding::JsonRpc => Link::JsonRpc,
             Binding::HttpJson => Link::Rest,
+            Binding::Grpc => Link::Grpc,
             other => return Err(format!("{} is not checked by this build", other.name())),
         };
         let version = ProtocolVersion::requested(&interface.version);
         let version = version
             .map_err(|_| format!("A2A {:?} is not checked by this build", interface.version))?;
         let words = Words::of(version).ok_or("no words for this version")?;
-        let base =
-            Url::parse(&interface.url).map_err(|error| format!("{:?}: {error}", interface.url))?;
+        let address = match link {
+            Link::Grpc => {
+                let card = found.url.as_ref();
+                let plain = card.is_none_or(|url| url.scheme() == "http");
+                rpc::address(&interface.url, plain)
+            }
+            _ => interface.url.clone(),
+        };
+        let base = Url::parse(&address).map_err(|error| format!("{:?}: {error}", interface.url))?;
         Ok(Self {
             dialect: Dialect::spoken(&interface.binding, version),
             plan,
@@ -124,6 +136,8 @@ impl Probe {
         match need {
             Need::JsonRpc => lacking(self.link == Link::JsonRpc, "a rule of the JSON-RPC binding"),
             Need::Rest => lacking(self.link == Link::Rest, "a rule of the HTTP+JSON binding"),
+            Need::Grpc => lacking(self.link == Link::Grpc, "a rule of the gRPC binding"),
+            Need::Json => lacking(self.link != Link::Grpc, "a rule of JSON"),
             Need::Streaming => lacking(
                 offered(card.capabilities.streaming),
                 "the card offers no streaming",
@@ -176,7 +190,10 @@ impl Probe {
         manner: Manner<'_>,
     ) -> Answer {
         self.put_tenant(&mut params);
-        let (verb, path, body, id) = self.written(method, &params);
+        let (verb, path, body, id) = match self.written(method, &params) {
+            Ok(written) => written,
+            Err(unsaid) => return *unsaid,
+        };
         let answer = self.ask(verb, &path, body, manner).await;
         self.note(method, id, &answer);
         answer
@@ -269,20 +286,45 @@ impl Probe {
             .into_bytes()
     }
 
-    fn written(&self, method: Method, params: &Value) -> (&'static str, String, Vec<u8>, Value) {
-        if self.link == Link::JsonRpc {
-            let id = json!(format!("c-{}", self.next()));
-            let body = Self::envelope(&id, self.words.method(method), params);
-            return ("POST", String::new(), body, id);
+    fn written(&self, method: Method, params: &Value) -> Result<Written, Box<Answer>> {
+        match self.link {
+            Link::JsonRpc => {
+                let id = json!(format!("c-{}", self.next()));
+                let body = Self::envelope(&id, self.words.method(method), params);
+                Ok(("POST", String::new(), body, id))
+            }
+            Link::Rest => {
+                let written = self.words.write(method, params);
+                let body = written.body.map(|body| body.to_string().into_bytes());
+                let body = body.unwrap_or_default();
+                Ok((written.verb, written.path, body, Value::Null))
+            }
+            Link::Grpc => {
+                let path = self.rpc(method);
+                match Rpc::at(&path).write(params) {
+                    Ok(message) => Ok(("POST", path, rpc::framed(&message), Value::Null)),
+                    Err(why) => {
+                        let line = format!("POST {}", self.url(&path));
+                        let whole = self.caller.unsent(line, params, &why);
+                        Err(Box::new(Answer::of(*whole, self.link, self.dialect)))
+                    }
+                }
+            }
         }
-        let written = self.words.write(method, params);
-        let body = written.body.map(|body| body.to_string().into_bytes());
-        (
-            written.verb,
-            written.path,
-            body.unwrap_or_default(),
-            Value::Null,
-        )
+    }
+
+    /// An rpc and its message, to be spoiled before it is framed.
+    pub(crate) fn message(&self, method: Method, params: &Value) -> (String, Vec<u8>) {
+        let mut params = params.clone();
+        self.put_tenant(&mut params);
+        let path = self.rpc(method);
+        let message = Rpc::at(&path).write(&params).unwrap_or_default();
+        (path, message)
+    }
+
+    /// The path of an rpc.
+    fn rpc(&self, method: Method) -> String {
+        wire::grpc::write_path(self.dialect.version(), method).unwrap_or_default()
     }
 
     /// The tenant of the interface goes into every request (A2A 1.0 §8.3.2).
@@ -306,12 +348,16 @@ impl Probe {
                 headers.insert(name, value);
             }
         };
-        put("accept", accept);
+        let grpc = self.link == Link::Grpc;
+        put("accept", if grpc { "" } else { accept });
+        put("te", if grpc { "trailers" } else { "" });
         if !body.is_empty() {
-            put(
-                "content-type",
-                manner.media_type.unwrap_or("application/json"),
-            );
+            let usual = if grpc {
+                "application/grpc"
+            } else {
+                "application/json"
+            };
+            put("content-type", manner.media_type.unwrap_or(usual));
         }
         put("a2a-version", manner.version.unwrap_or(self.words.header));
         let extensions = manner
@@ -326,6 +372,7 @@ impl Probe {
             body,
             anonymous: manner.anonymous,
             titled: manner.titled,
+            rpc: grpc.then(|| Rpc::at(path)),
         }
     }
 

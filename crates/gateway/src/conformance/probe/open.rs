@@ -14,7 +14,10 @@ impl Probe {
     /// Opens a stream; or an answer, if it was refused.
     pub(crate) async fn open(&self, method: Method, mut params: Value) -> Result<Stream, Answer> {
         self.put_tenant(&mut params);
-        let (verb, path, body, id) = self.written(method, &params);
+        let (verb, path, body, id) = match self.written(method, &params) {
+            Ok(written) => written,
+            Err(unsaid) => return Err(*unsaid),
+        };
         let refused = match self.open_by(verb, &path, body).await {
             Ok(stream) => return Ok(stream),
             Err(refused) => refused,
@@ -48,10 +51,21 @@ impl Probe {
             Ok(begun) => begun,
             Err(broken) => return Err(Answer::of(*broken, self.link, self.dialect)),
         };
-        let kind = begun.response.headers().get("content-type");
-        let streams = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-        if streams && begun.response.status().is_success() {
-            return Ok(Stream::new(begun, self.caller.log(), self.link, asked));
+        let kind = begun.headers.get("content-type");
+        let kind = kind.map(|kind| kind.as_bytes()).unwrap_or_default();
+        let grpc = self.link == Link::Grpc;
+        let wanted: &[u8] = if grpc {
+            b"application/grpc"
+        } else {
+            b"text/event-stream"
+        };
+        if kind.starts_with(wanted) && begun.status.is_success() {
+            let stream = Stream::new(begun, self.caller.log(), self.link, asked);
+            if !grpc {
+                return Ok(stream);
+            }
+            let begun = stream.begin(self.plan.timeout).await;
+            return begun.map_err(|whole| Answer::of(whole, self.link, self.dialect));
         }
         let whole = self.caller.finish(begun).await;
         Err(Answer::of(whole, self.link, self.dialect))
