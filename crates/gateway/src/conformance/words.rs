@@ -1,6 +1,6 @@
 //! How a version spells what is asked: methods, paths, members. The shapes of messages are the codecs' own.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use switchboard_types::ProtocolVersion;
 use switchboard_types::operation::Method;
 
@@ -12,6 +12,8 @@ pub(crate) struct Words {
     /// What is sent as `A2A-Version`: clients of 0.3 send nothing.
     pub(crate) header: &'static str,
     rows: [Row; 11],
+    /// Whether gRPC names tasks and webhooks by their paths, not by their ids.
+    named: bool,
     /// What in `configuration` makes a send return before the work is done.
     pub(crate) at_once: (&'static str, bool),
     /// What makes it wait, if that does not go without saying: in 0.3 it depends on the server.
@@ -28,6 +30,7 @@ static ALL: [Words; 2] = [
     Words {
         version: "1.0",
         header: "1.0",
+        named: false,
         at_once: ("returnImmediately", true),
         wait: None,
         inline_push: "taskPushNotificationConfig",
@@ -83,6 +86,7 @@ static ALL: [Words; 2] = [
     Words {
         version: "0.3",
         header: "",
+        named: true,
         at_once: ("blocking", false),
         wait: Some(("blocking", true)),
         inline_push: "pushNotificationConfig",
@@ -186,6 +190,28 @@ impl Words {
         }
     }
 
+    /// The message of gRPC, as JSON.
+    pub(crate) fn message(&self, method: Method, params: &Value) -> Value {
+        let mut rest = params.as_object().cloned().unwrap_or_default();
+        let ids = [rest.remove("taskId"), rest.remove("id")];
+        let Some(id) = ids.into_iter().flatten().next().filter(|_| self.named) else {
+            return params.clone();
+        };
+        let task = format!("tasks/{}", plain(&id));
+        let webhook = rest.remove("pushNotificationConfigId");
+        let webhook = webhook.map(|id| format!("{task}/pushNotificationConfigs/{}", plain(&id)));
+        let own = matches!(method, Method::CreatePushConfig | Method::ListPushConfigs);
+        let name = if own { "parent" } else { "name" };
+        rest.insert(name.to_owned(), webhook.unwrap_or(task).into());
+        if let Some(config) = rest.remove("pushNotificationConfig") {
+            rest.insert(
+                "config".to_owned(),
+                json!({ "pushNotificationConfig": config }),
+            );
+        }
+        Value::Object(rest)
+    }
+
     fn row(&self, method: Method) -> &Row {
         let found = self.rows.iter().find(|row| row.0 == method);
         found.unwrap_or(&self.rows[0])
@@ -226,7 +252,6 @@ pub(crate) fn encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use switchboard_types::wire::rest::{RouteError, route};
 
     use super::*;
@@ -247,6 +272,26 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn grpc_names_what_0_3_has_by_its_path() {
+        let message = |version: ProtocolVersion, method, params: &Value| {
+            Words::of(version).unwrap().message(method, params)
+        };
+        let [newest, older] = ProtocolVersion::ALL;
+        let get = json!({"id": "t", "historyLength": 1});
+        assert_eq!(message(newest, Method::Get, &get), get);
+        let named = json!({"name": "tasks/t", "historyLength": 1});
+        assert_eq!(message(older, Method::Get, &get), named);
+        let webhook = json!({"id": "t", "pushNotificationConfigId": "c"});
+        let named = json!({"name": "tasks/t/pushNotificationConfigs/c"});
+        assert_eq!(message(older, Method::GetPushConfig, &webhook), named);
+        let named = json!({"parent": "tasks/t"});
+        assert_eq!(
+            message(older, Method::ListPushConfigs, &json!({"id": "t"})),
+            named
+        );
     }
 
     #[test]

@@ -139,7 +139,7 @@ async fn send(p: &Probe) -> Found {
     let result = sent.answer.result("a message")?;
     let kind = result["kind"].as_str().unwrap_or_default();
     let wrapped =
-        p.link == Link::Rest && (result["task"].is_object() || result["message"].is_object());
+        p.link != Link::JsonRpc && (result["task"].is_object() || result["message"].is_object());
     if wrapped || ["task", "message"].contains(&kind) {
         return Ok(());
     }
@@ -214,7 +214,7 @@ pub(super) fn events(
             let wrapped = item
                 .event
                 .get(*member)
-                .filter(|event| p.link == Link::Rest && event.is_object());
+                .filter(|event| p.link != Link::JsonRpc && event.is_object());
             let bare = (item.event["kind"] == *kind).then_some(&item.event);
             Some((*kind, wrapped.or(bare)?.clone()))
         });
@@ -238,8 +238,8 @@ async fn stream(p: &Probe) -> Found {
     let streamed = p.streamed().await?;
     events(p, streamed)?;
     for item in &streamed.items {
-        let whole =
-            p.link == Link::Rest || (item.data["jsonrpc"] == "2.0" && item.data["id"].is_string());
+        let whole = p.link != Link::JsonRpc
+            || (item.data["jsonrpc"] == "2.0" && item.data["id"].is_string());
         hold(
             whole,
             "an event is no answer with the id of the request",

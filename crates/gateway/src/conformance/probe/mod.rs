@@ -301,7 +301,7 @@ impl Probe {
             }
             Link::Grpc => {
                 let path = self.rpc(method);
-                match Rpc::at(&path).write(params) {
+                match Rpc::at(&path).write(&self.words.message(method, params)) {
                     Ok(message) => Ok(("POST", path, rpc::framed(&message), Value::Null)),
                     Err(why) => {
                         let line = format!("POST {}", self.url(&path));
