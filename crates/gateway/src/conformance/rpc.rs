@@ -3,7 +3,9 @@
 
 use std::sync::LazyLock;
 
-use http::HeaderMap;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use http::{HeaderMap, HeaderValue};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{
     DescriptorPool, DeserializeOptions, DynamicMessage, Kind, MessageDescriptor,
@@ -11,7 +13,6 @@ use prost_reflect::{
 };
 use serde_json::{Value, json};
 use switchboard_types::wire::grpc::DESCRIPTORS;
-use tonic::Status;
 
 static POOL: LazyLock<DescriptorPool> =
     LazyLock::new(|| DescriptorPool::decode(DESCRIPTORS).unwrap_or_default());
@@ -36,6 +37,9 @@ const CODES: [(&str, u16); 17] = [
     ("DATA_LOSS", 500),
     ("UNAUTHENTICATED", 401),
 ];
+
+/// The code of what went wrong in no other way.
+const UNKNOWN: usize = 2;
 
 /// The code of what is not implemented.
 pub(crate) const UNIMPLEMENTED: i64 = 12;
@@ -111,9 +115,9 @@ impl Frames {
         messages
     }
 
-    /// Whether a message was begun and not ended.
-    pub(crate) fn is_torn(&self) -> bool {
-        !self.buffer.is_empty()
+    /// How much there is of a message that was begun and not ended.
+    pub(crate) fn torn(&self) -> usize {
+        self.buffer.len()
     }
 
     fn text(&self, message: &[u8]) -> String {
@@ -155,21 +159,35 @@ pub(crate) fn framed(message: &[u8]) -> Vec<u8> {
 
 /// The status and the error in metadata, as HTTP+JSON would have them. None: all went well.
 pub(crate) fn refusal(headers: &HeaderMap) -> Option<(u16, Value)> {
-    let said = Status::from_header_map(headers)?;
-    let code = i32::from(said.code());
-    let (name, status) = *usize::try_from(code)
-        .ok()
-        .and_then(|code| CODES.get(code))?;
+    let said = |name| headers.get(name).map(HeaderValue::as_bytes);
+    let code = std::str::from_utf8(said("grpc-status")?).ok();
+    let code: Option<usize> = code.and_then(|code| code.parse().ok());
+    let code = code.filter(|code| *code < CODES.len()).unwrap_or(UNKNOWN);
     if code == 0 {
         return None;
     }
+    let (name, status) = CODES[code];
     let error = json!({
         "code": code,
         "status": name,
-        "message": said.message(),
-        "details": details(said.details()),
+        "message": decoded(said("grpc-message").unwrap_or_default()),
+        "details": details(said("grpc-status-details-bin").unwrap_or_default()),
     });
     Some((status, json!({ "error": error })))
+}
+
+/// Text with percent-encoding.
+fn decoded(text: &[u8]) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| byte == b'%');
+        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
+        let meant = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(meant.unwrap_or(byte));
+        rest = meant.map_or(after, |_| &after[2..]);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Whether metadata says how it went.
@@ -177,10 +195,13 @@ pub(crate) fn has_status(headers: &HeaderMap) -> bool {
     headers.contains_key("grpc-status")
 }
 
-/// The details of `google.rpc.Status`; of those whose type is not known only that.
-fn details(status: &[u8]) -> Vec<Value> {
+/// The details of `google.rpc.Status` in base64; of those whose type is not known only that.
+fn details(text: &[u8]) -> Vec<Value> {
+    let length = text.iter().position(|byte| *byte == b'=');
+    let status = STANDARD_NO_PAD.decode(&text[..length.unwrap_or(text.len())]);
+    let status = status.unwrap_or_default();
     let of = POOL.get_message_by_name("google.rpc.Status");
-    let read = of.and_then(|of| DynamicMessage::decode(of, status).ok());
+    let read = of.and_then(|of| DynamicMessage::decode(of, &*status).ok());
     let list = read.and_then(|read| read.get_field_by_name("details").map(|d| d.into_owned()));
     let list = list.as_ref().and_then(Field::as_list).unwrap_or_default();
     let messages = list.iter().filter_map(Field::as_message);
@@ -240,9 +261,9 @@ mod tests {
         let empty = json!({"tasks": [], "nextPageToken": "", "pageSize": 0, "totalSize": 0});
         assert_eq!(page, empty);
         assert!(found[1].starts_with("what is no ListTasksResponse"));
-        assert!(!frames.is_torn());
+        assert_eq!(frames.torn(), 0);
         frames.push(b"\0\0");
-        assert!(frames.is_torn());
+        assert_eq!(frames.torn(), 2);
     }
 
     #[test]
@@ -257,6 +278,16 @@ mod tests {
         assert_eq!(status, 404);
         let error = json!({"code": 5, "status": "NOT_FOUND", "message": "not here", "details": []});
         assert_eq!(body["error"], error);
+
+        // Nothing that an agent may write there makes us fall.
+        for (code, details) in [("x", "!"), ("-1", "=="), ("99", "AA=A"), ("", "")] {
+            headers.insert("grpc-status", code.parse().unwrap());
+            headers.insert("grpc-status-details-bin", details.parse().unwrap());
+            headers.insert("grpc-message", "100% %F".parse().unwrap());
+            let (status, body) = refusal(&headers).unwrap();
+            assert_eq!(status, 500, "{code}");
+            assert_eq!(body["error"]["message"], "100% %F");
+        }
     }
 
     #[test]

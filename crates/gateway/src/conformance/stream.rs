@@ -107,7 +107,7 @@ impl Stream {
             let left = deadline.saturating_duration_since(Instant::now());
             let events = match timeout(left, self.begun.chunk()).await {
                 Err(_) => return Next::Quiet,
-                Ok(Ok(Some(_))) if self.text.len() > LARGEST => {
+                Ok(Ok(Some(_))) if self.held() > LARGEST => {
                     self.end = Some(End::Broken("the stream is larger than 16 MiB".to_owned()));
                     Vec::new()
                 }
@@ -122,6 +122,14 @@ impl Stream {
                 let item = self.item(data);
                 self.all.push(item);
             }
+        }
+    }
+
+    /// How much of it is kept.
+    fn held(&self) -> usize {
+        match &self.reader {
+            Reading::Sse(_) => self.text.len(),
+            Reading::Grpc(frames) => self.text.len() + frames.torn(),
         }
     }
 
@@ -146,7 +154,7 @@ impl Stream {
         let headers = &self.begun.headers;
         let (end, last) = match &mut self.reader {
             Reading::Sse(reader) => (End::Closed, reader.end()),
-            Reading::Grpc(frames) if frames.is_torn() || !rpc::has_status(headers) => {
+            Reading::Grpc(frames) if frames.torn() > 0 || !rpc::has_status(headers) => {
                 (End::Broken("it ended without a status".to_owned()), None)
             }
             Reading::Grpc(_) => match rpc::refusal(headers) {

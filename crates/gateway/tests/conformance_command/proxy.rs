@@ -4,12 +4,14 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
+use hyper::header::HeaderName;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -52,6 +54,13 @@ struct Way {
     spoil: Spoil,
 }
 
+/// Those that ask the server; gRPC has one of its own.
+#[derive(Clone)]
+struct Clients {
+    plain: reqwest::Client,
+    h2: reqwest::Client,
+}
+
 /// A proxy. Ends when dropped.
 pub(crate) struct Proxy {
     pub(crate) base: String,
@@ -68,7 +77,13 @@ impl Proxy {
             interface: interface.to_owned(),
             spoil,
         });
-        let http = reqwest::Client::builder().build().expect("a client");
+        let http = Clients {
+            plain: reqwest::Client::builder().build().expect("a client"),
+            h2: reqwest::Client::builder()
+                .http2_prior_knowledge()
+                .build()
+                .expect("a client"),
+        };
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let mut connections = JoinSet::new();
@@ -77,9 +92,12 @@ impl Proxy {
                 connections.spawn(async move {
                     let service =
                         service_fn(move |request| pass(Arc::clone(&way), http.clone(), request));
-                    let serve =
-                        http1::Builder::new().serve_connection(TokioIo::new(socket), service);
-                    drop(serve.await);
+                    let serving = auto::Builder::new(TokioExecutor::new());
+                    drop(
+                        serving
+                            .serve_connection(TokioIo::new(socket), service)
+                            .await,
+                    );
                 });
             }
         });
@@ -92,9 +110,13 @@ impl Proxy {
 
 async fn pass(
     way: Arc<Way>,
-    http: reqwest::Client,
+    http: Clients,
     request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> Result<Response<BoxBody<Bytes, Infallible>>, Infallible> {
+    let kind = request.headers().get("content-type");
+    if kind.is_some_and(|kind| kind == "application/grpc") {
+        return Ok(rpc(&way, &http.h2, request).await);
+    }
     let (head, body) = request.into_parts();
     let bytes = body
         .collect()
@@ -136,6 +158,7 @@ async fn pass(
     let mut headers = ask.headers.clone();
     headers.remove("content-length");
     let request = http
+        .plain
         .request(head.method, format!("{}{}", way.target, ask.path))
         .headers(headers)
         .body(sent);
@@ -168,8 +191,63 @@ async fn pass(
     } else {
         reply.json.to_string()
     };
-    let mut response = Response::new(Full::new(text.into()));
+    let mut response = Response::new(Full::new(text.into()).boxed());
     *response.status_mut() = reply.status;
     *response.headers_mut() = reply.headers;
     Ok(response)
+}
+
+/// The same for gRPC. Messages pass as they are; the trailers of an answer are among its headers.
+async fn rpc(
+    way: &Way,
+    http: &reqwest::Client,
+    request: Request<Incoming>,
+) -> Response<BoxBody<Bytes, Infallible>> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map(|body| body.to_bytes());
+    let path = head.uri.path().to_owned();
+    let mut ask = Ask {
+        what: path.clone(),
+        path,
+        headers: head.headers,
+        params: Value::Null,
+        body: Value::Null,
+    };
+    if let Spoil::Ask(spoil) = way.spoil {
+        spoil(&mut ask);
+    }
+    let mut headers = ask.headers.clone();
+    headers.remove("content-length");
+    let request = http
+        .post(format!("{}{}", way.target, ask.path))
+        .headers(headers)
+        .body(body.unwrap_or_default());
+    let answer = request.send().await.expect("the server answers");
+    let (head, body) = hyper::Response::from(answer).into_parts();
+    let body = body.collect().await.expect("an answer to its end");
+    let mut reply = Reply {
+        status: head.status,
+        headers: head.headers,
+        text: String::new(),
+        json: Value::Null,
+    };
+    reply
+        .headers
+        .extend(body.trailers().cloned().unwrap_or_default());
+    if let Spoil::Reply(spoil) = way.spoil {
+        spoil(&ask, &mut reply);
+    }
+    let mut trailers = HeaderMap::new();
+    for name in ["grpc-status", "grpc-message", "grpc-status-details-bin"] {
+        if let (Some(value), Ok(name)) = (reply.headers.remove(name), name.parse::<HeaderName>()) {
+            trailers.insert(name, value);
+        }
+    }
+    reply.headers.remove("content-length");
+    let body = Full::new(body.to_bytes());
+    let body = body.with_trailers(std::future::ready(Some(Ok(trailers))));
+    let mut response = Response::new(body.boxed());
+    *response.status_mut() = reply.status;
+    *response.headers_mut() = reply.headers;
+    response
 }

@@ -60,7 +60,7 @@ fn card(base: &str) -> Value {
         "name": "Wrong <script>alert(1)</script>", "description": "Does it all wrong", "version": "1",
         "supportedInterfaces": [
             {"url": format!("{base}/rpc"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
-            {"url": "127.0.0.1:1", "protocolBinding": "GRPC", "protocolVersion": "1.0"},
+            {"url": "127.0.0.1:1", "protocolBinding": "GRPC", "protocolVersion": "2.0"},
         ],
         "capabilities": {"streaming": true},
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
@@ -178,7 +178,7 @@ async fn the_text_shows_the_exchange_and_what_was_not_checked() {
     let ran = conformance(&["-a", &wrong.base, "--timeout", "5s", "--only", "S-059"]).await;
     assert_eq!(ran.code, Some(1));
     for line in [
-        "  GRPC 1.0 127.0.0.1:1: GRPC is not checked by this build",
+        "  GRPC 2.0 127.0.0.1:1: A2A \"2.0\" is not checked by this build",
         "fail         S-059    JSONRPC 1.0     a version that is not supported is VersionNotSupported",
         "MUST S-059 JSONRPC 1.0, a version that is not supported is VersionNotSupported",
         "  clause  §3.6.2",

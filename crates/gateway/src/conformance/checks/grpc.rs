@@ -86,8 +86,13 @@ fn is_missing(refusal: &Refusal) -> bool {
 
 /// Whether an rpc is implemented. One that is, but not offered, says so by a reason.
 fn there(p: &Probe, method: Method, answer: &Answer) -> Found {
-    let missing =
-        matches!(&answer.outcome, Outcome::Refused(r) if is_missing(r) && r.reason.is_none());
+    let missing = match &answer.outcome {
+        Outcome::Refused(refusal) if is_missing(refusal) => {
+            let reason = refusal.reason.as_deref().and_then(ErrorKind::from_reason);
+            reason.is_none_or(|kind| kind == ErrorKind::MethodNotFound)
+        }
+        _ => false,
+    };
     let why = format!("{} is not implemented", p.words.method(method));
     hold(!missing, why, &answer.exchange)
 }

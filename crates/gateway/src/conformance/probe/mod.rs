@@ -1,17 +1,18 @@
 //! Asks over one interface of an agent, and remembers all answers. What to say, and what was learned from it, is in
-//! `learned`; streams are opened in `open`.
+//! `learned`; streams are opened in `open`; how a call is
+//! written is in `write`.
 
 mod learned;
 mod open;
+mod write;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::{HeaderMap, HeaderValue};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use switchboard_types::model::{Binding, Interface};
 use switchboard_types::operation::Method;
-use switchboard_types::{Dialect, ProtocolVersion, wire};
+use switchboard_types::{Dialect, ProtocolVersion};
 use tokio::sync::OnceCell;
 use url::Url;
 
@@ -20,9 +21,9 @@ use super::answer::{Answer, Link, Outcome, Refusal};
 use super::check::{Found, Need, Verdict, unseen};
 use super::discover::Discovered;
 use super::exchange::Exchange;
-use super::http::{Caller, Outgoing};
+use super::http::Caller;
 use super::receiver::Receiver;
-use super::rpc::{self, Rpc};
+use super::rpc;
 use super::stream::Streamed;
 use super::words::Words;
 
@@ -62,9 +63,6 @@ pub(crate) struct Sent {
     pub(crate) task: Option<Value>,
 }
 
-/// The verb, the path, the body and the id of a call.
-type Written = (&'static str, String, Vec<u8>, Value);
-
 /// How a request differs from a proper one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Manner<'a> {
@@ -90,7 +88,7 @@ impl Probe {
             Binding::JsonRpc => Link::JsonRpc,
             Binding::HttpJson => Link::Rest,
             Binding::Grpc => Link::Grpc,
-            other => return Err(format!("{} is not checked by this build", other.name())),
+            Binding::Other(name) => return Err(format!("{name} is not checked by this build")),
         };
         let version = ProtocolVersion::requested(&interface.version);
         let version = version
@@ -277,103 +275,6 @@ impl Probe {
             url.set_query(query);
         }
         url
-    }
-
-    /// A call in the envelope of JSON-RPC.
-    pub(crate) fn envelope(id: &Value, method: &str, params: &Value) -> Vec<u8> {
-        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-            .to_string()
-            .into_bytes()
-    }
-
-    fn written(&self, method: Method, params: &Value) -> Result<Written, Box<Answer>> {
-        match self.link {
-            Link::JsonRpc => {
-                let id = json!(format!("c-{}", self.next()));
-                let body = Self::envelope(&id, self.words.method(method), params);
-                Ok(("POST", String::new(), body, id))
-            }
-            Link::Rest => {
-                let written = self.words.write(method, params);
-                let body = written.body.map(|body| body.to_string().into_bytes());
-                let body = body.unwrap_or_default();
-                Ok((written.verb, written.path, body, Value::Null))
-            }
-            Link::Grpc => {
-                let path = self.rpc(method);
-                match Rpc::at(&path).write(&self.words.message(method, params)) {
-                    Ok(message) => Ok(("POST", path, rpc::framed(&message), Value::Null)),
-                    Err(why) => {
-                        let line = format!("POST {}", self.url(&path));
-                        let whole = self.caller.unsent(line, params, &why);
-                        Err(Box::new(Answer::of(*whole, self.link, self.dialect)))
-                    }
-                }
-            }
-        }
-    }
-
-    /// An rpc and its message, to be spoiled before it is framed.
-    pub(crate) fn message(&self, method: Method, params: &Value) -> (String, Vec<u8>) {
-        let mut params = params.clone();
-        self.put_tenant(&mut params);
-        let path = self.rpc(method);
-        let message = Rpc::at(&path).write(&params).unwrap_or_default();
-        (path, message)
-    }
-
-    /// The path of an rpc.
-    fn rpc(&self, method: Method) -> String {
-        wire::grpc::write_path(self.dialect.version(), method).unwrap_or_default()
-    }
-
-    /// The tenant of the interface goes into every request (A2A 1.0 §8.3.2).
-    fn put_tenant(&self, params: &mut Value) {
-        if let (Some(tenant), Some(params)) = (&self.interface.tenant, params.as_object_mut()) {
-            params.entry("tenant").or_insert_with(|| json!(tenant));
-        }
-    }
-
-    fn outgoing(
-        &self,
-        verb: &'static str,
-        path: &str,
-        body: Vec<u8>,
-        manner: Manner<'_>,
-        accept: &'static str,
-    ) -> Outgoing {
-        let mut headers = HeaderMap::new();
-        let mut put = |name: &'static str, value: &str| {
-            if let (false, Ok(value)) = (value.is_empty(), HeaderValue::from_str(value)) {
-                headers.insert(name, value);
-            }
-        };
-        let grpc = self.link == Link::Grpc;
-        put("accept", if grpc { "" } else { accept });
-        put("te", if grpc { "trailers" } else { "" });
-        if !body.is_empty() {
-            let usual = if grpc {
-                "application/grpc"
-            } else {
-                "application/json"
-            };
-            put("content-type", manner.media_type.unwrap_or(usual));
-        }
-        put("a2a-version", manner.version.unwrap_or(self.words.header));
-        let extensions = manner
-            .extensions
-            .map_or_else(|| self.required(), str::to_owned);
-        put("a2a-extensions", &extensions);
-        put("x-a2a-extensions", &extensions);
-        Outgoing {
-            verb,
-            url: self.url(path),
-            headers,
-            body,
-            anonymous: manner.anonymous,
-            titled: manner.titled,
-            rpc: grpc.then(|| Rpc::at(path)),
-        }
     }
 
     /// The interfaces that offer the same over another binding.

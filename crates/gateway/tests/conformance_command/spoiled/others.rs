@@ -1,4 +1,4 @@
-//! Streams, HTTP+JSON, webhooks, cards, 0.3, and what takes more than one answer to see.
+//! Streams, HTTP+JSON, gRPC, webhooks, cards, 0.3, and what takes more than one answer to see.
 
 use serde_json::json;
 
@@ -79,6 +79,31 @@ async fn spoiled_rest_is_found() {
         }),
     ];
     must_fail("HTTP+JSON 1.0", &cases).await;
+}
+
+#[tokio::test]
+async fn spoiled_grpc_is_found() {
+    let cases = [
+        answer("S-005", "the stream broke", |_, r| {
+            r.headers.remove("grpc-status");
+        }),
+        answer("S-037", "TASK_NOT_FOUND has 9, expected 5", |_, r| {
+            if r.headers.get("grpc-status").is_some_and(|code| code == "5") {
+                r.headers
+                    .insert("grpc-status", "9".parse().expect("a code"));
+            }
+        }),
+        answer("S-039", "no ErrorInfo", |_, r| {
+            r.headers.remove("grpc-status-details-bin");
+        }),
+        asked("S-072", "ListTasks is not implemented", |ask| {
+            ask.path = ask.path.replace("ListTasks", "NoSuchTasks");
+        }),
+        asked("S-073", "taken instead of refused", |ask| {
+            ask.headers.remove("a2a-version");
+        }),
+    ];
+    must_fail("GRPC 1.0", &cases).await;
 }
 
 #[tokio::test]
@@ -199,9 +224,12 @@ async fn bindings_that_differ_are_found() {
     let proxy = Proxy::start(&server.base, "card", spoil).await;
     let ran = conformance(&["-a", &proxy.base, "-o", "json", "--only", "S-068"]).await;
     let failed = ran.with("fail");
-    assert_eq!(failed.len(), 1, "{failed:?}");
+    let places: Vec<&str> = failed.iter().map(|(_, place, _)| &**place).collect();
+    assert_eq!(places, ["JSONRPC 1.0", "GRPC 1.0"], "{failed:?}");
     assert!(
-        failed[0].2.contains("read over HTTP+JSON is not the same"),
+        failed
+            .iter()
+            .all(|(_, _, why)| why.contains("read over HTTP+JSON is not the same")),
         "{failed:?}"
     );
 }
