@@ -14,6 +14,7 @@ mod dotenv;
 mod download;
 mod failure;
 mod follow;
+mod login;
 mod parts;
 mod progress;
 mod push_config;
@@ -31,7 +32,7 @@ use switchboard_types::wire;
 
 use super::args::{Command, Output};
 use crate::config::Env;
-use args::{AgentFlags, CardCommand, ConfigCommand, PushConfigCommand, TaskCommand};
+use args::{AgentFlags, AuthCommand, CardCommand, ConfigCommand, PushConfigCommand, TaskCommand};
 use connect::Connected;
 use failure::Failure;
 use settings::Settings;
@@ -82,21 +83,27 @@ pub(super) fn misused(error: &clap::Error) {
 
 fn settled(command: &Command, flags: &AgentFlags, env: &Env) -> Result<End, Failure> {
     let dir = std::env::current_dir()?;
-    let settings = Settings::find(flags, env, &dir)?;
+    let mut settings = Settings::find(flags, env, &dir)?;
+    if !matches!(command, Command::Auth(_)) {
+        settings.take_login(env);
+    }
     for warning in &settings.warnings {
         writeln!(io::stderr().lock(), "warning: {warning}")?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(dispatch(command, settings))
+    runtime.block_on(dispatch(command, settings, env))
 }
 
-async fn dispatch(command: &Command, settings: Settings) -> Result<End, Failure> {
+async fn dispatch(command: &Command, settings: Settings, env: &Env) -> Result<End, Failure> {
     match command {
         Command::Config(ConfigCommand::Show(_)) => config::show(&settings),
         Command::Card(CardCommand::Get(args)) => card::get(args, settings).await,
         Command::Send(args) => send::run(args, &Connected::to(settings).await?).await,
+        Command::Auth(AuthCommand::Login(_)) => {
+            login::login(&Connected::to(settings).await?, env).await
+        }
         Command::Chat(args) => chat::run(args, &Connected::to(settings).await?).await,
         Command::Task(command) => {
             let connected = Connected::to(settings).await?;
@@ -119,6 +126,7 @@ pub(super) fn flags(command: &Command) -> Option<&AgentFlags> {
         Command::Card(CardCommand::Get(args)) => &args.agent,
         Command::Send(args) => &args.agent,
         Command::Chat(args) => &args.agent,
+        Command::Auth(AuthCommand::Login(args)) => &args.agent,
         Command::Config(ConfigCommand::Show(args)) => &args.agent,
         Command::Task(command) => match command {
             TaskCommand::Get(args) => &args.agent,

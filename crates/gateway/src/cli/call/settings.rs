@@ -12,6 +12,7 @@ use switchboard_types::model::{Binding, Secret};
 use super::args::AgentFlags;
 use super::dotenv::Dotenv;
 use super::failure::Failure;
+use super::login::{self, Found};
 use crate::cli::args::Output;
 use crate::config::Env;
 use crate::config::value::Time;
@@ -151,6 +152,29 @@ impl Settings {
             rows: places.rows,
             warnings,
         })
+    }
+
+    /// Takes the token of an earlier login, if there is one and no other credential was given.
+    pub(super) fn take_login(&mut self, env: &Env) {
+        let given = self.bearer.is_some() || self.api_key.is_some() || self.basic.is_some();
+        let Some(agent) = self.agent_card.as_deref().filter(|_| !given) else {
+            return;
+        };
+        match login::find(agent, env) {
+            Found::Good(token, path) => {
+                self.bearer = Some(token);
+                for row in self.rows.iter_mut().filter(|row| row.name == "bearer") {
+                    row.value = "***".to_owned();
+                    row.source = Source::File(path.clone());
+                }
+            }
+            Found::Expired => {
+                let hint = "log in again with `switchboard auth login`";
+                self.warnings
+                    .push(format!("the login at {agent} has expired: {hint}"));
+            }
+            Found::Nothing => {}
+        }
     }
 
     /// The agent, or how to name one.
@@ -315,7 +339,7 @@ impl<'a> Places<'a> {
 }
 
 /// The user's own file.
-fn user_file(env: &Env) -> Option<PathBuf> {
+pub(super) fn user_file(env: &Env) -> Option<PathBuf> {
     let base = env.get("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty());
     let base = base.map(PathBuf::from);
     let base = base.or_else(|| Some(Path::new(env.get("HOME")?).join(".config")))?;
