@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use super::parts::PartFlags;
 use crate::cli::args::Output;
-pub use task::{
+pub(crate) use task::{
     PushConfigCommand, PushCreateArgs, TASK, TaskCancelArgs, TaskCommand, TaskDownloadArgs,
     TaskGetArgs, TaskListArgs, TaskSubscribeArgs,
 };

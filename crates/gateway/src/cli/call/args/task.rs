@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::AgentFlags;
 
 /// Examples of all of them.
-pub const TASK: &str = "\
+pub(crate) const TASK: &str = "\
 Examples:
   switchboard task get -a localhost:7420 TASK_ID
   switchboard task list -a localhost:7420 --status working
