@@ -67,6 +67,7 @@ pub(super) async fn login(connected: &Connected, env: &Env) -> Result<End, Failu
         ));
     }
     let agent = settings.agent()?;
+    // Not in the time of a call: a person may have to enter a code.
     let token = connected.client.access_token().await;
     let token = token.map_err(|error| failure(&error))?.ok_or_else(|| {
         let message = "the card of this agent asks for no token of OAuth";
@@ -95,7 +96,7 @@ pub(super) async fn login(connected: &Connected, env: &Env) -> Result<End, Failu
 }
 
 fn path(env: &Env) -> Option<PathBuf> {
-    let user = super::settings::user_file(env)?;
+    let user = super::places::user_file(env)?;
     Some(user.with_file_name("tokens.json"))
 }
 

@@ -16,6 +16,7 @@ mod failure;
 mod follow;
 mod login;
 mod parts;
+mod places;
 mod progress;
 mod push_config;
 mod send;
@@ -36,7 +37,7 @@ use args::{AgentFlags, AuthCommand, CardCommand, ConfigCommand, PushConfigComman
 use connect::Connected;
 use failure::Failure;
 use settings::Settings;
-use text::Page;
+use text::{Page, clean};
 
 /// What a process ends with that was interrupted from the keyboard.
 const INTERRUPTED: u8 = 130;
@@ -53,11 +54,18 @@ pub(super) fn run(command: &Command, env: &Env) -> ExitCode {
     let Some(flags) = flags(command) else {
         return ExitCode::FAILURE;
     };
-    match settled(command, flags, env) {
+    let settings = std::env::current_dir()
+        .map_err(Failure::from)
+        .and_then(|dir| Settings::find(flags, env, &dir));
+    let json = match &settings {
+        Ok(settings) => settings.output == Output::Json,
+        Err(_) => flags.output == Some(Output::Json),
+    };
+    match settings.and_then(|settings| settled(command, settings, env)) {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(failure) => {
-            tell(&failure, flags.output == Some(Output::Json));
+            tell(&failure, json);
             ExitCode::from(failure.exit())
         }
     }
@@ -81,19 +89,20 @@ pub(super) fn misused(error: &clap::Error) {
     tell(&Failure::usage(message, "see --help"), true);
 }
 
-fn settled(command: &Command, flags: &AgentFlags, env: &Env) -> Result<End, Failure> {
-    let dir = std::env::current_dir()?;
-    let mut settings = Settings::find(flags, env, &dir)?;
+fn settled(command: &Command, mut settings: Settings, env: &Env) -> Result<End, Failure> {
     if !matches!(command, Command::Auth(_)) {
         settings.take_login(env);
     }
     for warning in &settings.warnings {
-        writeln!(io::stderr().lock(), "warning: {warning}")?;
+        writeln!(io::stderr().lock(), "warning: {}", clean(warning, false))?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(dispatch(command, settings, env))
+    let ended = runtime.block_on(dispatch(command, settings, env));
+    // A read of standard input that nobody answers cannot be taken back, and must not be waited for.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn dispatch(command: &Command, settings: Settings, env: &Env) -> Result<End, Failure> {
