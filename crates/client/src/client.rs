@@ -3,12 +3,15 @@
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use switchboard_types::Dialect;
 use switchboard_types::model::{AgentCard, Message, Task};
 use switchboard_types::operation::{Operation, Response};
+use tokio::time::Instant;
 use url::Url;
 
+use crate::auth::AccessToken;
 use crate::builder::Builder;
 use crate::connect::choose::Chosen;
 use crate::connect::quirks::Quirks;
@@ -19,6 +22,9 @@ use crate::retry::Retry;
 use crate::stream::Events;
 use crate::transport::link::Shared;
 use crate::transport::{Reply, Transport};
+
+/// How long a person may take to enter a code.
+const LOGIN: Duration = Duration::from_secs(3600);
 
 /// Speaks to one agent. Cheap to clone.
 #[derive(Clone)]
@@ -112,6 +118,16 @@ impl Client {
     #[must_use]
     pub fn interface(&self) -> &Chosen {
         &self.candidate().chosen
+    }
+
+    /// The OAuth token that calls are made with, asked for now if there is none; nothing if the card asks for none.
+    ///
+    /// # Errors
+    ///
+    /// If no token is to be had.
+    pub async fn access_token(&self) -> Result<Option<AccessToken>, Error> {
+        let deadline = Instant::now() + LOGIN;
+        self.0.shared.authority.token(deadline).await
     }
 
     pub(crate) fn retry(&self) -> Retry {

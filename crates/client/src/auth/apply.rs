@@ -13,7 +13,7 @@ use switchboard_types::model::{
 use tokio::time::Instant;
 
 use super::oauth::{Source, Terms};
-use super::{Credential, Credentials, Step};
+use super::{AccessToken, Credential, Credentials, Step};
 use crate::error::{Error, Kind};
 use crate::transport::http::{Http, Outgoing};
 use crate::transport::record::Redaction;
@@ -148,6 +148,18 @@ impl Authority {
             }
         }
         Ok(())
+    }
+
+    /// The token that is added, if one is.
+    pub(crate) async fn token(&self, deadline: Instant) -> Result<Option<AccessToken>, Error> {
+        let source = self.steps.iter().find_map(|step| match step {
+            Step::Token(source) => Some(source),
+            Step::Header(..) | Step::Query(..) | Step::Cookie(..) => None,
+        });
+        match source {
+            Some(source) => source.lasting(deadline).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// After a refusal: drops tokens that can be had anew. Whether it is worth to ask again.

@@ -9,6 +9,7 @@ pub(crate) mod oauth;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use http::{HeaderName, HeaderValue};
@@ -53,6 +54,15 @@ pub enum Credential {
 pub struct Credentials {
     any: Option<Credential>,
     named: BTreeMap<String, Credential>,
+}
+
+/// A token, and how long it is good for.
+#[derive(Debug, Clone)]
+pub struct AccessToken {
+    /// The token itself.
+    pub token: Secret,
+    /// From now on.
+    pub lasts: Duration,
 }
 
 /// How to ask the person at the keyboard.

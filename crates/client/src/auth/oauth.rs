@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
-use super::Prompt;
 use super::apply::basic;
+use super::{AccessToken, Prompt};
 use crate::error::{Error, Kind, Reach};
 use crate::reference::is_local;
 use crate::transport::http::{Http, Outgoing};
@@ -156,6 +156,17 @@ impl Source {
         let access = token.access.clone();
         *held = Some(token);
         Ok(access)
+    }
+
+    /// A token that is good now, and for how long.
+    pub(crate) async fn lasting(&self, deadline: Instant) -> Result<AccessToken, Error> {
+        let token = self.token(deadline).await?;
+        let held = self.held.lock().await;
+        let good_until = held.as_ref().map(|held| held.good_until);
+        Ok(AccessToken {
+            token,
+            lasts: good_until.map_or(Duration::ZERO, |end| end - Instant::now()),
+        })
     }
 
     /// The agent refused the token. Whether there was one that may be replaced.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::call::args::{
-    self as call, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
+    self as call, AuthCommand, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
 };
 use crate::config::value::{Listen, Time};
 use crate::config::{Flags, LogFormat};
@@ -131,6 +131,9 @@ pub enum Command {
     /// Talks with any agent, line by line
     #[command(after_help = call::CHAT)]
     Chat(ChatArgs),
+    /// Fetches and keeps a token for an agent
+    #[command(subcommand, after_help = call::AUTH)]
+    Auth(AuthCommand),
     /// Shows the settings of the commands that talk to agents
     #[command(subcommand, after_help = call::CONFIG)]
     Config(ConfigCommand),

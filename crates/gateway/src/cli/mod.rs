@@ -74,6 +74,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         | Command::Send(_)
         | Command::Task(_)
         | Command::Chat(_)
+        | Command::Auth(_)
         | Command::Config(_) => unreachable!("they are run by `call`"),
     }
 }

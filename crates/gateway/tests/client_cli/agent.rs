@@ -154,3 +154,10 @@ impl Ran {
         line.unwrap_or_else(|| panic!("no {label} in {self:?}"))
     }
 }
+
+/// Does what Ctrl-C does.
+pub(crate) async fn interrupt(child: &Child) {
+    let pid = child.id().unwrap().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status().await;
+    assert!(sent.unwrap().success());
+}

@@ -48,18 +48,26 @@ async fn a_card_can_come_from_a_file_and_be_checked() {
     .await;
     assert_eq!(checked.code, Some(1), "{checked:?}");
     assert!(
-        checked.err.contains("invalid: description is missing"),
+        checked.err.contains("description is missing"),
         "{}",
         checked.err
     );
-    assert!(
-        checked.err.contains("invalid: skills is empty"),
-        "{}",
-        checked.err
-    );
+    assert!(checked.err.contains("skills is empty"), "{}", checked.err);
     assert!(
         checked.err.contains("A2ACLI_ERR_CARD_INVALID"),
         "{}",
         checked.err
     );
+    let args = [
+        "card",
+        "get",
+        "-a",
+        "./card.json",
+        "--validate",
+        "-o",
+        "json",
+    ];
+    let told = ran(bare(&agent.dir, &args)).await;
+    let error: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(error["error"]["code"], "A2ACLI_ERR_CARD_INVALID");
 }

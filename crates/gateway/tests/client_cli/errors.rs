@@ -1,6 +1,10 @@
 //! How failures are told, and what the process ends with.
 
-use serde_json::Value;
+use axum::Router;
+use axum::body::Bytes;
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::agent::{Agent, bare, ran};
 
@@ -96,4 +100,55 @@ async fn debug_tells_what_is_sent_but_no_secret() {
         assert!(!ran.err.contains(secret), "{}", ran.err);
         assert!(!ran.out.contains(secret), "{}", ran.out);
     }
+}
+
+/// An agent whose lists have no end, and who never answers to a send.
+async fn endless() -> (String, JoinSet<()>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let card = json!({
+        "name": "endless", "description": "d", "version": "1",
+        "supportedInterfaces": [{"url": format!("{base}/"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "capabilities": {}, "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": [],
+    });
+    let answer = async |body: Bytes| {
+        let call: Value = serde_json::from_slice(&body).unwrap();
+        if call["method"] != "ListTasks" {
+            std::future::pending::<()>().await;
+        }
+        let page = json!({"tasks": [], "nextPageToken": "again", "pageSize": 1, "totalSize": 9});
+        json!({"jsonrpc": "2.0", "id": call["id"], "result": page}).to_string()
+    };
+    let card = card.to_string();
+    let app = Router::new()
+        .route("/.well-known/agent-card.json", get(async move || card))
+        .route("/", post(answer));
+    let mut serving = JoinSet::new();
+    serving.spawn(async move { axum::serve(listener, app).await.unwrap() });
+    (base, serving)
+}
+
+#[tokio::test]
+async fn an_agent_without_an_end_does_not_keep_us() {
+    let (base, _serving) = endless().await;
+    let dir = tempfile::tempdir().unwrap();
+    let listed = ran(bare(&dir, &["task", "list", "--all", "-a", &base])).await;
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let late = ran(bare(
+        &dir,
+        &[
+            "send",
+            "hi",
+            "-a",
+            &base,
+            "--timeout",
+            "500ms",
+            "-o",
+            "json",
+        ],
+    ))
+    .await;
+    assert_eq!(late.code, Some(5), "{late:?}");
+    let error: Value = serde_json::from_str(&late.out).unwrap();
+    assert_eq!(error["error"]["code"], "A2ACLI_ERR_TIMEOUT");
 }

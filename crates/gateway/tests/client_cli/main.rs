@@ -8,6 +8,7 @@ mod agent;
 mod card;
 mod chat;
 mod errors;
+mod login;
 mod send;
 mod settings;
 mod tasks;

@@ -41,3 +41,14 @@ async fn a_stream_is_never_switched_on_from_afar() {
     let sent = ran(command).await;
     assert_eq!(sent.out.lines().count(), 1, "{sent:?}");
 }
+
+#[tokio::test]
+async fn failures_are_told_in_the_format_that_was_set_anywhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = bare(&dir, &["send", "-a", "127.0.0.1:9", "hello"]);
+    command.env("A2ACLI_OUTPUT", "json");
+    let told = ran(command).await;
+    assert_eq!(told.err, "");
+    let error: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(error["error"]["code"], "A2ACLI_ERR_UNREACHABLE");
+}

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, interrupt};
 
 #[tokio::test]
 async fn a_task_is_canceled_and_stays_so() {
@@ -156,12 +156,7 @@ async fn an_interrupted_wait_tells_how_to_go_on() {
             break;
         }
     }
-    let pid = waiting.id().unwrap().to_string();
-    let killed = tokio::process::Command::new("kill")
-        .args(["-INT", &pid])
-        .status()
-        .await;
-    assert!(killed.unwrap().success());
+    interrupt(&waiting).await;
     let mut rest = Vec::new();
     while let Some(line) = told.next_line().await.unwrap() {
         rest.push(line);

@@ -71,6 +71,11 @@ fn streaming() {
 }
 
 #[test]
+fn grpc() {
+    run("docs/grpc.md");
+}
+
+#[test]
 fn webhooks() {
     run("docs/webhooks.md");
 }

@@ -1,51 +1,37 @@
 //! `switchboard card get`: who an agent is and what it offers.
 
-use std::io::{self, Write};
-
 use switchboard_types::model::AgentCard;
 use switchboard_types::wire::card::{CardShape, encode_card};
 
 use super::args::CardGetArgs;
-use super::connect::failure;
 use super::failure::Local;
 use super::{Connected, End, Failure, Settings, print_json, print_text};
 
 pub(super) async fn get(args: &CardGetArgs, settings: Settings) -> Result<End, Failure> {
     let connected = Connected::to(settings).await?;
     let card = if args.extended {
-        let card = connected.client.extended_card().await;
-        card.map_err(|error| failure(&error))?
+        connected.ask(connected.client.extended_card()).await?
     } else {
         connected.client.card()
     };
-    if connected.json() {
-        print_json(|out| encode_card(CardShape::V1, &card, out))?;
+    let problems = if args.validate {
+        problems(&card)
     } else {
+        Vec::new()
+    };
+    // Programs get one object: the card, or what is wrong with it.
+    if !connected.json() {
         let mut page = connected.page();
         page.card(&card);
         print_text(page)?;
+    } else if problems.is_empty() {
+        print_json(|out| encode_card(CardShape::V1, &card, out))?;
     }
-    if args.validate {
-        validate(&card)?;
+    if problems.is_empty() {
+        return Ok(End::Done);
     }
-    Ok(End::Done)
-}
-
-/// Tells what is wrong with a card.
-fn validate(card: &AgentCard) -> Result<(), Failure> {
-    let problems = problems(card);
-    let mut stderr = io::stderr().lock();
-    for problem in &problems {
-        writeln!(stderr, "invalid: {problem}")?;
-    }
-    match problems.len() {
-        0 => Ok(()),
-        1 => Err(Failure::local(Local::CardInvalid, "the card has 1 problem")),
-        n => Err(Failure::local(
-            Local::CardInvalid,
-            format!("the card has {n} problems"),
-        )),
-    }
+    let message = format!("the card is wrong: {}", problems.join("; "));
+    Err(Failure::local(Local::CardInvalid, message))
 }
 
 /// What the specification asks of a card and this one does not have.

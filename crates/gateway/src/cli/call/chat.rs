@@ -9,7 +9,6 @@ use switchboard_types::model::{ContextId, Task};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::args::ChatArgs;
-use super::connect::failure;
 use super::follow::{Followed, Follower};
 use super::send::context_id;
 use super::text::clean;
@@ -44,7 +43,7 @@ pub(super) async fn run(args: &ChatArgs, connected: &Connected) -> Result<End, F
         }
         let line = tokio::select! {
             line = lines.next_line() => line?,
-            _ = tokio::signal::ctrl_c() => return Ok(End::Interrupted),
+            _ = tokio::signal::ctrl_c() => return talk.leave(connected, End::Interrupted),
         };
         let Some(line) = line.filter(|line| !(terminal && line.trim().is_empty())) else {
             break;
@@ -52,39 +51,48 @@ pub(super) async fn run(args: &ChatArgs, connected: &Connected) -> Result<End, F
         if line.trim().is_empty() {
             continue;
         }
-        if talk.say(&line, connected).await? == End::Interrupted {
-            return Ok(End::Interrupted);
+        match talk.say(&line, connected).await {
+            Ok(End::Done) => {}
+            Ok(End::Interrupted) => return talk.leave(connected, End::Interrupted),
+            Err(failure) => {
+                talk.leave(connected, End::Done)?;
+                return Err(failure);
+            }
         }
     }
-    talk.leave(connected)
+    talk.leave(connected, End::Done)
 }
 
 impl Talk {
-    /// Says a line, and prints what comes back.
+    /// Says a line, and prints what comes back. Each has all the time there is.
     async fn say(&mut self, line: &str, connected: &Connected) -> Result<End, Failure> {
+        let connected = &connected.again();
         let mut asked = text(line);
         asked.message.context_id.clone_from(&self.context);
         asked.message.task_id = self.waits.take().map(|task| task.id.clone());
         let client = &connected.client;
-        let follower = Follower::new(connected, false);
+        let follower = Follower::new(connected, false, None);
         let followed = if client.card().capabilities.streaming == Some(true) {
-            let events = client
-                .stream(asked)
-                .await
-                .map_err(|error| failure(&error))?;
+            let events = connected.ask(client.stream(asked)).await?;
             follower.stream(events).await?
         } else {
             asked.configuration.return_immediately = true;
-            match client.send(asked).await.map_err(|error| failure(&error))? {
+            match connected.ask(client.send(asked)).await? {
                 Sent::Task(task) => follower.poll(task).await?,
                 sent @ Sent::Message(_) => Followed::To(sent),
             }
         };
-        let Followed::To(sent) = followed else {
-            return Ok(End::Interrupted);
-        };
-        self.heard(&sent)?;
-        Ok(End::Done)
+        match followed {
+            Followed::To(sent) => {
+                self.heard(&sent)?;
+                Ok(End::Done)
+            }
+            Followed::Left(Some(task)) => {
+                self.context = Some(task.context_id.clone());
+                Ok(End::Interrupted)
+            }
+            Followed::Left(None) | Followed::Unheard => Ok(End::Interrupted),
+        }
     }
 
     fn heard(&mut self, sent: &Sent) -> Result<(), Failure> {
@@ -110,8 +118,8 @@ impl Talk {
     }
 
     /// Tells how to come back.
-    fn leave(&self, connected: &Connected) -> Result<End, Failure> {
-        let agent = super::connect::quoted(connected.settings.agent()?);
+    fn leave(&self, connected: &Connected, end: End) -> Result<End, Failure> {
+        let agent = super::connect::quoted(&connected.settings.shown_agent());
         let mut stderr = io::stderr().lock();
         if let Some(context) = &self.context {
             let context = super::connect::quoted(context.as_str());
@@ -120,6 +128,6 @@ impl Talk {
                 "Resume: switchboard chat -a {agent} --context-id {context}"
             )?;
         }
-        Ok(End::Done)
+        Ok(end)
     }
 }

@@ -13,6 +13,8 @@ use switchboard_client::{
 use switchboard_types::model::{Task, TaskState};
 use switchboard_types::{ErrorKind, ProtocolVersion};
 
+use tokio::time::Instant;
+
 use super::debug;
 use super::failure::{Failure, Local};
 use super::settings::Settings;
@@ -24,16 +26,79 @@ use crate::cli::args::Output;
 pub(super) struct Connected {
     pub(super) client: Client,
     pub(super) settings: Settings,
+    patience: Patience,
+}
+
+/// How long a user waits.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+}
+
+impl Patience {
+    /// From now on.
+    fn new(timeout: Option<Duration>) -> Self {
+        Self {
+            timeout,
+            deadline: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+        }
+    }
+
+    /// Ends when it does.
+    async fn ends(self) {
+        match self.deadline {
+            Some(deadline) => tokio::time::sleep_until(deadline).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Does something as long as it lasts, and the user does not break it off.
+    async fn during<T>(self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+        tokio::select! {
+            done = work => done.map_err(|error| failure(&error)),
+            () = self.ends() => Err(timed_out(self.timeout.unwrap_or_default())),
+            _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+        }
+    }
 }
 
 impl Connected {
     /// Finds the agent.
     pub(super) async fn to(settings: Settings) -> Result<Self, Failure> {
+        let patience = Patience::new(settings.timeout);
         let reference: Reference = settings.agent()?.parse().map_err(|error| failure(&error))?;
-        let client = builder(&settings)?.connect(reference).await;
-        let client = client.map_err(|error| failure(&error))?;
+        let client = patience
+            .during(builder(&settings)?.connect(reference))
+            .await?;
         check_version(&client, &settings)?;
-        Ok(Self { client, settings })
+        Ok(Self {
+            client,
+            settings,
+            patience,
+        })
+    }
+
+    /// The same agent, with all the time there was at first.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            settings: self.settings.clone(),
+            patience: Patience::new(self.settings.timeout),
+        }
+    }
+
+    /// Asks the agent something, as long as there is time and the user does not break it off.
+    pub(super) async fn ask<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Failure> {
+        self.patience.during(work).await
+    }
+
+    /// Ends when there is no time left.
+    pub(super) async fn too_late(&self) {
+        self.patience.ends().await;
     }
 
     pub(super) fn json(&self) -> bool {
@@ -54,7 +119,7 @@ impl Connected {
 
     /// The command that goes on with a task.
     pub(super) fn resume_command(&self, task: &Task) -> Option<String> {
-        let agent = quoted(self.settings.agent_card.as_deref().unwrap_or_default());
+        let agent = quoted(&self.settings.shown_agent());
         let id = quoted(task.id.as_str());
         match task.status.state {
             TaskState::InputRequired | TaskState::AuthRequired => Some(format!(
@@ -105,9 +170,7 @@ fn builder(settings: &Settings) -> Result<switchboard_client::Builder, Failure> 
     if settings.use_given_address {
         builder = builder.address(Address::Given);
     }
-    if let Some(timeout) = settings.timeout {
-        builder = builder.timeout(timeout);
-    }
+    builder = builder.timeout(settings.timeout.unwrap_or(Duration::MAX));
     for extension in &settings.extensions {
         builder = builder.extension(extension);
     }
@@ -117,7 +180,7 @@ fn builder(settings: &Settings) -> Result<switchboard_client::Builder, Failure> 
             Failure::usage(&message, "write NAME:VALUE")
         };
         let name = name.parse().map_err(|_| wrong())?;
-        let mut value = HeaderValue::try_from(value).map_err(|_| wrong())?;
+        let mut value = HeaderValue::try_from(value.reveal()).map_err(|_| wrong())?;
         // It may be a credential; nobody can tell.
         value.set_sensitive(true);
         builder = builder.header(name, value);

@@ -50,7 +50,7 @@ impl Dotenv {
     fn names_ours(&self) -> bool {
         self.values
             .keys()
-            .any(|name| name.starts_with(super::settings::PREFIX))
+            .any(|name| name.starts_with(super::places::PREFIX))
     }
 }
 

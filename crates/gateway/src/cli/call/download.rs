@@ -8,7 +8,6 @@ use serde_json::json;
 use switchboard_types::model::{Artifact, Content, Part};
 
 use super::args::TaskDownloadArgs;
-use super::connect::failure;
 use super::failure::Local;
 use super::task::task_id;
 use super::{Connected, End, Failure, print_json, print_text};
@@ -28,8 +27,8 @@ enum Place {
 }
 
 pub(super) async fn run(args: &TaskDownloadArgs, connected: &Connected) -> Result<End, Failure> {
-    let task = connected.client.get(&task_id(&args.id)?, Some(0)).await;
-    let task = task.map_err(|error| failure(&error))?;
+    let id = task_id(&args.id)?;
+    let task = connected.ask(connected.client.get(&id, Some(0))).await?;
     for wanted in &args.artifact {
         if !task
             .artifacts

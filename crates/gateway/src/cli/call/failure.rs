@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use super::text::clean;
+
 /// Why a client command did not do what it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -80,6 +82,17 @@ impl Failure {
         Self::local(Local::Usage, message).hint(hint)
     }
 
+    /// The user has had enough.
+    pub(super) fn interrupted() -> Self {
+        Self {
+            code: "SWITCHBOARD_ERR_INTERRUPTED".to_owned(),
+            message: "interrupted".to_owned(),
+            hint: None,
+            a2a_code: None,
+            exit: super::INTERRUPTED,
+        }
+    }
+
     /// With the next step to take.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -101,9 +114,10 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {} ({})", self.message, self.code)?;
+        // An agent's words must not drive the terminal.
+        write!(f, "error: {} ({})", clean(&self.message, true), self.code)?;
         match &self.hint {
-            Some(hint) => write!(f, "\n  hint: {hint}"),
+            Some(hint) => write!(f, "\n  hint: {}", clean(hint, false)),
             None => Ok(()),
         }
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use switchboard_client::{Events, Kind, Sent};
 use switchboard_types::model::{Event, Task, TaskState};
 use switchboard_types::{Dialect, wire};
-use tokio::time::Instant;
 
 use super::connect::{failure, timed_out};
 use super::progress::Progress;
@@ -30,19 +29,17 @@ pub(super) struct Follower<'a> {
     progress: Progress,
     /// Whether each event is printed.
     prints: bool,
-    /// When to give up.
-    deadline: Option<Instant>,
+    /// How much of its history a task is asked for.
+    history: Option<u32>,
 }
 
 impl<'a> Follower<'a> {
-    /// Waits as long as the settings say, from now on.
-    pub(super) fn new(connected: &'a Connected, prints: bool) -> Self {
-        let timeout = connected.settings.timeout;
+    pub(super) fn new(connected: &'a Connected, prints: bool, history: Option<u32>) -> Self {
         Self {
             connected,
             progress: Progress::default(),
             prints,
-            deadline: timeout.map(|timeout| Instant::now() + timeout),
+            history,
         }
     }
 
@@ -52,7 +49,7 @@ impl<'a> Follower<'a> {
             let task = events.task().cloned();
             let item = tokio::select! {
                 item = events.next() => item,
-                () = self.too_late() => return Err(self.late(task.as_deref())),
+                () = self.connected.too_late() => return Err(self.late(task.as_deref())),
                 _ = tokio::signal::ctrl_c() => return Ok(Followed::Left(task)),
             };
             match (item, task) {
@@ -64,7 +61,9 @@ impl<'a> Follower<'a> {
                 (Some(Err(error)), Some(task)) if error.kind() == Kind::Interrupted => {
                     return self.poll(task).await;
                 }
-                (Some(Err(error)), _) => return Err(failure(&error)),
+                (Some(Err(error)), task) => {
+                    return Err(self.with_way_on(failure(&error), task.as_deref()));
+                }
                 (None, _) => break,
             }
         }
@@ -82,11 +81,12 @@ impl<'a> Follower<'a> {
             self.progress.status(&task.status);
             tokio::select! {
                 () = tokio::time::sleep(interval) => {}
-                () = self.too_late() => return Err(self.late(Some(&task))),
+                () = self.connected.too_late() => return Err(self.late(Some(&task))),
                 _ = tokio::signal::ctrl_c() => return Ok(Followed::Left(Some(task))),
             }
-            let asked = self.connected.client.get(&task.id, None).await;
-            task = asked.map_err(|error| failure(&error))?;
+            let asked = self.connected.client.get(&task.id, self.history);
+            let asked = self.connected.ask(asked).await;
+            task = asked.map_err(|failure| self.with_way_on(failure, Some(&task)))?;
         }
         if self.prints {
             self.tell(&Event::Task(Arc::clone(&task)))?;
@@ -110,19 +110,17 @@ impl<'a> Follower<'a> {
         Ok(heard(format_args!("{text}"))?)
     }
 
-    async fn too_late(&self) {
-        match self.deadline {
-            Some(deadline) => tokio::time::sleep_until(deadline).await,
-            None => std::future::pending().await,
-        }
-    }
-
     fn late(&self, task: Option<&Task>) -> Failure {
         let timeout = self.connected.settings.timeout.unwrap_or_default();
+        self.with_way_on(timed_out(timeout), task)
+    }
+
+    /// A failure beside which the task goes on, with the command that finds it again.
+    fn with_way_on(&self, failure: Failure, task: Option<&Task>) -> Failure {
         let command = task.and_then(|task| self.connected.resume_command(task));
         match command {
-            Some(command) => timed_out(timeout).hint(format!("the task goes on: {command}")),
-            None => timed_out(timeout),
+            Some(command) => failure.hint(format!("the task goes on: {command}")),
+            None => failure,
         }
     }
 }

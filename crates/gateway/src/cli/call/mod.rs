@@ -14,7 +14,9 @@ mod dotenv;
 mod download;
 mod failure;
 mod follow;
+mod login;
 mod parts;
+mod places;
 mod progress;
 mod push_config;
 mod send;
@@ -31,11 +33,11 @@ use switchboard_types::wire;
 
 use super::args::{Command, Output};
 use crate::config::Env;
-use args::{AgentFlags, CardCommand, ConfigCommand, PushConfigCommand, TaskCommand};
+use args::{AgentFlags, AuthCommand, CardCommand, ConfigCommand, PushConfigCommand, TaskCommand};
 use connect::Connected;
 use failure::Failure;
 use settings::Settings;
-use text::Page;
+use text::{Page, clean};
 
 /// What a process ends with that was interrupted from the keyboard.
 const INTERRUPTED: u8 = 130;
@@ -52,11 +54,18 @@ pub(super) fn run(command: &Command, env: &Env) -> ExitCode {
     let Some(flags) = flags(command) else {
         return ExitCode::FAILURE;
     };
-    match settled(command, flags, env) {
+    let settings = std::env::current_dir()
+        .map_err(Failure::from)
+        .and_then(|dir| Settings::find(flags, env, &dir));
+    let json = match &settings {
+        Ok(settings) => settings.output == Output::Json,
+        Err(_) => flags.output == Some(Output::Json),
+    };
+    match settings.and_then(|settings| settled(command, settings, env)) {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(failure) => {
-            tell(&failure, flags.output == Some(Output::Json));
+            tell(&failure, json);
             ExitCode::from(failure.exit())
         }
     }
@@ -80,23 +89,30 @@ pub(super) fn misused(error: &clap::Error) {
     tell(&Failure::usage(message, "see --help"), true);
 }
 
-fn settled(command: &Command, flags: &AgentFlags, env: &Env) -> Result<End, Failure> {
-    let dir = std::env::current_dir()?;
-    let settings = Settings::find(flags, env, &dir)?;
+fn settled(command: &Command, mut settings: Settings, env: &Env) -> Result<End, Failure> {
+    if !matches!(command, Command::Auth(_)) {
+        settings.take_login(env);
+    }
     for warning in &settings.warnings {
-        writeln!(io::stderr().lock(), "warning: {warning}")?;
+        writeln!(io::stderr().lock(), "warning: {}", clean(warning, false))?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(dispatch(command, settings))
+    let ended = runtime.block_on(dispatch(command, settings, env));
+    // A read of standard input that nobody answers cannot be taken back, and must not be waited for.
+    runtime.shutdown_background();
+    ended
 }
 
-async fn dispatch(command: &Command, settings: Settings) -> Result<End, Failure> {
+async fn dispatch(command: &Command, settings: Settings, env: &Env) -> Result<End, Failure> {
     match command {
         Command::Config(ConfigCommand::Show(_)) => config::show(&settings),
         Command::Card(CardCommand::Get(args)) => card::get(args, settings).await,
         Command::Send(args) => send::run(args, &Connected::to(settings).await?).await,
+        Command::Auth(AuthCommand::Login(_)) => {
+            login::login(&Connected::to(settings).await?, env).await
+        }
         Command::Chat(args) => chat::run(args, &Connected::to(settings).await?).await,
         Command::Task(command) => {
             let connected = Connected::to(settings).await?;
@@ -119,6 +135,7 @@ pub(super) fn flags(command: &Command) -> Option<&AgentFlags> {
         Command::Card(CardCommand::Get(args)) => &args.agent,
         Command::Send(args) => &args.agent,
         Command::Chat(args) => &args.agent,
+        Command::Auth(AuthCommand::Login(args)) => &args.agent,
         Command::Config(ConfigCommand::Show(args)) => &args.agent,
         Command::Task(command) => match command {
             TaskCommand::Get(args) => &args.agent,

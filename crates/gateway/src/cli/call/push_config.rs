@@ -5,7 +5,6 @@ use switchboard_types::operation::{PushConfigPage, Response};
 use switchboard_types::{Dialect, wire};
 
 use super::args::{PushConfigCommand, PushCreateArgs};
-use super::connect::failure;
 use super::task::task_id;
 use super::{Connected, End, Failure, print_json, print_text};
 
@@ -16,23 +15,24 @@ pub(super) async fn run(
     let client = &connected.client;
     match command {
         PushConfigCommand::Create(args) => {
-            let made = client.create_push_config(config(args)?).await;
-            print_config(connected, &made.map_err(|e| failure(&e))?)?;
+            let made = connected
+                .ask(client.create_push_config(config(args)?))
+                .await?;
+            print_config(connected, &made)?;
         }
         PushConfigCommand::Get(args) => {
-            let found = client
-                .push_config(&task_id(&args.task)?, &config_id(&args.id)?)
-                .await;
-            print_config(connected, &found.map_err(|e| failure(&e))?)?;
+            let (task, id) = (task_id(&args.task)?, config_id(&args.id)?);
+            let found = connected.ask(client.push_config(&task, &id)).await?;
+            print_config(connected, &found)?;
         }
         PushConfigCommand::List(args) => {
-            let found = client.push_configs(&task_id(&args.task)?).await;
-            print_all(connected, found.map_err(|e| failure(&e))?)?;
+            let task = task_id(&args.task)?;
+            let found = connected.ask(client.push_configs(&task)).await?;
+            print_all(connected, found)?;
         }
         PushConfigCommand::Delete(args) => {
             let (task, id) = (task_id(&args.task)?, config_id(&args.id)?);
-            let gone = client.delete_push_config(&task, &id).await;
-            gone.map_err(|e| failure(&e))?;
+            connected.ask(client.delete_push_config(&task, &id)).await?;
             print_deleted(connected, &args.task, &args.id)?;
         }
     }

@@ -8,7 +8,6 @@ use switchboard_types::model::{ContextId, Event, Json, Object, Task, TaskId};
 use switchboard_types::operation::SendMessage;
 
 use super::args::{BelongsFlags, SendArgs};
-use super::connect::failure;
 use super::follow::{Followed, Follower};
 use super::task::task_id;
 use super::{Connected, End, Failure, print_event_json, print_task, print_text};
@@ -20,11 +19,12 @@ pub(super) async fn run(args: &SendArgs, connected: &Connected) -> Result<End, F
     let streams = connected.client.card().capabilities.streaming == Some(true);
     let followed = if args.no_wait || !streams {
         asked.configuration.return_immediately = true;
-        let sent = connected.client.send(asked).await;
-        let sent = sent.map_err(|error| failure(&error))?;
+        let sent = connected.ask(connected.client.send(asked)).await?;
         match sent {
             Sent::Task(task) if !args.no_wait => {
-                Follower::new(connected, args.stream).poll(task).await?
+                Follower::new(connected, args.stream, args.history)
+                    .poll(task)
+                    .await?
             }
             sent => {
                 if args.stream {
@@ -34,9 +34,10 @@ pub(super) async fn run(args: &SendArgs, connected: &Connected) -> Result<End, F
             }
         }
     } else {
-        let events = connected.client.stream(asked).await;
-        let events = events.map_err(|error| failure(&error))?;
-        Follower::new(connected, args.stream).stream(events).await?
+        let events = connected.ask(connected.client.stream(asked)).await?;
+        Follower::new(connected, args.stream, args.history)
+            .stream(events)
+            .await?
     };
     conclude(connected, followed, args.stream)
 }

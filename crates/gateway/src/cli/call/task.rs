@@ -8,7 +8,6 @@ use switchboard_types::operation::{ListTasks, Response, TaskPage};
 use switchboard_types::{Dialect, wire};
 
 use super::args::{TaskCancelArgs, TaskGetArgs, TaskListArgs, TaskSubscribeArgs};
-use super::connect::failure;
 use super::follow::{Followed, Follower};
 use super::send::{conclude, context_id};
 use super::{Connected, End, Failure, print_json, print_task, print_text};
@@ -24,16 +23,18 @@ pub(super) fn task_id(text: &str) -> Result<TaskId, Failure> {
 }
 
 pub(super) async fn get(args: &TaskGetArgs, connected: &Connected) -> Result<End, Failure> {
+    let id = task_id(&args.id)?;
     let task = connected
-        .client
-        .get(&task_id(&args.id)?, args.history)
-        .await;
-    let task = task.map_err(|error| failure(&error))?;
+        .ask(connected.client.get(&id, args.history))
+        .await?;
     if !args.wait {
         print_task(connected, &task)?;
         return Ok(End::Done);
     }
-    match Follower::new(connected, false).poll(task).await? {
+    match Follower::new(connected, false, args.history)
+        .poll(task)
+        .await?
+    {
         Followed::To(Sent::Task(task)) => {
             print_task(connected, &task)?;
             Ok(End::Done)
@@ -43,8 +44,8 @@ pub(super) async fn get(args: &TaskGetArgs, connected: &Connected) -> Result<End
 }
 
 pub(super) async fn cancel(args: &TaskCancelArgs, connected: &Connected) -> Result<End, Failure> {
-    let task = connected.client.cancel(&task_id(&args.id)?).await;
-    let task = task.map_err(|error| failure(&error))?;
+    let id = task_id(&args.id)?;
+    let task = connected.ask(connected.client.cancel(&id)).await?;
     print_task(connected, &task)?;
     Ok(End::Done)
 }
@@ -57,12 +58,13 @@ pub(super) async fn subscribe(
     if let Some(id) = &args.last_event_id {
         options = options.last_event_id(id);
     }
-    let events = connected
-        .client
-        .subscribe_with(&task_id(&args.id)?, &options)
-        .await;
-    let events = events.map_err(|error| failure(&error))?;
-    match Follower::new(connected, args.stream).stream(events).await? {
+    let id = task_id(&args.id)?;
+    let events = connected.client.subscribe_with(&id, &options);
+    let events = connected.ask(events).await?;
+    match Follower::new(connected, args.stream, None)
+        .stream(events)
+        .await?
+    {
         Followed::To(Sent::Task(task)) if !args.stream => {
             print_task(connected, &task)?;
             Ok(End::Done)
@@ -80,15 +82,16 @@ pub(super) async fn list(args: &TaskListArgs, connected: &Connected) -> Result<E
         total_size: 0,
     };
     loop {
-        let page = connected.client.list(query.clone()).await;
-        let mut page = page.map_err(|error| failure(&error))?;
+        let mut page = connected.ask(connected.client.list(query.clone())).await?;
         all.tasks.append(&mut page.tasks);
         all.next_page_token.clone_from(&page.next_page_token);
         (all.page_size, all.total_size) = (page.page_size, page.total_size);
-        if !args.all || page.next_page_token.is_empty() {
+        let next = Some(page.next_page_token).filter(|token| !token.is_empty());
+        // An agent that says the same place again would never end.
+        if !args.all || next.is_none() || next == query.page_token {
             break;
         }
-        query.page_token = Some(page.next_page_token);
+        query.page_token = next;
     }
     print_list(args, connected, all)?;
     Ok(End::Done)

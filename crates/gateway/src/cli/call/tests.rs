@@ -8,7 +8,8 @@ use clap::Parser;
 use tempfile::TempDir;
 
 use super::args::AgentFlags;
-use super::settings::{Settings, Source};
+use super::places::Source;
+use super::settings::Settings;
 use super::text::Page;
 use crate::cli::args::Output;
 use crate::config::Env;
@@ -104,7 +105,7 @@ fn secrets_are_hidden_and_their_files_watched() {
     let settings = find(dir.path(), &[], &["--basic", "me:hidden"]).unwrap();
     assert_eq!(settings.bearer.as_ref().unwrap().reveal(), "hush-hush");
     let shown = format!("{settings:?}");
-    for secret in ["hush-hush", "hidden"] {
+    for secret in ["hush-hush", "hidden", "also-secret"] {
         assert!(!shown.contains(secret), "{shown}");
     }
     let rows = format!("{:?}", settings.rows);
@@ -181,4 +182,18 @@ fn text_has_no_control_characters_whatever_the_agent_says() {
         page.into_text(),
         "Agent: red  [31m State: fake\nText:\nline\nnext \n\ttab 2J\n \nState: fake\n\n"
     );
+}
+
+#[test]
+fn a_password_in_a_reference_is_not_shown() {
+    let dir = places("", "");
+    let settings = find(
+        dir.path(),
+        &[],
+        &["-a", "https://me:pass@agent.example/a@b"],
+    )
+    .unwrap();
+    assert_eq!(settings.shown_agent(), "https://***@agent.example/a@b");
+    let rows = format!("{:?}", settings.rows);
+    assert!(!rows.contains("pass"), "{rows}");
 }
