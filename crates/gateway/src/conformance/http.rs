@@ -55,6 +55,8 @@ pub(crate) struct Begun {
     pub(crate) exchange: Exchange,
     pub(crate) rpc: Option<Rpc>,
     body: reqwest::Body,
+    /// The name of the header that holds the key.
+    secret: String,
 }
 
 /// An answer, read to its end.
@@ -234,7 +236,7 @@ impl Caller {
         };
         let request = client.request(verb, url).headers(headers).body(out.body);
         match tokio::time::timeout(self.timeout, request.send()).await {
-            Ok(Ok(response)) => Ok(begun(response, exchange, secret, out.rpc)),
+            Ok(Ok(response)) => Ok(begun(response, exchange, self.access.secret(), out.rpc)),
             Ok(Err(error)) => Err(broken(&self.log, exchange, &chain(&error.without_url()))),
             Err(_) => Err(broken(
                 &self.log,
@@ -266,9 +268,8 @@ impl Caller {
     }
 
     /// Reads the rest of an answer.
-    pub(crate) async fn finish(&self, begun: Begun) -> Whole {
+    pub(crate) async fn finish(&self, mut begun: Begun) -> Whole {
         let deadline = Instant::now() + self.timeout;
-        let mut begun = begun;
         let mut body = Vec::new();
         let mut broken = None;
         loop {
@@ -300,7 +301,7 @@ impl Begun {
                 Ok(data) => return Ok(Some(data)),
                 Err(other) => {
                     let trailers = other.into_trailers().unwrap_or_default();
-                    let shown = exchange::shown(&trailers, None);
+                    let shown = exchange::shown(&trailers, Some(&self.secret));
                     self.exchange.answer_headers.extend(shown);
                     self.headers.extend(trailers);
                 }
@@ -341,20 +342,16 @@ impl Begun {
     }
 }
 
-fn begun(
-    response: Response,
-    mut exchange: Exchange,
-    secret: Option<&str>,
-    rpc: Option<Rpc>,
-) -> Begun {
+fn begun(response: Response, mut exchange: Exchange, secret: &str, rpc: Option<Rpc>) -> Begun {
     exchange.status = format!("HTTP {}", response.status());
-    exchange.answer_headers = exchange::shown(response.headers(), secret);
+    exchange.answer_headers = exchange::shown(response.headers(), Some(secret));
     Begun {
         status: response.status(),
         headers: response.headers().clone(),
         exchange,
         rpc,
         body: http::Response::from(response).into_body(),
+        secret: secret.to_owned(),
     }
 }
 
