@@ -64,22 +64,22 @@ impl Transport for Grpc {
 }
 
 impl Grpc {
-    fn spoken(&self, files: FileBytes) -> Spoken {
+    /// Bytes that are base64 by chance look like text: only the user's word makes them that.
+    fn spoken(&self) -> Spoken {
         Spoken {
             version: self.0.version,
-            files,
+            files: if self.0.files_as_text {
+                FileBytes::Text
+            } else {
+                FileBytes::Raw
+            },
         }
     }
 
     fn request(&self, operation: &Operation, deadline: Instant) -> Result<Outgoing, Error> {
         let link = &self.0;
         let method = operation.method();
-        let files = if link.files_as_text {
-            FileBytes::Text
-        } else {
-            FileBytes::Raw
-        };
-        let message = grpc::encode_request(self.spoken(files), operation, link.tenant.as_deref())
+        let message = grpc::encode_request(self.spoken(), operation, link.tenant.as_deref())
             .map_err(|error| Error::new(Kind::NotOffered, error.message()))?;
         let path = grpc::write_path(link.version, method)
             .ok_or_else(|| Error::new(Kind::NotOffered, "this version has no such rpc"))?;
@@ -153,7 +153,7 @@ impl Grpc {
             Err(_) => return Err(too_slow(url)),
         };
         let message = message.ok_or_else(|| Error::unintelligible("it holds no message"))?;
-        grpc::decode_response(self.spoken(FileBytes::Text), method, &message)
+        grpc::decode_response(self.spoken(), method, &message)
             .map(Reply::Response)
             .map_err(Error::unintelligible)
     }
@@ -177,7 +177,7 @@ impl Grpc {
     }
 
     fn arrival(&self, message: &[u8]) -> Result<Arrival, Error> {
-        let spoken = self.spoken(FileBytes::Text);
+        let spoken = self.spoken();
         let event = grpc::decode_event(spoken, message).map_err(Error::unintelligible)?;
         Ok(Arrival {
             last: grpc::says_final(spoken, message),
