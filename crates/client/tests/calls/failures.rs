@@ -378,6 +378,23 @@ async fn reads_are_repeated_and_sends_only_if_they_were_turned_away() {
 }
 
 #[tokio::test]
+async fn an_agent_that_asks_to_wait_forever_is_not_waited_for() {
+    let odd = Odd::serve(async |asked: Asked| {
+        if asked.method == "GET" {
+            return asked.card("0.3");
+        }
+        let mut busy = status(429);
+        let forever = http::HeaderValue::from(u64::MAX);
+        busy.headers_mut().insert("retry-after", forever);
+        busy
+    })
+    .await;
+    let agent = Client::connect(odd.base.as_str()).await.unwrap();
+    let error = agent.send(text("x")).await.unwrap_err();
+    assert_eq!(error.status(), Some(429), "{error}");
+}
+
+#[tokio::test]
 async fn c_018_a_card_is_kept_as_long_as_its_agent_allows() {
     let fetched = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&fetched);
