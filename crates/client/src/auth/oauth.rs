@@ -6,7 +6,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use http::header::AUTHORIZATION;
-use serde::Deserialize;
 use switchboard_types::model::{OAuthFlow, Secret, SecurityScheme};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -14,22 +13,14 @@ use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::apply::basic;
+use super::grant::{DeviceCode, Granted, Metadata, Token, USUAL_INTERVAL, refused};
 use super::{AccessToken, Prompt};
-use crate::error::{Error, Kind, Reach};
+use crate::error::{Error, Kind};
 use crate::reference::is_local;
 use crate::transport::http::{Http, Outgoing};
 
 /// The most bytes of an answer of a token endpoint.
 const MOST_BYTES: usize = 1 << 20;
-
-/// A token this close to its end is renewed at once: it should not expire on its way.
-const LEEWAY: Duration = Duration::from_secs(30);
-
-/// How long a token lives whose issuer does not say.
-const USUAL_LIFE: Duration = Duration::from_secs(300);
-
-/// How often to ask whether the person is done, unless told otherwise (RFC 8628 §3.5).
-const USUAL_INTERVAL: Duration = Duration::from_secs(5);
 
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
@@ -63,39 +54,6 @@ struct Known {
     token: Url,
     device: Option<Url>,
     refresh: Option<Url>,
-}
-
-#[derive(Debug)]
-struct Token {
-    access: Secret,
-    refresh: Option<Secret>,
-    good_until: Instant,
-}
-
-#[derive(Deserialize)]
-struct Granted {
-    access_token: Option<String>,
-    refresh_token: Option<String>,
-    expires_in: Option<u64>,
-    error: Option<String>,
-    error_description: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct DeviceCode {
-    device_code: String,
-    user_code: String,
-    #[serde(alias = "verification_url")]
-    verification_uri: String,
-    verification_uri_complete: Option<String>,
-    expires_in: Option<u64>,
-    interval: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    token_endpoint: String,
-    device_authorization_endpoint: Option<String>,
 }
 
 impl Source {
@@ -207,7 +165,7 @@ impl Source {
             )),
             (Some(_), _) => {
                 let form = self.form(&[("grant_type", "client_credentials")]);
-                token_of(&self.ask(&known.token, form, deadline).await?)
+                self.ask(&known.token, form, deadline).await?.token()
             }
         }
     }
@@ -223,7 +181,7 @@ impl Source {
             ("refresh_token", refresh.reveal()),
         ]);
         let url = known.refresh.as_ref().unwrap_or(&known.token);
-        let mut token = token_of(&self.ask(url, form, deadline).await?)?;
+        let mut token = self.ask(url, form, deadline).await?.token()?;
         // An issuer that sends no new one means the old one to be kept (RFC 6749 §6).
         token.refresh.get_or_insert(refresh);
         Ok(token)
@@ -243,13 +201,9 @@ impl Source {
         let answer = self.post(device, self.form(&[]), false, deadline).await?;
         let code: DeviceCode = serde_json::from_slice(answer.body())
             .map_err(|error| refused(&format!("{device} gave no device code: {error}")))?;
-        let page = code.verification_uri_complete.as_ref();
-        prompt
-            .device_code(page.unwrap_or(&code.verification_uri), &code.user_code)
-            .await;
-        let life = Duration::from_secs(code.expires_in.unwrap_or(900).min(3600));
-        let end = Instant::now() + life;
-        let mut interval = code.interval.map_or(USUAL_INTERVAL, Duration::from_secs);
+        prompt.device_code(code.page(), &code.user_code).await;
+        let end = Instant::now() + code.life();
+        let mut interval = code.interval();
         loop {
             if timeout_at(end, sleep(interval)).await.is_err() {
                 return Err(refused("the code was not entered in time"));
@@ -262,7 +216,7 @@ impl Source {
             match granted.error.as_deref() {
                 Some("authorization_pending") => {}
                 Some("slow_down") => interval += USUAL_INTERVAL,
-                _ => return token_of(&granted),
+                _ => return granted.token(),
             }
         }
     }
@@ -327,12 +281,6 @@ impl Source {
     }
 }
 
-impl Token {
-    fn is_good(&self) -> bool {
-        Instant::now() < self.good_until
-    }
-}
-
 /// The endpoints of a flow that these terms can use.
 fn known(flow: &OAuthFlow, terms: &Terms) -> Option<Result<Known, Error>> {
     let (token, device, refresh) = match flow {
@@ -370,23 +318,4 @@ fn endpoint(url: &str) -> Result<Url, Error> {
     }
     let message = format!("{url} is not encrypted: no secret is sent there");
     Err(Error::new(Kind::CardInvalid, message))
-}
-
-fn token_of(granted: &Granted) -> Result<Token, Error> {
-    let Some(access) = &granted.access_token else {
-        let why = granted.error.as_deref().unwrap_or("no token was given");
-        let more = granted.error_description.as_deref().unwrap_or_default();
-        return Err(refused(format!("{why} {more}").trim()));
-    };
-    let life = granted.expires_in.map_or(USUAL_LIFE, Duration::from_secs);
-    Ok(Token {
-        access: Secret::new(access.as_str()),
-        refresh: granted.refresh_token.as_deref().map(Secret::new),
-        good_until: Instant::now() + life.saturating_sub(LEEWAY.min(life / 2)),
-    })
-}
-
-fn refused(why: &str) -> Error {
-    let message = format!("the issuer of tokens refused: {why}");
-    Error::new(Kind::Refused, message).reached(Reach::NotSent)
 }
