@@ -187,7 +187,7 @@ impl Grpc {
 
     /// What a status means.
     fn failed(&self, status: &Status, url: &str) -> Error {
-        if status.source().is_some() {
+        if status.source().is_some() || is_cut(status) {
             // Not the agent's word: the connection broke.
             let message = format!("cannot reach {url}: {}", status.message());
             return Error::new(Kind::Unreachable, message)
@@ -241,6 +241,16 @@ fn refusal(opened: &Opened) -> Option<Status> {
     Status::from_header_map(opened.headers()).filter(|status| status.code() != Code::Ok)
 }
 
+/// Whether an answer broke off without its end, as a proxy leaves it. tonic says so by these words only.
+fn is_cut(status: &Status) -> bool {
+    let said = status.message();
+    match status.code() {
+        Code::Unknown => said.starts_with("protocol error: missing grpc-status"),
+        Code::Internal => said.starts_with("Unexpected EOF decoding stream"),
+        _ => false,
+    }
+}
+
 fn is_grpc(headers: &HeaderMap) -> bool {
     let said = headers.get(CONTENT_TYPE);
     said.is_some_and(|said| said.as_bytes().starts_with(b"application/grpc"))
@@ -274,6 +284,26 @@ mod tests {
         ] {
             assert_eq!(timeout_text(left), text);
         }
+    }
+
+    /// The words are tonic's own, so that other ones of a later version are noticed.
+    #[tokio::test]
+    async fn an_answer_that_breaks_off_is_told_from_an_error_of_the_agent() {
+        for body in [&b"\0\0\0\0\x03abc"[..], b"\0\0\0\0\x09abc"] {
+            let body = http_body_util::Full::new(Bytes::from_static(body));
+            let ok = StatusCode::OK;
+            let mut messages = Streaming::new_response(Bytewise, body, ok, None, None);
+            let status = loop {
+                match messages.message().await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => panic!("an end without a status"),
+                    Err(status) => break status,
+                }
+            };
+            assert!(is_cut(&status), "{status:?}");
+        }
+        assert!(!is_cut(&Status::unknown("my own words")));
+        assert!(!is_cut(&Status::internal("my own words")));
     }
 
     #[test]

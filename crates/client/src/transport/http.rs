@@ -148,7 +148,10 @@ impl Http {
     async fn send(&self, out: &Outgoing, url: Url, deadline: Instant) -> Result<Response, Error> {
         let tell = !out.private && !out.h2 && !out.body.is_empty();
         if tell && tracing::enabled!(tracing::Level::DEBUG) {
-            tracing::debug!("A2A Request: {}", Redaction::indented(&out.headers, &out.body));
+            tracing::debug!(
+                "A2A Request: {}",
+                Redaction::indented(&out.headers, &out.body)
+            );
         }
         let shown = out.redaction.url(&url);
         let request = self
