@@ -351,9 +351,11 @@ async fn reads_are_repeated_and_sends_only_if_they_were_turned_away() {
             if asked.method == "GET" {
                 return asked.card("0.3");
             }
-            let busy = asked.json().to_string().contains("busy");
+            let body = asked.json().to_string();
             match count.fetch_add(1, Ordering::SeqCst) {
-                0 => status(if busy { 503 } else { 500 }),
+                0 if body.contains("busy") => status(429),
+                0 if body.contains("away") => status(503),
+                0 => status(500),
                 _ => asked.result(&value!({"kind": "task", "id": "t", "contextId": "c",
                     "status": {"state": "completed"}})),
             }
@@ -367,6 +369,8 @@ async fn reads_are_repeated_and_sends_only_if_they_were_turned_away() {
     assert_eq!(calls.swap(0, Ordering::SeqCst), 2);
     assert!(agent.send(text("busy")).await.is_ok());
     assert_eq!(calls.swap(0, Ordering::SeqCst), 2);
+    assert!(agent.send(text("away")).await.is_err());
+    assert_eq!(calls.swap(0, Ordering::SeqCst), 1);
     assert!(
         agent
             .send(text("broken"))
