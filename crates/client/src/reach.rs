@@ -15,6 +15,7 @@ use crate::options::CallOptions;
 use crate::retry::may_repeat;
 use crate::stream::fold::fold;
 use crate::stream::resume::ends;
+use crate::transport::http::too_slow;
 use crate::transport::{Arrival, Reply};
 
 impl Client {
@@ -179,13 +180,23 @@ impl Client {
         operation: Operation,
         options: &CallOptions,
     ) -> Result<Arc<Task>, Error> {
+        let timeout = options.timeout.unwrap_or(self.inner().shared.timeout);
+        let start = Instant::now();
         match Box::pin(self.reach(&operation, options)).await? {
             Reply::Response(Response::Task(view) | Response::SentTask(view)) => Ok(view.task),
             Reply::Response(other) => Err(unexpected(&other)),
             // There are agents that answer everything by a stream. What comes over this connection counts.
             Reply::Events(mut arriving) => {
                 let mut task = None;
-                while let Some(arrival) = arriving.next().await {
+                loop {
+                    let left = timeout.saturating_sub(start.elapsed());
+                    let arrival = match tokio::time::timeout(left, arriving.next()).await {
+                        Ok(Some(arrival)) => arrival,
+                        Ok(None) => break,
+                        // How it stood when time was up.
+                        Err(_) if task.is_some() => break,
+                        Err(_) => return Err(too_slow(self.resolved().as_str())),
+                    };
                     let Arrival { event, last, .. } = arrival?;
                     fold(&mut task, &event);
                     if last || task.as_ref().is_some_and(|task| ends(task.status.state)) {

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use serde_json::json as value;
 use switchboard_client::{
-    Address, CallOptions, CardCache, Client, Kind, Limits, Reference, Retry, answer_text, text,
+    Address, CallOptions, CardCache, Client, Kind, Limits, Reference, Retry, Wait, answer_text,
+    text,
 };
 use switchboard_types::ErrorKind;
 use switchboard_types::model::TaskId;
 use tokio::net::TcpListener;
 
-use crate::support::{Asked, House, Odd, json, quick, status};
+use crate::support::{Asked, House, Odd, Then, json, quick, sse, status};
 
 /// An address where nobody listens.
 async fn nowhere() -> String {
@@ -339,6 +340,41 @@ async fn a_call_that_takes_too_long_is_given_up() {
     let options = CallOptions::new().timeout(Duration::from_millis(100));
     let error = agent.send_with(text("x"), &options).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Timeout);
+}
+
+#[tokio::test]
+async fn a_task_that_is_answered_by_a_stream_without_end_is_not_waited_for() {
+    let odd = Odd::serve(async |asked: Asked| {
+        if asked.method == "GET" {
+            return asked.card("0.3");
+        }
+        let frame = |result: &str| {
+            format!("data: {{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{result}}}\n\n")
+        };
+        let working = r#"{"kind":"task","id":"t","contextId":"c","status":{"state":"working"}}"#;
+        let silent = asked.json().to_string().contains("silent");
+        let frames = if silent {
+            vec![": nothing\n\n".to_owned()]
+        } else {
+            vec![frame(working)]
+        };
+        sse(frames, Then::Hang)
+    })
+    .await;
+    let builder = Client::builder().timeout(Duration::from_millis(300));
+    let agent = builder.connect(odd.base.as_str()).await.unwrap();
+    let task = agent.get(&TaskId::new("t").unwrap(), None).await.unwrap();
+    assert_eq!(task.id.as_str(), "t", "as it stood when time was up");
+    let silent = TaskId::new("silent").unwrap();
+    let error = agent.get(&silent, None).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Timeout, "{error}");
+    let patient = Client::connect(odd.base.as_str()).await.unwrap();
+    let wait = Wait {
+        timeout: Some(Duration::from_millis(300)),
+        ..Wait::default()
+    };
+    let error = patient.wait(&silent, &wait).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Timeout, "{error}");
 }
 
 #[tokio::test]
