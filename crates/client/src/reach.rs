@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use switchboard_types::model::{AgentCard, Task, TaskState};
@@ -66,7 +67,11 @@ impl Client {
         options: &CallOptions,
     ) -> Result<Reply, Error> {
         let method = operation.method();
-        let timeout = options.timeout.unwrap_or(self.inner().shared.timeout);
+        let shared = &self.inner().shared;
+        let timeout = options.timeout.unwrap_or(shared.timeout);
+        // A year is as good as never, and can be added to any moment.
+        let most = timeout.min(Duration::from_secs(365 * 24 * 3600));
+        shared.authority.ready(Instant::now() + most).await?;
         let start = Instant::now();
         let mut options = options.clone();
         let mut failed = 0;

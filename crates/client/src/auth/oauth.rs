@@ -22,6 +22,9 @@ use crate::transport::http::{Http, Outgoing};
 /// The most bytes of an answer of a token endpoint.
 const MOST_BYTES: usize = 1 << 20;
 
+/// How long others wait while a person enters a code.
+const LONGEST_LOGIN: Duration = Duration::from_secs(3600);
+
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// Who asks for tokens, and for what.
@@ -95,7 +98,16 @@ impl Source {
 
     /// A token that is good now. Whoever else asks meanwhile waits and gets the same one.
     pub(crate) async fn token(&self, deadline: Instant) -> Result<Secret, Error> {
-        let mut held = self.held.lock().await;
+        // A person takes longer than an issuer.
+        let by_person = self.terms.client_secret.is_none() && self.prompt.is_some();
+        let patience = if by_person {
+            deadline.max(Instant::now() + LONGEST_LOGIN)
+        } else {
+            deadline
+        };
+        let Ok(mut held) = timeout_at(patience, self.held.lock()).await else {
+            return Err(Error::new(Kind::Timeout, "no token came in time"));
+        };
         if let Some(token) = held.as_ref().filter(|token| token.is_good()) {
             return Ok(token.access.clone());
         }
@@ -119,24 +131,24 @@ impl Source {
     /// A token that is good now, and for how long.
     pub(crate) async fn lasting(&self, deadline: Instant) -> Result<AccessToken, Error> {
         let token = self.token(deadline).await?;
-        let held = self.held.lock().await;
-        let good_until = held.as_ref().map(|held| held.good_until);
+        let held = timeout_at(deadline, self.held.lock()).await.ok();
+        let good_until = held.and_then(|held| Some(held.as_ref()?.good_until));
         Ok(AccessToken {
             token,
             lasts: good_until.map_or(Duration::ZERO, |end| end - Instant::now()),
         })
     }
 
-    /// The agent refused the token. Whether there was one that may be replaced.
-    pub(crate) async fn forget(&self) -> bool {
-        let mut held = self.held.lock().await;
-        match held.as_mut() {
-            Some(token) => {
-                token.good_until = Instant::now();
-                true
-            }
-            None => false,
+    /// The agent refused `sent`: if it is the token that is held, it is no longer good. Whether another one may be
+    /// had, which others may have asked for already.
+    pub(crate) fn forget(&self, sent: impl Fn(&Secret) -> bool) -> bool {
+        let Ok(mut held) = self.held.try_lock() else {
+            return true;
+        };
+        if let Some(token) = held.as_mut().filter(|token| sent(&token.access)) {
+            token.good_until = Instant::now();
         }
+        held.is_some()
     }
 
     async fn endpoints(&self, deadline: Instant) -> Result<Known, Error> {

@@ -48,13 +48,7 @@ impl Transport for Grpc {
         let deadline = self.0.deadline(options);
         let out = self.request(operation, deadline)?;
         let url = out.url.to_string();
-        let mut opened = self.0.open(out.clone(), options, deadline).await?;
-        // A token that has run out is told by a status, not by HTTP.
-        if refusal(&opened).is_some_and(|status| status.code() == Code::Unauthenticated)
-            && self.0.shared.authority.renew().await
-        {
-            opened = self.0.open(out, options, deadline).await?;
-        }
+        let opened = self.0.open(out, options, deadline).await?;
         let messages = self.messages(method, opened, &url, deadline).await?;
         if method.streams() {
             return Ok(Reply::Events(self.events(messages, url)));
