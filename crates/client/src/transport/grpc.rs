@@ -14,7 +14,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, TE};
 use http::{Method as Verb, StatusCode};
 use switchboard_types::operation::{Method, Operation};
 use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tonic::codec::{DecodeBuf, Decoder, Streaming};
 use tonic::{Code, Status};
 
@@ -152,13 +152,17 @@ impl Grpc {
             .map_err(Error::unintelligible)
     }
 
-    /// Events as they come. How long a stream may be silent is watched by HTTP/2, which sends pings.
+    /// Events as they come. HTTP/2 sends pings, but what stands between may answer them for an agent that is gone.
     fn events(&self, messages: Streaming<Bytes>, url: String) -> Arriving {
         let this = Self(self.0.clone());
         let state = Some((messages, this, url));
         Box::pin(stream::unfold(state, |state| async move {
             let (mut messages, this, url) = state?;
-            match messages.message().await {
+            let next = timeout(this.0.shared.silence, messages.message());
+            let Ok(next) = next.await else {
+                return Some((Err(too_slow(&url)), None));
+            };
+            match next {
                 Ok(Some(message)) => {
                     let arrival = this.arrival(&message);
                     let go_on = arrival.is_ok();
