@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use switchboard_types::model::{AgentCard, Task, TaskState};
@@ -15,6 +16,7 @@ use crate::options::CallOptions;
 use crate::retry::may_repeat;
 use crate::stream::fold::fold;
 use crate::stream::resume::ends;
+use crate::transport::http::too_slow;
 use crate::transport::{Arrival, Reply};
 
 impl Client {
@@ -65,7 +67,11 @@ impl Client {
         options: &CallOptions,
     ) -> Result<Reply, Error> {
         let method = operation.method();
-        let timeout = options.timeout.unwrap_or(self.inner().shared.timeout);
+        let shared = &self.inner().shared;
+        let timeout = options.timeout.unwrap_or(shared.timeout);
+        // A year is as good as never, and can be added to any moment.
+        let most = timeout.min(Duration::from_secs(365 * 24 * 3600));
+        shared.authority.ready(Instant::now() + most).await?;
         let start = Instant::now();
         let mut options = options.clone();
         let mut failed = 0;
@@ -84,7 +90,7 @@ impl Client {
             }
             failed += 1;
             let pause = self.inner().retry.pause(failed, error.wait());
-            let late = start.elapsed() + pause >= timeout;
+            let late = start.elapsed().saturating_add(pause) >= timeout;
             let keyed = options.idempotency_key.is_some();
             if late || failed >= self.inner().retry.attempts || !may_repeat(method, keyed, &error) {
                 return Err(self.explained(error));
@@ -179,13 +185,23 @@ impl Client {
         operation: Operation,
         options: &CallOptions,
     ) -> Result<Arc<Task>, Error> {
+        let timeout = options.timeout.unwrap_or(self.inner().shared.timeout);
+        let start = Instant::now();
         match Box::pin(self.reach(&operation, options)).await? {
             Reply::Response(Response::Task(view) | Response::SentTask(view)) => Ok(view.task),
             Reply::Response(other) => Err(unexpected(&other)),
             // There are agents that answer everything by a stream. What comes over this connection counts.
             Reply::Events(mut arriving) => {
                 let mut task = None;
-                while let Some(arrival) = arriving.next().await {
+                loop {
+                    let left = timeout.saturating_sub(start.elapsed());
+                    let arrival = match tokio::time::timeout(left, arriving.next()).await {
+                        Ok(Some(arrival)) => arrival,
+                        Ok(None) => break,
+                        // How it stood when time was up.
+                        Err(_) if task.is_some() => break,
+                        Err(_) => return Err(too_slow(self.resolved().as_str())),
+                    };
                     let Arrival { event, last, .. } = arrival?;
                     fold(&mut task, &event);
                     if last || task.as_ref().is_some_and(|task| ends(task.status.state)) {

@@ -1,9 +1,9 @@
 //! What may be asked again, and when. Pure, but for the dice.
 //!
-//! | operation | not sent | 429, 503 | connection broke | other 5xx |
-//! |---|---|---|---|---|
-//! | get, list, subscribe, cancel, webhooks: get, list, delete, extended card | yes | yes | yes | yes |
-//! | send, stream, webhook: create | yes | yes | only with an idempotency key | no |
+//! | operation | not sent | 429, or told when to come back | other 503 | connection broke | other 5xx |
+//! |---|---|---|---|---|---|
+//! | get, list, subscribe, cancel, webhooks: get, list, delete, extended card | yes | yes | yes | yes | yes |
+//! | send, stream, webhook: create | yes | yes | only with an idempotency key | only with one | no |
 //!
 //! All attempts together take no longer than one may.
 
@@ -69,6 +69,7 @@ pub(crate) fn may_repeat(method: Method, keyed: bool, error: &Error) -> bool {
         (Kind::Unreachable, Reach::NotSent) => true,
         (Kind::Unreachable, Reach::Sent) => !changes || keyed,
         _ if turned_away(error) => true,
+        _ if is_away(error) => !changes || keyed,
         (Kind::Protocol | Kind::Unintelligible, _) => {
             !changes && error.status().is_some_and(|s| matches!(s, 500 | 502 | 504))
         }
@@ -78,8 +79,13 @@ pub(crate) fn may_repeat(method: Method, keyed: bool, error: &Error) -> bool {
 
 /// The agent did not even look at it.
 fn turned_away(error: &Error) -> bool {
-    let busy = error.is(ErrorKind::ResourceExhausted) || error.is(ErrorKind::Unavailable);
-    busy || matches!(error.status(), Some(429 | 503))
+    let busy = error.is(ErrorKind::ResourceExhausted) || error.status() == Some(429);
+    busy || is_away(error) && error.wait().is_some()
+}
+
+/// The agent is not there. Something before it may say so after it began.
+fn is_away(error: &Error) -> bool {
+    error.is(ErrorKind::Unavailable) || error.status() == Some(503)
 }
 
 #[cfg(test)]
@@ -91,13 +97,20 @@ mod tests {
     fn what_may_be_repeated() {
         let broken = |reach| Error::new(Kind::Unreachable, "x").reached(reach);
         let answered = |kind, status| Error::answered(Answered::new(kind, "x")).with_status(status);
-        let cases: [(&str, Error, bool, bool, bool); 8] = [
+        let cases: [(&str, Error, bool, bool, bool); 9] = [
             // error, a get, a send, a send with a key
             ("not sent", broken(Reach::NotSent), true, true, true),
             ("broke", broken(Reach::Sent), true, false, true),
             (
                 "503",
                 answered(ErrorKind::Unavailable, 503),
+                true,
+                false,
+                true,
+            ),
+            (
+                "503, come back",
+                answered(ErrorKind::Unavailable, 503).retry_after(Some(Duration::ZERO)),
                 true,
                 true,
                 true,

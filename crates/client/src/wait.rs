@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_types::model::{Task, TaskId};
+use switchboard_types::operation::{GetTask, Method, Operation};
 use tokio::time::{Instant, sleep};
 
 use crate::client::Client;
 use crate::error::{Error, Kind, Reach};
+use crate::options::CallOptions;
 use crate::stream::resume::ends;
 
 /// How to wait for a task.
@@ -37,12 +39,21 @@ impl Client {
     pub async fn wait(&self, task: &TaskId, wait: &Wait) -> Result<Arc<Task>, Error> {
         let start = Instant::now();
         loop {
-            let now = self.get(task, None).await?;
+            let mut options = CallOptions::new();
+            // No longer than is left, nor than any call.
+            let left = wait.timeout.map(|all| all.saturating_sub(start.elapsed()));
+            options.timeout = left.map(|left| left.min(self.shared().timeout));
+            let get = Operation::Get(GetTask {
+                id: task.clone(),
+                history_length: None,
+            });
+            self.require(Method::Get, &options)?;
+            let now = self.get_task(get, &options).await?;
             let state = now.status.state;
             if ends(state) || state.is_interrupted() {
                 return Ok(now);
             }
-            let late = |timeout: Duration| start.elapsed() + wait.interval > timeout;
+            let late = |timeout: Duration| start.elapsed().saturating_add(wait.interval) > timeout;
             if wait.timeout.is_some_and(late) {
                 let message = format!("the task is still {}", state.name());
                 return Err(Error::new(Kind::Timeout, message).reached(Reach::Answered));

@@ -150,6 +150,16 @@ impl Authority {
         Ok(())
     }
 
+    /// Has tokens at hand, so that the time a person needs for one does not count against a call.
+    pub(crate) async fn ready(&self, deadline: Instant) -> Result<(), Error> {
+        for step in &self.steps {
+            if let Step::Token(source) = step {
+                source.token(deadline).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// The token that is added, if one is.
     pub(crate) async fn token(&self, deadline: Instant) -> Result<Option<AccessToken>, Error> {
         let source = self.steps.iter().find_map(|step| match step {
@@ -162,12 +172,13 @@ impl Authority {
         }
     }
 
-    /// After a refusal: drops tokens that can be had anew. Whether it is worth to ask again.
-    pub(crate) async fn renew(&self) -> bool {
+    /// After a refusal of `sent`: drops that token, if it can be had anew. Whether it is worth to ask again.
+    pub(crate) fn renew(&self, sent: Option<&HeaderValue>) -> bool {
+        let is_sent = |token: &Secret| bearer(token).is_ok_and(|token| Some(&token) == sent);
         let mut renewed = false;
         for step in &self.steps {
             if let Step::Token(source) = step {
-                renewed |= source.forget().await;
+                renewed |= source.forget(is_sent);
             }
         }
         renewed

@@ -5,6 +5,7 @@
 //! gets the credential for everything anyway, since the user gave it for this agent.
 
 mod apply;
+mod grant;
 pub(crate) mod oauth;
 
 use std::collections::BTreeMap;

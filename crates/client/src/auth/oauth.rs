@@ -6,7 +6,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use http::header::AUTHORIZATION;
-use serde::Deserialize;
 use switchboard_types::model::{OAuthFlow, Secret, SecurityScheme};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -14,22 +13,17 @@ use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::apply::basic;
+use super::grant::{DeviceCode, Granted, Metadata, Token, USUAL_INTERVAL, refused};
 use super::{AccessToken, Prompt};
-use crate::error::{Error, Kind, Reach};
+use crate::error::{Error, Kind};
 use crate::reference::is_local;
 use crate::transport::http::{Http, Outgoing};
 
 /// The most bytes of an answer of a token endpoint.
 const MOST_BYTES: usize = 1 << 20;
 
-/// A token this close to its end is renewed at once: it should not expire on its way.
-const LEEWAY: Duration = Duration::from_secs(30);
-
-/// How long a token lives whose issuer does not say.
-const USUAL_LIFE: Duration = Duration::from_secs(300);
-
-/// How often to ask whether the person is done, unless told otherwise (RFC 8628 §3.5).
-const USUAL_INTERVAL: Duration = Duration::from_secs(5);
+/// How long others wait while a person enters a code.
+const LONGEST_LOGIN: Duration = Duration::from_secs(3600);
 
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
@@ -63,39 +57,6 @@ struct Known {
     token: Url,
     device: Option<Url>,
     refresh: Option<Url>,
-}
-
-#[derive(Debug)]
-struct Token {
-    access: Secret,
-    refresh: Option<Secret>,
-    good_until: Instant,
-}
-
-#[derive(Deserialize)]
-struct Granted {
-    access_token: Option<String>,
-    refresh_token: Option<String>,
-    expires_in: Option<u64>,
-    error: Option<String>,
-    error_description: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct DeviceCode {
-    device_code: String,
-    user_code: String,
-    #[serde(alias = "verification_url")]
-    verification_uri: String,
-    verification_uri_complete: Option<String>,
-    expires_in: Option<u64>,
-    interval: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    token_endpoint: String,
-    device_authorization_endpoint: Option<String>,
 }
 
 impl Source {
@@ -137,7 +98,16 @@ impl Source {
 
     /// A token that is good now. Whoever else asks meanwhile waits and gets the same one.
     pub(crate) async fn token(&self, deadline: Instant) -> Result<Secret, Error> {
-        let mut held = self.held.lock().await;
+        // A person takes longer than an issuer.
+        let by_person = self.terms.client_secret.is_none() && self.prompt.is_some();
+        let patience = if by_person {
+            deadline.max(Instant::now() + LONGEST_LOGIN)
+        } else {
+            deadline
+        };
+        let Ok(mut held) = timeout_at(patience, self.held.lock()).await else {
+            return Err(Error::new(Kind::Timeout, "no token came in time"));
+        };
         if let Some(token) = held.as_ref().filter(|token| token.is_good()) {
             return Ok(token.access.clone());
         }
@@ -161,24 +131,24 @@ impl Source {
     /// A token that is good now, and for how long.
     pub(crate) async fn lasting(&self, deadline: Instant) -> Result<AccessToken, Error> {
         let token = self.token(deadline).await?;
-        let held = self.held.lock().await;
-        let good_until = held.as_ref().map(|held| held.good_until);
+        let held = timeout_at(deadline, self.held.lock()).await.ok();
+        let good_until = held.and_then(|held| Some(held.as_ref()?.good_until));
         Ok(AccessToken {
             token,
             lasts: good_until.map_or(Duration::ZERO, |end| end - Instant::now()),
         })
     }
 
-    /// The agent refused the token. Whether there was one that may be replaced.
-    pub(crate) async fn forget(&self) -> bool {
-        let mut held = self.held.lock().await;
-        match held.as_mut() {
-            Some(token) => {
-                token.good_until = Instant::now();
-                true
-            }
-            None => false,
+    /// The agent refused `sent`: if it is the token that is held, it is no longer good. Whether another one may be
+    /// had, which others may have asked for already.
+    pub(crate) fn forget(&self, sent: impl Fn(&Secret) -> bool) -> bool {
+        let Ok(mut held) = self.held.try_lock() else {
+            return true;
+        };
+        if let Some(token) = held.as_mut().filter(|token| sent(&token.access)) {
+            token.good_until = Instant::now();
         }
+        held.is_some()
     }
 
     async fn endpoints(&self, deadline: Instant) -> Result<Known, Error> {
@@ -207,7 +177,7 @@ impl Source {
             )),
             (Some(_), _) => {
                 let form = self.form(&[("grant_type", "client_credentials")]);
-                token_of(&self.ask(&known.token, form, deadline).await?)
+                self.ask(&known.token, form, deadline).await?.token()
             }
         }
     }
@@ -223,7 +193,7 @@ impl Source {
             ("refresh_token", refresh.reveal()),
         ]);
         let url = known.refresh.as_ref().unwrap_or(&known.token);
-        let mut token = token_of(&self.ask(url, form, deadline).await?)?;
+        let mut token = self.ask(url, form, deadline).await?.token()?;
         // An issuer that sends no new one means the old one to be kept (RFC 6749 §6).
         token.refresh.get_or_insert(refresh);
         Ok(token)
@@ -243,13 +213,9 @@ impl Source {
         let answer = self.post(device, self.form(&[]), false, deadline).await?;
         let code: DeviceCode = serde_json::from_slice(answer.body())
             .map_err(|error| refused(&format!("{device} gave no device code: {error}")))?;
-        let page = code.verification_uri_complete.as_ref();
-        prompt
-            .device_code(page.unwrap_or(&code.verification_uri), &code.user_code)
-            .await;
-        let life = Duration::from_secs(code.expires_in.unwrap_or(900).min(3600));
-        let end = Instant::now() + life;
-        let mut interval = code.interval.map_or(USUAL_INTERVAL, Duration::from_secs);
+        prompt.device_code(code.page(), &code.user_code).await;
+        let end = Instant::now() + code.life();
+        let mut interval = code.interval();
         loop {
             if timeout_at(end, sleep(interval)).await.is_err() {
                 return Err(refused("the code was not entered in time"));
@@ -262,7 +228,7 @@ impl Source {
             match granted.error.as_deref() {
                 Some("authorization_pending") => {}
                 Some("slow_down") => interval += USUAL_INTERVAL,
-                _ => return token_of(&granted),
+                _ => return granted.token(),
             }
         }
     }
@@ -327,12 +293,6 @@ impl Source {
     }
 }
 
-impl Token {
-    fn is_good(&self) -> bool {
-        Instant::now() < self.good_until
-    }
-}
-
 /// The endpoints of a flow that these terms can use.
 fn known(flow: &OAuthFlow, terms: &Terms) -> Option<Result<Known, Error>> {
     let (token, device, refresh) = match flow {
@@ -370,23 +330,4 @@ fn endpoint(url: &str) -> Result<Url, Error> {
     }
     let message = format!("{url} is not encrypted: no secret is sent there");
     Err(Error::new(Kind::CardInvalid, message))
-}
-
-fn token_of(granted: &Granted) -> Result<Token, Error> {
-    let Some(access) = &granted.access_token else {
-        let why = granted.error.as_deref().unwrap_or("no token was given");
-        let more = granted.error_description.as_deref().unwrap_or_default();
-        return Err(refused(format!("{why} {more}").trim()));
-    };
-    let life = granted.expires_in.map_or(USUAL_LIFE, Duration::from_secs);
-    Ok(Token {
-        access: Secret::new(access.as_str()),
-        refresh: granted.refresh_token.as_deref().map(Secret::new),
-        good_until: Instant::now() + life.saturating_sub(LEEWAY.min(life / 2)),
-    })
-}
-
-fn refused(why: &str) -> Error {
-    let message = format!("the issuer of tokens refused: {why}");
-    Error::new(Kind::Refused, message).reached(Reach::NotSent)
 }

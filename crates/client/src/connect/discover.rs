@@ -142,7 +142,12 @@ fn names(card: &AgentCard, base: &Url) -> bool {
     let wanted = base.path().trim_end_matches('/');
     card.interfaces.iter().any(|interface| {
         let url = Url::parse(&interface.url);
-        url.is_ok_and(|url| url.path().trim_end_matches('/').starts_with(wanted))
+        // Whole steps of the path: the card of `poetry` is none of `poet`.
+        let below = |url: &Url| {
+            let rest = url.path().strip_prefix(wanted);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        url.is_ok_and(|url| below(&url))
     })
 }
 
@@ -182,6 +187,22 @@ mod tests {
             "http://h/card?assistant_id=1",
         ] {
             assert_eq!(looked_at(url), [url]);
+        }
+    }
+
+    #[test]
+    fn a_card_speaks_of_whole_steps_of_a_path() {
+        let base = Url::parse("http://h/a2a/poet").unwrap();
+        for (url, speaks) in [
+            ("http://h/a2a/poet", true),
+            ("http://h/a2a/poet/", true),
+            ("http://h/a2a/poet/v1", true),
+            ("http://h/a2a/poetry", false),
+            ("http://h/a2a", false),
+        ] {
+            let card = format!(r#"{{"name":"a","url":"{url}"}}"#);
+            let card = switchboard_types::wire::card::decode_card(card.as_bytes()).unwrap();
+            assert_eq!(names(&card, &base), speaks, "{url}");
         }
     }
 

@@ -19,6 +19,7 @@ use switchboard_types::{Dialect, ProtocolVersion};
 use tokio::time::Instant;
 use url::Url;
 
+use self::address::Address;
 use self::choose::Chosen;
 use self::discover::Found;
 use self::fetch::Fetcher;
@@ -41,11 +42,12 @@ pub(crate) async fn connect(settings: Settings, reference: Reference) -> Result<
         http: &http,
         deadline: Instant::now() + settings.timeout,
     };
-    let (found, base) = look.for_card(reference).await?;
+    let named = reference.base()?;
+    let (found, base) = look.for_card(reference, named.as_ref()).await?;
     let text = found.text.as_deref();
     settings.signatures.check(&found.card, text)?;
     let given = base.as_ref().map(discover::agent_of);
-    assemble(&settings, http, found.card, given.as_ref())
+    assemble(&settings, http, found.card, given.as_ref(), named.as_ref())
 }
 
 /// What is needed to look for a card.
@@ -57,10 +59,13 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// The card, and where the user found it.
-    async fn for_card(self, reference: Reference) -> Result<(Found, Option<Url>), Error> {
-        let base = reference.base()?;
-        match (reference, base) {
+    /// The card, and where it was found. `named` is where the user said to look.
+    async fn for_card(
+        self,
+        reference: Reference,
+        named: Option<&Url>,
+    ) -> Result<(Found, Option<Url>), Error> {
+        match (reference, named) {
             (Reference::Card(card), _) => {
                 let found = Found {
                     card: *card,
@@ -69,13 +74,16 @@ impl Look<'_> {
                 Ok((found, None))
             }
             (Reference::File(path), _) => Ok((in_file(&path).await?, None)),
-            (Reference::Catalog { name, .. }, Some(url)) => self.in_catalog(&url, &name).await,
-            (_, Some(base)) => Ok((self.at(&base).await?, Some(base))),
+            (Reference::Catalog { name, .. }, Some(url)) => self.in_catalog(url, &name).await,
+            (_, Some(base)) => {
+                let credentials = Authority::before_card(&self.settings.credentials)?;
+                Ok((self.at(base, &credentials).await?, Some(base.clone())))
+            }
             (_, None) => Err(Error::new(Kind::Reference, "there is nowhere to look")),
         }
     }
 
-    async fn at(self, base: &Url) -> Result<Found, Error> {
+    async fn at(self, base: &Url, credentials: &Authority) -> Result<Found, Error> {
         let first = self.settings.preference.versions.first();
         let fetcher = Fetcher {
             http: self.http,
@@ -84,17 +92,19 @@ impl Look<'_> {
             version: first.copied().unwrap_or(ProtocolVersion::ALL[0]).name(),
             cache: self.settings.cache.as_ref(),
         };
-        let credentials = Authority::before_card(&self.settings.credentials)?;
-        discover::find(base, fetcher, &credentials).await
+        discover::find(base, fetcher, credentials).await
     }
 
     async fn in_catalog(self, url: &Url, name: &str) -> Result<(Found, Option<Url>), Error> {
         let place = catalog::address(url);
-        let mut asked = Outgoing::new(http::Method::GET, place.clone());
         let credentials = Authority::before_card(&self.settings.credentials)?;
-        credentials.apply(&mut asked, self.deadline).await?;
         let limit = self.settings.limits.body;
-        let answer = self.http.fetch(asked, limit, self.deadline).await?;
+        let mut asked = Outgoing::new(http::Method::GET, place.clone());
+        let mut answer = self.http.fetch(asked.clone(), limit, self.deadline).await?;
+        if matches!(answer.status().as_u16(), 401 | 403) && !credentials.is_empty() {
+            credentials.apply(&mut asked, self.deadline).await?;
+            answer = self.http.fetch(asked, limit, self.deadline).await?;
+        }
         let status = answer.status();
         if !status.is_success() {
             let message = format!(
@@ -104,7 +114,13 @@ impl Look<'_> {
             return Err(Error::new(Kind::CardNotFound, message).with_status(status.as_u16()));
         }
         match catalog::find(answer.body(), &place, name)? {
-            catalog::Entry::At(url) => Ok((self.at(&url).await?, Some(url))),
+            catalog::Entry::At(at) => {
+                // Whoever writes the list says where to look, not who may know the credentials.
+                let nobody = Authority::default();
+                let own = at.origin() == url.origin();
+                let known = if own { &credentials } else { &nobody };
+                Ok((self.at(&at, known).await?, Some(at)))
+            }
             catalog::Entry::Card(card) => {
                 let found = Found {
                     card: *card,
@@ -132,12 +148,14 @@ async fn in_file(path: &Path) -> Result<Found, Error> {
     })
 }
 
-/// A client of the agent that `card` describes.
+/// A client of the agent that `card` describes. `given` is where the agent is, as far as it can be told, and `named`
+/// what the user said.
 fn assemble(
     settings: &Settings,
     http: Http,
     card: AgentCard,
     given: Option<&Url>,
+    named: Option<&Url>,
 ) -> Result<Client, Error> {
     let chosen = choose::choose(&card, &settings.preference)?;
     let means = Means {
@@ -146,6 +164,7 @@ fn assemble(
         prompt: settings.prompt.as_ref(),
     };
     let authority = Authority::of(&card, &settings.credentials, means)?;
+    let guarded = !authority.is_empty() && settings.address != Address::Given;
     let shared = Arc::new(Shared {
         authority,
         params: ServiceParams {
@@ -161,6 +180,11 @@ fn assemble(
     let candidate = |chosen: Chosen| {
         let interface = &chosen.interface;
         let url = address::resolve(interface, given, settings.address)?;
+        if guarded && !address::may_know_secrets(&url, named) {
+            let message = format!("{url} is not encrypted: no credentials are sent there");
+            return Err(Error::new(Kind::CardInvalid, message)
+                .hinting("name the agent by its http:// address if that is meant"));
+        }
         let link = |version| Link {
             url: url.clone(),
             version,

@@ -19,8 +19,8 @@ pub struct Quirks {
     pub hides_cancel: bool,
     /// There is no way to watch a task, nor to be told of it.
     pub unwatchable: bool,
-    /// Over gRPC 0.3 it takes base64 text for the bytes of a file, as the Python SDK does. No card tells: set it by
-    /// hand where files are sent to such an agent. What comes from one is understood either way.
+    /// Over gRPC 0.3 it sends and takes base64 text for the bytes of a file, as the Python SDK does. No card tells:
+    /// set it by hand for such an agent.
     pub files_as_text: bool,
 }
 

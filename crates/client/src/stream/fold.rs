@@ -47,12 +47,11 @@ fn begun(update: &StatusUpdate) -> Task {
     }
 }
 
-/// What the agent said goes into the history once it says something else: there are agents whose answer is
-/// nowhere but in their last status.
+/// What the agent said goes into the history once it falls silent: there are agents whose answer is nowhere but in
+/// their last words. Earlier ones are not kept: others say all they said so far again and again.
 fn fold_status(task: &mut Task, update: &StatusUpdate) {
     let said = std::mem::replace(&mut task.status, update.status.clone()).message;
-    let still = task.status.message.as_ref();
-    let gone = said.filter(|said| still.is_none_or(|still| still.id != said.id));
+    let gone = said.filter(|_| task.status.message.is_none());
     let told = |said: &Arc<Message>| task.history.iter().any(|known| known.id == said.id);
     if let Some(said) = gone.filter(|said| !told(said)) {
         task.history.push(said);

@@ -184,7 +184,11 @@ impl Events {
             retry,
         } = arrival;
         self.patience = retry.or(self.patience);
-        if id.is_some() && id == self.seen.last_id {
+        // Some agents go on with the last event instead of after it. Only the first one can be that: ids of others
+        // are not always unique.
+        let repeated = id.is_some() && id == self.seen.last_id && !matches!(event, Event::Task(_));
+        if repeated && self.how == How::Again {
+            self.how = How::Live;
             return Ok(());
         }
         match (&event, self.how) {

@@ -14,6 +14,9 @@ use crate::transport::Reply;
 /// How often a task is read that cannot be watched.
 const POLL: Duration = Duration::from_secs(1);
 
+/// The longest an agent can make us wait before connecting again.
+const MOST_PATIENCE: Duration = Duration::from_secs(300);
+
 impl Events {
     /// Connects again, after a pause that grows while there is nothing new.
     pub(super) async fn resume(&mut self) -> Result<(), Error> {
@@ -25,7 +28,8 @@ impl Events {
             return self.polled().await;
         }
         let retry = self.client.retry();
-        sleep(retry.pause(self.seen.fruitless, self.patience)).await;
+        let patience = self.patience.map(|asked| asked.min(MOST_PATIENCE));
+        sleep(retry.pause(self.seen.fruitless, patience)).await;
         // Not where events have ids: what is read ahead would be told again.
         let blind = self.seen.last_id.is_none() && self.seen.fruitless > 1;
         if blind && self.glance().await? {

@@ -149,6 +149,18 @@ fn what_an_agent_said_last_is_kept_when_it_falls_silent() {
 }
 
 #[test]
+fn words_that_grow_are_not_kept_at_every_length() {
+    let mut task = None;
+    for said in ["the", "the whole", "the whole answer"] {
+        fold(&mut task, &status(TaskState::Working, Some(said)));
+    }
+    fold(&mut task, &status(TaskState::Completed, None));
+    let task = task.unwrap();
+    let history: Vec<String> = task.history.iter().map(|said| said.text()).collect();
+    assert_eq!(history, ["the whole answer"]);
+}
+
+#[test]
 fn an_artifact_that_a_snapshot_lacks_is_not_taken_back() {
     let mut seen = None;
     fold(&mut seen, &piece("a", vec![Part::text("x")], false));

@@ -14,7 +14,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, TE};
 use http::{Method as Verb, StatusCode};
 use switchboard_types::operation::{Method, Operation};
 use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tonic::codec::{DecodeBuf, Decoder, Streaming};
 use tonic::{Code, Status};
 
@@ -48,13 +48,7 @@ impl Transport for Grpc {
         let deadline = self.0.deadline(options);
         let out = self.request(operation, deadline)?;
         let url = out.url.to_string();
-        let mut opened = self.0.open(out.clone(), options, deadline).await?;
-        // A token that has run out is told by a status, not by HTTP.
-        if refusal(&opened).is_some_and(|status| status.code() == Code::Unauthenticated)
-            && self.0.shared.authority.renew().await
-        {
-            opened = self.0.open(out, options, deadline).await?;
-        }
+        let opened = self.0.open(out, options, deadline).await?;
         let messages = self.messages(method, opened, &url, deadline).await?;
         if method.streams() {
             return Ok(Reply::Events(self.events(messages, url)));
@@ -64,22 +58,22 @@ impl Transport for Grpc {
 }
 
 impl Grpc {
-    fn spoken(&self, files: FileBytes) -> Spoken {
+    /// Bytes that are base64 by chance look like text: only the user's word makes them that.
+    fn spoken(&self) -> Spoken {
         Spoken {
             version: self.0.version,
-            files,
+            files: if self.0.files_as_text {
+                FileBytes::Text
+            } else {
+                FileBytes::Raw
+            },
         }
     }
 
     fn request(&self, operation: &Operation, deadline: Instant) -> Result<Outgoing, Error> {
         let link = &self.0;
         let method = operation.method();
-        let files = if link.files_as_text {
-            FileBytes::Text
-        } else {
-            FileBytes::Raw
-        };
-        let message = grpc::encode_request(self.spoken(files), operation, link.tenant.as_deref())
+        let message = grpc::encode_request(self.spoken(), operation, link.tenant.as_deref())
             .map_err(|error| Error::new(Kind::NotOffered, error.message()))?;
         let path = grpc::write_path(link.version, method)
             .ok_or_else(|| Error::new(Kind::NotOffered, "this version has no such rpc"))?;
@@ -153,18 +147,22 @@ impl Grpc {
             Err(_) => return Err(too_slow(url)),
         };
         let message = message.ok_or_else(|| Error::unintelligible("it holds no message"))?;
-        grpc::decode_response(self.spoken(FileBytes::Text), method, &message)
+        grpc::decode_response(self.spoken(), method, &message)
             .map(Reply::Response)
             .map_err(Error::unintelligible)
     }
 
-    /// Events as they come. How long a stream may be silent is watched by HTTP/2, which sends pings.
+    /// Events as they come. HTTP/2 sends pings, but what stands between may answer them for an agent that is gone.
     fn events(&self, messages: Streaming<Bytes>, url: String) -> Arriving {
         let this = Self(self.0.clone());
         let state = Some((messages, this, url));
         Box::pin(stream::unfold(state, |state| async move {
             let (mut messages, this, url) = state?;
-            match messages.message().await {
+            let next = timeout(this.0.shared.silence, messages.message());
+            let Ok(next) = next.await else {
+                return Some((Err(too_slow(&url)), None));
+            };
+            match next {
                 Ok(Some(message)) => {
                     let arrival = this.arrival(&message);
                     let go_on = arrival.is_ok();
@@ -177,7 +175,7 @@ impl Grpc {
     }
 
     fn arrival(&self, message: &[u8]) -> Result<Arrival, Error> {
-        let spoken = self.spoken(FileBytes::Text);
+        let spoken = self.spoken();
         let event = grpc::decode_event(spoken, message).map_err(Error::unintelligible)?;
         Ok(Arrival {
             last: grpc::says_final(spoken, message),
@@ -187,7 +185,7 @@ impl Grpc {
 
     /// What a status means.
     fn failed(&self, status: &Status, url: &str) -> Error {
-        if status.source().is_some() {
+        if status.source().is_some() || is_cut(status) {
             // Not the agent's word: the connection broke.
             let message = format!("cannot reach {url}: {}", status.message());
             return Error::new(Kind::Unreachable, message)
@@ -241,6 +239,16 @@ fn refusal(opened: &Opened) -> Option<Status> {
     Status::from_header_map(opened.headers()).filter(|status| status.code() != Code::Ok)
 }
 
+/// Whether an answer broke off without its end, as a proxy leaves it. tonic says so by these words only.
+fn is_cut(status: &Status) -> bool {
+    let said = status.message();
+    match status.code() {
+        Code::Unknown => said.starts_with("protocol error: missing grpc-status"),
+        Code::Internal => said.starts_with("Unexpected EOF decoding stream"),
+        _ => false,
+    }
+}
+
 fn is_grpc(headers: &HeaderMap) -> bool {
     let said = headers.get(CONTENT_TYPE);
     said.is_some_and(|said| said.as_bytes().starts_with(b"application/grpc"))
@@ -274,6 +282,26 @@ mod tests {
         ] {
             assert_eq!(timeout_text(left), text);
         }
+    }
+
+    /// The words are tonic's own, so that other ones of a later version are noticed.
+    #[tokio::test]
+    async fn an_answer_that_breaks_off_is_told_from_an_error_of_the_agent() {
+        for body in [&b"\0\0\0\0\x03abc"[..], b"\0\0\0\0\x09abc"] {
+            let body = http_body_util::Full::new(Bytes::from_static(body));
+            let ok = StatusCode::OK;
+            let mut messages = Streaming::new_response(Bytewise, body, ok, None, None);
+            let status = loop {
+                match messages.message().await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => panic!("an end without a status"),
+                    Err(status) => break status,
+                }
+            };
+            assert!(is_cut(&status), "{status:?}");
+        }
+        assert!(!is_cut(&Status::unknown("my own words")));
+        assert!(!is_cut(&Status::internal("my own words")));
     }
 
     #[test]

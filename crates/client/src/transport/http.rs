@@ -148,7 +148,10 @@ impl Http {
     async fn send(&self, out: &Outgoing, url: Url, deadline: Instant) -> Result<Response, Error> {
         let tell = !out.private && !out.h2 && !out.body.is_empty();
         if tell && tracing::enabled!(tracing::Level::DEBUG) {
-            tracing::debug!("A2A Request: {}", Redaction::indented(&out.body));
+            tracing::debug!(
+                "A2A Request: {}",
+                Redaction::indented(&out.headers, &out.body)
+            );
         }
         let shown = out.redaction.url(&url);
         let request = self
@@ -236,10 +239,11 @@ impl Opened {
             body.extend_from_slice(&chunk);
         }
         if !private && tracing::enabled!(tracing::Level::DEBUG) {
-            tracing::debug!("A2A Response: {}", Redaction::indented(&body));
+            let shown = Redaction::indented(response.headers(), &body);
+            tracing::debug!("A2A Response: {shown}");
         }
         if let Some((recorder, mut exchange)) = record.take() {
-            exchange.response_body = Redaction::body(&body);
+            exchange.response_body = Redaction::body(response.headers(), &body);
             recorder.see(exchange);
         }
         Ok(body.freeze())
@@ -328,7 +332,7 @@ fn asked(out: &Outgoing, url: &Url) -> Exchange {
     Exchange {
         request: format!("{} {}", out.method, out.redaction.url(url)),
         request_headers: out.redaction.headers(&out.headers),
-        request_body: Redaction::body(&out.body),
+        request_body: Redaction::body(&out.headers, &out.body),
         status: 0,
         response_headers: Vec::new(),
         response_body: String::new(),

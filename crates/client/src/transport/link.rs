@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, StatusCode};
 use switchboard_types::{Dialect, ProtocolVersion};
 use tokio::time::Instant;
 use url::Url;
@@ -36,7 +37,7 @@ pub(crate) struct Link {
     pub(crate) dialect: Dialect,
     /// Sent back with every request, exactly as the card has it (A2A 1.0 §8.3.2).
     pub(crate) tenant: Option<String>,
-    /// Over gRPC 0.3 the bytes of files are sent as base64 text.
+    /// Over gRPC 0.3 the bytes of files are base64 text.
     pub(crate) files_as_text: bool,
     pub(crate) shared: Arc<Shared>,
 }
@@ -67,15 +68,21 @@ impl Link {
         let mut bare = Some(out.clone());
         loop {
             authority.apply(&mut out, deadline).await?;
+            let sent = out.headers.get(AUTHORIZATION).cloned();
             let opened = http.open(out, deadline).await?;
             match bare.take() {
-                Some(again)
-                    if opened.status() == StatusCode::UNAUTHORIZED && authority.renew().await =>
-                {
+                Some(again) if is_refused(&opened) && authority.renew(sent.as_ref()) => {
                     out = again;
                 }
                 _ => return Ok(opened),
             }
         }
     }
+}
+
+/// Whether credentials were refused: by HTTP, or by the status of gRPC.
+fn is_refused(opened: &Opened) -> bool {
+    let unauthenticated = |status: &HeaderValue| status == "16";
+    let status = opened.headers().get("grpc-status");
+    opened.status() == StatusCode::UNAUTHORIZED || status.is_some_and(unauthenticated)
 }

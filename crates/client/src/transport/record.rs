@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName};
 use url::Url;
 
@@ -117,8 +118,14 @@ impl Redaction {
         shown.to_string()
     }
 
-    /// A body, with the secrets of webhooks and tokens hidden. What is no JSON is shown as it is, if it is text.
-    pub(crate) fn body(body: &[u8]) -> String {
+    /// A body, with the secrets of webhooks and tokens hidden. What is no JSON is shown as it is, if it is text, but
+    /// nothing of gRPC: nobody can tell what is secret in it.
+    pub(crate) fn body(headers: &HeaderMap, body: &[u8]) -> String {
+        let size = || format!("({} bytes)", body.len());
+        let said = headers.get(CONTENT_TYPE);
+        if said.is_some_and(|said| said.as_bytes().starts_with(b"application/grpc")) {
+            return size();
+        }
         match serde_json::from_slice::<serde_json::Value>(body) {
             Ok(mut value) => {
                 hide(&mut value);
@@ -126,19 +133,19 @@ impl Redaction {
             }
             Err(_) => match std::str::from_utf8(body) {
                 Ok(text) => text.to_owned(),
-                Err(_) => format!("({} bytes)", body.len()),
+                Err(_) => size(),
             },
         }
     }
 
     /// A body for the log: indented, secrets hidden.
-    pub(crate) fn indented(body: &[u8]) -> String {
+    pub(crate) fn indented(headers: &HeaderMap, body: &[u8]) -> String {
         match serde_json::from_slice::<serde_json::Value>(body) {
             Ok(mut value) => {
                 hide(&mut value);
                 format!("{value:#}")
             }
-            Err(_) => Self::body(body),
+            Err(_) => Self::body(headers, body),
         }
     }
 }
@@ -185,13 +192,22 @@ mod tests {
             "{:?} {} {} {}",
             redaction.headers(&headers),
             redaction.url(&url),
-            Redaction::body(body),
-            Redaction::indented(body),
+            Redaction::body(&headers, body),
+            Redaction::indented(&headers, body),
         );
         assert!(!shown.contains("s3cret"), "{shown}");
         assert!(
             shown.contains("application/json") && shown.contains("a=b"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn nothing_of_grpc_is_shown() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        let body = b"\0\0\0\0\x08\x12\x06s3cret";
+        assert_eq!(Redaction::body(&headers, body), "(13 bytes)");
+        assert_eq!(Redaction::indented(&headers, body), "(13 bytes)");
     }
 }

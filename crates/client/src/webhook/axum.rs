@@ -14,7 +14,8 @@ use super::{Notification, Receiver};
 /// The most bytes of a notification.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Takes notifications at `path` and tells `told` of each, once. The agent hears of success when `told` is done.
+/// Takes notifications at `path` and tells `told` of each, once. The agent hears of success when `told` is done; if it
+/// goes away before that, what it posts again is told again.
 pub fn handler<F, R>(path: &str, receiver: Arc<Receiver>, told: F) -> Router
 where
     F: Fn(Notification) -> R + Clone + Send + Sync + 'static,
@@ -28,9 +29,10 @@ where
                 return StatusCode::PAYLOAD_TOO_LARGE;
             };
             let body: Bytes = body;
-            match receiver.receive(&head.headers, &body) {
-                Ok(Some(notification)) => {
+            match receiver.look(&head.headers, &body) {
+                Ok(Some((notification, mark))) => {
                     told(notification).await;
+                    receiver.remember(mark);
                     StatusCode::NO_CONTENT
                 }
                 Ok(None) => StatusCode::NO_CONTENT,

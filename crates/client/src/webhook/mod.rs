@@ -19,7 +19,7 @@ use switchboard_types::wire::decode_event;
 
 #[cfg(feature = "webhook")]
 pub use self::axum::handler;
-use self::seen::Seen;
+use self::seen::{Mark, Seen};
 use crate::keys::Keys;
 
 const TOKEN: &str = "x-a2a-notification-token";
@@ -130,6 +130,16 @@ impl Receiver {
         headers: &HeaderMap,
         body: &[u8],
     ) -> Result<Option<Notification>, Rejected> {
+        let new = self.look(headers, body)?;
+        Ok(new.and_then(|(notification, mark)| self.remember(mark).then_some(notification)))
+    }
+
+    /// What was posted, unless it was told before. It counts as told once its mark is remembered.
+    fn look(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<Option<(Notification, Option<Mark>)>, Rejected> {
         let proof = self.prove(headers, body)?;
         let event = read(body)?;
         let task_id = match &event {
@@ -146,14 +156,21 @@ impl Receiver {
             return Err(Rejected::NotAuthentic("it was signed for another task"));
         }
         let id = text(headers, EVENT_ID).map(str::to_owned);
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let task = task_id.as_ref().map(TaskId::as_str).unwrap_or_default();
-        let number = proof.id.as_deref().or(id.as_deref());
-        if seen.is_repeat(task, number, &event, body) {
+        // A repetition may be signed anew.
+        let number = id.as_deref().or(proof.id.as_deref());
+        let mark = Mark::of(task, number, &event, body);
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if mark.is_some_and(|mark| seen.knows(mark)) {
             return Ok(None);
         }
-        drop(seen);
-        Ok(Some(Notification { task_id, event, id }))
+        Ok(Some((Notification { task_id, event, id }, mark)))
+    }
+
+    /// It was told. Whether nobody else was quicker.
+    fn remember(&self, mark: Option<Mark>) -> bool {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        mark.is_none_or(|mark| seen.remember(mark))
     }
 
     fn is_expected(&self, task: Option<&TaskId>) -> bool {

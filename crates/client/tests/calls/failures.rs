@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use serde_json::json as value;
 use switchboard_client::{
-    Address, CallOptions, CardCache, Client, Kind, Limits, Reference, Retry, answer_text, text,
+    Address, CallOptions, CardCache, Client, Kind, Limits, Reference, Retry, Wait, answer_text,
+    text,
 };
 use switchboard_types::ErrorKind;
 use switchboard_types::model::TaskId;
 use tokio::net::TcpListener;
 
-use crate::support::{Asked, House, Odd, json, quick, status};
+use crate::support::{Asked, House, Odd, Then, json, quick, sse, status};
 
 /// An address where nobody listens.
 async fn nowhere() -> String {
@@ -342,6 +343,41 @@ async fn a_call_that_takes_too_long_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_task_that_is_answered_by_a_stream_without_end_is_not_waited_for() {
+    let odd = Odd::serve(async |asked: Asked| {
+        if asked.method == "GET" {
+            return asked.card("0.3");
+        }
+        let frame = |result: &str| {
+            format!("data: {{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{result}}}\n\n")
+        };
+        let working = r#"{"kind":"task","id":"t","contextId":"c","status":{"state":"working"}}"#;
+        let silent = asked.json().to_string().contains("silent");
+        let frames = if silent {
+            vec![": nothing\n\n".to_owned()]
+        } else {
+            vec![frame(working)]
+        };
+        sse(frames, Then::Hang)
+    })
+    .await;
+    let builder = Client::builder().timeout(Duration::from_millis(300));
+    let agent = builder.connect(odd.base.as_str()).await.unwrap();
+    let task = agent.get(&TaskId::new("t").unwrap(), None).await.unwrap();
+    assert_eq!(task.id.as_str(), "t", "as it stood when time was up");
+    let silent = TaskId::new("silent").unwrap();
+    let error = agent.get(&silent, None).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Timeout, "{error}");
+    let patient = Client::connect(odd.base.as_str()).await.unwrap();
+    let wait = Wait {
+        timeout: Some(Duration::from_millis(300)),
+        ..Wait::default()
+    };
+    let error = patient.wait(&silent, &wait).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Timeout, "{error}");
+}
+
+#[tokio::test]
 async fn reads_are_repeated_and_sends_only_if_they_were_turned_away() {
     let calls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&calls);
@@ -351,9 +387,11 @@ async fn reads_are_repeated_and_sends_only_if_they_were_turned_away() {
             if asked.method == "GET" {
                 return asked.card("0.3");
             }
-            let busy = asked.json().to_string().contains("busy");
+            let body = asked.json().to_string();
             match count.fetch_add(1, Ordering::SeqCst) {
-                0 => status(if busy { 503 } else { 500 }),
+                0 if body.contains("busy") => status(429),
+                0 if body.contains("away") => status(503),
+                0 => status(500),
                 _ => asked.result(&value!({"kind": "task", "id": "t", "contextId": "c",
                     "status": {"state": "completed"}})),
             }
@@ -367,6 +405,8 @@ async fn reads_are_repeated_and_sends_only_if_they_were_turned_away() {
     assert_eq!(calls.swap(0, Ordering::SeqCst), 2);
     assert!(agent.send(text("busy")).await.is_ok());
     assert_eq!(calls.swap(0, Ordering::SeqCst), 2);
+    assert!(agent.send(text("away")).await.is_err());
+    assert_eq!(calls.swap(0, Ordering::SeqCst), 1);
     assert!(
         agent
             .send(text("broken"))
@@ -375,6 +415,23 @@ async fn reads_are_repeated_and_sends_only_if_they_were_turned_away() {
             .is(ErrorKind::Internal)
     );
     assert_eq!(calls.swap(0, Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn an_agent_that_asks_to_wait_forever_is_not_waited_for() {
+    let odd = Odd::serve(async |asked: Asked| {
+        if asked.method == "GET" {
+            return asked.card("0.3");
+        }
+        let mut busy = status(429);
+        let forever = http::HeaderValue::from(u64::MAX);
+        busy.headers_mut().insert("retry-after", forever);
+        busy
+    })
+    .await;
+    let agent = Client::connect(odd.base.as_str()).await.unwrap();
+    let error = agent.send(text("x")).await.unwrap_err();
+    assert_eq!(error.status(), Some(429), "{error}");
 }
 
 #[tokio::test]

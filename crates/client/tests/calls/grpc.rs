@@ -132,8 +132,22 @@ async fn files_are_text_for_agents_that_need_it() {
         .connect(house.base.as_str())
         .await
         .unwrap();
-    // Bytes that are base64 by chance: sent as they are they would be taken for text.
-    let content = Content::Raw(bytes::Bytes::from_static(b"abcd"));
+    // Sent as they are they would be taken for text.
+    a_file_comes_back_as_it_was(&agent).await;
+    house.close().await;
+}
+
+#[tokio::test]
+async fn files_are_bytes_unless_told_otherwise() {
+    let house = House::open().await;
+    let agent = connect(&house.base, &old()).await;
+    a_file_comes_back_as_it_was(&agent).await;
+    house.close().await;
+}
+
+/// A file whose bytes are base64 by chance.
+async fn a_file_comes_back_as_it_was(agent: &Client) {
+    let content = Content::Raw(bytes::Bytes::from_static(b"deadbeefdeadbeef"));
     let mut send = text("hi");
     send.message.parts.push(Part::new(content.clone()));
     let Sent::Task(task) = agent.send(send).await.unwrap() else {
@@ -143,7 +157,6 @@ async fn files_are_text_for_agents_that_need_it() {
     let files = files.into_iter().filter(|part| part.as_text().is_none());
     let files: Vec<Content> = files.map(|part| part.content).collect();
     assert_eq!(files, [content.clone(), content]);
-    house.close().await;
 }
 
 /// A card that offers gRPC where something else answers.

@@ -172,3 +172,14 @@ async fn a_mixture_of_1_0_and_0_x_events_is_read() {
     assert_eq!(answer_text(&sent), "answer");
     assert!(matches!(sent, Sent::Task(task) if task.status.state == TaskState::Completed));
 }
+
+#[tokio::test]
+async fn events_that_share_an_id_are_all_told() {
+    let frame = |event: &str| format!("id: 1700000000000\ndata: {}\n\n", wrapped(event));
+    let frames = vec![
+        frame(&update("working", "one", false)),
+        frame(&update("completed", "two", true)),
+    ];
+    let sent = finish(frames, Then::Close).await.unwrap();
+    assert_eq!(answer_text(&sent), "two");
+}

@@ -1,4 +1,4 @@
-//! Signed cards, and catalogues.
+//! Signed cards, catalogues, and who may know credentials.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use aws_lc_rs::signature::{
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json as value};
-use switchboard_client::{Client, Keys, Kind, Reference, Signatures};
+use switchboard_client::{Client, Credential, Credentials, Keys, Kind, Reference, Signatures};
+use switchboard_types::model::Secret;
 use switchboard_types::wire::card::{canonical_card, canonical_received, decode_card};
 use url::Url;
 
@@ -179,4 +180,60 @@ async fn s1_045_an_agent_is_found_in_a_catalogue() {
     let error = Client::connect(reference("nobody")).await.unwrap_err();
     assert_eq!(error.kind(), Kind::CardNotFound);
     house.close().await;
+}
+
+#[tokio::test]
+async fn a_catalogue_learns_credentials_only_if_it_asks_and_others_it_names_never() {
+    let hidden = Odd::serve(async |asked: Asked| {
+        assert_eq!(asked.header("authorization"), None, "{}", asked.path);
+        json(401, "{}")
+    })
+    .await;
+    let elsewhere = hidden.base.clone();
+    let odd = Odd::serve(move |asked: Asked| {
+        let list = value!({"entries": [{"name": "own", "url": "/own"}, {"name": "other", "url": elsewhere}]});
+        async move {
+            match (asked.path.as_str(), asked.header("authorization")) {
+                (_, None) => json(401, "{}"),
+                ("/.well-known/ai-catalog.json", _) => json(200, &list.to_string()),
+                _ => asked.card("1.0"),
+            }
+        }
+    })
+    .await;
+    let connect = |name: &str| {
+        let credential = Credential::Bearer(Secret::new("s3cret"));
+        Client::builder()
+            .credentials(Credentials::any(credential))
+            .connect(Reference::Catalog {
+                url: Url::parse(&odd.base).unwrap(),
+                name: name.to_owned(),
+            })
+    };
+    assert_eq!(connect("own").await.unwrap().card().name, "odd");
+    let error = connect("other").await.unwrap_err();
+    assert_eq!(error.kind(), Kind::CredentialsMissing, "{error}");
+}
+
+#[tokio::test]
+async fn credentials_are_not_sent_in_clear_to_a_host_that_only_the_card_names() {
+    let card = |urls: &[&str]| {
+        let interfaces: Vec<Value> = urls
+            .iter()
+            .map(|url| value!({"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}))
+            .collect();
+        let card = value!({"name": "odd", "supportedInterfaces": interfaces}).to_string();
+        decode_card(card.as_bytes()).unwrap()
+    };
+    let guarded = || {
+        let credential = Credential::Bearer(Secret::new("s3cret"));
+        Client::builder().credentials(Credentials::any(credential))
+    };
+    let clear = card(&["http://agent.example/"]);
+    let error = guarded().connect(clear.clone()).await.unwrap_err();
+    assert!(error.to_string().contains("is not encrypted"), "{error}");
+    assert!(Client::connect(clear).await.is_ok(), "nothing to lose");
+    let both = card(&["http://agent.example/", "https://agent.example/"]);
+    let agent = guarded().connect(both).await.unwrap();
+    assert_eq!(agent.interface().interface.url, "https://agent.example/");
 }

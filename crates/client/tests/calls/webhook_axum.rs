@@ -6,6 +6,8 @@ use std::time::Duration;
 use switchboard_client::webhook::{Notification, Receiver};
 use switchboard_client::{Sent, text};
 use switchboard_types::model::{Event, PushConfig, Secret, TaskState};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 use crate::support::{House, connect, ways};
@@ -60,4 +62,43 @@ async fn s1_193_the_engine_tells_a_receiver_of_every_version() {
         tasks.stop();
     }
     house.close().await;
+}
+
+#[tokio::test]
+async fn what_was_posted_again_by_an_agent_that_went_away_is_told_again() {
+    let (told, mut heard) = mpsc::channel::<tokio::sync::oneshot::Receiver<()>>(8);
+    let receiver = Arc::new(Receiver::new().any_task());
+    // Never done: whoever hears of it holds the end that would say when the telling was given up.
+    let router = switchboard_client::webhook::handler("/hook", receiver, move |_| {
+        let told = told.clone();
+        async move {
+            let (_given_up, end) = tokio::sync::oneshot::channel();
+            told.send(end).await.unwrap();
+            std::future::pending::<()>().await;
+        }
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let tasks = switchboard_server::shutdown::Tasks::default();
+    let stopping = tasks.stopping().clone();
+    tasks.spawn(async move {
+        tokio::select! {
+            () = stopping.cancelled() => {}
+            _ = axum::serve(listener, router) => {}
+        }
+    });
+    let body = r#"{"kind":"task","id":"t","contextId":"c","status":{"state":"completed"}}"#;
+    let post = format!(
+        "POST /hook HTTP/1.1\r\nhost: h\r\nx-a2a-event-id: 1\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    for _ in 0..2 {
+        let mut agent = TcpStream::connect(address).await.unwrap();
+        agent.write_all(post.as_bytes()).await.unwrap();
+        let next = tokio::time::timeout(Duration::from_secs(10), heard.recv());
+        let end = next.await.expect("told").unwrap();
+        drop(agent);
+        assert!(end.await.is_err(), "given up");
+    }
+    tasks.stop();
 }
