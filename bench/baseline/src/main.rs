@@ -48,7 +48,7 @@ async fn answer(Json(request): Json<Request>) -> Response {
             let events = task::story(params.message);
             let frames = (1..).zip(events).map(move |(place, event): (u64, _)| {
                 let frame = Event::default().id(place.to_string());
-                let frame = frame.json_data(Reply::new(id, event));
+                let frame = frame.json_data(Reply::new(id.clone(), event));
                 Ok::<_, Infallible>(frame.unwrap_or_default())
             });
             Sse::new(stream::iter(frames)).into_response()
