@@ -223,6 +223,7 @@ fn assemble(
             candidates,
             current: std::sync::atomic::AtomicUsize::new(0),
             quirks,
+            signatures: settings.signatures.clone(),
             retry: settings.retry,
             shared,
         })),
