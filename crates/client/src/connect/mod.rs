@@ -157,7 +157,10 @@ fn assemble(
     given: Option<&Url>,
     named: Option<&Url>,
 ) -> Result<Client, Error> {
-    let chosen = choose::choose(&card, &settings.preference)?;
+    let mut chosen = choose::choose(&card, &settings.preference)?;
+    if settings.only_preferred {
+        chosen = choose::only_preferred(&card, chosen)?;
+    }
     let means = Means {
         http: &http,
         certificate: settings.tls.identity.is_some(),
