@@ -17,6 +17,7 @@ use crate::retry::may_repeat;
 use crate::stream::fold::fold;
 use crate::stream::resume::ends;
 use crate::transport::http::too_slow;
+use crate::transport::record::shown;
 use crate::transport::{Arrival, Reply};
 
 impl Client {
@@ -207,7 +208,7 @@ impl Client {
                         Ok(None) => break,
                         // How it stood when time was up.
                         Err(_) if task.is_some() => break,
-                        Err(_) => return Err(too_slow(self.resolved().as_str())),
+                        Err(_) => return Err(too_slow(&shown(self.resolved()))),
                     };
                     let Arrival { event, last, .. } = arrival?;
                     fold(&mut task, &event);
