@@ -28,6 +28,7 @@ pub struct Builder(Settings);
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) preference: Preference,
+    pub(crate) only_preferred: bool,
     pub(crate) address: Address,
     pub(crate) credentials: Credentials,
     pub(crate) prompt: Option<Arc<dyn Prompt>>,
@@ -48,6 +49,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             preference: Preference::default(),
+            only_preferred: false,
             address: Address::default(),
             credentials: Credentials::none(),
             prompt: None,
@@ -71,6 +73,15 @@ impl Builder {
     #[must_use]
     pub fn preference(mut self, preference: Preference) -> Self {
         self.0.preference = preference;
+        self.0.only_preferred = false;
+        self
+    }
+
+    /// What to speak, and nothing else: an agent that does not offer it is not connected to.
+    #[must_use]
+    pub fn only(mut self, preference: Preference) -> Self {
+        self.0.preference = preference;
+        self.0.only_preferred = true;
         self
     }
 

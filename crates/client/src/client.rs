@@ -15,6 +15,7 @@ use crate::auth::AccessToken;
 use crate::builder::Builder;
 use crate::connect::choose::Chosen;
 use crate::connect::quirks::Quirks;
+use crate::connect::verify::Signatures;
 use crate::error::Error;
 use crate::options::CallOptions;
 use crate::reference::Reference;
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     /// Which of them is spoken to.
     pub(crate) current: AtomicUsize,
     pub(crate) quirks: Quirks,
+    pub(crate) signatures: Signatures,
     pub(crate) retry: Retry,
     pub(crate) shared: Arc<Shared>,
 }
@@ -172,8 +174,9 @@ impl Client {
         }
         match self.reach(&operation, options).await? {
             Reply::Response(response) => {
-                let response = self.looked_at_again(response, options).await?;
+                let response = self.looked_at_again(response, options).await;
                 if let Response::Card(card) = &response {
+                    self.0.signatures.check(card, None)?;
                     // For the session, instead of the public one (A2A 1.0 §3.1.11).
                     let mut known = self.0.card.write().unwrap_or_else(PoisonError::into_inner);
                     *known = Arc::new((**card).clone());

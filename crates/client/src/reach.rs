@@ -17,6 +17,7 @@ use crate::retry::may_repeat;
 use crate::stream::fold::fold;
 use crate::stream::resume::ends;
 use crate::transport::http::too_slow;
+use crate::transport::record::shown;
 use crate::transport::{Arrival, Reply};
 
 impl Client {
@@ -151,18 +152,19 @@ impl Client {
         self.inner().quirks.hides_cancel && done && crate::answer_text(task).is_empty()
     }
 
-    /// There are agents that say completed, and nothing, of what was canceled.
+    /// There are agents that say completed, and nothing, of what was canceled. If that cannot be found out, the first
+    /// answer stands.
     pub(crate) async fn looked_at_again(
         &self,
         response: Response,
         options: &CallOptions,
-    ) -> Result<Response, Error> {
+    ) -> Response {
         let Response::SentTask(view) = &response else {
-            return Ok(response);
+            return response;
         };
         let task = &view.task;
         if !self.doubts(task) {
-            return Ok(response);
+            return response;
         }
         let get = Operation::Get(GetTask {
             id: task.id.clone(),
@@ -173,10 +175,16 @@ impl Client {
             idempotency_key: None,
             ..options.clone()
         };
-        let now = self.get_task(get, &options).await?;
+        let now = match self.get_task(get, &options).await {
+            Ok(now) => now,
+            Err(error) => {
+                tracing::debug!(%error, "a task could not be looked at again");
+                return response;
+            }
+        };
         let mut view = view.clone();
         Arc::make_mut(&mut view.task).status = now.status.clone();
-        Ok(Response::SentTask(view))
+        Response::SentTask(view)
     }
 
     /// Does an operation that gives a task.
@@ -200,7 +208,7 @@ impl Client {
                         Ok(None) => break,
                         // How it stood when time was up.
                         Err(_) if task.is_some() => break,
-                        Err(_) => return Err(too_slow(self.resolved().as_str())),
+                        Err(_) => return Err(too_slow(&shown(self.resolved()))),
                     };
                     let Arrival { event, last, .. } = arrival?;
                     fold(&mut task, &event);

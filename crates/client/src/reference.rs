@@ -64,6 +64,15 @@ pub(crate) fn is_local(url: &Url) -> bool {
 }
 
 fn invalid(text: &str, why: &str) -> Error {
+    // What cannot be taken apart may still hold a password or a key.
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    let text = match text.rsplit_once('@') {
+        Some((before, host)) => {
+            let scheme = before.split_once("://").map(|(scheme, _)| scheme);
+            scheme.map_or(host.to_owned(), |scheme| format!("{scheme}://{host}"))
+        }
+        None => text.to_owned(),
+    };
     Error::new(Kind::Reference, format!("{text:?} names no agent: {why}"))
         .hinting("give a host, a URL, the path of a card file, or a card as JSON")
 }
@@ -183,6 +192,18 @@ mod tests {
                 matches!(error.kind(), Kind::Reference | Kind::CardInvalid),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn what_names_nothing_is_said_without_its_secrets() {
+        for text in [
+            "ftp://me:s3cret@example.com/?k=s3cret",
+            "me:s3cret@:::",
+            "two words?key=s3cret",
+        ] {
+            let error = text.parse::<Reference>().unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
         }
     }
 

@@ -18,6 +18,7 @@ use super::{AccessToken, Prompt};
 use crate::error::{Error, Kind};
 use crate::reference::is_local;
 use crate::transport::http::{Http, Outgoing};
+use crate::transport::record::shown;
 
 /// The most bytes of an answer of a token endpoint.
 const MOST_BYTES: usize = 1 << 20;
@@ -158,8 +159,12 @@ impl Source {
         };
         let asked = Outgoing::new(Method::GET, url.clone());
         let answer = self.http.fetch(asked, MOST_BYTES, deadline).await?;
-        let metadata: Metadata = serde_json::from_slice(answer.body())
-            .map_err(|error| refused(&format!("{url} describes no token endpoint: {error}")))?;
+        let metadata: Metadata = serde_json::from_slice(answer.body()).map_err(|error| {
+            refused(&format!(
+                "{} describes no token endpoint: {error}",
+                shown(url)
+            ))
+        })?;
         let device = metadata.device_authorization_endpoint;
         Ok(Known {
             token: endpoint(&metadata.token_endpoint)?,
@@ -212,7 +217,7 @@ impl Source {
         };
         let answer = self.post(device, self.form(&[]), false, deadline).await?;
         let code: DeviceCode = serde_json::from_slice(answer.body())
-            .map_err(|error| refused(&format!("{device} gave no device code: {error}")))?;
+            .map_err(|error| refused(&format!("{} gave no device code: {error}", shown(device))))?;
         prompt.device_code(code.page(), &code.user_code).await;
         let end = Instant::now() + code.life();
         let mut interval = code.interval();
@@ -249,8 +254,13 @@ impl Source {
         if answer.status() == 401 && self.terms.client_secret.is_some() {
             answer = self.post(url, form, false, deadline).await?;
         }
-        serde_json::from_slice(answer.body())
-            .map_err(|_| refused(&format!("{url} answered with status {}", answer.status())))
+        serde_json::from_slice(answer.body()).map_err(|_| {
+            refused(&format!(
+                "{} answered with status {}",
+                shown(url),
+                answer.status()
+            ))
+        })
     }
 
     async fn post(
@@ -328,6 +338,9 @@ fn endpoint(url: &str) -> Result<Url, Error> {
     if parsed.scheme() == "https" || is_local(&parsed) {
         return Ok(parsed);
     }
-    let message = format!("{url} is not encrypted: no secret is sent there");
+    let message = format!(
+        "{} is not encrypted: no secret is sent there",
+        shown(&parsed)
+    );
     Err(Error::new(Kind::CardInvalid, message))
 }

@@ -6,6 +6,7 @@ use switchboard_types::wire::card::decode_card;
 use url::Url;
 
 use crate::error::{Error, Kind};
+use crate::transport::record::shown;
 
 /// Members by which catalogues call their list.
 const LISTS: [&str; 4] = ["entries", "agents", "items", "cards"];
@@ -39,7 +40,7 @@ pub(super) fn find(catalog: &[u8], base: &Url, name: &str) -> Result<Entry, Erro
     let list: Value = serde_json::from_slice(catalog).map_err(|error| {
         Error::new(
             Kind::CardInvalid,
-            format!("{base} is no catalogue: {error}"),
+            format!("{} is no catalogue: {error}", shown(base)),
         )
     })?;
     let entries = match &list {
@@ -48,7 +49,7 @@ pub(super) fn find(catalog: &[u8], base: &Url, name: &str) -> Result<Entry, Erro
         _ => None,
     };
     let Some(entries) = entries else {
-        let message = format!("{base} is no catalogue: it has no list");
+        let message = format!("{} is no catalogue: it has no list", shown(base));
         return Err(Error::new(Kind::CardInvalid, message));
     };
     let mut known = Vec::new();
@@ -63,7 +64,11 @@ pub(super) fn find(catalog: &[u8], base: &Url, name: &str) -> Result<Entry, Erro
         }
         known.extend(names.first().copied());
     }
-    let message = format!("{base} has no agent {name:?}; it has {}", known.join(", "));
+    let message = format!(
+        "{} has no agent {name:?}; it has {}",
+        shown(base),
+        known.join(", ")
+    );
     Err(Error::new(Kind::CardNotFound, message))
 }
 
@@ -79,7 +84,10 @@ fn read(entry: &Value, card: Option<&Value>, base: &Url) -> Result<Entry, Error>
     match address.and_then(|address| base.join(address).ok()) {
         Some(url) => Ok(Entry::At(url)),
         None => {
-            let message = format!("the entry in {base} does not say where the agent is");
+            let message = format!(
+                "the entry in {} does not say where the agent is",
+                shown(base)
+            );
             Err(Error::new(Kind::CardInvalid, message))
         }
     }

@@ -95,6 +95,22 @@ pub(crate) fn choose(card: &AgentCard, preference: &Preference) -> Result<Vec<Ch
     Ok(chosen.collect())
 }
 
+/// Those of `chosen` that the user would rather have.
+pub(crate) fn only_preferred(
+    card: &AgentCard,
+    mut chosen: Vec<Chosen>,
+) -> Result<Vec<Chosen>, Error> {
+    chosen.retain(|one| one.why != Why::Fallback);
+    if chosen.is_empty() {
+        let message = format!(
+            "the agent does not speak what was asked for: {}",
+            offers(card)
+        );
+        return Err(Error::new(Kind::NotOffered, message));
+    }
+    Ok(chosen)
+}
+
 fn spoken(binding: &Binding) -> bool {
     match binding {
         Binding::JsonRpc | Binding::HttpJson => true,
@@ -108,16 +124,17 @@ fn nothing_spoken(card: &AgentCard) -> Error {
         let message = format!("the card of {:?} names no address", card.name);
         return Error::new(Kind::CardInvalid, message);
     }
+    let message = format!("nothing the agent speaks is spoken here: {}", offers(card));
+    Error::new(Kind::NotOffered, message)
+}
+
+fn offers(card: &AgentCard) -> String {
     let offered = card
         .interfaces
         .iter()
         .map(|interface| format!("{} {}", interface.binding.name(), interface.version));
     let offered: Vec<String> = offered.collect();
-    let message = format!(
-        "nothing the agent speaks is spoken here: it offers {}",
-        offered.join(", ")
-    );
-    Error::new(Kind::NotOffered, message)
+    format!("it offers {}", offered.join(", "))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use url::Url;
 use super::fetch::{Fetched, Fetcher};
 use crate::auth::Authority;
 use crate::error::{Error, Kind};
-use crate::transport::record::Redaction;
+use crate::transport::record::shown;
 
 /// A card that was found.
 #[derive(Debug)]
@@ -130,11 +130,6 @@ fn refused(url: &Url, status: u16, credentials: &Authority) -> Error {
     let url = shown(url);
     let message = format!("{url} does not show its card to everyone (status {status})");
     Error::new(kind, message).with_status(status)
-}
-
-/// A URL without what may be secret in it.
-fn shown(url: &Url) -> String {
-    Redaction::default().url(url)
 }
 
 /// Whether a card speaks of an address.

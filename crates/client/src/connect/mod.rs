@@ -33,6 +33,7 @@ use crate::transport;
 use crate::transport::headers::ServiceParams;
 use crate::transport::http::{Http, Outgoing};
 use crate::transport::link::{Link, Shared};
+use crate::transport::record::shown;
 
 /// Connects: nothing is sent to the agent yet but for its card.
 pub(crate) async fn connect(settings: Settings, reference: Reference) -> Result<Client, Error> {
@@ -108,7 +109,8 @@ impl Look<'_> {
         let status = answer.status();
         if !status.is_success() {
             let message = format!(
-                "there is no catalogue at {place}: status {}",
+                "there is no catalogue at {}: status {}",
+                shown(&place),
                 status.as_u16()
             );
             return Err(Error::new(Kind::CardNotFound, message).with_status(status.as_u16()));
@@ -157,7 +159,10 @@ fn assemble(
     given: Option<&Url>,
     named: Option<&Url>,
 ) -> Result<Client, Error> {
-    let chosen = choose::choose(&card, &settings.preference)?;
+    let mut chosen = choose::choose(&card, &settings.preference)?;
+    if settings.only_preferred {
+        chosen = choose::only_preferred(&card, chosen)?;
+    }
     let means = Means {
         http: &http,
         certificate: settings.tls.identity.is_some(),
@@ -181,7 +186,10 @@ fn assemble(
         let interface = &chosen.interface;
         let url = address::resolve(interface, given, settings.address)?;
         if guarded && !address::may_know_secrets(&url, named) {
-            let message = format!("{url} is not encrypted: no credentials are sent there");
+            let message = format!(
+                "{} is not encrypted: no credentials are sent there",
+                shown(&url)
+            );
             return Err(Error::new(Kind::CardInvalid, message)
                 .hinting("name the agent by its http:// address if that is meant"));
         }
@@ -223,6 +231,7 @@ fn assemble(
             candidates,
             current: std::sync::atomic::AtomicUsize::new(0),
             quirks,
+            signatures: settings.signatures.clone(),
             retry: settings.retry,
             shared,
         })),

@@ -21,7 +21,7 @@ pub enum Signatures {
 
 impl Signatures {
     /// Checks a card; `text` is what it came as.
-    pub(super) fn check(&self, card: &AgentCard, text: Option<&[u8]>) -> Result<(), Error> {
+    pub(crate) fn check(&self, card: &AgentCard, text: Option<&[u8]>) -> Result<(), Error> {
         let keys = match self {
             Self::Ignored => return Ok(()),
             Self::IfPresent(_) if card.signatures.is_empty() => return Ok(()),

@@ -224,8 +224,10 @@ impl Events {
                 .task
                 .as_ref()
                 .is_some_and(|t| self.client.doubts(t))
+            && let Err(error) = self.look().await
         {
-            self.look().await?;
+            // What was told stands.
+            tracing::debug!(%error, "a task could not be looked at again");
         }
         if last || self.seen.is_over() {
             self.ended = true;

@@ -21,6 +21,7 @@ use tonic::{Code, Status};
 use super::http::{Opened, Outgoing, too_slow};
 use super::jsonrpc::Head;
 use super::link::Link;
+use super::record::shown;
 use super::{Arrival, Arriving, Reply, Transport};
 use crate::error::{Error, Kind, Reach};
 use crate::options::CallOptions;
@@ -47,7 +48,7 @@ impl Transport for Grpc {
         let method = operation.method();
         let deadline = self.0.deadline(options);
         let out = self.request(operation, deadline)?;
-        let url = out.url.to_string();
+        let url = shown(&out.url);
         let opened = self.0.open(out, options, deadline).await?;
         let messages = self.messages(method, opened, &url, deadline).await?;
         if method.streams() {

@@ -13,7 +13,7 @@ use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::record::{Exchange, Recorder, Redaction};
+use super::record::{self, Exchange, Recorder, Redaction};
 use super::tls::Tls;
 use crate::error::{Error, Kind, Reach};
 
@@ -123,8 +123,8 @@ impl Http {
         let mut url = out.url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let response = self.send(&out, url.clone(), deadline).await?;
-            let shown = out.redaction.url(&url);
-            let Some(next) = redirected(&url, &response, &out.redaction)? else {
+            let shown = record::shown(&url);
+            let Some(next) = redirected(&url, &response)? else {
                 let record = self.recorder.clone().filter(|_| !out.private);
                 let record = record.map(|recorder| (recorder, head_of(&out, &url, &response)));
                 return Ok(Opened {
@@ -140,7 +140,7 @@ impl Http {
             }
             url = next;
         }
-        let shown = out.redaction.url(&out.url);
+        let shown = record::shown(&out.url);
         let message = format!("{shown} leads to more than {MOST_REDIRECTS} redirects");
         Err(Error::new(Kind::Unreachable, message).reached(Reach::Answered))
     }
@@ -153,7 +153,7 @@ impl Http {
                 Redaction::indented(&out.headers, &out.body)
             );
         }
-        let shown = out.redaction.url(&url);
+        let shown = record::shown(&url);
         let request = self
             .client(out, &url)?
             .request(out.method.clone(), url)
@@ -290,11 +290,7 @@ pub(crate) fn too_slow(url: &str) -> Error {
 }
 
 /// Where an answer sends us, if it does and we may go there.
-fn redirected(
-    from: &Url,
-    response: &Response,
-    redaction: &Redaction,
-) -> Result<Option<Url>, Error> {
+fn redirected(from: &Url, response: &Response) -> Result<Option<Url>, Error> {
     let status = response.status();
     let moved = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
     let Some(to) = response.headers().get(LOCATION).filter(|_| moved) else {
@@ -303,7 +299,7 @@ fn redirected(
     let to = to.to_str().ok().and_then(|to| from.join(to).ok());
     let refused = |why: String| Error::new(Kind::Unreachable, why).reached(Reach::Answered);
     let Some(to) = to else {
-        let from = redaction.url(from);
+        let from = record::shown(from);
         return Err(refused(format!("{from} redirects to what is no URL")));
     };
     let same_host = to.host() == from.host();
@@ -313,7 +309,7 @@ fn redirected(
     if same_host && !downgraded && (same_port || upgraded) {
         return Ok(Some(to));
     }
-    let (from, to) = (redaction.url(from), redaction.url(&to));
+    let (from, to) = (record::shown(from), record::shown(&to));
     let message = format!("{from} redirects to {to}, which is not followed");
     Err(refused(message).hinting("if that is right, name the other address"))
 }

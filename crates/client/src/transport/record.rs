@@ -71,6 +71,17 @@ impl fmt::Debug for Recorder {
     }
 }
 
+/// A URL for errors and logs: without user, password, query and fragment, any of which may be secret.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut shown = url.clone();
+    // Only a URL without a host refuses these, and that has neither.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.to_string()
+}
+
 /// Takes secrets out of what is shown.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Redaction {
@@ -200,6 +211,12 @@ mod tests {
             shown.contains("application/json") && shown.contains("a=b"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn a_url_is_shown_without_what_may_be_secret() {
+        let url = Url::parse("https://me:s3cret@example.com:9/p?key=s3cret#s3cret").unwrap();
+        assert_eq!(shown(&url), "https://example.com:9/p");
     }
 
     #[test]

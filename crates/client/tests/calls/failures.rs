@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde_json::json as value;
 use switchboard_client::{
-    Address, CallOptions, CardCache, Client, Kind, Limits, Reference, Retry, Wait, answer_text,
-    text,
+    Address, CallOptions, CardCache, Client, Kind, Limits, Preference, Reference, Retry, Wait,
+    answer_text, text,
 };
-use switchboard_types::ErrorKind;
 use switchboard_types::model::TaskId;
+use switchboard_types::{ErrorKind, ProtocolVersion};
 use tokio::net::TcpListener;
 
 use crate::support::{Asked, House, Odd, Then, json, quick, sse, status};
@@ -203,6 +203,23 @@ async fn an_agent_that_is_away_for_a_moment_is_spoken_to_as_before() {
     assert_eq!(error.kind(), Kind::Unreachable);
     assert_eq!(agent.interface().interface, card.interfaces[0]);
     house.close().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_speak_what_must_be_spoken_is_not_connected_to() {
+    let odd = Odd::serve(async |asked: Asked| asked.card("1.0")).await;
+    let only = |version: &str| Preference {
+        bindings: Vec::new(),
+        versions: vec![ProtocolVersion::requested(version).unwrap()],
+    };
+    let preferring = Client::builder().preference(only("0.3"));
+    assert!(preferring.connect(odd.base.as_str()).await.is_ok());
+    let right = Client::builder().only(only("1.0"));
+    assert!(right.connect(odd.base.as_str()).await.is_ok());
+    let wrong = Client::builder().only(only("0.3"));
+    let error = wrong.connect(odd.base.as_str()).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::NotOffered);
+    assert!(error.to_string().contains("JSONRPC 1.0"), "{error}");
 }
 
 #[tokio::test]

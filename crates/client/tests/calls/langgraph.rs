@@ -36,6 +36,9 @@ async fn langgraph() -> (Odd, Client, Arc<Mutex<Vec<Asked>>>) {
                     return sse(vec![format!("event: message\r\ndata: {frame}\r\n\r\n")], Then::Close);
                 }
                 "message/send" => "completed",
+                "tasks/get" if seen.lock().unwrap()[0].json().to_string().contains("lost") => {
+                    return json(404, "{}");
+                }
                 "tasks/get" => "canceled",
                 "ListTasks" => {
                     return asked.result(&value!({"tasks": [], "nextPageToken": ""}));
@@ -73,6 +76,17 @@ async fn older_names_one_text_and_a_second_look_at_an_empty_answer() {
     let said = &sent[0].json()["params"]["message"]["parts"];
     assert_eq!(*said, value!([{"kind": "text", "text": "one\ntwo"}]));
     assert_eq!(sent[1].rpc(), "tasks/get");
+}
+
+#[tokio::test]
+async fn the_first_answer_stands_if_the_task_cannot_be_looked_at_again() {
+    let (_odd, client, _) = langgraph().await;
+    let sent = client.send(text("lost")).await.unwrap();
+    assert!(matches!(sent, Sent::Task(task) if task.status.state == TaskState::Completed));
+    let (_odd, client, _) = langgraph().await;
+    let events = client.stream(text("lost")).await.unwrap();
+    let sent = events.finish().await.unwrap();
+    assert!(matches!(sent, Sent::Task(task) if task.status.state == TaskState::Completed));
 }
 
 #[tokio::test]
