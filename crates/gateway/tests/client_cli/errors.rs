@@ -152,3 +152,20 @@ async fn an_agent_without_an_end_does_not_keep_us() {
     let error: Value = serde_json::from_str(&late.out).unwrap();
     assert_eq!(error["error"]["code"], "A2ACLI_ERR_TIMEOUT");
 }
+
+#[tokio::test]
+async fn a_version_that_is_not_offered_is_not_replaced_by_another() {
+    let (base, _serving) = endless().await;
+    let dir = tempfile::tempdir().unwrap();
+    let refused = ran(bare(
+        &dir,
+        &["task", "list", "-a", &base, "--a2a-version", "0.3"],
+    ))
+    .await;
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(
+        refused.err.contains("it offers JSONRPC 1.0"),
+        "{}",
+        refused.err
+    );
+}

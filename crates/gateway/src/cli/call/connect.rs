@@ -71,7 +71,7 @@ impl Connected {
         let client = patience
             .during(builder(&settings)?.connect(reference))
             .await?;
-        check_version(&client, &settings)?;
+        tell_version(&client, &settings)?;
         Ok(Self {
             client,
             settings,
@@ -159,11 +159,16 @@ pub(super) fn timed_out(timeout: Duration) -> Failure {
 }
 
 fn builder(settings: &Settings) -> Result<switchboard_client::Builder, Failure> {
-    let mut builder = Client::builder()
-        .preference(Preference {
-            bindings: settings.bindings.clone(),
-            versions: settings.version.into_iter().collect(),
-        })
+    let preference = Preference {
+        bindings: settings.bindings.clone(),
+        versions: settings.version.into_iter().collect(),
+    };
+    // A version that was asked for is spoken, or nothing is; of bindings the best that there is.
+    let builder = match settings.version {
+        Some(_) => Client::builder().only(preference),
+        None => Client::builder().preference(preference),
+    };
+    let mut builder = builder
         .credentials(credentials(settings))
         .prompt(Arc::new(AtTheTerminal))
         .tls(tls(settings)?);
@@ -206,28 +211,14 @@ fn tls(settings: &Settings) -> Result<Tls, Failure> {
     })
 }
 
-/// A version that was asked for is spoken, or nothing is.
-fn check_version(client: &Client, settings: &Settings) -> Result<(), Failure> {
+/// An older version is spoken if there is no newer one, and said to be.
+fn tell_version(client: &Client, settings: &Settings) -> Result<(), Failure> {
     let spoken = client.interface().version;
-    match settings.version {
-        Some(wanted) if wanted != spoken => {
-            let offered = client.card();
-            let offered = offered
-                .interfaces
-                .iter()
-                .map(|interface| interface.version.as_str());
-            let offered: Vec<&str> = offered.collect();
-            let message = format!("the agent does not speak A2A {}", wanted.name());
-            let failure = Failure::local(Local::Internal, message);
-            Err(failure.hint(format!("it offers: {}", offered.join(", "))))
-        }
-        None if spoken != ProtocolVersion::ALL[0] => {
-            let warning = format!("the agent speaks A2A {}, an older version", spoken.name());
-            writeln!(io::stderr().lock(), "warning: {warning}")?;
-            Ok(())
-        }
-        _ => Ok(()),
+    if settings.version.is_none() && spoken != ProtocolVersion::ALL[0] {
+        let warning = format!("the agent speaks A2A {}, an older version", spoken.name());
+        writeln!(io::stderr().lock(), "warning: {warning}")?;
     }
+    Ok(())
 }
 
 fn read(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
