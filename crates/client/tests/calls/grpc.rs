@@ -1,15 +1,17 @@
 //! gRPC, and that it says what the other bindings say.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::header::{HeaderValue, USER_AGENT};
-use switchboard_client::{CallOptions, Client, Kind, Preference, Quirks, Sent, text};
+use switchboard_client::{CallOptions, Client, Kind, Preference, Quirks, Recorder, Sent, text};
 use switchboard_types::model::{Binding, Content, Event, Json, Part, TaskId, TaskState};
 use switchboard_types::operation::{GetTask, Operation, SendMessage};
 use switchboard_types::{ErrorKind, ProtocolVersion};
 
-use crate::support::{House, Odd, connect, everything};
+use crate::support::{House, Odd, connect, everything, quick};
 
 fn old() -> Preference {
     Preference {
@@ -157,6 +159,32 @@ async fn a_file_comes_back_as_it_was(agent: &Client) {
     let files = files.into_iter().filter(|part| part.as_text().is_none());
     let files: Vec<Content> = files.map(|part| part.content).collect();
     assert_eq!(files, [content.clone(), content]);
+}
+
+#[tokio::test]
+async fn a_stream_that_is_silent_is_connected_again() {
+    let house = House::open().await;
+    let watched = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&watched);
+    let agent = Client::builder()
+        .preference(Preference {
+            bindings: vec![Binding::Grpc],
+            versions: vec![ProtocolVersion::V1_0],
+        })
+        .retry(quick())
+        .silence(Duration::from_millis(200))
+        .recorder(Recorder::new(move |exchange| {
+            let again = exchange.request.ends_with("/SubscribeToTask");
+            count.fetch_add(again.into(), Ordering::SeqCst);
+        }))
+        .connect(house.agent("research"))
+        .await
+        .unwrap();
+    let events = agent.stream(text("rivers in 2 chunks every 600ms")).await;
+    let sent = events.unwrap().finish().await.unwrap();
+    assert!(matches!(sent, Sent::Task(task) if task.status.state == TaskState::Completed));
+    assert!(watched.load(Ordering::SeqCst) > 0);
+    house.close().await;
 }
 
 /// A card that offers gRPC where something else answers.

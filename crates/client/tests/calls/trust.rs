@@ -237,3 +237,25 @@ async fn credentials_are_not_sent_in_clear_to_a_host_that_only_the_card_names() 
     let agent = guarded().connect(both).await.unwrap();
     assert_eq!(agent.interface().interface.url, "https://agent.example/");
 }
+
+#[tokio::test]
+async fn an_extended_card_is_checked_before_it_replaces_the_public_one() {
+    let odd = Odd::serve(async |asked: Asked| {
+        let mut card = card();
+        card["capabilities"]["extendedAgentCard"] = true.into();
+        card["supportedInterfaces"][0]["url"] = asked.base.as_str().into();
+        if asked.method == "GET" {
+            return json(200, &card.to_string());
+        }
+        card["name"] = "forged".into();
+        card["signatures"] = value!([{"protected": "e30", "signature": "e30"}]);
+        asked.result(&card)
+    })
+    .await;
+    let keys = Signer::new().keys("k");
+    let builder = Client::builder().signatures(Signatures::IfPresent(keys));
+    let agent = builder.connect(odd.base.as_str()).await.unwrap();
+    let error = agent.extended_card().await.unwrap_err();
+    assert_eq!(error.kind(), Kind::CardInvalid, "{error}");
+    assert_eq!(agent.card().name, "signed");
+}
