@@ -8,10 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use futures_util::stream;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, TE};
 use http::{Method as Verb, StatusCode};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt;
 use switchboard_types::operation::{Method, Operation};
 use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -122,7 +126,7 @@ impl Grpc {
         let response: http::Response<reqwest::Body> = opened.into_response().into();
         Ok(Streaming::new_response(
             Bytewise,
-            response.into_body(),
+            with_readable_end(response.into_body()),
             StatusCode::OK,
             None,
             Some(limit),
@@ -237,7 +241,31 @@ fn framed(message: &[u8]) -> Result<Bytes, Error> {
 
 /// The status of an answer that is nothing else.
 fn refusal(opened: &Opened) -> Option<Status> {
-    Status::from_header_map(opened.headers()).filter(|status| status.code() != Code::Ok)
+    let headers = readable(opened.headers().clone());
+    Status::from_header_map(&headers).filter(|status| status.code() != Code::Ok)
+}
+
+/// A body whose trailers tonic can read.
+fn with_readable_end<B: Body>(body: B) -> impl Body<Data = B::Data, Error = B::Error> {
+    body.map_frame(|frame| match frame.into_trailers() {
+        Ok(trailers) => Frame::trailers(readable(trailers)),
+        Err(frame) => frame,
+    })
+}
+
+/// Without details that are no base64: tonic panics at them.
+fn readable(mut headers: HeaderMap) -> HeaderMap {
+    let details = headers.get(Status::GRPC_STATUS_DETAILS);
+    let broken = details.is_some_and(|details| {
+        let padding = DecodePaddingMode::Indifferent;
+        let config = GeneralPurposeConfig::new().with_decode_padding_mode(padding);
+        let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, config);
+        engine.decode(details.as_bytes()).is_err()
+    });
+    if broken {
+        headers.remove(Status::GRPC_STATUS_DETAILS);
+    }
+    headers
 }
 
 /// Whether an answer broke off without its end, as a proxy leaves it. tonic says so by these words only.
@@ -308,5 +336,22 @@ mod tests {
     #[test]
     fn a_frame_says_how_long_it_is() {
         assert_eq!(&framed(b"abc").unwrap()[..], b"\0\0\0\0\x03abc");
+    }
+
+    #[tokio::test]
+    async fn details_that_are_no_base64_are_left_out() {
+        for (details, kept) in [("%%%", ""), ("aGk=", "hi"), ("aGk", "hi")] {
+            let mut trailers = HeaderMap::new();
+            trailers.insert("grpc-status", HeaderValue::from_static("5"));
+            trailers.insert("grpc-status-details-bin", HeaderValue::from_static(details));
+            let end = stream::iter([Ok::<_, std::convert::Infallible>(Frame::<Bytes>::trailers(
+                trailers,
+            ))]);
+            let body = with_readable_end(http_body_util::StreamBody::new(end));
+            let mut messages = Streaming::new_response(Bytewise, body, StatusCode::OK, None, None);
+            let status = messages.message().await.unwrap_err();
+            assert_eq!(status.code(), Code::NotFound);
+            assert_eq!(status.details(), kept.as_bytes(), "{details}");
+        }
     }
 }
