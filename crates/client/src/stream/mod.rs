@@ -17,6 +17,7 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt};
 use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::Operation;
+use tokio::time::timeout;
 
 use self::difference::difference;
 use self::resume::{Failure, Seen, meaning};
@@ -24,6 +25,9 @@ use crate::client::{Client, Sent};
 use crate::error::{Error, Kind, Reach};
 use crate::options::CallOptions;
 use crate::transport::{Arrival, Arriving};
+
+/// How long the end of an answer may be behind its last event.
+const END: Duration = Duration::from_millis(100);
 
 /// A stream of events. Dropping it closes the connection; the task goes on.
 pub struct Events {
@@ -91,11 +95,15 @@ impl Events {
                 return Some(Ok(item));
             }
             if self.ended {
+                self.hang_up().await;
                 return None;
             }
             let stepped = match &mut self.arriving {
                 Some(arriving) => {
                     let arrived = arriving.next().await;
+                    if arrived.is_none() {
+                        self.arriving = None;
+                    }
                     self.arrived(arrived).await
                 }
                 None => self.resume().await,
@@ -105,6 +113,16 @@ impl Events {
                 self.arriving = None;
                 return Some(Err(error));
             }
+        }
+    }
+
+    /// Reads the end of an answer whose last event has come. Then its connection can be used again; over HTTP/2 a
+    /// stream that is dropped before is reset, and too many of those end the connection.
+    async fn hang_up(&mut self) {
+        if let Some(arriving) = &mut self.arriving {
+            // Whatever still comes is not asked for.
+            drop(timeout(END, arriving.next()).await);
+            self.arriving = None;
         }
     }
 
@@ -231,7 +249,6 @@ impl Events {
         }
         if last || self.seen.is_over() {
             self.ended = true;
-            self.arriving = None;
         }
         Ok(())
     }
