@@ -16,6 +16,12 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<(), Failure> {
         return look_at(file, args.output);
     }
     let plan = plan(args)?;
+    if plan.is_empty() {
+        return Err(Failure::Usage(
+            "--only and --level leave nothing to check".to_owned(),
+            "rules are S-001 to S-122 and V03-001 to V03-024; S-01 names ten of them".to_owned(),
+        ));
+    }
     let mut result = Ok(());
     let ran = block_on(async {
         let report = check(plan, &|progress| {

@@ -153,3 +153,10 @@ async fn s0_054_a_request_is_checked_on_five_points() {
         .filter(|check| check["passed"] == false);
     assert_eq!(failed.count(), 4, "{}", ran.out);
 }
+
+#[tokio::test]
+async fn a_choice_that_leaves_nothing_to_check_is_no_success() {
+    let ran = conformance(&["-a", "127.0.0.1:9", "--only", "S-999"]).await;
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("nothing to check"), "{}", ran.err);
+}
