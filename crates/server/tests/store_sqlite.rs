@@ -88,8 +88,9 @@ async fn a_copy_of_the_open_files_holds_every_commit() {
     for story in &mut stories {
         commit(&store, [story.step(TaskState::Working, at(1))]).await;
     }
-    for file in ["switchboard.db", "switchboard.db-wal"] {
-        fs::copy(dir.path().join(file), copy.path().join(file)).unwrap();
+    for file in fs::read_dir(dir.path()).unwrap() {
+        let name = file.unwrap().file_name();
+        fs::copy(dir.path().join(&name), copy.path().join(&name)).unwrap();
     }
     let store = open(copy.path());
     for story in &stories {
@@ -160,7 +161,7 @@ fn a_newer_database_is_refused_and_left_alone() {
     let error = SqliteStore::open(&SqliteOptions::new(dir.path())).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("1000") && text.contains("newer"), "{text}");
-    database.pragma_update(None, "user_version", 1).unwrap();
+    database.pragma_update(None, "user_version", 2).unwrap();
     drop(database);
     open(dir.path());
 }

@@ -1,12 +1,12 @@
 //! Writing events and snapshots: the hot path. A new task is one insert.
 
 use rusqlite::{OptionalExtension, params};
-use switchboard_types::{Dialect, wire};
 
+use super::commit::Commit;
+use super::record::{AppendRecord, SnapshotRecord};
 use super::rows::{self, FORMAT, IdColumn, LAST_LIVE_STATE, number};
 use super::schema::PLACES;
-use super::write::Commit;
-use crate::store::{Append, Error, Head, Snapshot, order};
+use crate::store::Error;
 
 /// How many bytes of events the row of a task holds: what a quick agent says to a short message, few enough
 /// that a row that is written anew whenever its task goes on stays on one page.
@@ -23,16 +23,13 @@ struct Stands {
 
 impl Commit<'_> {
     /// Appends events; makes the task if it is new.
-    pub(super) fn append(&mut self, append: &Append) -> Result<(), Error> {
-        let head = &append.head;
-        if number(head.seq) >= PLACES {
-            return Err(Error::Damaged(format!(
-                "task {} has too many events",
-                head.id
-            )));
+    pub(super) fn append(&mut self, append: &AppendRecord<'_>) -> Result<(), Error> {
+        if number(append.last) >= PLACES {
+            let id = append.id;
+            return Err(Error::Damaged(format!("task {id} has too many events")));
         }
-        let id = IdColumn::from(&head.id);
-        let key = if append.entries.first().is_some_and(|entry| entry.seq == 1) {
+        let id = IdColumn::from(append.id);
+        let key = if append.first == 1 {
             self.create(id, append)?
         } else {
             self.extend(id, append)?
@@ -43,48 +40,48 @@ impl Commit<'_> {
         Ok(())
     }
 
-    fn create(&mut self, id: IdColumn<'_>, append: &Append) -> Result<i64, Error> {
-        order::check(append, 0)?;
-        let head = &append.head;
-        let scope = self.scope(&head.agent, &head.owner)?;
-        let (state, seq) = (rows::state_number(head.state), number(head.seq));
-        let context = IdColumn::from(&head.context);
-        let events = self.encode(append);
+    fn create(&mut self, id: IdColumn<'_>, append: &AppendRecord<'_>) -> Result<i64, Error> {
+        let scope = self.scope(append.agent, append.owner)?;
+        let context = IdColumn::from(append.context);
+        let (events, last) = (append.events.as_bytes(), number(append.last));
         let small = events.len() <= OPENING;
         let made = self.new_task()?.execute(params![
             id,
             scope,
             (Some(context) != id.twin()).then_some(context),
-            state,
-            head.updated.as_micros(),
-            seq,
+            append.state,
+            append.updated,
+            last,
             if small { 0 } else { rows::size(events.len()) },
-            if small { seq } else { 0 },
+            if small { last } else { 0 },
             FORMAT,
-            small.then_some(&*events),
+            small.then_some(events),
         ])?;
         if made == 0 {
-            return Err(Error::Damaged(format!("task {} is there already", head.id)));
+            let id = append.id;
+            return Err(Error::Damaged(format!("task {id} is there already")));
         }
         let key = self.db.last_insert_rowid();
         if !small {
-            self.put_events(key, append, &events)?;
+            self.put_events(key, append)?;
         }
-        self.memory.give_back(events);
-        self.tally(scope, state, 1);
+        self.tally(scope, append.state, 1);
         Ok(key)
     }
 
-    fn extend(&mut self, id: IdColumn<'_>, append: &Append) -> Result<i64, Error> {
-        let head = &append.head;
+    fn extend(&mut self, id: IdColumn<'_>, append: &AppendRecord<'_>) -> Result<i64, Error> {
         let Some(old) = self.stands(id)? else {
-            return Err(Error::Damaged(format!("there is no task {}", head.id)));
+            let id = append.id;
+            return Err(Error::Damaged(format!("there is no task {id}")));
         };
-        order::check(append, old.seq)?;
-        let events = self.encode(append);
-        self.put_events(old.key, append, &events)?;
-        self.move_on(&old, head, rows::size(events.len()))?;
-        self.memory.give_back(events);
+        if append.first != old.seq + 1 {
+            let (id, first, last) = (append.id, append.first, old.seq);
+            return Err(Error::Damaged(format!(
+                "task {id}: event {first} cannot follow event {last}"
+            )));
+        }
+        self.put_events(old.key, append)?;
+        self.move_on(&old, append)?;
         if old.state > LAST_LIVE_STATE {
             self.db
                 .prepare_cached("UPDATE webhook SET settled = 0 WHERE task = ?1")?
@@ -110,11 +107,11 @@ impl Commit<'_> {
         Ok(found)
     }
 
-    /// Writes where a task stands now, after so many bytes of events. Only the columns that change: every
-    /// index with a named column is written anew.
-    fn move_on(&mut self, old: &Stands, head: &Head, bytes: i64) -> Result<(), Error> {
-        let (key, seq, updated) = (old.key, number(head.seq), head.updated.as_micros());
-        let state = rows::state_number(head.state);
+    /// Writes where a task stands now. Only the columns that change: every index with a named column is
+    /// written anew.
+    fn move_on(&mut self, old: &Stands, append: &AppendRecord<'_>) -> Result<(), Error> {
+        let (key, seq, updated) = (old.key, number(append.last), append.updated);
+        let (state, bytes) = (append.state, rows::size(append.events.len()));
         if state != old.state {
             self.db
                 .prepare_cached(
@@ -142,33 +139,25 @@ impl Commit<'_> {
         Ok(())
     }
 
-    /// The entries as they are stored. Give the room back.
-    fn encode(&mut self, append: &Append) -> Vec<u8> {
-        let mut data = self.memory.room();
-        rows::write_entries(&append.head, &append.entries, &mut data);
-        data
-    }
-
-    /// Writes entries as one row.
-    fn put_events(&mut self, key: i64, append: &Append, data: &[u8]) -> Result<(), Error> {
-        if let (Some(first), Some(last)) = (append.entries.first(), append.entries.last()) {
-            let place = key * PLACES + number(first.seq);
-            self.new_event()?
-                .execute(params![place, number(last.seq), FORMAT, data])?;
+    /// Writes events as one row.
+    fn put_events(&mut self, key: i64, append: &AppendRecord<'_>) -> Result<(), Error> {
+        if append.first > append.last {
+            return Ok(());
         }
+        let place = key * PLACES + number(append.first);
+        let (last, data) = (number(append.last), append.events.as_bytes());
+        self.new_event()?
+            .execute(params![place, last, FORMAT, data])?;
         Ok(())
     }
 
-    fn put_snapshot(&mut self, key: i64, snapshot: &Snapshot) -> Result<(), Error> {
+    fn put_snapshot(&mut self, key: i64, snapshot: &SnapshotRecord<'_>) -> Result<(), Error> {
         let seq = number(snapshot.seq);
-        let mut data = self.memory.room();
-        wire::encode_task(Dialect::V1, &snapshot.task, &mut data);
         self.db
             .prepare_cached(
                 "INSERT OR REPLACE INTO snapshot (key, seq, format, data) VALUES (?1, ?2, ?3, ?4)",
             )?
-            .execute(params![key, seq, FORMAT, &*data])?;
-        self.memory.give_back(data);
+            .execute(params![key, seq, FORMAT, snapshot.task.as_bytes()])?;
         self.db
             .prepare_cached("UPDATE task SET folded = ?2 WHERE key = ?1")?
             .execute([key, seq])?;
@@ -176,9 +165,8 @@ impl Commit<'_> {
     }
 
     /// Keeps the snapshot and lets the events go that it holds. A row that goes beyond it stays.
-    pub(super) fn fold(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
-        let id = IdColumn::from(&snapshot.task.id);
-        let Some(task) = self.stands(id)? else {
+    pub(super) fn fold(&mut self, task: &str, snapshot: &SnapshotRecord<'_>) -> Result<(), Error> {
+        let Some(task) = self.stands(IdColumn::from(task))? else {
             return Ok(());
         };
         let (key, seq) = (task.key, number(snapshot.seq));

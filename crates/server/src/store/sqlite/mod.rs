@@ -1,14 +1,21 @@
 //! The embedded store: one SQLite database in a data directory, in write-ahead mode.
 //!
-//! One connection writes; a few others read, each on a blocking thread. A commit is one transaction and one
-//! sync of the write-ahead log. What is stored how stands in `schema` and `rows`.
+//! One connection writes; a few others read, each on a blocking thread. A commit is one append to the journal
+//! and one sync of it; the database takes it within a transaction that stays open over many commits and ends
+//! when a reader asks for something in it. What is stored how stands in `schema`, `rows` and `record`.
 
 mod append;
+mod aside;
+mod checkpoint;
+mod commit;
 mod error;
+mod fresh;
+mod journal;
 mod list;
 mod open;
 mod read;
 mod readers;
+mod record;
 mod rows;
 mod schema;
 #[cfg(test)]
@@ -17,9 +24,12 @@ mod webhooks;
 mod write;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use rusqlite::Connection;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use super::{
@@ -27,6 +37,7 @@ use super::{
     TaskQuery, Webhook,
 };
 use crate::log::Entry;
+use fresh::{Asked, Fresh};
 use readers::Readers;
 use write::Writer;
 
@@ -49,13 +60,58 @@ pub struct SqliteOptions {
     pub durability: Durability,
 }
 
+/// The database file is at most so far behind what was committed.
+const BEHIND: Duration = Duration::from_secs(1);
+
 /// A store in an SQLite database.
 #[derive(Debug)]
 pub struct SqliteStore {
     // Closed before the writer: the last connection tidies up, and only the writer can.
     readers: Arc<Readers>,
     /// None if the store was opened only to be read.
-    writer: Option<Arc<Mutex<Writer>>>,
+    writing: Option<Arc<Writing>>,
+}
+
+/// What commits go through.
+#[derive(Debug)]
+struct Writing {
+    writer: Mutex<Writer>,
+    fresh: Arc<Fresh>,
+    /// Somebody sees to it that what was committed is settled.
+    due: AtomicBool,
+}
+
+impl Writing {
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes sure that a reader sees all that was committed of what it asks for.
+    fn settle_for(&self, asked: Asked) -> Result<(), Error> {
+        if self.fresh.has(asked) {
+            self.writer().settle()?;
+        }
+        Ok(())
+    }
+
+    /// Settles before long what was committed, for those who read the file from outside.
+    fn settle_soon(self: &Arc<Self>) {
+        if self.due.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let writing = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(BEHIND).await;
+            let Some(writing) = writing.upgrade() else {
+                return;
+            };
+            writing.due.store(false, Ordering::Relaxed);
+            let settled = readers::blocking(move || writing.settle_for(Asked::All)).await;
+            if let Err(error) = settled {
+                tracing::warn!(%error, "the database is behind its journal");
+            }
+        });
+    }
 }
 
 impl SqliteOptions {
@@ -76,44 +132,70 @@ impl SqliteStore {
     /// If the directory cannot be used, is in use, or was written by a newer version.
     pub fn open(options: &SqliteOptions) -> Result<Self, Error> {
         let opened = open::open(options)?;
+        let readers = Arc::new(Readers::new(opened.path.clone()));
+        let fresh = Arc::new(Fresh::default());
+        let writer = Writer::new(opened, Arc::clone(&fresh))?;
         Ok(Self {
-            readers: Arc::new(Readers::new(opened.path)),
-            writer: Some(Arc::new(Mutex::new(Writer::new(
-                opened.connection,
-                opened.lock,
-            )))),
+            readers,
+            writing: Some(Arc::new(Writing {
+                writer: Mutex::new(writer),
+                fresh,
+                due: AtomicBool::new(false),
+            })),
         })
     }
 
-    /// Opens a data directory only to be read, also beside the process that writes it. Blocks.
+    /// Opens a data directory only to be read, also beside the process that writes it: what that one has
+    /// committed is seen after a second at most. Blocks.
     ///
     /// # Errors
     ///
     /// If there is no database in it, or it cannot be read.
     pub fn open_to_read(dir: &Path) -> Result<Self, Error> {
+        let database = open::existing(dir)?;
+        if journal::is_left_in(dir) {
+            // Of a process that runs, which then has the lock, or of one that was killed.
+            drop(Self::open(&SqliteOptions::new(dir)));
+        }
         Ok(Self {
-            readers: Arc::new(Readers::new(open::existing(dir)?)),
-            writer: None,
+            readers: Arc::new(Readers::new(database)),
+            writing: None,
         })
+    }
+
+    /// Reads in one transaction, which sees everything that was committed of what is `asked` for.
+    async fn read<T, F>(&self, asked: Asked, ask: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    {
+        let writing = self.writing.clone();
+        self.readers
+            .read(move |db| {
+                // The transaction sees what is settled at its first question, which comes after this.
+                if let Some(writing) = &writing {
+                    writing.settle_for(asked)?;
+                }
+                ask(db)
+            })
+            .await
     }
 }
 
 #[async_trait]
 impl Store for SqliteStore {
     async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
-        let Some(writer) = self.writer.clone() else {
+        let Some(writing) = self.writing.clone() else {
             return Err(Error::Unavailable("opened only to be read".to_owned()));
         };
-        readers::blocking(move || {
-            let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-            writer.commit(&changes)
-        })
-        .await
+        writing.settle_soon();
+        readers::blocking(move || writing.writer().commit(&changes)).await
     }
 
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
         let id = id.clone();
-        self.readers.read(move |db| read::task(db, &id)).await
+        self.read(Asked::task(&id), move |db| read::task(db, &id))
+            .await
     }
 
     async fn events(
@@ -123,24 +205,26 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> Result<Vec<Arc<Entry>>, Error> {
         let id = id.clone();
-        self.readers
-            .read(move |db| read::events(db, &id, after, limit))
-            .await
+        self.read(Asked::task(&id), move |db| {
+            read::events(db, &id, after, limit)
+        })
+        .await
     }
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
-        self.readers.read(move |db| list::list(db, &query)).await
+        self.read(Asked::All, move |db| list::list(db, &query))
+            .await
     }
 
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
-        self.readers
-            .read(move |db| read::live(db, after.as_ref(), limit))
+        self.read(Asked::All, move |db| read::live(db, after.as_ref(), limit))
             .await
     }
 
     async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
         let task = task.clone();
-        self.readers.read(move |db| webhooks::of(db, &task)).await
+        self.read(Asked::task(&task), move |db| webhooks::of(db, &task))
+            .await
     }
 
     async fn undelivered(
@@ -148,20 +232,21 @@ impl Store for SqliteStore {
         after: Option<(TaskId, PushConfigId)>,
         limit: usize,
     ) -> Result<Vec<Webhook>, Error> {
-        self.readers
-            .read(move |db| webhooks::undelivered(db, after.as_ref(), limit))
-            .await
+        self.read(Asked::All, move |db| {
+            webhooks::undelivered(db, after.as_ref(), limit)
+        })
+        .await
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        self.readers
-            .read(move |db| webhooks::dead_letters(db, limit))
+        self.read(Asked::All, move |db| webhooks::dead_letters(db, limit))
             .await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
         let key = key.clone();
-        self.readers.read(move |db| read::answered(db, key)).await
+        self.read(Asked::key(&key), move |db| read::answered(db, key))
+            .await
     }
 
     async fn old_answers(
@@ -169,14 +254,12 @@ impl Store for SqliteStore {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<IdempotencyKey>, Error> {
-        self.readers
-            .read(move |db| read::old_answers(db, before, limit))
+        self.read(Asked::All, move |db| read::old_answers(db, before, limit))
             .await
     }
 
     async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
-        self.readers
-            .read(move |db| read::foldable(db, before, limit))
+        self.read(Asked::All, move |db| read::foldable(db, before, limit))
             .await
     }
 
@@ -186,8 +269,9 @@ impl Store for SqliteStore {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<TaskId>, Error> {
-        self.readers
-            .read(move |db| list::expired(db, state, before, limit))
-            .await
+        self.read(Asked::All, move |db| {
+            list::expired(db, state, before, limit)
+        })
+        .await
     }
 }

@@ -16,9 +16,6 @@ const DATABASE: &str = "switchboard.db";
 const LOCK: &str = "switchboard.lock";
 /// The page size of a new database.
 const PAGE_SIZE: u32 = 8192;
-/// So many pages of the write-ahead log are copied into the database at once: few enough that the commit
-/// that has to wait for it waits for milliseconds, and that the log stays in the processor's cache.
-const CHECKPOINT_PAGES: u32 = 128;
 /// More than there are statements: each is prepared once per connection.
 const STATEMENTS: usize = 64;
 /// How long a connection waits for another one of this process, such as a checkpoint.
@@ -31,6 +28,10 @@ pub(super) struct Opened {
     pub(super) path: PathBuf,
     /// The connection that writes.
     pub(super) connection: Connection,
+    /// Where it is, and the journal with it.
+    pub(super) dir: PathBuf,
+    /// What a commit survives.
+    pub(super) durability: Durability,
     /// To be held as long as that connection.
     pub(super) lock: File,
 }
@@ -46,19 +47,19 @@ pub(super) fn open(options: &SqliteOptions) -> Result<Opened, Error> {
     // Only a database without tables takes another page size.
     writer.pragma_update(None, "page_size", PAGE_SIZE)?;
     write_ahead(&writer, dir)?;
-    let synchronous = match options.durability {
-        Durability::PowerLoss => "full",
-        Durability::ProcessDeath => "normal",
-    };
-    writer.pragma_update(None, "synchronous", synchronous)?;
+    // Commits are made durable by the journal.
+    writer.pragma_update(None, "synchronous", "normal")?;
     writer.pragma_update(None, "cache_size", -16 * 1024)?;
-    writer.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    // That is done beside it.
+    writer.pragma_update(None, "wal_autocheckpoint", 0)?;
     // More than the log needs between checkpoints, so that its file is overwritten and not grown anew.
     writer.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
     schema::migrate(&mut writer)?;
     Ok(Opened {
         path,
         connection: writer,
+        dir: dir.clone(),
+        durability: options.durability,
         lock,
     })
 }
@@ -81,6 +82,20 @@ fn write_ahead(connection: &Connection, dir: &Path) -> Result<(), Error> {
         "{} cannot hold a write-ahead log: choose a data directory on a local disk",
         dir.display()
     )))
+}
+
+/// One more connection, for copying the write-ahead log into the database.
+pub(super) fn checkpointer(path: &Path) -> Result<Connection, Error> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.pragma_update(None, "synchronous", "normal")?;
+    Ok(connection)
+}
+
+/// The write-ahead log of a database.
+pub(super) fn write_ahead_log(path: &Path) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push("-wal");
+    path.into()
 }
 
 /// One more connection, for reading.
@@ -116,7 +131,7 @@ fn lock(dir: &Path) -> Result<File, Error> {
 }
 
 /// The error for a file or directory that cannot be used.
-fn unusable(path: &Path, error: &io::Error) -> Error {
+pub(super) fn unusable(path: &Path, error: &io::Error) -> Error {
     Error::Unavailable(format!("{} cannot be used: {error}", path.display()))
 }
 
@@ -130,7 +145,7 @@ fn make_dir(dir: &Path) -> io::Result<()> {
 }
 
 /// Opens a file, making it if it is new, that only its owner can read.
-fn private_file(path: &Path) -> io::Result<File> {
+pub(super) fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]

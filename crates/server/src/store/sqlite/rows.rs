@@ -32,7 +32,12 @@ pub(super) enum IdColumn<'a> {
 
 impl<'a, K> From<&'a Id<K>> for IdColumn<'a> {
     fn from(id: &'a Id<K>) -> Self {
-        let text = id.as_str();
+        Self::from(id.as_str())
+    }
+}
+
+impl<'a> From<&'a str> for IdColumn<'a> {
+    fn from(text: &'a str) -> Self {
         // Only the canonical spelling, so that the text read back is the text given.
         let canonical = text.len() == 36 && !text.bytes().any(|b| b.is_ascii_uppercase());
         match Uuid::try_parse(text) {

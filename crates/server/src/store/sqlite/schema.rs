@@ -12,7 +12,7 @@ use crate::store::Error;
 pub(super) const PLACES: i64 = 1 << 24;
 
 /// The steps, oldest first.
-const STEPS: [&str; 1] = [V1];
+const STEPS: [&str; 2] = [V1, V2];
 
 const V1: &str = "
 -- Whose tasks at which agent: a short number for a pair that many tasks share.
@@ -114,6 +114,15 @@ CREATE TABLE tally (
     PRIMARY KEY (scope, state)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tally_state ON tally (state, scope) WHERE tasks > 0;
+";
+
+const V2: &str = "
+-- One row: what the database knows of its journal.
+CREATE TABLE journal (
+    database INTEGER NOT NULL, -- tells the journal of this database from others
+    settled  INTEGER NOT NULL  -- the last commit of it that is in the tables
+) STRICT;
+INSERT INTO journal VALUES (random(), 0);
 ";
 
 /// Takes the steps that are missing.

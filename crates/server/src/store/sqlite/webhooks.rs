@@ -4,16 +4,14 @@ use rusqlite::{Connection, Row, params};
 use switchboard_types::model::{PushConfigId, TaskId, Timestamp};
 use switchboard_types::{Dialect, wire};
 
+use super::commit::Commit;
+use super::record::{DeliveryRecord, LetterRecord, WebhookRecord};
 use super::rows::{self, FORMAT, IdColumn, LAST_LIVE_STATE, ReadId, number};
-use super::write::Commit;
 use crate::store::{DeadLetter, Delivery, Error, Webhook};
 
 impl Commit<'_> {
     /// Makes a webhook, or replaces the one of the same id in its place.
-    pub(super) fn put_webhook(&mut self, webhook: &Webhook) -> Result<(), Error> {
-        let task = IdColumn::from(&webhook.task);
-        let mut config = Vec::new();
-        wire::encode_push_config(Dialect::V1, &webhook.config, &mut config);
+    pub(super) fn put_webhook(&mut self, webhook: &WebhookRecord<'_>) -> Result<(), Error> {
         self.db
             .prepare_cached(
                 "INSERT INTO webhook (task, id, made, settled, format, config, dialect,
@@ -23,29 +21,29 @@ impl Commit<'_> {
                  ON CONFLICT DO UPDATE SET format = ?3, config = ?4, dialect = ?5",
             )?
             .execute(params![
-                task,
-                webhook.id.as_str(),
+                IdColumn::from(webhook.task),
+                webhook.id,
                 FORMAT,
-                config,
-                webhook.dialect.tag()
+                webhook.config.as_bytes(),
+                webhook.dialect,
             ])?;
-        self.delivery(&webhook.task, &webhook.id, &webhook.delivery)
+        self.delivery(webhook.task, webhook.id, &webhook.delivery)
     }
 
     /// Removes a webhook.
-    pub(super) fn delete_webhook(&mut self, task: &TaskId, id: &PushConfigId) -> Result<(), Error> {
+    pub(super) fn delete_webhook(&mut self, task: &str, id: &str) -> Result<(), Error> {
         self.db
             .prepare_cached("DELETE FROM webhook WHERE task = ?1 AND id = ?2")?
-            .execute(params![IdColumn::from(task), id.as_str()])?;
+            .execute(params![IdColumn::from(task), id])?;
         Ok(())
     }
 
     /// Notes how far a webhook has come.
     pub(super) fn delivery(
         &mut self,
-        task: &TaskId,
-        id: &PushConfigId,
-        delivery: &Delivery,
+        task: &str,
+        id: &str,
+        delivery: &DeliveryRecord<'_>,
     ) -> Result<(), Error> {
         self.db
             .prepare_cached(
@@ -56,11 +54,11 @@ impl Commit<'_> {
             )?
             .execute(params![
                 IdColumn::from(task),
-                id.as_str(),
+                id,
                 number(delivery.delivered),
                 delivery.attempts,
-                delivery.failing_since.map(Timestamp::as_micros),
-                delivery.retry_at.map(Timestamp::as_micros),
+                delivery.failing_since,
+                delivery.retry_at,
                 delivery.last_error,
                 LAST_LIVE_STATE,
             ])?;
@@ -68,21 +66,21 @@ impl Commit<'_> {
     }
 
     /// Keeps a delivery that was given up.
-    pub(super) fn dead_letter(&mut self, letter: &DeadLetter) -> Result<(), Error> {
+    pub(super) fn dead_letter(&mut self, letter: &LetterRecord<'_>) -> Result<(), Error> {
         self.db
             .prepare_cached(
                 "INSERT INTO dead_letter (task, webhook, seq, url, body, attempts, error, at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute(params![
-                IdColumn::from(&letter.task),
-                letter.webhook.as_str(),
+                IdColumn::from(letter.task),
+                letter.webhook,
                 number(letter.seq),
                 letter.url,
                 letter.body,
                 letter.attempts,
                 letter.error,
-                letter.at.as_micros(),
+                letter.at,
             ])?;
         Ok(())
     }

@@ -1,76 +1,234 @@
-//! The writer: one transaction for all changes of a commit.
+//! The writer: makes commits durable in the journal, and writes them to the database in one transaction that
+//! stays open over thousands of them.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use rusqlite::{
-    CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params,
-};
-use switchboard_types::model::{TaskId, Timestamp};
-use switchboard_types::{Dialect, wire};
+use rusqlite::Connection;
 
-use super::rows::{FORMAT, IdColumn, LAST_LIVE_STATE};
-use super::schema::PLACES;
-use crate::auth::Owner;
-use crate::store::{Answer, Answered, Change, Error, IdempotencyKey};
+use super::Durability;
+use super::aside::Aside;
+use super::checkpoint;
+use super::commit::{Commit, Scopes};
+use super::fresh::Fresh;
+use super::journal::{self, Frame, Journal};
+use super::open::{self, Opened};
+use super::record;
+use super::rows::{self, number};
+use crate::store::{Change, Error};
 
-/// How many scopes are remembered; beyond, they are looked up anew.
-const SCOPES: usize = 10_000;
-
-/// How much room for encoding is kept from one row to the next.
+/// How much room for encoding is kept from one commit to the next.
 const ROOM: usize = 256 * 1024;
 
-/// The connection that writes.
+/// The connection that writes, and the journal before it.
 #[derive(Debug)]
 pub(super) struct Writer {
+    /// Makes durable what is settled. Closed before the connection that writes.
+    checkpoint: Aside<()>,
     connection: Connection,
-    memory: Memory,
+    journal: Journal,
+    /// What readers do not see yet.
+    fresh: Arc<Fresh>,
+    scopes: Scopes,
+    /// The last commit that was acknowledged.
+    last: u64,
+    /// The last commit that readers see.
+    settled: u64,
+    /// What an earlier process has left in the journal is in the database.
+    recovered: bool,
+    /// The open transaction holds parts of a commit that was refused.
+    torn: bool,
+    frame: Vec<u8>,
+    json: Vec<u8>,
     /// On the data directory; released after the connection is closed.
     _lock: File,
 }
 
-/// What the writer knows from one commit to the next. Forgotten when a commit fails, since it may tell of
-/// rows that were rolled back.
-#[derive(Debug, Default)]
-pub(super) struct Memory {
-    scopes: HashMap<(Arc<str>, Owner), i64>,
-    data: Vec<u8>,
-}
-
-/// A commit under way.
-pub(super) struct Commit<'a> {
-    pub(super) db: &'a Transaction<'a>,
-    pub(super) memory: &'a mut Memory,
-    /// How many tasks more, or less, a scope has in a state.
-    tallies: HashMap<(i64, i64), i64>,
-    /// The statements of the hot path, once they are needed: looking them up takes as long as half an insert.
-    new_task: Option<CachedStatement<'a>>,
-    new_event: Option<CachedStatement<'a>>,
-}
-
-impl Memory {
-    /// Room for encoding one row. Give it back.
-    pub(super) fn room(&mut self) -> Vec<u8> {
-        let mut room = std::mem::take(&mut self.data);
-        room.clear();
-        room.shrink_to(ROOM);
-        room
-    }
-
-    pub(super) fn give_back(&mut self, room: Vec<u8>) {
-        self.data = room;
-    }
-}
-
 impl Writer {
-    /// Writes to the database of `connection`, under `lock`.
-    pub(super) fn new(connection: Connection, lock: File) -> Self {
-        Self {
-            connection,
-            memory: Memory::default(),
-            _lock: lock,
+    /// Writes to what was opened, first of all what the journal holds and the database does not.
+    pub(super) fn new(opened: Opened, fresh: Arc<Fresh>) -> Result<Self, Error> {
+        let (database, settled) = noted(&opened.connection)?;
+        let synced = opened.durability == Durability::PowerLoss;
+        let journal = Journal::open(&opened.dir, database, synced);
+        let mut writer = Self {
+            journal: journal.map_err(|error| open::unusable(&opened.dir, &error))?,
+            checkpoint: checkpoint::start(&opened.path, opened.durability)?,
+            connection: opened.connection,
+            fresh,
+            scopes: Scopes::default(),
+            last: settled,
+            settled,
+            recovered: false,
+            torn: false,
+            frame: Vec::new(),
+            json: Vec::new(),
+            _lock: opened.lock,
+        };
+        writer.recover()?;
+        writer.recovered = true;
+        Ok(writer)
+    }
+
+    /// Makes all changes durable, or none.
+    pub(super) fn commit(&mut self, changes: &[Change]) -> Result<(), Error> {
+        self.catch_up()?;
+        if self.journal.is_full() {
+            self.switch_journal()?;
         }
+        let mut frame = std::mem::take(&mut self.frame);
+        let outcome = self.write(changes, &mut frame);
+        frame.shrink_to(ROOM);
+        self.frame = frame;
+        self.json.shrink_to(ROOM);
+        outcome
+    }
+
+    /// Lets readers see every commit that was acknowledged.
+    pub(super) fn settle(&mut self) -> Result<(), Error> {
+        self.catch_up()?;
+        if self.connection.is_autocommit() {
+            return Ok(());
+        }
+        self.connection
+            .prepare_cached("UPDATE journal SET settled = ?1")?
+            .execute([number(self.last)])?;
+        self.execute("COMMIT")?;
+        self.settled = self.last;
+        self.fresh.clear();
+        Ok(())
+    }
+
+    fn write(&mut self, changes: &[Change], frame: &mut Vec<u8>) -> Result<(), Error> {
+        journal::clear(frame);
+        for change in changes {
+            record::write(change, &mut self.json, frame)?;
+        }
+        let written = self.journal.write(self.last + 1, frame);
+        // While the disk is busy with the journal, the database takes the same records.
+        let applied = self.apply(journal::content(frame));
+        self.fresh.add(changes);
+        let synced = written.and_then(|()| self.journal.sync());
+        let outcome = applied.and(synced).and_then(|()| self.release());
+        match outcome {
+            Ok(()) => {
+                self.journal.keep(frame);
+                self.last += 1;
+            }
+            Err(_) => self.undo(),
+        }
+        outcome
+    }
+
+    /// Writes the records of a commit to the database. They stay if [`Self::release`] follows.
+    fn apply(&mut self, records: &[u8]) -> Result<(), Error> {
+        if self.connection.is_autocommit() {
+            self.execute("BEGIN IMMEDIATE")?;
+        }
+        self.execute("SAVEPOINT one")?;
+        Commit::new(&self.connection, &mut self.scopes).write(records)
+    }
+
+    fn release(&self) -> Result<(), Error> {
+        self.execute("RELEASE one")
+    }
+
+    /// Takes back a commit that was refused, here and in the journal. If it cannot be told from what the
+    /// transaction held before, all of it goes, and [`Self::catch_up`] makes it anew.
+    fn undo(&mut self) {
+        self.scopes = Scopes::default();
+        if self.execute("ROLLBACK TO one").is_err() || self.release().is_err() {
+            self.torn = true;
+        }
+        if let Err(error) = self.journal.retract() {
+            tracing::error!(%error, "a commit that was refused may come back after a crash");
+        }
+    }
+
+    /// Makes the open transaction anew from the journal, if an error has ended or torn it.
+    fn catch_up(&mut self) -> Result<(), Error> {
+        if self.torn && !self.connection.is_autocommit() {
+            self.execute("ROLLBACK")?;
+        }
+        self.torn = false;
+        if self.connection.is_autocommit() && self.last > self.settled {
+            let frames = self.journal.read()?;
+            self.replay(&frames, self.last)?;
+        }
+        Ok(())
+    }
+
+    /// Takes over what an earlier process has left in the journal.
+    fn recover(&mut self) -> Result<(), Error> {
+        let frames = self.journal.read()?;
+        let last = frames.last().map_or(0, |frame| frame.number);
+        if last > self.settled {
+            self.replay(&frames, last)?;
+            tracing::info!(commits = last - self.settled, "taken over from the journal");
+            self.last = last;
+            self.settle()?;
+        }
+        if last > 0 {
+            // Both files are to be written anew.
+            self.checkpoint.begin(());
+            self.checkpoint.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Applies all commits that readers do not see up to `last`, or none.
+    fn replay(&mut self, frames: &[Frame], last: u64) -> Result<(), Error> {
+        self.scopes = Scopes::default();
+        self.execute("BEGIN IMMEDIATE")?;
+        let applied = self.replay_each(frames, last);
+        if applied.is_err() {
+            self.scopes = Scopes::default();
+            self.torn = self.execute("ROLLBACK").is_err();
+        }
+        applied
+    }
+
+    fn replay_each(&mut self, frames: &[Frame], last: u64) -> Result<(), Error> {
+        let mut missing = frames.iter().filter(|frame| frame.number > self.settled);
+        for number in self.settled + 1..=last {
+            let frame = missing.next().filter(|frame| frame.number == number);
+            let frame = frame.ok_or_else(|| {
+                Error::Damaged(format!(
+                    "commit {number} is missing: database and journal are not of the same moment. Put \
+                     back both from one copy, or remove the journal to go on with the older state"
+                ))
+            })?;
+            Commit::new(&self.connection, &mut self.scopes).write(&frame.content)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on in the other file of the journal, while what stands in this one is made durable.
+    fn switch_journal(&mut self) -> Result<(), Error> {
+        self.settle()?;
+        let durable = self.checkpoint.wait();
+        if durable.is_ok() {
+            self.journal.switch();
+        }
+        // For the file that was left, or once more for the one that cannot be written yet.
+        self.checkpoint.begin(());
+        durable
+    }
+
+    fn execute(&self, sql: &str) -> Result<(), Error> {
+        self.connection.prepare_cached(sql)?.execute([])?;
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        if !self.recovered {
+            return Ok(());
+        }
+        self.settle()?;
+        self.checkpoint.wait()?;
+        self.checkpoint.begin(());
+        self.checkpoint.wait()?;
+        let removed = self.journal.remove();
+        removed.map_err(|error| Error::Unavailable(error.to_string()))
     }
 
     #[cfg(test)]
@@ -78,189 +236,25 @@ impl Writer {
         &self.connection
     }
 
-    /// Makes all changes durable, or none.
-    pub(super) fn commit(&mut self, changes: &[Change]) -> Result<(), Error> {
-        let committed = self.write(changes);
-        if committed.is_err() {
-            self.memory = Memory::default();
-        }
-        committed
-    }
-
-    fn write(&mut self, changes: &[Change]) -> Result<(), Error> {
-        if !self.connection.is_autocommit() {
-            // What failed last time could not be undone then.
-            self.connection.execute_batch("ROLLBACK")?;
-        }
-        let behavior = TransactionBehavior::Immediate;
-        let transaction = self.connection.transaction_with_behavior(behavior)?;
-        Commit::new(&transaction, &mut self.memory).make(changes)?;
-        transaction.commit()?;
-        Ok(())
+    #[cfg(test)]
+    pub(super) fn journal(&mut self) -> &mut Journal {
+        &mut self.journal
     }
 }
 
-impl<'a> Commit<'a> {
-    fn new(db: &'a Transaction<'a>, memory: &'a mut Memory) -> Self {
-        Self {
-            db,
-            memory,
-            tallies: HashMap::new(),
-            new_task: None,
-            new_event: None,
+impl Drop for Writer {
+    /// A store that is closed leaves a database and nothing beside it.
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::warn!(%error, "the journal stays for the next start");
         }
     }
+}
 
-    pub(super) fn new_task(&mut self) -> Result<&mut CachedStatement<'a>, Error> {
-        let prepared = match self.new_task.take() {
-            Some(prepared) => prepared,
-            None => self.db.prepare_cached(
-                "INSERT INTO task (id, scope, context, state, updated, seq, folded, chunks, bytes,
-                                   opened, format, opening)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7 > 0, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING",
-            )?,
-        };
-        Ok(self.new_task.insert(prepared))
-    }
-
-    pub(super) fn new_event(&mut self) -> Result<&mut CachedStatement<'a>, Error> {
-        let prepared = match self.new_event.take() {
-            Some(prepared) => prepared,
-            None => self.db.prepare_cached(
-                "INSERT INTO event (place, last, format, data) VALUES (?1, ?2, ?3, ?4)",
-            )?,
-        };
-        Ok(self.new_event.insert(prepared))
-    }
-
-    /// Makes all changes.
-    fn make(mut self, changes: &[Change]) -> Result<(), Error> {
-        for change in changes {
-            self.apply(change)?;
-        }
-        self.finish()
-    }
-
-    fn apply(&mut self, change: &Change) -> Result<(), Error> {
-        match change {
-            Change::Append(append) => self.append(append),
-            Change::PutWebhook(webhook) => self.put_webhook(webhook),
-            Change::DeleteWebhook(task, id) => self.delete_webhook(task, id),
-            Change::Delivery(task, id, delivery) => self.delivery(task, id, delivery),
-            Change::DeadLetter(letter) => self.dead_letter(letter),
-            Change::Answered(answered) => self.answered(answered),
-            Change::Fold(snapshot) => self.fold(snapshot),
-            Change::Remove(task) => self.remove(task),
-            Change::ForgetAnswer(key, before) => self.forget_answer(key, *before),
-        }
-    }
-
-    /// Writes what was gathered while the changes were applied.
-    fn finish(&mut self) -> Result<(), Error> {
-        let mut statement = self.db.prepare_cached(
-            "INSERT INTO tally (scope, state, tasks) VALUES (?1, ?2, ?3)
-             ON CONFLICT DO UPDATE SET tasks = tasks + ?3",
-        )?;
-        for ((scope, state), more) in self.tallies.drain().filter(|(_, more)| *more != 0) {
-            statement.execute((scope, state, more))?;
-        }
-        Ok(())
-    }
-
-    /// Counts `more` tasks of a scope in a state.
-    pub(super) fn tally(&mut self, scope: i64, state: i64, more: i64) {
-        *self.tallies.entry((scope, state)).or_default() += more;
-    }
-
-    /// The number of a scope, a new one if it is new.
-    pub(super) fn scope(&mut self, agent: &Arc<str>, owner: &Owner) -> Result<i64, Error> {
-        let name = (Arc::clone(agent), owner.clone());
-        if let Some(scope) = self.memory.scopes.get(&name) {
-            return Ok(*scope);
-        }
-        let found = self
-            .db
-            .prepare_cached("SELECT id FROM scope WHERE agent = ?1 AND owner = ?2")?
-            .query_row((agent, owner.as_str()), |row| row.get(0))
-            .optional()?;
-        let scope = if let Some(scope) = found {
-            scope
-        } else {
-            self.db
-                .prepare_cached("INSERT INTO scope (agent, owner) VALUES (?1, ?2)")?
-                .insert((agent, owner.as_str()))?
-        };
-        if self.memory.scopes.len() >= SCOPES {
-            self.memory.scopes.clear();
-        }
-        self.memory.scopes.insert(name, scope);
-        Ok(scope)
-    }
-
-    fn answered(&mut self, answered: &Answered) -> Result<(), Error> {
-        let scope = self.scope(&answered.key.agent, &answered.key.owner)?;
-        let (task, message) = match &answered.answer {
-            Answer::Task(task) => (Some(IdColumn::from(task)), None),
-            Answer::Message(message) => {
-                let mut data = Vec::new();
-                wire::encode_message(Dialect::V1, message, &mut data);
-                (None, Some(data))
-            }
-        };
-        self.db
-            .prepare_cached(
-                "INSERT INTO answer (scope, key, fingerprint, at, task, format, message)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
-            )?
-            .execute(params![
-                scope,
-                answered.key.key,
-                answered.fingerprint.cast_signed(),
-                answered.at.as_micros(),
-                task,
-                FORMAT,
-                message,
-            ])?;
-        Ok(())
-    }
-
-    fn forget_answer(&mut self, key: &IdempotencyKey, before: Timestamp) -> Result<(), Error> {
-        let scope = self.scope(&key.agent, &key.owner)?;
-        self.db
-            .prepare_cached("DELETE FROM answer WHERE scope = ?1 AND key = ?2 AND at <= ?3")?
-            .execute(params![scope, key.key, before.as_micros()])?;
-        Ok(())
-    }
-
-    fn remove(&mut self, task: &TaskId) -> Result<(), Error> {
-        let id = IdColumn::from(task);
-        let found = self
-            .db
-            .prepare_cached(
-                "DELETE FROM task WHERE id = ?1 AND state > ?2 RETURNING key, scope, state",
-            )?
-            .query_row(params![id, LAST_LIVE_STATE], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?))
-            })
-            .optional()?;
-        let Some((key, scope, state)) = found else {
-            return Ok(());
-        };
-        self.tally(scope, state, -1);
-        let first = key * PLACES;
-        self.db
-            .prepare_cached("DELETE FROM event WHERE place BETWEEN ?1 AND ?2")?
-            .execute([first, first + PLACES - 1])?;
-        self.db
-            .prepare_cached("DELETE FROM snapshot WHERE key = ?1")?
-            .execute([key])?;
-        for table in [
-            "DELETE FROM webhook WHERE task = ?1",
-            "DELETE FROM dead_letter WHERE task = ?1",
-            "DELETE FROM answer WHERE task = ?1",
-        ] {
-            self.db.prepare_cached(table)?.execute([id])?;
-        }
-        Ok(())
-    }
+/// What the database knows of its journal: its own id, and the last commit that it has taken.
+fn noted(connection: &Connection) -> Result<(u64, u64), Error> {
+    let sql = "SELECT database, settled FROM journal";
+    let (database, settled) =
+        connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?;
+    Ok((database.cast_unsigned(), rows::unsigned(settled)?))
 }

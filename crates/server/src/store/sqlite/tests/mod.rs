@@ -1,6 +1,9 @@
 //! What can go wrong under the store, made to happen on its own connection.
 
-use std::sync::{MutexGuard, PoisonError};
+mod frames;
+mod recovery;
+
+use std::sync::MutexGuard;
 
 use switchboard_types::model::TaskState;
 use tempfile::TempDir;
@@ -16,12 +19,12 @@ fn open() -> (TempDir, SqliteStore) {
 }
 
 fn writer(store: &SqliteStore) -> MutexGuard<'_, Writer> {
-    let writer = store.writer.as_ref().unwrap();
-    writer.lock().unwrap_or_else(PoisonError::into_inner)
+    store.writing.as_ref().unwrap().writer()
 }
 
-/// Runs SQL on the connection that writes.
+/// Runs SQL on the connection that writes, between two of its transactions.
 fn run(store: &SqliteStore, sql: &str) {
+    writer(store).settle().unwrap();
     writer(store).connection().execute_batch(sql).unwrap();
 }
 

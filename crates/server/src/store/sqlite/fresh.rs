@@ -1,0 +1,76 @@
+//! What was committed and readers do not see yet, because the transaction that writes it is still open. A reader
+//! that asks for it has the transaction end first.
+
+use std::hash::BuildHasher as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
+use switchboard_types::model::TaskId;
+
+use crate::store::{Change, IdempotencyKey};
+
+/// Names of tasks and keys, as hashes: two that are taken for one cost a reader a moment.
+#[derive(Debug, Default)]
+pub(super) struct Fresh(Mutex<HashSet<u64>>);
+
+/// What a reader asks for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Asked {
+    /// Something of one task, or one key.
+    One(u64),
+    /// Anything.
+    All,
+}
+
+impl Asked {
+    pub(super) fn task(id: &TaskId) -> Self {
+        Self::One(hash(id.as_str()))
+    }
+
+    pub(super) fn key(key: &IdempotencyKey) -> Self {
+        Self::One(hash(&key.key))
+    }
+}
+
+impl Fresh {
+    /// Whether a reader would miss something.
+    pub(super) fn has(&self, asked: Asked) -> bool {
+        match asked {
+            Asked::One(name) => self.names().contains(&name),
+            Asked::All => !self.names().is_empty(),
+        }
+    }
+
+    /// Adds what `changes` are about.
+    pub(super) fn add(&self, changes: &[Change]) {
+        self.names().extend(changes.iter().map(name));
+    }
+
+    /// Readers see everything.
+    pub(super) fn clear(&self) {
+        self.names().clear();
+    }
+
+    fn names(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn name(change: &Change) -> u64 {
+    hash(match change {
+        Change::Append(append) => append.head.id.as_str(),
+        Change::PutWebhook(webhook) => webhook.task.as_str(),
+        Change::DeadLetter(letter) => letter.task.as_str(),
+        Change::DeleteWebhook(task, _) | Change::Delivery(task, _, _) | Change::Remove(task) => {
+            task.as_str()
+        }
+        Change::Fold(snapshot) => snapshot.task.id.as_str(),
+        Change::Answered(answered) => &answered.key.key,
+        Change::ForgetAnswer(key, _) => &key.key,
+    })
+}
+
+fn hash(name: &str) -> u64 {
+    FixedState::default().hash_one(name)
+}

@@ -1,0 +1,267 @@
+//! The journal: the changes of each commit, appended to a file of their own and synced before the commit is
+//! acknowledged. The database takes the same changes in one transaction for many commits; what it had not kept
+//! when the process ended is read from here.
+//!
+//! There are two files. While one is written, the database makes durable what stands in the other. A file is a
+//! head (`MAGIC`, the database's id, a salt) and frames: length, checksum, number, content. It begins anew under
+//! another salt, which is part of the checksums, so that what is left of older frames is not taken for new ones.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use crc32fast::Hasher;
+use uuid::Uuid;
+
+use super::aside::Aside;
+use super::open;
+use crate::store::Error;
+
+/// How every file begins; the last byte counts the ways frames are written.
+const MAGIC: [u8; 8] = *b"SWBDJNL\x01";
+/// What stands before the first frame: `MAGIC`, the database's id, the salt.
+const FILE_HEAD: usize = 24;
+/// What stands before the content of a frame: length, checksum, number.
+const FRAME_HEAD: usize = 16;
+/// Both: the room before the content of a frame in memory.
+const ROOM: usize = FILE_HEAD + FRAME_HEAD;
+/// A file of this size is full: few enough bytes that the commits of one moment wait for the end of their
+/// transaction no longer than for a sync.
+const FULL: u64 = 512 * 1024;
+/// A file grows by so much at once, since syncing a file that has grown costs twice.
+const GROWTH: u64 = 256 * 1024;
+/// The files.
+const NAMES: [&str; 2] = ["switchboard.journal-a", "switchboard.journal-b"];
+
+/// An open journal.
+#[derive(Debug)]
+pub(super) struct Journal {
+    paths: [PathBuf; 2],
+    files: [Arc<File>; 2],
+    sizes: [u64; 2],
+    /// Which of them is written.
+    current: usize,
+    /// Where its next frame goes.
+    end: u64,
+    salt: u64,
+    database: u64,
+    /// None if commits need not survive a loss of power.
+    sync: Option<Aside<Arc<File>>>,
+}
+
+/// One commit.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub(super) number: u64,
+    pub(super) content: Vec<u8>,
+}
+
+/// Makes `frame` one without content, to be filled by appending.
+pub(super) fn clear(frame: &mut Vec<u8>) {
+    frame.clear();
+    frame.resize(ROOM, 0);
+}
+
+/// What a frame was filled with.
+pub(super) fn content(frame: &[u8]) -> &[u8] {
+    frame.get(ROOM..).unwrap_or_default()
+}
+
+/// Whether there is a journal in `dir`: of a process that runs, or of one that could not tidy up.
+pub(super) fn is_left_in(dir: &Path) -> bool {
+    NAMES.iter().any(|name| dir.join(name).exists())
+}
+
+impl Journal {
+    /// Opens the journal of a database in `dir`, which may be new. What is in it stays until the first
+    /// [`Self::write`].
+    pub(super) fn open(dir: &Path, database: u64, synced: bool) -> io::Result<Self> {
+        let paths = NAMES.map(|name| dir.join(name));
+        let [a, b] = &paths;
+        let files = [open::private_file(a)?, open::private_file(b)?];
+        let sizes = [files[0].metadata()?.len(), files[1].metadata()?.len()];
+        let sync = |file: Arc<File>| file.sync_data().map_err(|error| unusable(&error));
+        Ok(Self {
+            paths,
+            files: files.map(Arc::new),
+            sizes,
+            current: 0,
+            end: 0,
+            salt: salt(),
+            database,
+            sync: synced.then(|| Aside::start("journal", sync)).transpose()?,
+        })
+    }
+
+    /// Whether the file that is written is full.
+    pub(super) fn is_full(&self) -> bool {
+        self.end >= FULL
+    }
+
+    /// Goes on in the other file. All of its frames must be durable in the database.
+    pub(super) fn switch(&mut self) {
+        self.current = 1 - self.current;
+        self.end = 0;
+        self.salt = salt();
+    }
+
+    /// Writes a frame and begins to sync it. To be followed by [`Self::sync`], and then [`Self::keep`] or
+    /// [`Self::retract`].
+    pub(super) fn write(&mut self, number: u64, frame: &mut Vec<u8>) -> Result<(), Error> {
+        self.fill_head(number, frame)
+            .and_then(|()| self.put(frame))
+            .map_err(|e| unusable(&e))?;
+        if let Some(sync) = &self.sync {
+            sync.begin(Arc::clone(self.file()));
+            // On a busy machine the thread would begin only when this one waits for it.
+            thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn fill_head(&self, number: u64, frame: &mut [u8]) -> io::Result<()> {
+        let content = content(frame);
+        let length = u32::try_from(content.len()).map_err(io::Error::other)?;
+        let sum = checksum(self.salt, number, content);
+        let mut head = Vec::with_capacity(ROOM);
+        head.extend_from_slice(&MAGIC);
+        head.extend_from_slice(&self.database.to_le_bytes());
+        head.extend_from_slice(&self.salt.to_le_bytes());
+        head.extend_from_slice(&length.to_le_bytes());
+        head.extend_from_slice(&sum.to_le_bytes());
+        head.extend_from_slice(&number.to_le_bytes());
+        frame[..ROOM].copy_from_slice(&head);
+        Ok(())
+    }
+
+    fn put(&mut self, frame: &mut Vec<u8>) -> io::Result<()> {
+        let (filled, end) = (frame.len(), self.after(frame));
+        let size = &mut self.sizes[self.current];
+        if end > *size {
+            *size = end.next_multiple_of(GROWTH);
+            let padding = usize::try_from(*size - end).map_err(io::Error::other)?;
+            frame.resize(filled + padding, 0);
+        }
+        let written = self.file().write_all_at(&frame[self.skipped()..], self.end);
+        frame.truncate(filled);
+        written
+    }
+
+    /// Waits until the frame is on the disk.
+    pub(super) fn sync(&self) -> Result<(), Error> {
+        self.sync.as_ref().map_or(Ok(()), Aside::wait)
+    }
+
+    /// The frame stays.
+    pub(super) fn keep(&mut self, frame: &[u8]) {
+        self.end = self.after(frame);
+    }
+
+    /// The frame is of a commit that was refused: it is not to be found again.
+    pub(super) fn retract(&mut self) -> Result<(), Error> {
+        let file = self.file();
+        file.write_all_at(&[0; ROOM], self.end)
+            .and_then(|()| file.sync_data())
+            .map_err(|error| unusable(&error))
+    }
+
+    /// All frames that are whole, in the order of their numbers.
+    pub(super) fn read(&self) -> Result<Vec<Frame>, Error> {
+        let mut frames = Vec::new();
+        for (file, path) in self.files.iter().zip(&self.paths) {
+            let mut data = Vec::new();
+            let mut file = &**file;
+            file.rewind().map_err(|error| unusable(&error))?;
+            file.read_to_end(&mut data)
+                .map_err(|error| unusable(&error))?;
+            let (database, found) = found(&data);
+            if !found.is_empty() && database != self.database {
+                return Err(Error::Damaged(format!(
+                    "{} belongs to another database: put it back beside that one, or remove it",
+                    path.display()
+                )));
+            }
+            frames.extend(found);
+        }
+        frames.sort_by_key(|frame| frame.number);
+        Ok(frames)
+    }
+
+    /// Removes the files. The database holds everything.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        self.paths.iter().try_for_each(fs::remove_file)
+    }
+
+    #[cfg(test)]
+    pub(super) fn make_read_only(&mut self) {
+        self.files = self
+            .paths
+            .clone()
+            .map(|path| Arc::new(File::open(path).unwrap()));
+    }
+
+    fn file(&self) -> &Arc<File> {
+        &self.files[self.current]
+    }
+
+    /// How much of a frame in memory is not written: only the first of a file begins with the file's head.
+    fn skipped(&self) -> usize {
+        if self.end == 0 { 0 } else { FILE_HEAD }
+    }
+
+    /// Where the file ends after `frame`.
+    fn after(&self, frame: &[u8]) -> u64 {
+        let length = frame.len() - self.skipped();
+        self.end + u64::try_from(length).unwrap_or(u64::MAX)
+    }
+}
+
+/// The id of the database that a file belongs to, and its frames.
+fn found(data: &[u8]) -> (u64, Vec<Frame>) {
+    let mut rest = data;
+    let magic = take(&mut rest);
+    let database = take(&mut rest).map_or(0, u64::from_le_bytes);
+    let salt = take(&mut rest).map_or(0, u64::from_le_bytes);
+    let mut frames = Vec::new();
+    if magic == Some(MAGIC) {
+        while let Some(frame) = next(salt, &mut rest) {
+            frames.push(frame);
+        }
+    }
+    (database, frames)
+}
+
+/// The next frame, if it is whole.
+fn next(salt: u64, rest: &mut &[u8]) -> Option<Frame> {
+    let length = u32::from_le_bytes(take(rest)?);
+    let sum = u32::from_le_bytes(take(rest)?);
+    let number = u64::from_le_bytes(take(rest)?);
+    let content = rest.split_off(..usize::try_from(length).ok()?)?;
+    (checksum(salt, number, content) == sum).then(|| Frame {
+        number,
+        content: content.to_vec(),
+    })
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    rest.split_off(..N)?.try_into().ok()
+}
+
+fn checksum(salt: u64, number: u64, content: &[u8]) -> u32 {
+    let mut hasher = Hasher::new();
+    hasher.update(&salt.to_le_bytes());
+    hasher.update(&number.to_le_bytes());
+    hasher.update(content);
+    hasher.finalize()
+}
+
+fn salt() -> u64 {
+    Uuid::new_v4().as_u64_pair().0
+}
+
+fn unusable(error: &io::Error) -> Error {
+    Error::Unavailable(format!("the journal cannot be used: {error}"))
+}

@@ -1,0 +1,197 @@
+//! What was acknowledged comes back, wherever the process or the machine has stopped.
+
+use std::fs;
+use std::path::Path;
+
+use switchboard_types::model::TaskState;
+use tempfile::TempDir;
+
+use super::{open, run, stored, writer};
+use crate::store::sqlite::{SqliteOptions, SqliteStore};
+use crate::store::{Store, TaskQuery};
+use crate::testing::store_suite::{Story, at, commit};
+
+const DATABASE: [&str; 2] = ["switchboard.db", "switchboard.db-wal"];
+const JOURNAL: [&str; 2] = ["switchboard.journal-a", "switchboard.journal-b"];
+
+/// The files as they are now, in a directory of their own.
+fn copy(names: &[&str], from: &Path, to: &Path) {
+    for name in names {
+        if from.join(name).exists() {
+            fs::copy(from.join(name), to.join(name)).unwrap();
+        }
+    }
+}
+
+fn copy_of(dir: &Path) -> TempDir {
+    let copy_dir = tempfile::tempdir().unwrap();
+    copy(&DATABASE, dir, copy_dir.path());
+    copy(&JOURNAL, dir, copy_dir.path());
+    copy_dir
+}
+
+fn open_in(dir: &Path) -> SqliteStore {
+    SqliteStore::open(&SqliteOptions::new(dir)).unwrap()
+}
+
+/// A task so large that a few of them fill a file of the journal.
+fn large(n: u32) -> Story {
+    let mut story = Story::new(n);
+    story.tell(story.artifact(&"x".repeat(150_000), false), None);
+    story
+}
+
+#[tokio::test]
+async fn a_kill_after_any_commit_loses_nothing_and_brings_nothing_back_twice() {
+    let (dir, store) = open();
+    let mut stories = Vec::new();
+    for n in 0..12 {
+        let mut story = large(n);
+        commit(&store, [story.append(0)]).await;
+        commit(&store, [story.step(TaskState::Completed, at(1))]).await;
+        stories.push(story);
+        // Twice: what the first one took over must be in the database for good.
+        let killed = copy_of(dir.path());
+        drop(open_in(killed.path()));
+        let again = open_in(killed.path());
+        for story in &stories {
+            story.assert_stored_in(&again).await;
+        }
+        let head = &stories[0].head;
+        let query = TaskQuery::of(head.agent.clone(), head.owner.clone());
+        let total = again.list(query).await.unwrap().total;
+        assert_eq!(total, u64::from(n) + 1);
+    }
+}
+
+#[tokio::test]
+async fn a_kill_while_the_takeover_is_written_loses_nothing() {
+    let (dir, store) = open();
+    let first = stored(&store, 1).await;
+    let killed = copy_of(dir.path());
+    let again = open_in(killed.path());
+    let second = stored(&again, 2).await;
+    let killed_again = copy_of(killed.path());
+    let last = open_in(killed_again.path());
+    first.assert_stored_in(&last).await;
+    second.assert_stored_in(&last).await;
+}
+
+#[tokio::test]
+async fn what_the_database_had_not_synced_comes_from_the_journal() {
+    let (dir, store) = open();
+    let lost_power = tempfile::tempdir().unwrap();
+    // The database is as it was, though its transactions ended: nothing of them has reached the disk.
+    copy(&DATABASE, dir.path(), lost_power.path());
+    let mut stories = Vec::new();
+    for n in 0..5 {
+        stories.push(stored(&store, n).await);
+        writer(&store).settle().unwrap();
+    }
+    copy(&JOURNAL, dir.path(), lost_power.path());
+    let store = open_in(lost_power.path());
+    for story in &stories {
+        story.assert_stored_in(&store).await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_the_journal_is_written_anew_only_when_the_database_can_do_without_it() {
+    let (dir, store) = open();
+    // Until the journal has come round and the first commits are in the database alone.
+    let mut stories = Vec::new();
+    for n in 0..30 {
+        let story = large(n);
+        commit(&store, [story.append(0)]).await;
+        stories.push(story);
+    }
+    let killed = copy_of(dir.path());
+    for name in JOURNAL {
+        assert!(fs::metadata(killed.path().join(name)).unwrap().len() < 2_000_000);
+    }
+    let store = open_in(killed.path());
+    for story in &stories {
+        story.assert_stored_in(&store).await;
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_that_an_error_has_ended_is_made_again() {
+    let (_dir, store) = open();
+    let mut one = stored(&store, 1).await;
+    let two = stored(&store, 2).await;
+    writer(&store)
+        .connection()
+        .execute_batch("ROLLBACK")
+        .unwrap();
+    one.assert_stored_in(&store).await;
+    writer(&store).connection().execute_batch("BEGIN").unwrap();
+    commit(&store, [one.say("more")]).await;
+    writer(&store)
+        .connection()
+        .execute_batch("ROLLBACK")
+        .unwrap();
+    commit(&store, [one.say("and more")]).await;
+    one.assert_stored_in(&store).await;
+    two.assert_stored_in(&store).await;
+}
+
+#[tokio::test]
+async fn a_database_older_than_its_journal_is_refused_with_advice() {
+    let (dir, store) = open();
+    stored(&store, 1).await;
+    let mixed = copy_of(dir.path());
+    for n in 2..20 {
+        commit(&store, [large(n).append(0)]).await;
+    }
+    // The first file has been written anew since.
+    copy(&JOURNAL, dir.path(), mixed.path());
+    let error = SqliteStore::open(&SqliteOptions::new(mixed.path())).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("not of the same moment"), "{text}");
+    // And it stays so, until somebody decides.
+    SqliteStore::open(&SqliteOptions::new(mixed.path())).unwrap_err();
+    for name in JOURNAL {
+        fs::remove_file(mixed.path().join(name)).unwrap();
+    }
+    open_in(mixed.path());
+}
+
+#[tokio::test]
+async fn a_journal_that_cannot_be_written_refuses_commits_and_loses_none() {
+    let (_dir, store) = open();
+    let first = stored(&store, 1).await;
+    writer(&store).journal().make_read_only();
+    let mut second = Story::new(2);
+    let step = second.step(TaskState::Working, at(1));
+    let refused = store.commit(vec![step]).await.unwrap_err().to_string();
+    assert!(refused.contains("journal"), "{refused}");
+    first.assert_stored_in(&store).await;
+    assert!(store.task(second.id()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn who_reads_after_a_kill_sees_everything() {
+    let (dir, store) = open();
+    let story = stored(&store, 1).await;
+    let killed = copy_of(dir.path());
+    let reader = SqliteStore::open_to_read(killed.path()).unwrap();
+    story.assert_stored_in(&reader).await;
+    // And beside a server, what was there a second ago.
+    let reader = SqliteStore::open_to_read(dir.path()).unwrap();
+    run(&store, "SELECT 1");
+    story.assert_stored_in(&reader).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_database_is_a_second_behind_at_most() {
+    let (dir, store) = open();
+    let story = stored(&store, 1).await;
+    let reader = SqliteStore::open_to_read(dir.path()).unwrap();
+    assert!(reader.task(story.id()).await.unwrap().is_none());
+    tokio::time::sleep(std::time::Duration::from_millis(1001)).await;
+    // The timer has fired; its work is on another thread.
+    while reader.task(story.id()).await.unwrap().is_none() {
+        tokio::task::yield_now().await;
+    }
+}
