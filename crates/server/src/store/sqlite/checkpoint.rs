@@ -12,13 +12,14 @@ pub(super) fn start(database: &Path, durability: Durability) -> Result<Aside<()>
     let connection = open::checkpointer(database)?;
     let log = open::write_ahead_log(database);
     let checkpoint = move |()| {
-        if durability == Durability::PowerLoss {
-            // A checkpoint does not sync what a reader keeps it from copying.
+        let sql = "PRAGMA wal_checkpoint(PASSIVE)";
+        let (pages, copied): (i64, i64) =
+            connection.query_row(sql, [], |row| Ok((row.get(1)?, row.get(2)?)))?;
+        if copied < pages && durability == Durability::PowerLoss {
+            // A reader was in the way: what is not copied may not have been synced either.
             let synced = File::open(&log).and_then(|file| file.sync_data());
             synced.map_err(|error| open::unusable(&log, &error))?;
         }
-        // How far it comes does not matter: the next one goes on from there.
-        connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
         Ok(())
     };
     Aside::start("checkpoint", checkpoint).map_err(|error| open::unusable(database, &error))

@@ -8,15 +8,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::thread;
 
 use crc32fast::Hasher;
+use rustix::fs::{Advice, fadvise};
 use uuid::Uuid;
 
-use super::aside::Aside;
 use super::open;
 use crate::store::Error;
 
@@ -40,7 +39,7 @@ const NAMES: [&str; 2] = ["switchboard.journal-a", "switchboard.journal-b"];
 #[derive(Debug)]
 pub(super) struct Journal {
     paths: [PathBuf; 2],
-    files: [Arc<File>; 2],
+    files: [File; 2],
     sizes: [u64; 2],
     /// Which of them is written.
     current: usize,
@@ -48,8 +47,8 @@ pub(super) struct Journal {
     end: u64,
     salt: u64,
     database: u64,
-    /// None if commits need not survive a loss of power.
-    sync: Option<Aside<Arc<File>>>,
+    /// Whether commits survive a loss of power.
+    synced: bool,
 }
 
 /// One commit.
@@ -83,16 +82,15 @@ impl Journal {
         let [a, b] = &paths;
         let files = [open::private_file(a)?, open::private_file(b)?];
         let sizes = [files[0].metadata()?.len(), files[1].metadata()?.len()];
-        let sync = |file: Arc<File>| file.sync_data().map_err(|error| unusable(&error));
         Ok(Self {
             paths,
-            files: files.map(Arc::new),
+            files,
             sizes,
             current: 0,
             end: 0,
             salt: salt(),
             database,
-            sync: synced.then(|| Aside::start("journal", sync)).transpose()?,
+            synced,
         })
     }
 
@@ -108,18 +106,25 @@ impl Journal {
         self.salt = salt();
     }
 
-    /// Writes a frame and begins to sync it. To be followed by [`Self::sync`], and then [`Self::keep`] or
-    /// [`Self::retract`].
+    /// Writes a frame. To be followed by [`Self::sync`], and then [`Self::keep`] or [`Self::retract`].
     pub(super) fn write(&mut self, number: u64, frame: &mut Vec<u8>) -> Result<(), Error> {
         self.fill_head(number, frame)
             .and_then(|()| self.put(frame))
-            .map_err(|e| unusable(&e))?;
-        if let Some(sync) = &self.sync {
-            sync.begin(Arc::clone(self.file()));
-            // On a busy machine the thread would begin only when this one waits for it.
-            thread::yield_now();
+            .map_err(|error| unusable(&error))?;
+        if self.synced {
+            self.begin_sync(frame);
         }
         Ok(())
+    }
+
+    /// Has the system begin to write what [`Self::sync`] waits for, so that the disk is busy meanwhile.
+    fn begin_sync(&self, frame: &[u8]) {
+        #[cfg(target_os = "linux")]
+        {
+            // Just these bytes: what comes after them would be dropped from memory, and read again.
+            let length = NonZeroU64::new(self.after(frame) - self.end);
+            fadvise(self.file(), self.end, length, Advice::DontNeed).ok();
+        }
     }
 
     fn fill_head(&self, number: u64, frame: &mut [u8]) -> io::Result<()> {
@@ -152,7 +157,10 @@ impl Journal {
 
     /// Waits until the frame is on the disk.
     pub(super) fn sync(&self) -> Result<(), Error> {
-        self.sync.as_ref().map_or(Ok(()), Aside::wait)
+        if self.synced {
+            self.file().sync_data().map_err(|error| unusable(&error))?;
+        }
+        Ok(())
     }
 
     /// The frame stays.
@@ -173,7 +181,7 @@ impl Journal {
         let mut frames = Vec::new();
         for (file, path) in self.files.iter().zip(&self.paths) {
             let mut data = Vec::new();
-            let mut file = &**file;
+            let mut file = file;
             file.rewind().map_err(|error| unusable(&error))?;
             file.read_to_end(&mut data)
                 .map_err(|error| unusable(&error))?;
@@ -197,13 +205,10 @@ impl Journal {
 
     #[cfg(test)]
     pub(super) fn make_read_only(&mut self) {
-        self.files = self
-            .paths
-            .clone()
-            .map(|path| Arc::new(File::open(path).unwrap()));
+        self.files = self.paths.clone().map(|path| File::open(path).unwrap());
     }
 
-    fn file(&self) -> &Arc<File> {
+    fn file(&self) -> &File {
         &self.files[self.current]
     }
 
