@@ -14,8 +14,9 @@ use crate::store::Error;
 const DATABASE: &str = "switchboard.db";
 /// Whoever holds a lock on this file may write.
 const LOCK: &str = "switchboard.lock";
-/// The page size of a new database.
-const PAGE_SIZE: u32 = 8192;
+/// The page size of a new database. Rows are about a kilobyte and come in order, so that large pages make few
+/// writes of them.
+const PAGE_SIZE: u32 = 16 * 1024;
 /// More than there are statements: each is prepared once per connection.
 const STATEMENTS: usize = 64;
 /// How long a connection waits for another one of this process, such as a checkpoint.

@@ -72,7 +72,8 @@ impl Writer {
     /// Makes all changes durable, or none.
     pub(super) fn commit(&mut self, changes: &[Change]) -> Result<(), Error> {
         self.catch_up()?;
-        if self.journal.is_full() {
+        let full = self.journal.is_full();
+        if full {
             self.switch_journal()?;
         }
         let mut frame = std::mem::take(&mut self.frame);
@@ -80,6 +81,10 @@ impl Writer {
         frame.shrink_to(ROOM);
         self.frame = frame;
         self.json.shrink_to(ROOM);
+        if full {
+            // Not before: this commit has waited long enough, and would have to share the disk.
+            self.checkpoint.begin(());
+        }
         outcome
     }
 
@@ -202,16 +207,16 @@ impl Writer {
         Ok(())
     }
 
-    /// Goes on in the other file of the journal, while what stands in this one is made durable.
+    /// Goes on in the other file of the journal. What stands in this one is to be made durable next.
     fn switch_journal(&mut self) -> Result<(), Error> {
         self.settle()?;
-        let durable = self.checkpoint.wait();
-        if durable.is_ok() {
-            self.journal.switch();
+        if let Err(error) = self.checkpoint.wait() {
+            // The other file cannot be written yet.
+            self.checkpoint.begin(());
+            return Err(error);
         }
-        // For the file that was left, or once more for the one that cannot be written yet.
-        self.checkpoint.begin(());
-        durable
+        self.journal.switch();
+        Ok(())
     }
 
     fn execute(&self, sql: &str) -> Result<(), Error> {
