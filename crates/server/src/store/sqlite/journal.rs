@@ -81,6 +81,8 @@ impl Journal {
         let paths = NAMES.map(|name| dir.join(name));
         let [a, b] = &paths;
         let files = [open::private_file(a)?, open::private_file(b)?];
+        // Their names are to survive a loss of power too.
+        File::open(dir)?.sync_all()?;
         let sizes = [files[0].metadata()?.len(), files[1].metadata()?.len()];
         Ok(Self {
             paths,

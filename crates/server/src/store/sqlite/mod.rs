@@ -95,6 +95,10 @@ impl Writing {
     }
 
     /// Settles before long what was committed, for those who read the file from outside.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "ends by itself within a second, and has nothing to do once the store is closed"
+    )]
     fn settle_soon(self: &Arc<Self>) {
         if self.due.swap(true, Ordering::Relaxed) {
             return;
