@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use switchboard_types::Dialect;
 use switchboard_types::model::{AgentCard, Message, Task};
-use switchboard_types::operation::{Operation, Response};
+use switchboard_types::operation::{Operation, Response, SendMessage};
 use tokio::time::Instant;
 use url::Url;
 
@@ -132,6 +132,13 @@ impl Client {
         self.0.shared.authority.token(deadline).await
     }
 
+    /// What this agent makes of a message that its sender may not expect, as far as it is known. Sending tells the same
+    /// to the log.
+    #[must_use]
+    pub fn warnings(&self, message: &SendMessage) -> Vec<&'static str> {
+        self.0.quirks.warnings(message)
+    }
+
     pub(crate) fn retry(&self) -> Retry {
         self.0.retry
     }
@@ -169,12 +176,19 @@ impl Client {
         options: &CallOptions,
     ) -> Result<Answer, Error> {
         self.require(operation.method(), options)?;
+        let mut options = options.clone();
         if let Operation::Send(send) | Operation::Stream(send) = &mut operation {
+            for warning in self.warnings(send) {
+                tracing::warn!("{warning}");
+            }
             self.0.quirks.adapt(send);
+            if self.0.quirks.runs_again && options.idempotency_key.take().is_some() {
+                tracing::warn!("the agent does not know idempotency keys: nothing is repeated");
+            }
         }
-        match self.reach(&operation, options).await? {
+        match self.reach(&operation, &options).await? {
             Reply::Response(response) => {
-                let response = self.looked_at_again(response, options).await;
+                let response = self.looked_at_again(response, &options).await;
                 if let Response::Card(card) = &response {
                     self.0.signatures.check(card, None)?;
                     // For the session, instead of the public one (A2A 1.0 §3.1.11).
@@ -184,8 +198,7 @@ impl Client {
                 Ok(Answer::Response(response))
             }
             Reply::Events(arriving) => {
-                let (client, options) = (self.clone(), options.clone());
-                let events = Events::new(client, operation, options, arriving);
+                let events = Events::new(self.clone(), operation, options, arriving);
                 Ok(Answer::Events(Box::new(events)))
             }
         }

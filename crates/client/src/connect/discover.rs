@@ -68,10 +68,20 @@ fn places(base: &Url) -> Vec<Place> {
         place(base.clone(), false),
         below("/v1/card"),
     ];
-    if !base.path().trim_end_matches('/').is_empty() {
-        for path in ["/.well-known/agent-card.json", "/.well-known/agent.json"] {
+    let path = base.path().trim_end_matches('/');
+    if !path.is_empty() {
+        let at_root = |path| {
             let mut url = base.clone();
             url.set_path(path);
+            url
+        };
+        for path in ["/.well-known/agent-card.json", "/.well-known/agent.json"] {
+            places.push(place(at_root(path), true));
+        }
+        // Where LangGraph had it before 0.7.
+        if let Some((_, id)) = path.rsplit_once("/a2a/") {
+            let mut url = at_root("/.well-known/agent-card.json");
+            url.query_pairs_mut().append_pair("assistant_id", id);
             places.push(place(url, true));
         }
     }
@@ -168,6 +178,7 @@ mod tests {
                 "http://h:1/a2a/poet/v1/card",
                 "http://h:1/.well-known/agent-card.json",
                 "http://h:1/.well-known/agent.json",
+                "http://h:1/.well-known/agent-card.json?assistant_id=poet",
             ]
         );
         assert_eq!(looked_at("http://h:1").len(), 6);

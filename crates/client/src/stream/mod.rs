@@ -177,7 +177,9 @@ impl Events {
                     self.how = How::Poll;
                     Ok(())
                 }
-                Failure::NoStream | Failure::Final => Err(error),
+                Failure::NoStream | Failure::Final => {
+                    Err(self.client.explained(&self.operation, error))
+                }
             },
             None if self.seen.may_close() => {
                 self.ended = true;

@@ -6,7 +6,7 @@ mod odd;
 
 pub(crate) use cutter::Cutter;
 pub(crate) use house::{House, required};
-pub(crate) use odd::{Asked, Odd, Then, json, sse, status};
+pub(crate) use odd::{Asked, Body, Odd, Then, json, plain, sse, status};
 
 use switchboard_client::{Client, Preference, Retry};
 use switchboard_types::ProtocolVersion;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use switchboard_server::shutdown::Tasks;
 use tokio::net::TcpListener;
 
-type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+pub(crate) type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
@@ -154,6 +154,14 @@ pub(crate) fn json(status: u16, body: &str) -> Response<Body> {
     *response.status_mut() = status.try_into().unwrap();
     let json = http::HeaderValue::from_static("application/json");
     response.headers_mut().insert("content-type", json);
+    response
+}
+
+/// An answer in plain text.
+pub(crate) fn plain(status: u16, body: &str) -> Response<Body> {
+    let mut response = json(status, body);
+    let text = http::HeaderValue::from_static("text/plain");
+    response.headers_mut().insert("content-type", text);
     response
 }
 
