@@ -197,6 +197,7 @@ fn assemble(
             url: url.clone(),
             version,
             dialect: Dialect::spoken(&interface.binding, version),
+            plain_card: ProtocolVersion::has_plain_card(&interface.version),
             tenant: interface.tenant.clone(),
             files_as_text: quirks.files_as_text,
             shared: Arc::clone(&shared),

@@ -13,6 +13,7 @@ pub(crate) mod headers;
 pub(crate) mod http;
 mod jsonrpc;
 pub(crate) mod link;
+mod plain_card;
 pub(crate) mod record;
 mod rest;
 mod sse;

@@ -10,6 +10,7 @@ mod support;
 
 mod agent;
 mod credentials;
+mod extended_card;
 mod failures;
 mod front_page;
 mod grpc;
