@@ -15,7 +15,7 @@ use crate::auth::AccessToken;
 use crate::builder::Builder;
 use crate::connect::choose::Chosen;
 use crate::connect::quirks::Quirks;
-use crate::connect::verify::Signatures;
+use crate::connect::verify::{SignatureState, Signatures};
 use crate::error::Error;
 use crate::options::CallOptions;
 use crate::reference::Reference;
@@ -33,7 +33,7 @@ pub struct Client(Arc<Inner>);
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) card: RwLock<Arc<AgentCard>>,
+    pub(crate) known: RwLock<Known>,
     /// Best first; never empty.
     pub(crate) candidates: Vec<Candidate>,
     /// Which of them is spoken to.
@@ -42,6 +42,14 @@ pub(crate) struct Inner {
     pub(crate) signatures: Signatures,
     pub(crate) retry: Retry,
     pub(crate) shared: Arc<Shared>,
+}
+
+/// What is known of an agent.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) card: Arc<AgentCard>,
+    /// And of that card.
+    pub(crate) signature: SignatureState,
 }
 
 /// An interface that can be spoken to.
@@ -112,8 +120,15 @@ impl Client {
     /// The agent's card; the extended one once it was read.
     #[must_use]
     pub fn card(&self) -> Arc<AgentCard> {
-        let card = self.0.card.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&card)
+        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&known.card)
+    }
+
+    /// Whether that card is signed by someone we believe: see [`Builder::signatures`].
+    #[must_use]
+    pub fn signature(&self) -> SignatureState {
+        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.signature
     }
 
     /// The interface that is spoken to.
@@ -190,10 +205,11 @@ impl Client {
             Reply::Response(response) => {
                 let response = self.looked_at_again(response, &options).await;
                 if let Response::Card(card) = &response {
-                    self.0.signatures.check(card, None)?;
+                    let signature = self.0.signatures.check(card, None)?;
+                    let card = Arc::new((**card).clone());
                     // For the session, instead of the public one (A2A 1.0 §3.1.11).
-                    let mut known = self.0.card.write().unwrap_or_else(PoisonError::into_inner);
-                    *known = Arc::new((**card).clone());
+                    let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
+                    *known = Known { card, signature };
                 }
                 Ok(Answer::Response(response))
             }

@@ -195,9 +195,6 @@ impl Page {
                 self.field("Skill description", &skill.description);
             }
         }
-        for _ in &card.signatures {
-            self.field("Signature", "present");
-        }
     }
 
     /// Where an agent calls back. Secrets are not shown.
