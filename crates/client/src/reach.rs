@@ -211,7 +211,9 @@ impl Client {
                         Err(_) if task.is_some() => break,
                         Err(_) => return Err(too_slow(&shown(self.resolved()))),
                     };
-                    let Arrival { event, last, .. } = arrival?;
+                    let Some(Arrival { event, last, .. }) = arrival? else {
+                        continue;
+                    };
                     fold(&mut task, &event);
                     if last || task.as_ref().is_some_and(|task| ends(task.status.state)) {
                         break;

@@ -13,7 +13,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use switchboard_types::model::AgentCard;
 use switchboard_types::wire::card::decode_card;
 use switchboard_types::{Dialect, ProtocolVersion};
 use tokio::time::Instant;

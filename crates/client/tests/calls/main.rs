@@ -17,6 +17,7 @@ mod grpc;
 mod langgraph;
 mod logs;
 mod odd_streams;
+mod quiet;
 mod raw;
 mod resume;
 mod router;

@@ -12,7 +12,7 @@ use crate::environment::{Environment, directory};
 
 async fn check(agent: &Agent, card: &str) {
     let ran = Command::new(env!("CARGO_BIN_EXE_switchboard"))
-        .args(["conformance", "-a", card, "-o", "json", "--timeout", "8s"])
+        .args(["conformance", "-a", card, "-o", "json"])
         .args(["--long-message", "slow", "--ask-message", "input"])
         .env_remove("A2ACLI_AGENT_CARD")
         .env_remove("A2ACLI_BEARER")

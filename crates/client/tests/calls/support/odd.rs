@@ -75,6 +75,8 @@ impl Asked {
 pub(crate) enum Then {
     Close,
     Cut,
+    /// A sign of life after a moment, and then the cut.
+    BeatAndCut,
     Hang,
 }
 
@@ -186,6 +188,11 @@ pub(crate) fn sse(texts: Vec<String>, then: Then) -> Response<Body> {
                 // What was written before should leave first.
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
                 Some((Err(std::io::Error::other("cut")), Then::Close))
+            }
+            Then::BeatAndCut => {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                let beat = Frame::data(Bytes::from_static(b": beat\n\n"));
+                Some((Ok(beat), Then::Cut))
             }
             Then::Hang => std::future::pending().await,
         }

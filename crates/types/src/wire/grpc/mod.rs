@@ -7,7 +7,7 @@
 //! - `card`, `security`: what cards of both have in common.
 //! - `status`: errors; `services`: health and reflection.
 //! - `json`, `field`: free JSON and single fields.
-//! - `count`: the bound on what a request may hold.
+//! - `count`: the bound on what a message may hold.
 
 mod card;
 mod count;
@@ -203,6 +203,7 @@ pub fn encode_response(spoken: Spoken, response: &Response) -> Vec<u8> {
 ///
 /// As [`decode_request`].
 pub fn decode_response(spoken: Spoken, method: Method, bytes: &[u8]) -> Result<Response, Error> {
+    count::check_answer(spoken.version, method, bytes)?;
     match spoken.version {
         ProtocolVersion::V1_0 => v1_0::answer::decode(method, bytes),
         ProtocolVersion::V0_3 => v0_3::answer::decode(spoken.files, method, bytes),
@@ -224,6 +225,7 @@ pub fn encode_event(spoken: Spoken, event: &Event, last: bool) -> Vec<u8> {
 ///
 /// As [`decode_request`].
 pub fn decode_event(spoken: Spoken, bytes: &[u8]) -> Result<Event, Error> {
+    count::check_answer(spoken.version, Method::Stream, bytes)?;
     match spoken.version {
         ProtocolVersion::V1_0 => v1_0::answer::decode_event(bytes),
         ProtocolVersion::V0_3 => v0_3::answer::decode_event(spoken.files, bytes),
