@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json as value;
 use switchboard_client::{Client, Kind, Retry, text};
+use tokio::time::Instant;
 
 use crate::resume::{client, frame, task, told};
 use crate::support::{Asked, Odd, Then, json, sse};

@@ -56,6 +56,26 @@ pub struct Spoken {
 }
 
 impl Spoken {
+    /// What is spoken in `version` with a peer that has this way with files: in 1.0 there is but one, so that what is
+    /// encoded for one peer serves all.
+    #[must_use]
+    pub fn new(version: ProtocolVersion, files: FileBytes) -> Self {
+        let files = match version {
+            ProtocolVersion::V1_0 => FileBytes::Raw,
+            ProtocolVersion::V0_3 => files,
+        };
+        Self { version, files }
+    }
+
+    /// Whether a stream item says that it is the last one.
+    #[must_use]
+    pub fn tells_last(self) -> bool {
+        match self.version {
+            ProtocolVersion::V1_0 => false,
+            ProtocolVersion::V0_3 => true,
+        }
+    }
+
     /// The dialect its messages stand for.
     #[must_use]
     pub fn dialect(self) -> Dialect {
