@@ -55,3 +55,9 @@ pub(crate) fn quick() -> Retry {
         ..Retry::default()
     }
 }
+
+/// An address where nobody listens.
+pub(crate) async fn nowhere() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
