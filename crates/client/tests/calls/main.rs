@@ -17,6 +17,7 @@ mod grpc;
 mod interfaces;
 mod langgraph;
 mod logs;
+mod odd_grpc;
 mod odd_streams;
 mod quiet;
 mod raw;
