@@ -47,11 +47,13 @@ def main():
     from langgraph_api.cli import run_server
 
     port = free_port()
+    # 0.6 does not start without its files.
+    forgets = not version("langgraph-api").startswith("0.6.")
     threading.Thread(target=tell_when_ready, args=[f"http://127.0.0.1:{port}"], daemon=True).start()
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
         run_server(host="127.0.0.1", port=port, reload=False, open_browser=False, n_jobs_per_worker=10,
-                   graphs={"peer": f"{GRAPHS}:peer"}, disable_persistence=True)
+                   graphs={"peer": f"{GRAPHS}:peer"}, disable_persistence=forgets)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use switchboard_types::Dialect;
 use switchboard_types::model::{AgentCard, Message, Task};
-use switchboard_types::operation::{Operation, Response};
+use switchboard_types::operation::{Operation, Response, SendMessage};
 use tokio::time::Instant;
 use url::Url;
 
@@ -15,7 +15,7 @@ use crate::auth::AccessToken;
 use crate::builder::Builder;
 use crate::connect::choose::Chosen;
 use crate::connect::quirks::Quirks;
-use crate::connect::verify::Signatures;
+use crate::connect::verify::{SignatureState, Signatures};
 use crate::error::Error;
 use crate::options::CallOptions;
 use crate::reference::Reference;
@@ -33,7 +33,7 @@ pub struct Client(Arc<Inner>);
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) card: RwLock<Arc<AgentCard>>,
+    pub(crate) known: RwLock<Known>,
     /// Best first; never empty.
     pub(crate) candidates: Vec<Candidate>,
     /// Which of them is spoken to.
@@ -42,6 +42,14 @@ pub(crate) struct Inner {
     pub(crate) signatures: Signatures,
     pub(crate) retry: Retry,
     pub(crate) shared: Arc<Shared>,
+}
+
+/// What is known of an agent.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) card: Arc<AgentCard>,
+    /// And of that card.
+    pub(crate) signature: SignatureState,
 }
 
 /// An interface that can be spoken to.
@@ -112,8 +120,15 @@ impl Client {
     /// The agent's card; the extended one once it was read.
     #[must_use]
     pub fn card(&self) -> Arc<AgentCard> {
-        let card = self.0.card.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&card)
+        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&known.card)
+    }
+
+    /// Whether that card is signed by someone we believe: see [`Builder::signatures`].
+    #[must_use]
+    pub fn signature(&self) -> SignatureState {
+        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.signature
     }
 
     /// The interface that is spoken to.
@@ -130,6 +145,13 @@ impl Client {
     pub async fn access_token(&self) -> Result<Option<AccessToken>, Error> {
         let deadline = Instant::now() + LOGIN;
         self.0.shared.authority.token(deadline).await
+    }
+
+    /// What this agent makes of a message that its sender may not expect, as far as it is known. Sending tells the same
+    /// to the log.
+    #[must_use]
+    pub fn warnings(&self, message: &SendMessage) -> Vec<&'static str> {
+        self.0.quirks.warnings(message)
     }
 
     pub(crate) fn retry(&self) -> Retry {
@@ -169,23 +191,30 @@ impl Client {
         options: &CallOptions,
     ) -> Result<Answer, Error> {
         self.require(operation.method(), options)?;
+        let mut options = options.clone();
         if let Operation::Send(send) | Operation::Stream(send) = &mut operation {
+            for warning in self.warnings(send) {
+                tracing::warn!("{warning}");
+            }
             self.0.quirks.adapt(send);
+            if self.0.quirks.runs_again && options.idempotency_key.take().is_some() {
+                tracing::warn!("the agent does not know idempotency keys: nothing is repeated");
+            }
         }
-        match self.reach(&operation, options).await? {
+        match self.reach(&operation, &options).await? {
             Reply::Response(response) => {
-                let response = self.looked_at_again(response, options).await;
+                let response = self.looked_at_again(response, &options).await;
                 if let Response::Card(card) = &response {
-                    self.0.signatures.check(card, None)?;
+                    let signature = self.0.signatures.check(card, None)?;
+                    let card = Arc::new((**card).clone());
                     // For the session, instead of the public one (A2A 1.0 §3.1.11).
-                    let mut known = self.0.card.write().unwrap_or_else(PoisonError::into_inner);
-                    *known = Arc::new((**card).clone());
+                    let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
+                    *known = Known { card, signature };
                 }
                 Ok(Answer::Response(response))
             }
             Reply::Events(arriving) => {
-                let (client, options) = (self.clone(), options.clone());
-                let events = Events::new(client, operation, options, arriving);
+                let events = Events::new(self.clone(), operation, options, arriving);
                 Ok(Answer::Events(Box::new(events)))
             }
         }

@@ -54,7 +54,7 @@ pub use connect::address::Address;
 pub use connect::cache::CardCache;
 pub use connect::choose::{Chosen, Preference, Why};
 pub use connect::quirks::Quirks;
-pub use connect::verify::Signatures;
+pub use connect::verify::{SignatureState, Signatures};
 pub use error::{Error, Kind};
 pub use input::{InputRequest, Question, QuestionKind};
 pub use keys::Keys;

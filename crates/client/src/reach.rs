@@ -94,7 +94,7 @@ impl Client {
             let late = start.elapsed().saturating_add(pause) >= timeout;
             let keyed = options.idempotency_key.is_some();
             if late || failed >= self.inner().retry.attempts || !may_repeat(method, keyed, &error) {
-                return Err(self.explained(error));
+                return Err(self.explained(operation, error));
             }
             tracing::debug!(%error, method = method.name(), failed, "asking again");
             sleep(pause).await;
@@ -137,13 +137,14 @@ impl Client {
         next.is_some() || moved.is_err_and(|elsewhere| elsewhere != 0)
     }
 
-    fn explained(&self, error: Error) -> Error {
+    /// An error, with what is known of the agent and where it is.
+    pub(crate) fn explained(&self, operation: &Operation, error: Error) -> Error {
         if error.kind() == Kind::Unreachable && self.candidate().elsewhere {
             return error.hinting(
                 "the card names another host than you did: use the address that you gave instead",
             );
         }
-        error
+        self.inner().quirks.explained(operation, error)
     }
 
     /// Whether a task may have ended in another way than the agent says.
@@ -210,7 +211,9 @@ impl Client {
                         Err(_) if task.is_some() => break,
                         Err(_) => return Err(too_slow(&shown(self.resolved()))),
                     };
-                    let Arrival { event, last, .. } = arrival?;
+                    let Some(Arrival { event, last, .. }) = arrival? else {
+                        continue;
+                    };
                     fold(&mut task, &event);
                     if last || task.as_ref().is_some_and(|task| ends(task.status.state)) {
                         break;

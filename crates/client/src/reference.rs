@@ -20,7 +20,7 @@ pub enum Reference {
     File(PathBuf),
     /// The card itself.
     Card(Box<AgentCard>),
-    /// An entry of a catalogue.
+    /// An entry of a catalogue: `agents.example.com#poet`, `https://example.com/catalog.json#poet`.
     Catalog {
         /// Where the catalogue is.
         url: Url,
@@ -94,7 +94,7 @@ impl FromStr for Reference {
         if let Some((scheme, _)) = text.split_once("://") {
             let url = Url::parse(text).map_err(|error| invalid(text, &error.to_string()))?;
             return match scheme.to_ascii_lowercase().as_str() {
-                "http" | "https" => Ok(Self::Url(url)),
+                "http" | "https" => Ok(Self::Url(url).named_by(text)),
                 "file" => match url.to_file_path() {
                     Ok(path) => Ok(Self::File(path)),
                     Err(()) => Err(invalid(text, "it is no path on this machine")),
@@ -108,11 +108,32 @@ impl FromStr for Reference {
         if is_path {
             return Ok(Self::File(PathBuf::from(text)));
         }
-        let reference = Self::Host(text.to_owned());
-        if text.contains(char::is_whitespace) {
+        let host = text.split('#').next().unwrap_or_default();
+        if host.contains(char::is_whitespace) {
             return Err(invalid(text, "it has spaces in it"));
         }
-        reference.base().map(|_| reference)
+        let reference = Self::Host(host.to_owned());
+        let Some(url) = reference.base()? else {
+            return Ok(reference);
+        };
+        Ok(match Self::Url(url).named_by(text) {
+            Self::Url(_) => reference,
+            entry => entry,
+        })
+    }
+}
+
+impl Reference {
+    /// If what it was read from ends with the name of an entry, that entry of the catalogue there.
+    fn named_by(self, text: &str) -> Self {
+        match (self, text.split_once('#')) {
+            (Self::Url(mut url), Some((_, name))) if !name.is_empty() => {
+                url.set_fragment(None);
+                let name = name.to_owned();
+                Self::Catalog { url, name }
+            }
+            (other, _) => other,
+        }
     }
 }
 
@@ -164,13 +185,27 @@ mod tests {
             ("/etc/card.json", "file"),
             ("card.json", "file"),
             (r#"{"name":"poet"}"#, "card"),
+            (r##"{"name":"poet#1"}"##, "card"),
+            ("./card#1.json", "file"),
+            ("https://example.com#", "url"),
+            ("agents.example.com#", "host"),
+            (
+                "https://example.com/list.json#a poet",
+                "a poet of https://example.com/list.json",
+            ),
+            (
+                "agents.example.com#poet",
+                "poet of https://agents.example.com/",
+            ),
+            ("localhost:7420#poet", "poet of http://localhost:7420/"),
         ] {
             let is = match text.parse().unwrap() {
-                Reference::Host(_) => "host",
-                Reference::Url(_) => "url",
-                Reference::File(_) => "file",
-                Reference::Card(_) => "card",
-                Reference::Catalog { .. } | Reference::Invalid(_) => "other",
+                Reference::Host(_) => "host".to_owned(),
+                Reference::Url(_) => "url".to_owned(),
+                Reference::File(_) => "file".to_owned(),
+                Reference::Card(_) => "card".to_owned(),
+                Reference::Catalog { url, name } => format!("{name} of {url}"),
+                Reference::Invalid(why) => why,
             };
             assert_eq!(is, expected, "{text}");
         }

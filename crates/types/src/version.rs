@@ -43,6 +43,13 @@ impl ProtocolVersion {
         self == Self::V1_0
     }
 
+    /// Whether the extended card of an interface whose card names `version` is read by a plain GET, not by a call: so
+    /// it is in 0.2 (A2A 0.2.6 §7.10).
+    #[must_use]
+    pub fn has_plain_card(version: &str) -> bool {
+        version.split('.').take(2).eq(["0", "2"])
+    }
+
     /// Reads `A2A-Version`: patch numbers are ignored, empty means 0.3 (A2A 1.0 §3.6.2).
     ///
     /// # Errors
@@ -161,6 +168,20 @@ impl Dialect {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_0_2_has_a_plain_card() {
+        for (version, plain) in [
+            ("0.2", true),
+            ("0.2.6", true),
+            ("0.3", false),
+            ("1.0", false),
+            ("0.20", false),
+            ("", false),
+        ] {
+            assert_eq!(ProtocolVersion::has_plain_card(version), plain, "{version}");
+        }
+    }
 
     #[test]
     fn every_dialect_is_in_its_place() {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use switchboard_types::model::AgentCard;
 use url::Url;
+use uuid::Uuid;
 
 use super::fetch::{Fetched, Fetcher};
 use crate::auth::Authority;
@@ -68,10 +69,22 @@ fn places(base: &Url) -> Vec<Place> {
         place(base.clone(), false),
         below("/v1/card"),
     ];
-    if !base.path().trim_end_matches('/').is_empty() {
-        for path in ["/.well-known/agent-card.json", "/.well-known/agent.json"] {
+    let path = base.path().trim_end_matches('/');
+    if !path.is_empty() {
+        let at_root = |path| {
             let mut url = base.clone();
             url.set_path(path);
+            url
+        };
+        for path in ["/.well-known/agent-card.json", "/.well-known/agent.json"] {
+            places.push(place(at_root(path), true));
+        }
+        // Where LangGraph had it before 0.7.
+        if let Some((_, id)) = path.rsplit_once("/a2a/")
+            && Uuid::parse_str(id).is_ok()
+        {
+            let mut url = at_root("/.well-known/agent-card.json");
+            url.query_pairs_mut().append_pair("assistant_id", id);
             places.push(place(url, true));
         }
     }
@@ -169,6 +182,13 @@ mod tests {
                 "http://h:1/.well-known/agent-card.json",
                 "http://h:1/.well-known/agent.json",
             ]
+        );
+        let id = "428beae3-73c7-54e3-98cd-c3af7524420d";
+        assert_eq!(
+            looked_at(&format!("http://h:1/a2a/{id}")).last(),
+            Some(&format!(
+                "http://h:1/.well-known/agent-card.json?assistant_id={id}"
+            ))
         );
         assert_eq!(looked_at("http://h:1").len(), 6);
     }

@@ -13,7 +13,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use switchboard_types::model::AgentCard;
 use switchboard_types::wire::card::decode_card;
 use switchboard_types::{Dialect, ProtocolVersion};
 use tokio::time::Instant;
@@ -26,7 +25,7 @@ use self::fetch::Fetcher;
 use self::quirks::Quirks;
 use crate::auth::{Authority, Means};
 use crate::builder::Settings;
-use crate::client::{Candidate, Client, Inner};
+use crate::client::{Candidate, Client, Inner, Known};
 use crate::error::{Error, Kind};
 use crate::reference::Reference;
 use crate::transport;
@@ -46,9 +45,12 @@ pub(crate) async fn connect(settings: Settings, reference: Reference) -> Result<
     let named = reference.base()?;
     let (found, base) = look.for_card(reference, named.as_ref()).await?;
     let text = found.text.as_deref();
-    settings.signatures.check(&found.card, text)?;
+    let known = Known {
+        signature: settings.signatures.check(&found.card, text)?,
+        card: Arc::new(found.card),
+    };
     let given = base.as_ref().map(discover::agent_of);
-    assemble(&settings, http, found.card, given.as_ref(), named.as_ref())
+    assemble(&settings, http, known, given.as_ref(), named.as_ref())
 }
 
 /// What is needed to look for a card.
@@ -150,25 +152,26 @@ async fn in_file(path: &Path) -> Result<Found, Error> {
     })
 }
 
-/// A client of the agent that `card` describes. `given` is where the agent is, as far as it can be told, and `named`
+/// A client of the agent that is `known`. `given` is where the agent is, as far as it can be told, and `named`
 /// what the user said.
 fn assemble(
     settings: &Settings,
     http: Http,
-    card: AgentCard,
+    known: Known,
     given: Option<&Url>,
     named: Option<&Url>,
 ) -> Result<Client, Error> {
-    let mut chosen = choose::choose(&card, &settings.preference)?;
+    let card = &*known.card;
+    let mut chosen = choose::choose(card, &settings.preference)?;
     if settings.only_preferred {
-        chosen = choose::only_preferred(&card, chosen)?;
+        chosen = choose::only_preferred(card, chosen)?;
     }
     let means = Means {
         http: &http,
         certificate: settings.tls.identity.is_some(),
         prompt: settings.prompt.as_ref(),
     };
-    let authority = Authority::of(&card, &settings.credentials, means)?;
+    let authority = Authority::of(card, &settings.credentials, means)?;
     let guarded = !authority.is_empty() && settings.address != Address::Given;
     let shared = Arc::new(Shared {
         authority,
@@ -181,7 +184,7 @@ fn assemble(
         silence: settings.silence,
         http,
     });
-    let quirks = settings.quirks.unwrap_or_else(|| Quirks::told_by(&card));
+    let quirks = settings.quirks.unwrap_or_else(|| Quirks::told_by(card));
     let candidate = |chosen: Chosen| {
         let interface = &chosen.interface;
         let url = address::resolve(interface, given, settings.address)?;
@@ -197,6 +200,7 @@ fn assemble(
             url: url.clone(),
             version,
             dialect: Dialect::spoken(&interface.binding, version),
+            plain_card: ProtocolVersion::has_plain_card(&interface.version),
             tenant: interface.tenant.clone(),
             files_as_text: quirks.files_as_text,
             shared: Arc::clone(&shared),
@@ -227,7 +231,7 @@ fn assemble(
     match problem {
         Some(error) if candidates.is_empty() => Err(error),
         _ => Ok(Client::new(Inner {
-            card: std::sync::RwLock::new(Arc::new(card)),
+            known: std::sync::RwLock::new(known),
             candidates,
             current: std::sync::atomic::AtomicUsize::new(0),
             quirks,

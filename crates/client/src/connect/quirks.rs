@@ -1,7 +1,13 @@
 //! What known agents need that others do not, told by their cards. Each can be set by hand.
 
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
 use switchboard_types::model::{AgentCard, Content, Part};
-use switchboard_types::operation::SendMessage;
+use switchboard_types::operation::{Operation, SendMessage};
+use uuid::Uuid;
+
+use crate::error::Error;
 
 /// What LangGraph Server says of itself.
 const LANGGRAPH_EXTENSION: &str = "https://langchain.com/a2a/extensions/history-scope/v1";
@@ -17,8 +23,16 @@ pub struct Quirks {
     pub prefers_older: bool,
     /// A task that was canceled looks completed and empty to whoever waits for it: it is read once more.
     pub hides_cancel: bool,
-    /// There is no way to watch a task, nor to be told of it.
+    /// There is no way to watch a task, nor to be told of it, nor to leave before it is over.
     pub unwatchable: bool,
+    /// It does not know what was sent before: a message that is repeated runs again, and takes the place of the first
+    /// one in the conversation. So nothing is repeated, idempotency key or not.
+    pub runs_again: bool,
+    /// The keys of data become its state: `messages` takes the place of the text, `resume` answers its question. They
+    /// are sent as they are, with a warning.
+    pub merges_data: bool,
+    /// Conversations are UUIDs; errors about others get a hint.
+    pub uuid_contexts: bool,
     /// Over gRPC 0.3 it sends and takes base64 text for the bytes of a file, as the Python SDK does. No card tells:
     /// set it by hand for such an agent.
     pub files_as_text: bool,
@@ -36,6 +50,9 @@ impl Quirks {
             prefers_older: langgraph,
             hides_cancel: langgraph,
             unwatchable: langgraph,
+            runs_again: langgraph,
+            merges_data: langgraph,
+            uuid_contexts: langgraph,
             files_as_text: false,
         }
     }
@@ -46,6 +63,53 @@ impl Quirks {
             join_text(&mut send.message.parts);
         }
     }
+
+    /// What this agent makes of a message that its sender may not expect.
+    pub(crate) fn warnings(self, send: &SendMessage) -> Vec<&'static str> {
+        let mut warnings = Vec::new();
+        if self.merges_data {
+            let has = |key| send.message.parts.iter().any(|part| names(part, key));
+            if has("messages") {
+                warnings.push("the agent takes `messages` in the data for the whole conversation: the text is not heard");
+            }
+            if has("resume") {
+                warnings.push("the agent takes `resume` in the data for an answer to its question");
+            }
+        }
+        if self.unwatchable && send.configuration.return_immediately {
+            warnings.push("the agent answers when the task is over, not before");
+        }
+        warnings
+    }
+
+    /// An error of this agent, with what is behind it.
+    pub(crate) fn explained(self, operation: &Operation, error: Error) -> Error {
+        if !self.uuid_contexts || error.protocol().is_none() {
+            return error;
+        }
+        match operation {
+            Operation::Send(send) | Operation::Stream(send) => match &send.message.context_id {
+                Some(context) if Uuid::parse_str(context.as_str()).is_err() => {
+                    error.hinting("the conversations of this agent are UUIDs: give one, or none")
+                }
+                _ => error,
+            },
+            Operation::Get(_) if error.to_string().contains("contextId (thread_id)") => error
+                .hinting(
+                    "this release cannot tell a task by its id alone: keep what the send gave",
+                ),
+            _ => error,
+        }
+    }
+}
+
+/// Whether a part is data with that key.
+fn names(part: &Part, key: &str) -> bool {
+    let Content::Data(data) = &part.content else {
+        return false;
+    };
+    serde_json::from_str::<BTreeMap<String, IgnoredAny>>(data.as_str())
+        .is_ok_and(|keys| keys.contains_key(key))
 }
 
 /// All text parts as one, where the first one stood.

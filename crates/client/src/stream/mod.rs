@@ -17,7 +17,7 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt};
 use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::Operation;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use self::difference::difference;
 use self::resume::{Failure, Seen, meaning};
@@ -40,6 +40,10 @@ pub struct Events {
     ready: VecDeque<Item>,
     /// How long the agent wants us to wait before connecting again.
     patience: Option<Duration>,
+    /// The same for the next time only, from an agent that turned us away.
+    wait: Option<Duration>,
+    /// When the connection was made.
+    since: Instant,
     ended: bool,
 }
 
@@ -84,6 +88,8 @@ impl Events {
             seen: Seen::default(),
             ready: VecDeque::new(),
             patience: None,
+            wait: None,
+            since: Instant::now(),
             ended: false,
         }
     }
@@ -121,7 +127,8 @@ impl Events {
     async fn hang_up(&mut self) {
         if let Some(arriving) = &mut self.arriving {
             // Whatever still comes is not asked for.
-            drop(timeout(END, arriving.next()).await);
+            let end = async { while arriving.next().await.is_some() {} };
+            drop(timeout(END, end).await);
             self.arriving = None;
         }
     }
@@ -161,9 +168,19 @@ impl Events {
     }
 
     /// Takes in what a connection brought.
-    async fn arrived(&mut self, arrived: Option<Result<Arrival, Error>>) -> Result<(), Error> {
+    async fn arrived(
+        &mut self,
+        arrived: Option<Result<Option<Arrival>, Error>>,
+    ) -> Result<(), Error> {
         match arrived {
-            Some(Ok(arrival)) => self.take(arrival).await,
+            Some(Ok(Some(arrival))) => self.take(arrival).await,
+            Some(Ok(None)) => {
+                // Not right at the beginning: there are agents that greet and hang up.
+                if self.since.elapsed() >= self.client.retry().first {
+                    self.seen.fruitless = 0;
+                }
+                Ok(())
+            }
             Some(Err(error)) => match meaning(&error) {
                 Failure::Broken if self.can_go_on() => {
                     tracing::debug!(%error, "a stream broke");
@@ -177,7 +194,9 @@ impl Events {
                     self.how = How::Poll;
                     Ok(())
                 }
-                Failure::NoStream | Failure::Final => Err(error),
+                Failure::NoStream | Failure::Final => {
+                    Err(self.client.explained(&self.operation, error))
+                }
             },
             None if self.seen.may_close() => {
                 self.ended = true;

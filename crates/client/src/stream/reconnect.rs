@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use switchboard_types::operation::{GetTask, Operation, Subscribe};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::resume::{Failure, MOST_FRUITLESS, meaning};
 use super::{Events, How, interrupted};
@@ -28,7 +28,8 @@ impl Events {
             return self.polled().await;
         }
         let retry = self.client.retry();
-        let patience = self.patience.map(|asked| asked.min(MOST_PATIENCE));
+        let patience = self.wait.take().or(self.patience);
+        let patience = patience.map(|asked| asked.min(MOST_PATIENCE));
         sleep(retry.pause(self.seen.fruitless, patience)).await;
         // Not where events have ids: what is read ahead would be told again.
         let blind = self.seen.last_id.is_none() && self.seen.fruitless > 1;
@@ -49,6 +50,7 @@ impl Events {
         match self.client.reach_once(&operation, &options).await {
             Ok(Reply::Events(arriving)) => {
                 self.arriving = Some(arriving);
+                self.since = Instant::now();
                 self.how = How::Again;
                 // Counted until something new comes.
                 self.seen.fruitless += 1;
@@ -61,6 +63,7 @@ impl Events {
             Err(error) => match meaning(&error) {
                 Failure::Broken => {
                     self.seen.fruitless += 1;
+                    self.wait = error.wait();
                     Ok(())
                 }
                 Failure::NoStream if self.task_id().is_some() => {

@@ -144,14 +144,21 @@ impl Grpc {
         let read = async {
             let message = messages.message().await?;
             // What stands in the trailers counts as well.
-            while messages.message().await?.is_some() {}
-            Ok(message)
+            let more = messages.message().await?;
+            Ok((message, more))
         };
-        let message = match timeout_at(deadline, read).await {
+        let read = match timeout_at(deadline, read).await {
             Ok(read) => read.map_err(|status: Status| self.failed(&status, url))?,
             Err(_) => return Err(too_slow(url)),
         };
-        let message = message.ok_or_else(|| Error::unintelligible("it holds no message"))?;
+        let message = match read {
+            (Some(message), None) => message,
+            (None, _) => return Err(Error::unintelligible("it holds no message")),
+            // There may be no end of them.
+            (Some(_), Some(_)) => {
+                return Err(Error::unintelligible("it holds more than one message"));
+            }
+        };
         grpc::decode_response(self.spoken(), method, &message)
             .map(Reply::Response)
             .map_err(Error::unintelligible)
@@ -169,7 +176,7 @@ impl Grpc {
             };
             match next {
                 Ok(Some(message)) => {
-                    let arrival = this.arrival(&message);
+                    let arrival = this.arrival(&message).map(Some);
                     let go_on = arrival.is_ok();
                     Some((arrival, go_on.then_some((messages, this, url))))
                 }

@@ -13,13 +13,13 @@ use switchboard_types::operation::{Method, Operation, Response};
 use switchboard_types::wire::jsonrpc::{Id, Outcome, read_answer, write_call};
 use switchboard_types::wire::sse::Frame;
 use switchboard_types::wire::{decode_error, decode_event, decode_response};
-use switchboard_types::{Dialect, ErrorKind};
+use switchboard_types::{Dialect, ErrorKind, ProtocolVersion};
 use uuid::Uuid;
 
 use super::http::{Opened, Outgoing};
 use super::link::Link;
 use super::sse::{self, Read};
-use super::{Reply, Transport};
+use super::{Reply, Transport, plain_card};
 use crate::error::Error;
 use crate::message::fresh_id;
 use crate::options::CallOptions;
@@ -31,6 +31,30 @@ pub(crate) struct JsonRpc(pub(crate) Link);
 #[async_trait]
 impl Transport for JsonRpc {
     async fn call(&self, operation: &Operation, options: &CallOptions) -> Result<Reply, Error> {
+        let Self(link) = self;
+        if operation.method() != Method::ExtendedCard {
+            return self.call_by_name(operation, options).await;
+        }
+        if !link.plain_card {
+            let answered = self.call_by_name(operation, options).await;
+            // Cards before 0.2.5 do not tell their version, and agents differ in what they call an unknown method.
+            let unknown = |error: &Error| {
+                error.is(ErrorKind::MethodNotFound) || error.is(ErrorKind::InvalidRequest)
+            };
+            if link.version == ProtocolVersion::ALL[0] || !answered.as_ref().is_err_and(unknown) {
+                return answered;
+            }
+        }
+        Ok(Reply::Response(plain_card::get(link, options).await?))
+    }
+}
+
+impl JsonRpc {
+    async fn call_by_name(
+        &self,
+        operation: &Operation,
+        options: &CallOptions,
+    ) -> Result<Reply, Error> {
         let Self(link) = self;
         let method = operation.method();
         let id = match &options.request_id {

@@ -35,6 +35,8 @@ pub(crate) struct Link {
     pub(crate) url: Url,
     pub(crate) version: ProtocolVersion,
     pub(crate) dialect: Dialect,
+    /// The extended card is no call, but a GET.
+    pub(crate) plain_card: bool,
     /// Sent back with every request, exactly as the card has it (A2A 1.0 §8.3.2).
     pub(crate) tenant: Option<String>,
     /// Over gRPC 0.3 the bytes of files are base64 text.

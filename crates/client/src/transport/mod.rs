@@ -13,6 +13,7 @@ pub(crate) mod headers;
 pub(crate) mod http;
 mod jsonrpc;
 pub(crate) mod link;
+mod plain_card;
 pub(crate) mod record;
 mod rest;
 mod sse;
@@ -70,14 +71,15 @@ fn single(response: Response) -> Result<Reply, Error> {
             return Err(Error::unintelligible(message));
         }
     };
-    let arrival = Ok(Arrival::bare(event));
+    let arrival = Ok(Some(Arrival::bare(event)));
     Ok(Reply::Events(Box::pin(futures_util::stream::iter([
         arrival,
     ]))))
 }
 
-/// A stream as it arrives over one connection; it ends when the connection does.
-pub(crate) type Arriving = Pin<Box<dyn Stream<Item = Result<Arrival, Error>> + Send>>;
+/// A stream as it arrives over one connection; it ends when the connection does. Nothing is a sign of life: something
+/// came, but no event.
+pub(crate) type Arriving = Pin<Box<dyn Stream<Item = Result<Option<Arrival>, Error>> + Send>>;
 
 /// One item of a stream.
 #[derive(Debug)]

@@ -30,14 +30,15 @@ pub(super) fn events(
 ) -> Arriving {
     let arrivals = frames(opened, limit, silence).filter_map(move |frame| {
         let arrival = match frame {
-            Ok(frame) if frame.data.trim().is_empty() => None,
-            Ok(frame) => match read(&frame) {
-                Read::Event(event) => Some(Ok(Arrival {
+            Ok(None) => Some(Ok(None)),
+            Ok(Some(frame)) if frame.data.trim().is_empty() => Some(Ok(None)),
+            Ok(Some(frame)) => match read(&frame) {
+                Read::Event(event) => Some(Ok(Some(Arrival {
                     event: *event,
                     last: says_final(&frame.data),
                     id: frame.id.map(Into::into),
                     retry: frame.retry,
-                })),
+                }))),
                 Read::Skip(why) => {
                     tracing::warn!("an event of the stream cannot be read and is skipped: {why}");
                     None
@@ -51,36 +52,38 @@ pub(super) fn events(
     Box::pin(arrivals)
 }
 
+/// The frames of a body, and nothing for what is none yet, or a comment.
 fn frames(
     opened: Opened,
     limit: usize,
     silence: Duration,
-) -> impl Stream<Item = Result<Frame, Error>> + Send {
+) -> impl Stream<Item = Result<Option<Frame>, Error>> + Send {
     let url = opened.shown().to_owned();
     let state = Some((opened.into_response(), Reader::new(limit), url));
     futures_util::stream::unfold(state, move |state| async move {
         let (mut response, mut reader, url) = state?;
-        loop {
-            match reader.next() {
-                Some(Ok(frame)) => return Some((Ok(frame), Some((response, reader, url)))),
-                Some(Err(error)) => {
-                    let error = Error::new(Kind::TooLarge, error.to_string());
-                    return Some((Err(error.reached(Reach::Answered)), None));
-                }
-                None => {}
+        match reader.next() {
+            Some(Ok(frame)) => return Some((Ok(Some(frame)), Some((response, reader, url)))),
+            Some(Err(error)) => {
+                let error = Error::new(Kind::TooLarge, error.to_string());
+                return Some((Err(error.reached(Reach::Answered)), None));
             }
-            match timeout(silence, response.chunk()).await {
-                Ok(Ok(Some(bytes))) => reader.push(&bytes),
-                Ok(Ok(None)) => {
-                    reader.end();
-                    // What was cut off is the last frame, if it is one.
-                    let last = reader.next()?;
-                    let last = last.map_err(|error| Error::new(Kind::TooLarge, error.to_string()));
-                    return Some((last, None));
-                }
-                Ok(Err(error)) => return Some((Err(failed(&url, error)), None)),
-                Err(_) => return Some((Err(too_slow(&url)), None)),
+            None => {}
+        }
+        match timeout(silence, response.chunk()).await {
+            Ok(Ok(Some(bytes))) => {
+                reader.push(&bytes);
+                Some((Ok(None), Some((response, reader, url))))
             }
+            Ok(Ok(None)) => {
+                reader.end();
+                // What was cut off is the last frame, if it is one.
+                let last = reader.next()?;
+                let last = last.map_err(|error| Error::new(Kind::TooLarge, error.to_string()));
+                Some((last.map(Some), None))
+            }
+            Ok(Err(error)) => Some((Err(failed(&url, error)), None)),
+            Err(_) => Some((Err(too_slow(&url)), None)),
         }
     })
 }

@@ -9,8 +9,25 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::support::{Asked, Odd, json};
 
+/// What was logged.
 #[derive(Debug, Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    /// Keeps all that this thread logs, as long as the guard lives.
+    pub(crate) fn listen(&self) -> tracing::subscriber::DefaultGuard {
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_ansi(false)
+            .with_writer(self.clone())
+            .finish();
+        tracing::subscriber::set_default(subscriber)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
 
 impl io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -34,12 +51,7 @@ impl MakeWriter<'_> for Lines {
 #[tokio::test]
 async fn requests_answers_and_errors_are_logged_and_secrets_are_not() {
     let lines = Lines::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(lines.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let _guard = lines.listen();
     let odd = Odd::serve(async |asked: Asked| {
         if asked.method == "GET" {
             return asked.card("0.3");
@@ -58,7 +70,7 @@ async fn requests_answers_and_errors_are_logged_and_secrets_are_not() {
     drop(agent.send(text("a prompt")).await);
     drop(odd);
     drop(agent.send(text("a prompt")).await);
-    let log = String::from_utf8_lossy(&lines.0.lock().unwrap()).into_owned();
+    let log = lines.text();
     assert!(
         log.contains("DEBUG") && log.contains("A2A Request: {\n  \"jsonrpc\": \"2.0\""),
         "{log}"

@@ -10,13 +10,18 @@ mod support;
 
 mod agent;
 mod credentials;
+mod extended_card;
 mod failures;
 mod front_page;
 mod grpc;
+mod interfaces;
 mod langgraph;
 mod logs;
+mod odd_grpc;
 mod odd_streams;
+mod quiet;
 mod raw;
+mod repeats;
 mod resume;
 mod router;
 mod stream_request;

@@ -11,7 +11,7 @@ use switchboard_types::model::{Binding, Event, Part, TaskState};
 use crate::support::{Asked, Cutter, House, Odd, Then, connect, quick, sse, ways};
 
 /// All that a stream tells, in words.
-async fn told(events: &mut Events) -> Vec<String> {
+pub(crate) async fn told(events: &mut Events) -> Vec<String> {
     let mut told = Vec::new();
     while let Some(item) = events.next().await {
         told.push(match item.unwrap().event {
@@ -101,7 +101,7 @@ async fn an_agent_that_falls_over_is_taken_up_again_where_it_goes_on() {
     futures_util::future::join_all(read).await;
 }
 
-fn frame(asked: &Asked, result: &Value) -> String {
+pub(crate) fn frame(asked: &Asked, result: &Value) -> String {
     let id = &asked.json()["id"];
     format!(
         "data: {}\n\n",
@@ -109,7 +109,7 @@ fn frame(asked: &Asked, result: &Value) -> String {
     )
 }
 
-fn task(state: &str, text: &str) -> Value {
+pub(crate) fn task(state: &str, text: &str) -> Value {
     value!({
         "id": "t", "contextId": "c", "status": {"state": format!("TASK_STATE_{state}")},
         "artifacts": [{"artifactId": "a", "parts": [{"text": text}]}],
@@ -129,7 +129,7 @@ fn status(state: &str) -> Value {
     }})
 }
 
-async fn client(odd: &Odd) -> Client {
+pub(crate) async fn client(odd: &Odd) -> Client {
     let builder = Client::builder().retry(quick());
     builder.connect(odd.base.as_str()).await.unwrap()
 }

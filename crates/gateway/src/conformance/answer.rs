@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use serde_json::Value;
-use switchboard_types::{Dialect, Error, ErrorKind, wire};
+use switchboard_types::{Dialect, Error, ErrorKind, ProtocolVersion, wire};
 
 use super::check::{Found, Verdict, fail};
 use super::exchange::Exchange;
@@ -159,7 +159,9 @@ impl Answer {
 
     fn right_status(&self, refusal: &Refusal, kind: ErrorKind) -> bool {
         if let Some(code) = refusal.grpc {
-            return code == grpc_code(self.dialect, kind);
+            // 0.3 §3.2.2 leaves the codes to annotations that do not exist: what the official SDK sends is as good.
+            let older = self.dialect.version() != ProtocolVersion::ALL[0];
+            return code == grpc_code(self.dialect, kind) || older && sdk_code(kind) == Some(code);
         }
         let status = refusal.status;
         status == wire::error_status(self.dialect, kind) || other_statuses(kind).contains(&status)
@@ -180,6 +182,19 @@ impl Answer {
             Link::Grpc => format!("gRPC {} ({})", grpc_code(self.dialect, kind), kind.reason()),
         }
     }
+}
+
+/// What the Python SDK of 0.3 says over gRPC where our own code is another one.
+fn sdk_code(kind: ErrorKind) -> Option<i64> {
+    const UNIMPLEMENTED: i64 = 12;
+    matches!(
+        kind,
+        ErrorKind::TaskNotCancelable
+            | ErrorKind::PushNotificationNotSupported
+            | ErrorKind::UnsupportedOperation
+            | ErrorKind::ContentTypeNotSupported
+    )
+    .then_some(UNIMPLEMENTED)
 }
 
 impl Refusal {

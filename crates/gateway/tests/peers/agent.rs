@@ -62,9 +62,9 @@ impl Agent {
     }
 
     /// A LangGraph server. Its card names the server itself, so the client has to go by the address it was given.
-    pub(crate) async fn langgraph() -> Self {
+    pub(crate) async fn langgraph(release: Environment) -> Self {
         let proxy = Proxy::start().await;
-        let (process, ready) = ready(Environment::LangGraph.command("langgraph")).await;
+        let (process, ready) = ready(release.command("langgraph")).await;
         let behind = text(&ready, "base");
         proxy.leads_to(behind.trim_start_matches("http://"));
         Self {

@@ -14,6 +14,7 @@ pub(crate) enum Environment {
     Python10,
     Js,
     LangGraph,
+    LangGraph06,
 }
 
 impl Environment {
@@ -23,6 +24,7 @@ impl Environment {
             Self::Python10 => "python-1.0",
             Self::Js => "js",
             Self::LangGraph => "langgraph",
+            Self::LangGraph06 => "langgraph-0.6",
         }
     }
 
@@ -32,7 +34,7 @@ impl Environment {
             Self::Python03 => ("python_0_3.py", "bin/python"),
             Self::Python10 => ("python_1_0.py", "bin/python"),
             Self::Js => ("js.mjs", "node"),
-            Self::LangGraph => ("server.py", "bin/python"),
+            Self::LangGraph | Self::LangGraph06 => ("server.py", "bin/python"),
         }
     }
 

@@ -197,6 +197,12 @@ async fn js_1_3_0_over_grpc_in_0_3() {
 
 #[tokio::test]
 async fn langgraph_0_16_7() {
-    let agent = Agent::langgraph().await;
+    let agent = Agent::langgraph(Environment::LangGraph).await;
     run(agent, JSON_RPC, ProtocolVersion::V1_0).await;
+}
+
+#[tokio::test]
+async fn langgraph_0_6_39() {
+    let agent = Agent::langgraph(Environment::LangGraph06).await;
+    run(agent, JSON_RPC, ProtocolVersion::V0_3).await;
 }

@@ -6,7 +6,7 @@ mod odd;
 
 pub(crate) use cutter::Cutter;
 pub(crate) use house::{House, required};
-pub(crate) use odd::{Asked, Odd, Then, json, sse, status};
+pub(crate) use odd::{Asked, Body, Odd, Then, json, plain, sse, status};
 
 use switchboard_client::{Client, Preference, Retry};
 use switchboard_types::ProtocolVersion;
@@ -54,4 +54,10 @@ pub(crate) fn quick() -> Retry {
         longest: std::time::Duration::from_millis(20),
         ..Retry::default()
     }
+}
+
+/// An address where nobody listens.
+pub(crate) async fn nowhere() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
 }

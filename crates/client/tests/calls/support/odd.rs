@@ -17,7 +17,7 @@ use serde_json::Value;
 use switchboard_server::shutdown::Tasks;
 use tokio::net::TcpListener;
 
-type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+pub(crate) type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
@@ -75,6 +75,8 @@ impl Asked {
 pub(crate) enum Then {
     Close,
     Cut,
+    /// A sign of life after a moment, and then the cut.
+    BeatAndCut,
     Hang,
 }
 
@@ -157,6 +159,14 @@ pub(crate) fn json(status: u16, body: &str) -> Response<Body> {
     response
 }
 
+/// An answer in plain text.
+pub(crate) fn plain(status: u16, body: &str) -> Response<Body> {
+    let mut response = json(status, body);
+    let text = http::HeaderValue::from_static("text/plain");
+    response.headers_mut().insert("content-type", text);
+    response
+}
+
 /// An answer that is nothing but a status.
 pub(crate) fn status(status: u16) -> Response<Body> {
     let mut response = Response::new(full(""));
@@ -178,6 +188,11 @@ pub(crate) fn sse(texts: Vec<String>, then: Then) -> Response<Body> {
                 // What was written before should leave first.
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
                 Some((Err(std::io::Error::other("cut")), Then::Close))
+            }
+            Then::BeatAndCut => {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                let beat = Frame::data(Bytes::from_static(b": beat\n\n"));
+                Some((Ok(beat), Then::Cut))
             }
             Then::Hang => std::future::pending().await,
         }

@@ -1,5 +1,6 @@
 //! `switchboard card get`: who an agent is and what it offers.
 
+use switchboard_client::SignatureState;
 use switchboard_types::model::AgentCard;
 use switchboard_types::wire::card::{CardShape, encode_card};
 
@@ -8,30 +9,61 @@ use super::failure::Local;
 use super::{Connected, End, Failure, Settings, print_json, print_text};
 
 pub(super) async fn get(args: &CardGetArgs, settings: Settings) -> Result<End, Failure> {
-    let connected = Connected::to(settings).await?;
+    let connected = Connected::to_any(settings).await?;
     let card = if args.extended {
         connected.ask(connected.client.extended_card()).await?
     } else {
         connected.client.card()
     };
-    let problems = if args.validate {
+    let signature = connected.client.signature();
+    let mut problems = if args.validate {
         problems(&card)
     } else {
         Vec::new()
     };
+    if args.validate && signature == SignatureState::Bad {
+        problems.push("no signature is good, or of a key in --card-keys".to_owned());
+    }
     // Programs get one object: the card, or what is wrong with it.
     if !connected.json() {
         let mut page = connected.page();
         page.card(&card);
+        page.field("Signature", told(signature));
         print_text(page)?;
     } else if problems.is_empty() {
-        print_json(|out| encode_card(CardShape::V1, &card, out))?;
+        print_json(|out| {
+            encode_card(CardShape::V1, &card, out);
+            // One member more, which readers of cards pass over.
+            out.pop();
+            out.extend_from_slice(
+                format!(r#","signatureStatus":"{}"}}"#, word(signature)).as_bytes(),
+            );
+        })?;
     }
     if problems.is_empty() {
         return Ok(End::Done);
     }
     let message = format!("the card is wrong: {}", problems.join("; "));
     Err(Failure::local(Local::CardInvalid, message))
+}
+
+/// Whether the signatures of a card are good, for programs.
+fn word(signature: SignatureState) -> &'static str {
+    match signature {
+        SignatureState::Absent => "absent",
+        SignatureState::Unchecked => "unchecked",
+        SignatureState::Good => "good",
+        SignatureState::Bad => "bad",
+    }
+}
+
+/// The same for people.
+fn told(signature: SignatureState) -> &'static str {
+    match signature {
+        SignatureState::Unchecked => "not checked: give --card-keys",
+        SignatureState::Bad => "bad: none is good, or of a key in --card-keys",
+        SignatureState::Absent | SignatureState::Good => word(signature),
+    }
 }
 
 /// What the specification asks of a card and this one does not have.

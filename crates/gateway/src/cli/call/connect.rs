@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::HeaderValue;
 use switchboard_client::{
-    Address, Client, Credential, Credentials, Error, Kind, Preference, Prompt, Recorder, Reference,
-    Tls,
+    Address, Client, Credential, Credentials, Error, Keys, Kind, Preference, Prompt, Recorder,
+    Reference, Signatures, Tls,
 };
 use switchboard_types::model::{Task, TaskState};
 use switchboard_types::{ErrorKind, ProtocolVersion};
@@ -64,13 +64,25 @@ impl Patience {
 }
 
 impl Connected {
-    /// Finds the agent.
+    /// Finds the agent. With keys, a card that is signed by others is refused.
     pub(super) async fn to(settings: Settings) -> Result<Self, Failure> {
+        Self::through(settings, Signatures::IfPresent).await
+    }
+
+    /// Finds the agent, whoever signed its card.
+    pub(super) async fn to_any(settings: Settings) -> Result<Self, Failure> {
+        Self::through(settings, Signatures::Reported).await
+    }
+
+    async fn through(settings: Settings, asked: fn(Keys) -> Signatures) -> Result<Self, Failure> {
         let patience = Patience::new(settings.timeout);
         let reference: Reference = settings.agent()?.parse().map_err(|error| failure(&error))?;
-        let client = patience
-            .during(builder(&settings)?.connect(reference))
-            .await?;
+        let mut builder = builder(&settings)?;
+        if let Some(path) = &settings.card_keys {
+            let keys = Keys::from_jwks(&read(path)?).map_err(|error| failure(&error))?;
+            builder = builder.signatures(asked(keys));
+        }
+        let client = patience.during(builder.connect(reference)).await?;
         tell_version(&client, &settings)?;
         Ok(Self {
             client,

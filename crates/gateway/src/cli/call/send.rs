@@ -17,8 +17,11 @@ pub(super) async fn run(args: &SendArgs, connected: &Connected) -> Result<End, F
     belongs(&mut asked, &args.belongs)?;
     asked.configuration.history_length = args.history;
     let streams = connected.client.card().capabilities.streaming == Some(true);
-    let followed = if args.no_wait || !streams {
-        asked.configuration.return_immediately = true;
+    asked.configuration.return_immediately = args.no_wait || !streams;
+    for warning in connected.client.warnings(&asked) {
+        writeln!(io::stderr().lock(), "warning: {warning}")?;
+    }
+    let followed = if asked.configuration.return_immediately {
         let sent = connected.ask(connected.client.send(asked)).await?;
         match sent {
             Sent::Task(task) if !args.no_wait => {

@@ -41,6 +41,7 @@ pub(super) struct Settings {
     pub(super) ca: Option<PathBuf>,
     pub(super) client_cert: Option<PathBuf>,
     pub(super) client_key: Option<PathBuf>,
+    pub(super) card_keys: Option<PathBuf>,
     pub(super) output: Output,
     pub(super) verbose: bool,
     pub(super) debug: bool,
@@ -76,6 +77,7 @@ impl Settings {
         let ca = p.path("ca", flags.ca.as_ref());
         let client_cert = p.path("client-cert", flags.client_cert.as_ref());
         let client_key = p.path("client-key", flags.client_key.as_ref());
+        let card_keys = p.path("card-keys", flags.card_keys.as_ref());
         let output = p.output(flags.output)?;
         let mut warnings = places.exposed_secrets();
         if insecure {
@@ -106,6 +108,7 @@ impl Settings {
             ca,
             client_cert,
             client_key,
+            card_keys,
             output,
             verbose: flags.verbose,
             debug: flags.debug,

@@ -3,8 +3,9 @@
 
 use std::fmt::Write;
 
+use switchboard_client::answer_parts;
 use switchboard_types::model::{
-    AgentCard, Artifact, Content, Event, Message, Part, PushConfig, SecurityScheme, Task,
+    AgentCard, Artifact, Content, Event, Message, Part, PushConfig, SecurityScheme, Task, TaskState,
 };
 use switchboard_types::wire;
 
@@ -63,8 +64,14 @@ impl Page {
         for artifact in &task.artifacts {
             self.artifact(artifact);
         }
-        if let Some(message) = &task.status.message {
-            self.said(message);
+        let done = task.status.state == TaskState::Completed;
+        match &task.status.message {
+            // There are agents whose answer is nowhere but in the history, which was shown if all is.
+            _ if done && task.artifacts.is_empty() && !self.verbose => {
+                self.parts(&answer_parts(task));
+            }
+            Some(message) => self.said(message),
+            None => {}
         }
         self.stands(task);
     }
@@ -187,9 +194,6 @@ impl Page {
             if self.verbose {
                 self.field("Skill description", &skill.description);
             }
-        }
-        for _ in &card.signatures {
-            self.field("Signature", "present");
         }
     }
 

@@ -222,10 +222,13 @@ async fn webhooks(p: &Probe) -> Found {
     let set = answer
         .result("setting a webhook")
         .map_err(|verdict| not_here(&answer, verdict))?;
-    let id = match (&set["pushNotificationConfig"]["id"], set["name"].as_str()) {
-        (Value::String(id), _) => id.clone(),
-        (_, Some(name)) => name.rsplit('/').next().unwrap_or_default().to_owned(),
-        _ => return Err(answer.fail("the webhook has no id")),
+    let own = set["pushNotificationConfig"]["id"].as_str();
+    let named = set["name"]
+        .as_str()
+        .and_then(|name| name.rsplit('/').next());
+    let given = [own, named].into_iter().flatten().find(|id| !id.is_empty());
+    let Some(id) = given else {
+        return Err(answer.fail("the webhook has no id"));
     };
     let one = json!({"id": task["id"], "pushNotificationConfigId": id});
     let answer = p.call(Method::GetPushConfig, one.clone()).await;

@@ -98,10 +98,52 @@ impl Reader {
 }
 
 fn encode(spoken: Spoken, item: &Item) -> Bytes {
-    let encode = |last| Bytes::from(grpc::encode_event(spoken, &item.entry.event, last));
+    let entry = &item.entry;
+    let encode = |last| Bytes::from(grpc::encode_event(spoken, &entry.event, last));
     match spoken.files {
-        FileBytes::Raw => item.entry.message(spoken.version, item.last, encode),
+        // Where it is not told, readers that stay and readers that leave get the same.
+        FileBytes::Raw if !spoken.tells_last() => {
+            entry.message(spoken.version, entry.ends_the_task(), encode)
+        }
+        FileBytes::Raw => entry.message(spoken.version, item.last, encode),
         // For one SDK only, so not kept.
         FileBytes::Text => encode(item.last),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use switchboard_types::ProtocolVersion;
+    use switchboard_types::model::{ContextId, Event, StatusUpdate, TaskId, TaskState, TaskStatus};
+
+    use super::*;
+    use crate::log::Entry;
+
+    /// The same event for callers with both ways of files, one of whom is left with it.
+    fn twice(version: ProtocolVersion) -> [Bytes; 2] {
+        let event = Event::Status(StatusUpdate {
+            task_id: TaskId::new("t").unwrap(),
+            context_id: ContextId::new("c").unwrap(),
+            status: TaskStatus {
+                state: TaskState::InputRequired,
+                message: None,
+                timestamp: None,
+            },
+            metadata: None,
+        });
+        let entry = Arc::new(Entry::new(1, event, None));
+        [(FileBytes::Raw, false), (FileBytes::Text, true)].map(|(files, last)| {
+            let entry = Arc::clone(&entry);
+            encode(Spoken::new(version, files), &Item { entry, last })
+        })
+    }
+
+    #[test]
+    fn an_event_of_1_0_is_encoded_once_for_all_callers() {
+        let [newest, oldest] = ProtocolVersion::ALL.map(twice);
+        assert_eq!(newest[0].as_ptr(), newest[1].as_ptr());
+        assert_ne!(oldest[0], oldest[1], "0.3 says which one is the last");
     }
 }

@@ -75,10 +75,7 @@ pub(crate) async fn answer(
         service,
         head,
         peer,
-        spoken: Spoken {
-            version,
-            files: files(head),
-        },
+        spoken: Spoken::new(version, files(head)),
         method,
     };
     let mut request = Request::new(Full::new(body));

@@ -1,10 +1,14 @@
 //! The way of single fields into the model and back, in both packages: protobuf says absence by an empty string or 0.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::FileBytes;
 use crate::error::Error;
-use crate::model::{Id, MessageId, Part, Role, TaskId, TaskState, Timestamp};
+use crate::model::{
+    Authentication, ContextId, Id, Message, MessageId, Part, Role, Secret, TaskId, TaskState,
+    TaskStatus, Timestamp,
+};
 use crate::version::Dialect;
 use crate::wire::member;
 use crate::wire::object::Reading;
@@ -69,6 +73,12 @@ pub(super) fn optional_id<K>(text: String, at: &Path<'_>) -> Result<Option<Id<K>
     set(text).map(|text| id(text, at)).transpose()
 }
 
+/// The context of a task; an agent that names none keeps each task to itself.
+pub(super) fn context(text: String, task: &TaskId, at: &Path<'_>) -> Result<ContextId, Error> {
+    let named = optional_id(text, at)?;
+    named.map_or_else(|| id(task.as_str().to_owned(), at), Ok)
+}
+
 /// Task ids.
 pub(super) fn task_ids(texts: Vec<String>, at: &Path<'_>) -> Result<Vec<TaskId>, Error> {
     each(texts, at, id)
@@ -110,6 +120,36 @@ pub(super) fn wanted_state(number: i32, at: &Path<'_>) -> Result<Option<TaskStat
 pub(super) fn state(number: i32) -> TaskState {
     let known = word(number).and_then(|word| member::state(&word)).flatten();
     known.unwrap_or(TaskState::Unknown)
+}
+
+/// How a task stands.
+pub(super) fn status(
+    number: i32,
+    said: Option<Result<Message, Error>>,
+    timestamp: Option<&prost_types::Timestamp>,
+) -> Result<TaskStatus, Error> {
+    Ok(TaskStatus {
+        state: state(number),
+        message: said.transpose()?.map(Arc::new),
+        timestamp: timestamp.map(time),
+    })
+}
+
+/// How a webhook is told who calls; `at` is where the scheme stands.
+pub(super) fn authentication(
+    scheme: Option<String>,
+    credentials: String,
+    at: &Path<'_>,
+) -> Result<Authentication, Error> {
+    Ok(Authentication {
+        scheme: scheme.ok_or_else(|| at.missing())?,
+        credentials: set(credentials).map(Secret::new),
+    })
+}
+
+/// The error of a stream item that is none.
+pub(super) fn no_item(at: &Path<'_>) -> Error {
+    at.error("must have exactly one of task, message, statusUpdate and artifactUpdate")
 }
 
 /// The number of a state; the same in both packages.

@@ -7,7 +7,7 @@
 //! - `card`, `security`: what cards of both have in common.
 //! - `status`: errors; `services`: health and reflection.
 //! - `json`, `field`: free JSON and single fields.
-//! - `count`: the bound on what a request may hold.
+//! - `count`: the bound on what a message may hold.
 
 mod card;
 mod count;
@@ -56,6 +56,26 @@ pub struct Spoken {
 }
 
 impl Spoken {
+    /// What is spoken in `version` with a peer that has this way with files: in 1.0 there is but one, so that what is
+    /// encoded for one peer serves all.
+    #[must_use]
+    pub fn new(version: ProtocolVersion, files: FileBytes) -> Self {
+        let files = match version {
+            ProtocolVersion::V1_0 => FileBytes::Raw,
+            ProtocolVersion::V0_3 => files,
+        };
+        Self { version, files }
+    }
+
+    /// Whether a stream item says that it is the last one.
+    #[must_use]
+    pub fn tells_last(self) -> bool {
+        match self.version {
+            ProtocolVersion::V1_0 => false,
+            ProtocolVersion::V0_3 => true,
+        }
+    }
+
     /// The dialect its messages stand for.
     #[must_use]
     pub fn dialect(self) -> Dialect {
@@ -203,6 +223,7 @@ pub fn encode_response(spoken: Spoken, response: &Response) -> Vec<u8> {
 ///
 /// As [`decode_request`].
 pub fn decode_response(spoken: Spoken, method: Method, bytes: &[u8]) -> Result<Response, Error> {
+    count::check_answer(spoken.version, method, bytes)?;
     match spoken.version {
         ProtocolVersion::V1_0 => v1_0::answer::decode(method, bytes),
         ProtocolVersion::V0_3 => v0_3::answer::decode(spoken.files, method, bytes),
@@ -224,6 +245,7 @@ pub fn encode_event(spoken: Spoken, event: &Event, last: bool) -> Vec<u8> {
 ///
 /// As [`decode_request`].
 pub fn decode_event(spoken: Spoken, bytes: &[u8]) -> Result<Event, Error> {
+    count::check_answer(spoken.version, Method::Stream, bytes)?;
     match spoken.version {
         ProtocolVersion::V1_0 => v1_0::answer::decode_event(bytes),
         ProtocolVersion::V0_3 => v0_3::answer::decode_event(spoken.files, bytes),

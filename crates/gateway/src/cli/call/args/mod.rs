@@ -18,7 +18,8 @@ pub(crate) const CARD: &str = "\
 Examples:
   switchboard card get -a localhost:7420
   switchboard card get -a https://agent.example/.well-known/agent-card.json -o json
-  switchboard card get -a ./card.json --validate";
+  switchboard card get -a ./card.json --validate
+  switchboard card get -a agents.example#poet --card-keys trusted.json";
 
 pub(crate) const SEND: &str = "\
 Examples:
@@ -109,6 +110,9 @@ pub struct AgentFlags {
     /// The key of our own certificate, as PEM
     #[arg(long, value_name = "FILE", requires = "client_cert")]
     pub client_key: Option<PathBuf>,
+    /// Keys to check the signatures of cards with, as a JWKS; a card that is signed by none of them is refused
+    #[arg(long, value_name = "FILE")]
+    pub card_keys: Option<PathBuf>,
     /// Read settings from this file instead of the nearest .env
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

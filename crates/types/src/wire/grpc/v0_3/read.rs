@@ -10,8 +10,8 @@ use wire::stream_response::Payload;
 
 use crate::error::Error;
 use crate::model::{
-    Artifact, ArtifactUpdate, Authentication, Content, ContextId, Event, Message, Part, PushConfig,
-    Secret, StatusUpdate, Task, TaskId, TaskStatus,
+    Artifact, ArtifactUpdate, Content, Event, Message, Part, PushConfig, Secret, StatusUpdate,
+    Task, TaskId, TaskStatus,
 };
 use crate::wire::grpc::FileBytes;
 use crate::wire::grpc::field::{self, How};
@@ -23,7 +23,7 @@ use crate::wire::v0_3::{object, push};
 pub(super) fn task(task: wire::Task, at: &Path<'_>, how: How) -> Result<Task, Error> {
     let id: TaskId = field::id(task.id, &at.field("id"))?;
     Ok(Task {
-        context_id: context(task.context_id, &id, &at.field("contextId"))?,
+        context_id: field::context(task.context_id, &id, &at.field("contextId"))?,
         status: required_status(task.status, &at.field("status"), how)?,
         artifacts: field::each(task.artifacts, &at.field("artifacts"), |one, at| {
             artifact(one, at, how).map(Arc::new)
@@ -36,12 +36,6 @@ pub(super) fn task(task: wire::Task, at: &Path<'_>, how: How) -> Result<Task, Er
     })
 }
 
-/// The context of a task; an agent that names none keeps each task to itself.
-fn context(text: String, task: &TaskId, at: &Path<'_>) -> Result<ContextId, Error> {
-    let named = field::optional_id(text, at)?;
-    named.map_or_else(|| field::id(task.as_str().to_owned(), at), Ok)
-}
-
 fn required_status(
     status: Option<wire::TaskStatus>,
     at: &Path<'_>,
@@ -50,12 +44,8 @@ fn required_status(
     let status = status.ok_or_else(|| at.missing())?;
     let said = status
         .update
-        .map(|said| message(said, &at.field("message"), how).map(Arc::new));
-    Ok(TaskStatus {
-        state: field::state(status.state),
-        message: said.transpose()?,
-        timestamp: status.timestamp.as_ref().map(field::time),
-    })
+        .map(|said| message(said, &at.field("message"), how));
+    field::status(status.state, said, status.timestamp.as_ref())
 }
 
 pub(super) fn message(message: wire::Message, at: &Path<'_>, how: How) -> Result<Message, Error> {
@@ -145,9 +135,7 @@ pub(super) fn event(item: wire::StreamResponse, at: &Path<'_>, how: How) -> Resu
         Some(Payload::ArtifactUpdate(update)) => {
             artifact_update(update, &at.field("artifactUpdate"), how).map(Event::Artifact)
         }
-        None => {
-            Err(at.error("must have exactly one of task, message, statusUpdate and artifactUpdate"))
-        }
+        None => Err(field::no_item(at)),
     }
 }
 
@@ -158,7 +146,7 @@ fn status_update(
 ) -> Result<StatusUpdate, Error> {
     let task_id: TaskId = field::id(update.task_id, &at.field("taskId"))?;
     Ok(StatusUpdate {
-        context_id: context(update.context_id, &task_id, &at.field("contextId"))?,
+        context_id: field::context(update.context_id, &task_id, &at.field("contextId"))?,
         status: required_status(update.status, &at.field("status"), how)?,
         metadata: json::from_optional_struct(update.metadata.as_ref(), &at.field("metadata"))?,
         task_id,
@@ -174,7 +162,7 @@ fn artifact_update(
     let at_artifact = at.field("artifact");
     let piece = update.artifact.ok_or_else(|| at_artifact.missing())?;
     Ok(ArtifactUpdate {
-        context_id: context(update.context_id, &task_id, &at.field("contextId"))?,
+        context_id: field::context(update.context_id, &task_id, &at.field("contextId"))?,
         artifact: Arc::new(artifact(piece, &at_artifact, how)?),
         append: update.append,
         last_chunk: update.last_chunk,
@@ -212,10 +200,7 @@ pub(super) fn push_config(
     let authentication = info.map(|info| {
         let first = info.schemes.into_iter().next().and_then(field::set);
         let at = at.field("authentication");
-        Ok::<_, Error>(Authentication {
-            scheme: first.ok_or_else(|| at.field("schemes").missing())?,
-            credentials: field::set(info.credentials).map(Secret::new),
-        })
+        field::authentication(first, info.credentials, &at.field("schemes"))
     });
     Ok(PushConfig {
         id: field::optional_id(config.id, &at.field("id"))?,

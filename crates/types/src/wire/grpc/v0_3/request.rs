@@ -14,6 +14,7 @@ use crate::operation::{
     CancelTask, DeletePushConfig, GetPushConfig, GetTask, ListPushConfigs, Method, Operation,
     SendConfiguration, SendMessage, Subscribe,
 };
+use crate::version::ProtocolVersion;
 use crate::wire::grpc::count::{self, Shape};
 use crate::wire::grpc::field::{self, How};
 use crate::wire::grpc::{FileBytes, json, no_such_rpc, parse};
@@ -78,7 +79,7 @@ pub(in crate::wire::grpc) fn decode(
 }
 
 fn send(files: FileBytes, bytes: &[u8]) -> Result<Box<SendMessage>, Error> {
-    count::check(Shape::SendV0, bytes)?;
+    count::check(Shape::Send(ProtocolVersion::V0_3), bytes)?;
     let send: wire::SendMessageRequest = parse(bytes)?;
     let how = How {
         request: true,

@@ -9,6 +9,7 @@ use crate::operation::{
     CancelTask, DeletePushConfig, GetPushConfig, GetTask, ListPushConfigs, ListTasks, Method,
     Operation, SendConfiguration, SendMessage, Subscribe,
 };
+use crate::version::ProtocolVersion;
 use crate::wire::Request;
 use crate::wire::grpc::count::{self, Shape};
 use crate::wire::grpc::field::{self, How};
@@ -106,7 +107,7 @@ fn decode_push(method: Method, bytes: &[u8]) -> Result<Request, Error> {
 }
 
 fn send(bytes: &[u8], operation: fn(Box<SendMessage>) -> Operation) -> Result<Request, Error> {
-    count::check(Shape::SendV1, bytes)?;
+    count::check(Shape::Send(ProtocolVersion::V1_0), bytes)?;
     let send: wire::SendMessageRequest = parse(bytes)?;
     let at = Path::ROOT;
     let at_message = at.field("message");

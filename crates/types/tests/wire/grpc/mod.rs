@@ -1,20 +1,20 @@
 //! gRPC: model to bytes to model, in both packages; nothing is lost but what the lists of losses say.
 
+mod content;
+mod requests;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use prost::Message as _;
 use serde_json::Value;
-use switchboard_proto::{v0_3, v1_0};
 use switchboard_types::model::{
     Artifact, Content, Event, Json, Message, MessageId, Object, Part, PushConfigId, Role, Task,
 };
 use switchboard_types::operation::{
-    Method, Operation, PushConfigPage, Response, SendMessage, TaskPage, TaskView,
+    Method, Operation, PushConfigPage, Response, TaskPage, TaskView,
 };
 use switchboard_types::wire::grpc::{self, FileBytes, LOSSES, Spoken};
-use switchboard_types::{Dialect, ErrorKind, ProtocolVersion};
+use switchboard_types::{Dialect, ProtocolVersion};
 
 use crate::{roundtrip, sample};
 
@@ -297,242 +297,12 @@ fn whole_view() -> TaskView {
     })
 }
 
-fn said(part: Part) -> Message {
-    Message::new(MessageId::new("m").unwrap(), Role::User, vec![part])
-}
-
-fn there_and_back(spoken: Spoken, part: Part) -> Part {
-    let bytes = grpc::encode_event(spoken, &Event::Message(Arc::new(said(part))), false);
-    match grpc::decode_event(spoken, &bytes).unwrap() {
-        Event::Message(message) => message.parts[0].clone(),
-        other => panic!("no message: {other:?}"),
-    }
-}
-
 #[test]
 fn every_loss_is_tested() {
     // Rows 1 to 4: `plain` above, and the tests beside the code. Row 9: `card::grpc`.
     assert_eq!(LOSSES.len(), 9);
 }
 
-#[test]
-fn deep_json_comes_through_every_message() {
-    let deep = format!("{}{}", r#"{"a":"#.repeat(29), "1") + &"}".repeat(29);
-    for spoken in [NEW, OLD] {
-        let back = there_and_back(spoken, Part::data(Json::parse(deep.clone()).unwrap()));
-        assert_eq!(
-            back.content,
-            Content::Data(Json::parse(deep.clone()).unwrap())
-        );
-        let deeper = format!("[{deep}]");
-        let task = Task {
-            artifacts: vec![Arc::new(Artifact::new(
-                switchboard_types::model::ArtifactId::new("a").unwrap(),
-                vec![Part::data(Json::parse(deeper).unwrap())],
-            ))],
-            ..(*whole_view().task).clone()
-        };
-        let bytes = grpc::encode_event(spoken, &Event::Task(Arc::new(task)), false);
-        grpc::decode_event(spoken, &bytes).expect("as deep as readers go");
-    }
-}
-
-#[test]
-fn moments_are_cut_to_microseconds() {
-    let update = v1_0::TaskStatusUpdateEvent {
-        task_id: "t".into(),
-        context_id: "c".into(),
-        status: Some(v1_0::TaskStatus {
-            state: 2,
-            message: None,
-            timestamp: Some(prost_types::Timestamp {
-                seconds: 1,
-                nanos: 123_456_789,
-            }),
-        }),
-        metadata: None,
-    };
-    let item = v1_0::StreamResponse {
-        payload: Some(v1_0::stream_response::Payload::StatusUpdate(update)),
-    };
-    match grpc::decode_event(NEW, &item.encode_to_vec()).unwrap() {
-        Event::Status(update) => {
-            assert_eq!(update.status.timestamp.unwrap().as_micros(), 1_123_456);
-        }
-        other => panic!("no status: {other:?}"),
-    }
-}
-
-#[test]
-fn a_caller_of_0_3_waits_if_it_says_so_or_says_nothing() {
-    let says = |blocking| v0_3::SendMessageConfiguration {
-        blocking,
-        ..Default::default()
-    };
-    for (configuration, waits) in [
-        (None, true),
-        (Some(says(true)), true),
-        (Some(says(false)), false),
-    ] {
-        let send = v0_3::SendMessageRequest {
-            request: Some(v0_3::Message {
-                message_id: "m".into(),
-                role: 1,
-                content: vec![v0_3::Part {
-                    part: Some(v0_3::part::Part::Text("hi".into())),
-                    metadata: None,
-                }],
-                ..Default::default()
-            }),
-            configuration,
-            metadata: None,
-        };
-        let request = grpc::decode_request(OLD, Method::Send, &send.encode_to_vec()).unwrap();
-        let Operation::Send(send) = request.operation else {
-            panic!("no send");
-        };
-        assert_eq!(send.configuration.return_immediately, !waits);
-        assert_eq!(send.configuration.history_length, None);
-    }
-}
-
-#[test]
-fn files_of_the_python_sdk_are_base64_text() {
-    let file = Part::new(Content::Raw("Hi\u{e9}".as_bytes().to_vec().into()));
-    let bytes = grpc::encode_event(PYTHON, &Event::Message(Arc::new(said(file.clone()))), false);
-    assert!(bytes.windows(8).any(|w| w == b"SGnDqQ=="), "{bytes:?}");
-    assert_eq!(there_and_back(PYTHON, file.clone()), file);
-    // Read raw it stays as it came; what is no base64 was meant as it stands.
-    let Event::Message(raw) = grpc::decode_event(OLD, &bytes).unwrap() else {
-        panic!("no message");
-    };
-    assert_eq!(raw.parts[0].content, Content::Raw("SGnDqQ==".into()));
-    let bytes = grpc::encode_event(OLD, &Event::Message(Arc::new(said(file.clone()))), false);
-    let Event::Message(odd) = grpc::decode_event(PYTHON, &bytes).unwrap() else {
-        panic!("no message");
-    };
-    assert_eq!(odd.parts[0], file);
-}
-
-#[test]
-fn only_the_last_status_of_0_3_is_final() {
-    let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let event = loop {
-        let event = sample::event().new_tree(&mut runner).unwrap().current();
-        if matches!(event, Event::Status(_)) {
-            break event;
-        }
-    };
-    for last in [true, false] {
-        let bytes = grpc::encode_event(OLD, &event, last);
-        let item = v0_3::StreamResponse::decode(&*bytes).unwrap();
-        match item.payload {
-            Some(v0_3::stream_response::Payload::StatusUpdate(update)) => {
-                assert_eq!(update.r#final, last);
-            }
-            other => panic!("no status: {other:?}"),
-        }
-    }
-}
-
-/// Bad requests name the field.
-#[test]
-fn bad_requests_name_the_field() {
-    let good = v1_0::SendMessageRequest {
-        message: Some(v1_0::Message {
-            message_id: "m".into(),
-            role: 1,
-            parts: vec![v1_0::Part {
-                content: Some(v1_0::part::Content::Text("hi".into())),
-                ..Default::default()
-            }],
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
-    type Spoil = fn(&mut v1_0::SendMessageRequest);
-    let spoils: [(Spoil, &str); 7] = [
-        (|r| r.message = None, "message"),
-        (
-            |r| r.message.as_mut().unwrap().message_id.clear(),
-            "message.messageId",
-        ),
-        (|r| r.message.as_mut().unwrap().role = 0, "message.role"),
-        (|r| r.message.as_mut().unwrap().role = 7, "message.role"),
-        (
-            |r| r.message.as_mut().unwrap().parts.clear(),
-            "message.parts",
-        ),
-        (
-            |r| r.message.as_mut().unwrap().parts[0].content = None,
-            "message.parts[0]",
-        ),
-        (
-            |r| {
-                r.configuration = Some(v1_0::SendMessageConfiguration {
-                    history_length: Some(-1),
-                    ..Default::default()
-                });
-            },
-            "configuration.historyLength",
-        ),
-    ];
-    for (spoil, field) in spoils {
-        let mut bad = good.clone();
-        spoil(&mut bad);
-        let error = grpc::decode_request(NEW, Method::Send, &bad.encode_to_vec()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidParams, "{field}");
-        assert_eq!(error.violations()[0].field, field);
-    }
-    let fine = grpc::decode_request(NEW, Method::Send, &good.encode_to_vec()).unwrap();
-    let Operation::Send(send) = fine.operation else {
-        panic!("no send");
-    };
-    assert_eq!(
-        *send,
-        SendMessage {
-            message: said(Part::text("hi")),
-            configuration: switchboard_types::operation::SendConfiguration::default(),
-            metadata: None,
-        }
-    );
-    let list = |size, status| v1_0::ListTasksRequest {
-        page_size: Some(size),
-        status,
-        ..Default::default()
-    };
-    for (size, status, field) in [
-        (0, 0, "pageSize"),
-        (101, 0, "pageSize"),
-        (-1, 0, "pageSize"),
-        (5, 99, "status"),
-    ] {
-        let bytes = list(size, status).encode_to_vec();
-        let error = grpc::decode_request(NEW, Method::List, &bytes).unwrap_err();
-        assert_eq!(error.violations()[0].field, field);
-    }
-    let error = grpc::decode_request(NEW, Method::Get, b"\xff").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Parse);
-}
-
-#[test]
-fn names_of_0_3_must_be_names() {
-    for name in ["", "t1", "tasks/", "task/t1"] {
-        let get = v0_3::GetTaskRequest {
-            name: name.into(),
-            history_length: 0,
-        };
-        let error = grpc::decode_request(OLD, Method::Get, &get.encode_to_vec()).unwrap_err();
-        assert_eq!(error.violations()[0].field, "name", "{name}");
-    }
-    let get = v0_3::GetTaskPushNotificationConfigRequest {
-        name: "tasks/a/b/pushNotificationConfigs/c".into(),
-    };
-    let request = grpc::decode_request(OLD, Method::GetPushConfig, &get.encode_to_vec()).unwrap();
-    let Operation::GetPushConfig(get) = request.operation else {
-        panic!("no get");
-    };
-    assert_eq!(get.task_id.as_str(), "a/b");
-    assert_eq!(get.id.unwrap().as_str(), "c");
-    assert_eq!(OLD.dialect(), Dialect::V0Proto);
+fn said(part: Part) -> Message {
+    Message::new(MessageId::new("m").unwrap(), Role::User, vec![part])
 }
