@@ -129,7 +129,8 @@ impl Server {
 
     /// Waits until something is written to the store, so long at most.
     pub(crate) async fn committed(&self, at_most: Duration) {
-        let files = [self.data("switchboard.db-wal"), self.data("switchboard.db")];
+        let files = ["db-wal", "db", "journal-a", "journal-b"]
+            .map(|name| self.data(&format!("switchboard.{name}")));
         let look = || files.each_ref().map(|file| written(file));
         let before = look();
         let changed = async {

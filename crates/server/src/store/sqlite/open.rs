@@ -17,6 +17,9 @@ const LOCK: &str = "switchboard.lock";
 /// The page size of a new database. Rows are about a kilobyte and come in order, so that large pages make few
 /// writes of them.
 const PAGE_SIZE: u32 = 16 * 1024;
+/// Checkpoints are made beside the writer. When its transactions are so many and small that none of them ever
+/// catches up, the writer makes one itself as soon as the write-ahead log has so many pages.
+const CHECKPOINT_PAGES: u32 = 1024;
 /// More than there are statements: each is prepared once per connection.
 const STATEMENTS: usize = 64;
 /// How long a connection waits for another one of this process, such as a checkpoint.
@@ -51,8 +54,7 @@ pub(super) fn open(options: &SqliteOptions) -> Result<Opened, Error> {
     // Commits are made durable by the journal.
     writer.pragma_update(None, "synchronous", "normal")?;
     writer.pragma_update(None, "cache_size", -16 * 1024)?;
-    // That is done beside it.
-    writer.pragma_update(None, "wal_autocheckpoint", 0)?;
+    writer.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     // More than the log needs between checkpoints, so that its file is overwritten and not grown anew.
     writer.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
     schema::migrate(&mut writer)?;

@@ -195,3 +195,16 @@ async fn the_database_is_a_second_behind_at_most() {
         tokio::task::yield_now().await;
     }
 }
+
+#[tokio::test]
+async fn many_small_transactions_do_not_let_the_write_ahead_log_grow() {
+    let (dir, store) = open();
+    let mut story = stored(&store, 1).await;
+    for n in 0..1500 {
+        commit(&store, [story.say(&n.to_string())]).await;
+        writer(&store).settle().unwrap();
+    }
+    let log = fs::metadata(dir.path().join(DATABASE[1])).unwrap().len();
+    assert!(log < 40_000_000, "{log} bytes");
+    story.assert_stored_in(&store).await;
+}
