@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use switchboard_agents::script::ScriptAgent;
 use switchboard_agents::script::builtin::{self, Builtin};
-use switchboard_server::auth::Principal;
-use switchboard_server::call::{Answering, Call, Handler, ReplyBody, ServiceParams, Target};
+use switchboard_server::auth::{Owner, Principal};
+use switchboard_server::call::{
+    Answering, Call, Handler, Origin, ReplyBody, ServiceParams, Target,
+};
 use switchboard_server::engine::recover::{Recovered, recover};
 use switchboard_server::engine::{Engine, Parts, Profile, Settings};
 use switchboard_server::log::{Entry, Log};
@@ -87,11 +89,12 @@ impl House {
                 agent: Some(Arc::from(agent)),
                 tenant: None,
             },
-            principal: Principal::anonymous(),
+            principal: Principal::from(Owner::new("tester")),
             params: ServiceParams {
                 last_event_id: last,
                 ..ServiceParams::internal()
             },
+            origin: Origin::Network,
         };
         self.router.handle(call).await.unwrap().body
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
+use switchboard_server::auth::{Access, Authenticator, Authorized};
 use switchboard_server::engine::{self, Engine, Profile, recover};
 use switchboard_server::http::{self, BaseUrl};
 use switchboard_server::log::Log;
@@ -22,6 +23,9 @@ use crate::route::Table;
 /// How many webhooks are read at once, and how many dead letters at most.
 const PAGE: usize = 256;
 const DEAD_LETTERS: usize = 10_000;
+
+/// Who may ask which agent.
+type Doors = HashMap<Arc<str>, Arc<Access>>;
 
 /// Serves until a signal to stop. `ready` is called once, with the address, when calls can come in.
 ///
@@ -41,8 +45,9 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let tasks = Tasks::default();
     let guard = Arc::new(Guard::new(config.push.allow.clone()));
     let table = Arc::new(Table::default());
-    let engines = engines(&config, &table, &log, &guard, &tasks);
-    table.fill(engines.clone(), Arc::clone(&config.default_agent));
+    let doors = doors(&config);
+    let engines = engines(&config, &doors, &table, &log, &guard, &tasks);
+    table.fill(guarded(&engines, &doors), Arc::clone(&config.default_agent));
     let recovered = recover::recover(&log, &engines).await?;
     tracing::info!(
         resumed = recovered.resumed,
@@ -60,6 +65,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let service = Arc::new(http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: table,
+        authenticator: Authenticator::none(),
         base_url: BaseUrl {
             public_url: config.public_url,
             trusted_proxies: config.trust_forwarded,
@@ -92,19 +98,24 @@ fn open_store(store: &config::Store) -> anyhow::Result<Arc<dyn Store>> {
 
 fn engines(
     config: &Config,
+    doors: &Doors,
     table: &Arc<Table>,
     log: &Log,
     guard: &Arc<Guard>,
     tasks: &Tasks,
 ) -> HashMap<Arc<str>, Engine> {
     let engine = |agent: &config::Agent| {
+        let mut profile = Profile {
+            is_default: agent.name == config.default_agent,
+            ..agent.profile.clone()
+        };
+        if let Some(door) = doors.get(&agent.name) {
+            door.declare(&mut profile);
+        }
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
             agent: backend(&agent.backend, table),
-            profile: Profile {
-                is_default: agent.name == config.default_agent,
-                ..agent.profile.clone()
-            },
+            profile,
             settings: agent.settings.clone(),
             log: log.clone(),
             guard: Arc::clone(guard),
@@ -113,6 +124,22 @@ fn engines(
         (Arc::clone(&agent.name), Engine::new(parts))
     };
     config.agents.iter().map(engine).collect()
+}
+
+/// Who may ask each agent.
+fn doors(config: &Config) -> Doors {
+    let door = |agent: &config::Agent| (Arc::clone(&agent.name), Arc::new(Access::open()));
+    config.agents.iter().map(door).collect()
+}
+
+/// Each engine behind its agent's door.
+fn guarded(engines: &HashMap<Arc<str>, Engine>, doors: &Doors) -> HashMap<Arc<str>, Authorized> {
+    let guarded = doors.iter().filter_map(|(name, access)| {
+        let engine = engines.get(name)?.clone();
+        let guarded = Authorized::new(engine, Arc::clone(access));
+        Some((Arc::clone(name), guarded))
+    });
+    guarded.collect()
 }
 
 fn backend(backend: &Backend, table: &Arc<Table>) -> Arc<dyn Agent> {

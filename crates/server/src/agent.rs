@@ -68,6 +68,12 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// The agent whose turn it is.
+    #[must_use]
+    pub fn agent(&self) -> &Arc<str> {
+        &self.conversation.agent
+    }
+
     /// The task's id.
     #[must_use]
     pub fn task_id(&self) -> &TaskId {

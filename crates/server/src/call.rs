@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Dialect, Error};
 
-use crate::auth::Principal;
+use crate::auth::{Access, Principal};
 use crate::engine::Profile;
 use crate::log::Cursor;
 
@@ -22,6 +22,17 @@ pub struct Call {
     pub principal: Principal,
     /// What came beside the operation.
     pub params: ServiceParams,
+    /// By which way it came.
+    pub origin: Origin,
+}
+
+/// By which way a call came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Over the network.
+    Network,
+    /// From this agent, on behalf of one who called it.
+    Agent(Arc<str>),
 }
 
 /// Which agent is meant.
@@ -93,6 +104,16 @@ pub trait Handler: Send + Sync + fmt::Debug {
 pub trait Directory: Send + Sync + fmt::Debug {
     /// The agent a path means; `None` means the default one.
     fn find(&self, name: Option<&str>) -> Option<Listing>;
+
+    /// The agent that path and tenant mean together: the one that will answer.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or they contradict each other.
+    fn resolve(&self, target: &Target) -> Result<Listing, Error>;
+
+    /// All agents.
+    fn list(&self) -> Vec<Listing>;
 }
 
 /// An agent in the directory.
@@ -102,4 +123,6 @@ pub struct Listing {
     pub name: Arc<str>,
     /// What its card says.
     pub profile: Arc<Profile>,
+    /// Who may ask it.
+    pub access: Arc<Access>,
 }

@@ -5,7 +5,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`http`] | is this request bearable? |
-//! | [`auth`] | who are you? |
+//! | [`auth`] | who are you? may you? |
 //! | [`binding`] | what do you ask? (bytes become a [`call::Call`]) |
 //! | [`engine`] | new task or next turn? who watches the agent? |
 //! | [`agent`] | what is the answer? |
@@ -23,6 +23,7 @@ pub mod call;
 pub mod clock;
 pub mod engine;
 pub mod http;
+mod limit;
 pub mod log;
 pub mod net;
 pub mod push;

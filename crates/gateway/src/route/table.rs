@@ -1,10 +1,10 @@
-//! The table of agents: path, tenant or default name one, and its engine answers.
+//! The table of agents: path, tenant or default name one, and its engine answers what its policy allows.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use switchboard_server::call::{Answering, Call, Directory, Handler, Listing};
-use switchboard_server::engine::Engine;
+use switchboard_server::auth::Authorized;
+use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Target};
 use switchboard_types::Error;
 
 /// All agents of this gateway. Agents may call each other through it, so it exists before they do.
@@ -15,18 +15,18 @@ pub struct Table {
 
 #[derive(Debug)]
 struct Agents {
-    engines: HashMap<Arc<str>, Engine>,
+    known: HashMap<Arc<str>, Authorized>,
     default: Arc<str>,
 }
 
 impl Table {
     /// Fills the table; a second time does nothing.
-    pub fn fill(&self, engines: HashMap<Arc<str>, Engine>, default: Arc<str>) {
-        self.agents.get_or_init(|| Agents { engines, default });
+    pub fn fill(&self, known: HashMap<Arc<str>, Authorized>, default: Arc<str>) {
+        self.agents.get_or_init(|| Agents { known, default });
     }
 
-    /// The engine that a path and a tenant mean together.
-    fn engine(&self, agent: Option<&str>, tenant: Option<&str>) -> Result<&Engine, Error> {
+    /// The agent that a path and a tenant mean together.
+    fn agent(&self, agent: Option<&str>, tenant: Option<&str>) -> Result<&Authorized, Error> {
         let agents = self.agents.get().ok_or_else(Error::internal)?;
         let name = match (agent, tenant) {
             (Some(agent), Some(tenant)) if agent != tenant => {
@@ -40,17 +40,21 @@ impl Table {
         };
         // An unknown tenant looks like an unknown task.
         agents
-            .engines
+            .known
             .get(name)
             .ok_or_else(|| Error::task_not_found("").fact("tenant", name))
+    }
+
+    fn target(&self, target: &Target) -> Result<&Authorized, Error> {
+        let tenant = target.tenant.as_deref().filter(|t| !t.is_empty());
+        self.agent(target.agent.as_deref(), tenant)
     }
 }
 
 impl Handler for Table {
     fn handle(&self, call: Call) -> Answering<'_> {
-        let tenant = call.target.tenant.as_deref().filter(|t| !t.is_empty());
-        match self.engine(call.target.agent.as_deref(), tenant) {
-            Ok(engine) => engine.handle(call),
+        match self.target(&call.target) {
+            Ok(agent) => agent.handle(call),
             Err(error) => Box::pin(async { Err(error) }),
         }
     }
@@ -58,10 +62,16 @@ impl Handler for Table {
 
 impl Directory for Table {
     fn find(&self, name: Option<&str>) -> Option<Listing> {
-        let engine = self.engine(name, None).ok()?;
-        Some(Listing {
-            name: Arc::clone(engine.name()),
-            profile: Arc::clone(engine.profile()),
-        })
+        self.agent(name, None).ok().map(Authorized::listing)
+    }
+
+    fn resolve(&self, target: &Target) -> Result<Listing, Error> {
+        self.target(target).map(Authorized::listing)
+    }
+
+    fn list(&self) -> Vec<Listing> {
+        let agents = self.agents.get().into_iter();
+        let known = agents.flat_map(|agents| agents.known.values());
+        known.map(Authorized::listing).collect()
     }
 }

@@ -8,8 +8,8 @@ use switchboard_types::operation::Operation;
 use switchboard_types::{Dialect, Error, ErrorKind};
 
 use super::{A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, no_such_agent, version_in_query};
-use crate::auth::Principal;
-use crate::call::{Call, ServiceParams, Target};
+use crate::auth::{Carried, Presented, Refusal};
+use crate::call::{Call, Origin, ServiceParams, Target};
 use crate::http::{Peer, Service};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -32,7 +32,7 @@ pub(crate) struct Asked<'a> {
     accept: &'a str,
     idempotency_key: Option<&'a str>,
     last_event_id: Option<&'a str>,
-    principal: Principal,
+    presented: Presented,
     /// A header that cannot be read: it must not pass for one that is absent.
     odd: Option<Error>,
 }
@@ -43,7 +43,7 @@ impl<'a> Asked<'a> {
         head: &'a Parts,
         peer: &'a Peer,
         agent: Option<&'a str>,
-        principal: Principal,
+        presented: Presented,
     ) -> Self {
         let mut odd = None;
         let mut text = |name: &'static str| {
@@ -75,7 +75,7 @@ impl<'a> Asked<'a> {
             accept,
             idempotency_key,
             last_event_id,
-            principal,
+            presented,
             odd,
         }
     }
@@ -90,13 +90,18 @@ impl<'a> Asked<'a> {
         self.head.uri.query()
     }
 
-    /// The call, once the binding knows the operation.
+    /// The call, once the binding knows the operation. Only now is it sure which agent is meant, so only now is the
+    /// caller let in.
+    ///
+    /// # Errors
+    ///
+    /// If a header is wrong, there is no such agent, or it does not let the caller in.
     pub(super) fn call(
         self,
         dialect: Dialect,
         operation: Operation,
         tenant: Option<String>,
-    ) -> Result<Call, Error> {
+    ) -> Result<Call, Refusal> {
         let last_event_id = match self.last_event_id.map(str::trim) {
             None | Some("") => None,
             Some(text) => Some(text.parse().map_err(|_| {
@@ -107,22 +112,25 @@ impl<'a> Asked<'a> {
             .idempotency_key
             .is_some_and(|key| key.is_empty() || key.len() > 255)
         {
-            return Err(Error::invalid_params(
-                "Idempotency-Key",
-                "must be 1 to 255 characters",
-            ));
+            return Err(
+                Error::invalid_params("Idempotency-Key", "must be 1 to 255 characters").into(),
+            );
         }
         let base_url = match operation {
             Operation::ExtendedCard => self.service.base_url.of(self.head, self.peer),
             _ => Arc::default(),
         };
+        let target = Target {
+            agent: self.agent.map_err(no_such_agent)?,
+            tenant,
+        };
+        let carried = Carried::new(self.head, self.peer, &self.service.base_url);
+        let listing = self.service.directory.resolve(&target)?;
+        let principal = listing.access.admit(&self.presented, &carried)?;
         Ok(Call {
             operation,
-            target: Target {
-                agent: self.agent.map_err(no_such_agent)?,
-                tenant,
-            },
-            principal: self.principal,
+            target,
+            principal,
             params: ServiceParams {
                 dialect,
                 extensions: extensions(&self.head.headers),
@@ -130,6 +138,7 @@ impl<'a> Asked<'a> {
                 last_event_id,
                 base_url,
             },
+            origin: Origin::Network,
         })
     }
 

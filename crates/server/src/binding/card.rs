@@ -11,7 +11,8 @@ use switchboard_types::wire::card::{CardShape, encode_card};
 use switchboard_types::wire::rest;
 use switchboard_types::{Dialect, ErrorKind};
 
-use super::{Asked, JSON, json, version_in_query};
+use super::{Asked, JSON, challenge, json, tell_when_to_retry, version_in_query};
+use crate::auth::Refusal;
 use crate::call::ReplyBody;
 use crate::http::{Body, Peer, Service, not_allowed, status};
 
@@ -82,26 +83,33 @@ pub(crate) fn redirect(path: &str) -> Response<Body> {
 /// Answers the GET by which 0.2 asks for the extended card.
 pub(crate) async fn extended(service: &Service, asked: Asked<'_>) -> Response<Body> {
     let reply = match asked.call(Dialect::V0Json, Operation::ExtendedCard, None) {
-        Ok(call) => service.handler.handle(call).await,
-        Err(error) => Err(error),
+        Ok(call) => service.take(call).await,
+        Err(refusal) => return refuse(&refusal),
     };
-    match reply.map(|reply| reply.body) {
+    match reply.map(|(reply, _)| reply.body) {
         Ok(ReplyBody::Response(Answer::Card(card))) => {
             let mut body = Vec::with_capacity(2048);
             encode_card(CardShape::V0, &card, &mut body);
             json(StatusCode::OK, JSON, body)
         }
         Ok(_) => status(StatusCode::INTERNAL_SERVER_ERROR),
-        Err(error) => {
-            let (_, body) = rest::write_error(Dialect::V0Json, &error);
-            let status = match error.kind() {
-                ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
-                ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
-                _ => StatusCode::NOT_FOUND,
-            };
-            json(status, JSON, body)
-        }
+        Err(error) => refuse(&error.into()),
     }
+}
+
+/// Refuses the GET by which 0.2 asks for the extended card.
+pub(crate) fn refuse(refusal: &Refusal) -> Response<Body> {
+    let (_, body) = rest::write_error(Dialect::V0Json, &refusal.error);
+    let status = match refusal.error.kind() {
+        ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
+        ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
+        ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::NOT_FOUND,
+    };
+    let mut response = json(status, JSON, body);
+    challenge(response.headers_mut(), refusal);
+    tell_when_to_retry(&mut response, &refusal.error);
+    response
 }
 
 fn no_card(name: Option<&str>) -> Response<Body> {

@@ -7,7 +7,8 @@ use switchboard_types::wire::jsonrpc::{self, Id};
 use switchboard_types::wire::{rest, sse};
 use switchboard_types::{Dialect, Error, ErrorKind, operation, wire};
 
-use super::{JSON, json, tell_when_to_retry};
+use super::{JSON, challenge, json, tell_when_to_retry};
+use crate::auth::Refusal;
 use crate::http::Body;
 use crate::log::Item;
 
@@ -48,12 +49,19 @@ impl Frames {
         }
     }
 
-    /// A refusal. JSON-RPC says it with the status of a success, once there is an envelope to answer.
+    /// A refusal. JSON-RPC says most of them with the status of a success, once there is an envelope to answer.
     pub(super) fn refuse(&self, error: &Error) -> Response<Body> {
         self.refuse_as(StatusCode::OK, error)
     }
 
-    /// A refusal; `status` is that of a JSON-RPC answer.
+    /// Tells a caller who is not let in how to get in.
+    pub(super) fn turn_away(&self, refusal: &Refusal) -> Response<Body> {
+        let mut response = self.refuse(&refusal.error);
+        challenge(response.headers_mut(), refusal);
+        response
+    }
+
+    /// A refusal; `status` is that of a JSON-RPC answer, unless the error has one of its own.
     pub(super) fn refuse_as(&self, status: StatusCode, error: &Error) -> Response<Body> {
         let mut response = match self {
             Self::JsonRpc {
@@ -63,10 +71,12 @@ impl Frames {
             } => {
                 let mut out = Vec::with_capacity(256);
                 jsonrpc::write_error(&mut out, id, *dialect, error);
-                if *errors_in_stream {
-                    super::sse::only(&out)
-                } else {
-                    json(status, JSON, out)
+                let own = jsonrpc::http_status(error.kind());
+                match own.and_then(|status| StatusCode::from_u16(status).ok()) {
+                    // Clients and proxies act on these before they look into a body.
+                    Some(status) => json(status, JSON, out),
+                    None if *errors_in_stream => super::sse::only(&out),
+                    None => json(status, JSON, out),
                 }
             }
             Self::Rest { dialect, plain } => {

@@ -14,11 +14,12 @@ pub(crate) mod jsonrpc;
 pub(crate) mod rest;
 mod sse;
 
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use switchboard_types::{Dialect, Error, ErrorKind};
 
+use crate::auth::Refusal;
 use crate::call::{Call, ReplyBody};
 use crate::http::{Body, Service};
 
@@ -45,17 +46,13 @@ pub(crate) type Otherwise = Box<Response<Body>>;
 /// Answers a request.
 pub(crate) async fn answer(service: &Service, ready: Ready) -> Response<Body> {
     let Ready { call, frames } = ready;
-    let room = match sse::room(service, &call) {
-        Ok(room) => room,
-        Err(error) => return frames.refuse(&error),
-    };
-    let reply = match service.handler.handle(call).await {
-        Ok(reply) => reply,
+    let (reply, admitted) = match service.take(call).await {
+        Ok(taken) => taken,
         Err(error) => return frames.refuse(&error),
     };
     let mut response = match reply.body {
         ReplyBody::Response(response) => frames.respond(&response),
-        ReplyBody::Stream(cursor) => sse::answer(service, room, cursor, frames),
+        ReplyBody::Stream(cursor) => sse::answer(service, admitted, cursor, frames),
     };
     tell_extensions(response.headers_mut(), &reply.extensions);
     response
@@ -108,6 +105,13 @@ fn no_such_agent(name: &str) -> Error {
         format!("there is no agent named {name:?}"),
     )
     .fact("agent", name)
+}
+
+/// Adds how to get in: one line for each way.
+fn challenge(headers: &mut HeaderMap, refusal: &Refusal) {
+    for line in &refusal.challenges {
+        headers.append(WWW_AUTHENTICATE, line.clone());
+    }
 }
 
 /// Adds what every refusal for lack of room says: when to come again.

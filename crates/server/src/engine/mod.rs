@@ -21,11 +21,13 @@ mod subscribe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_types::model::TaskId;
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Error, ErrorKind};
 
 use crate::agent::Agent;
-use crate::call::{Answering, Call, Handler, Reply, ReplyBody};
+use crate::auth::{Owner, Principal};
+use crate::call::{Answering, Call, Handler, Reply, ReplyBody, ServiceParams};
 use crate::log::{Log, TaskLog};
 use crate::push::Guard;
 use crate::shutdown::Tasks;
@@ -157,29 +159,33 @@ impl Engine {
         &self.shared.profile
     }
 
-    /// The log of a task that this caller may see. Absent and forbidden look alike.
-    async fn task_of(
+    /// The log of a task that this call may see.
+    async fn task_of(&self, call: &Scope, id: &TaskId) -> Result<Arc<TaskLog>, Error> {
+        self.own_task(&call.principal, id).await
+    }
+
+    /// The log of a task that is this caller's. Absent and foreign look alike.
+    pub(crate) async fn own_task(
         &self,
-        call: &Scope,
-        id: &switchboard_types::model::TaskId,
+        principal: &Principal,
+        id: &TaskId,
     ) -> Result<Arc<TaskLog>, Error> {
         let log = self.shared.log.open(id).await.map_err(storage)?;
-        log.filter(|log| call.may_see(self, &log.origin().owner, &log.origin().agent))
+        log.filter(|log| self.shows(principal, &log.origin().owner, &log.origin().agent))
             .ok_or_else(|| Error::task_not_found(id.as_str()))
+    }
+
+    /// Whether this caller may see a task of that owner and agent.
+    fn shows(&self, principal: &Principal, owner: &Owner, agent: &str) -> bool {
+        owner == principal.owner() && *agent == *self.shared.name
     }
 }
 
 /// Who asks, once the operation has been taken out of the call.
 #[derive(Debug, Clone)]
 struct Scope {
-    principal: crate::auth::Principal,
-    params: crate::call::ServiceParams,
-}
-
-impl Scope {
-    fn may_see(&self, engine: &Engine, owner: &crate::auth::Owner, agent: &str) -> bool {
-        *owner == *self.principal.owner() && *agent == *engine.shared.name
-    }
+    principal: Principal,
+    params: ServiceParams,
 }
 
 impl Handler for Engine {

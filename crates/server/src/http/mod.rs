@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper::http::request::Parts as Head;
 use hyper::{Method, Request, Response, StatusCode};
@@ -18,10 +19,11 @@ use switchboard_types::Error;
 use switchboard_types::model::Timestamp;
 use tokio::sync::Semaphore;
 
-use crate::auth::Principal;
+use crate::auth::{Authenticator, Carried, Presented, Refusal};
 use crate::binding::{self, Asked};
-use crate::call::{Directory, Handler};
+use crate::call::{Call, Directory, Handler, Listing, Reply};
 use crate::clock;
+use crate::limit::{Admission, Admitted};
 use crate::shutdown::Tasks;
 
 pub use base_url::BaseUrl;
@@ -35,6 +37,9 @@ use place::Place;
 /// How many bodies of the largest size are held at once; without a bound the connections alone would allow for
 /// more than any machine has.
 const LARGEST_BODIES: usize = 32;
+
+/// How much is read of the body of a caller who is turned away: enough to find out what id to answer with.
+const REFUSED_BODY: usize = 64 << 10;
 
 /// What one client may ask of us.
 #[derive(Debug, Clone)]
@@ -73,6 +78,8 @@ pub struct Parts {
     pub handler: Arc<dyn Handler>,
     /// Knows the agents.
     pub directory: Arc<dyn Directory>,
+    /// Knows the callers.
+    pub authenticator: Authenticator,
     /// How our own address is found out.
     pub base_url: BaseUrl,
     /// What clients may ask of us.
@@ -84,12 +91,13 @@ pub struct Parts {
 /// The HTTP side of the server.
 #[derive(Debug)]
 pub struct Service {
-    pub(crate) handler: Arc<dyn Handler>,
+    handler: Arc<dyn Handler>,
     pub(crate) directory: Arc<dyn Directory>,
+    authenticator: Authenticator,
+    admission: Admission,
     pub(crate) base_url: BaseUrl,
     pub(crate) limits: Limits,
     pub(crate) tasks: Tasks,
-    pub(crate) streams: Arc<Semaphore>,
     /// Room for large request bodies, in KiB.
     bodies: Semaphore,
     /// When this server began: cards have not changed since.
@@ -122,8 +130,9 @@ impl Service {
         Self {
             handler: parts.handler,
             directory: parts.directory,
+            authenticator: parts.authenticator,
+            admission: Admission::new(parts.limits.streams),
             base_url: parts.base_url,
-            streams: Arc::new(Semaphore::new(parts.limits.streams)),
             bodies: Semaphore::new(parts.limits.body.div_ceil(1024) * LARGEST_BODIES),
             limits: parts.limits,
             tasks: parts.tasks,
@@ -149,9 +158,48 @@ impl Service {
         binding::answer(self, ready).await
     }
 
+    /// Finds out who asks, before anything but the head is read. Turns those away whom the agent does not let in;
+    /// where the body may still name another one, those whom no agent lets in.
+    pub(crate) async fn enter(
+        &self,
+        head: &Head,
+        peer: &Peer,
+        agent: Option<&str>,
+    ) -> Result<Presented, Refusal> {
+        let carried = Carried::new(head, peer, &self.base_url);
+        let presented = self.authenticator.identify(&carried).await;
+        let Some(listing) = self.directory.find(agent) else {
+            // Whoever it is: there is no such agent.
+            return Ok(presented);
+        };
+        let elsewhere = |other: &Listing| other.access.admits(&presented);
+        let checked = listing.access.check(&presented, &carried);
+        if checked.is_err() && agent.is_none() && self.directory.list().iter().any(elsewhere) {
+            return Ok(presented);
+        }
+        checked.map(|()| presented)
+    }
+
+    /// Lets a call in, and hands it on. The room it takes is to be kept until its answer is over.
+    pub(crate) async fn take(&self, call: Call) -> Result<(Reply, Admitted), Error> {
+        let admitted = self.admission.admit(&call)?;
+        let reply = self.handler.handle(call).await?;
+        Ok((reply, admitted))
+    }
+
     /// Reads the body of a request within the limits.
     pub(crate) async fn read_body(&self, head: &Head, incoming: Incoming) -> Result<Bytes, Error> {
-        body::read(head, incoming, &self.limits, &self.bodies).await
+        body::read(head, incoming, self.limits.body, &self.limits, &self.bodies).await
+    }
+
+    /// Reads the beginning of a body that nobody is going to answer; the rest is thrown away.
+    pub(crate) fn read_refused<'a>(
+        &'a self,
+        head: &'a Head,
+        incoming: Incoming,
+    ) -> BoxFuture<'a, Result<Bytes, Error>> {
+        let most = REFUSED_BODY.min(self.limits.body);
+        Box::pin(body::read(head, incoming, most, &self.limits, &self.bodies))
     }
 
     /// Reads one request. What asks for no call is answered here, and what cannot be read is refused: `Err`.
@@ -177,16 +225,30 @@ impl Service {
             }
             Place::CardElsewhere => return Err(binding::card::redirect(path).into()),
             Place::ExtendedCard(agent) => {
-                let asked = Asked::new(self, &head, &peer, agent, Principal::anonymous());
+                let presented = self.enter(&head, &peer, agent).await;
+                let presented = presented.map_err(|refusal| binding::card::refuse(&refusal))?;
+                let asked = Asked::new(self, &head, &peer, agent, presented);
                 return Err(binding::card::extended(self, asked).await.into());
             }
             Place::Agent(agent, rest) => (agent, rest),
         };
-        let asked = Asked::new(self, &head, &peer, agent, Principal::anonymous());
         let rpc = rest.is_empty() || rest == "/";
         if rpc && head.method != Method::POST {
             return Err(body::not_allowed("POST").into());
         }
+        let presented = match self.enter(&head, &peer, agent).await {
+            Ok(presented) => presented,
+            Err(refusal) => {
+                let read = self.read_refused(&head, incoming).await;
+                let asked = Asked::new(self, &head, &peer, agent, Presented::default());
+                return Err(if rpc {
+                    binding::jsonrpc::refuse(&asked, read, &refusal)
+                } else {
+                    binding::rest::refuse(&asked, rest, &refusal)
+                });
+            }
+        };
+        let asked = Asked::new(self, &head, &peer, agent, presented);
         let read = self.read_body(&head, incoming).await;
         if rpc {
             binding::jsonrpc::read(asked, read)

@@ -16,8 +16,8 @@ use switchboard_types::operation::{
 use switchboard_types::wire::card::CardShape;
 
 use crate::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
-use crate::auth::Principal;
-use crate::call::{Call, Handler, ReplyBody, ServiceParams, Target};
+use crate::auth::{Owner, Principal};
+use crate::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
 use crate::engine::{Engine, Parts, Profile, Settings};
 use crate::log::{Cursor, Log};
 use crate::push::Guard;
@@ -121,8 +121,9 @@ impl Line {
         let mut call = Call {
             operation,
             target: Target::default(),
-            principal: Principal::anonymous(),
+            principal: Principal::from(owner()),
             params: ServiceParams::internal(),
+            origin: Origin::Network,
         };
         change(&mut call);
         self.engine.handle(call).await.map(|reply| reply.body)
@@ -257,6 +258,12 @@ pub fn send(message: Message) -> SendMessage {
         configuration: SendConfiguration::default(),
         metadata: None,
     }
+}
+
+/// Whom the tasks of a [`Line`] belong to.
+#[must_use]
+pub fn owner() -> Owner {
+    Owner::new("tester")
 }
 
 /// A card that allows everything.

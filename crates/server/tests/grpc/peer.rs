@@ -11,8 +11,9 @@ use hyper_util::rt::TokioExecutor;
 use prost::Message;
 use switchboard_proto::{rpc, v1_0};
 use switchboard_server::agent::{Outcome, Said};
-use switchboard_server::call::{Directory, Listing};
-use switchboard_server::engine::{Engine, Settings};
+use switchboard_server::auth::{Access, Authenticator, Authorized};
+use switchboard_server::call::{Directory, Listing, Target};
+use switchboard_server::engine::Settings;
 use switchboard_server::http::{self, BaseUrl, Limits};
 use switchboard_server::log::Log;
 use switchboard_server::shutdown::Tasks;
@@ -39,15 +40,20 @@ pub(crate) struct Server {
 }
 
 #[derive(Debug)]
-struct One(Engine);
+struct One(Listing);
 
 impl Directory for One {
     fn find(&self, name: Option<&str>) -> Option<Listing> {
-        let known = name.is_none_or(|name| name == &**self.0.name());
-        known.then(|| Listing {
-            name: Arc::clone(self.0.name()),
-            profile: Arc::clone(self.0.profile()),
-        })
+        let known = name.is_none_or(|name| name == &*self.0.name);
+        known.then(|| self.0.clone())
+    }
+
+    fn resolve(&self, _: &Target) -> Result<Listing, switchboard_types::Error> {
+        Ok(self.0.clone())
+    }
+
+    fn list(&self) -> Vec<Listing> {
+        vec![self.0.clone()]
     }
 }
 
@@ -83,10 +89,12 @@ pub(crate) async fn serve_with(limits: Limits) -> Server {
         ..Settings::default()
     };
     let line = Line::with_profile(&log, Arc::new(agent()), settings, profile);
+    let agent = Authorized::new(line.engine, Arc::new(Access::open()));
     let tasks = Tasks::default();
     let service = Arc::new(http::Service::new(http::Parts {
-        handler: Arc::new(line.engine.clone()),
-        directory: Arc::new(One(line.engine)),
+        directory: Arc::new(One(agent.listing())),
+        handler: Arc::new(agent),
+        authenticator: Authenticator::none(),
         base_url: BaseUrl::default(),
         limits,
         tasks: tasks.clone(),

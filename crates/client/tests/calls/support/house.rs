@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use switchboard_agents::script::ScriptAgent;
 use switchboard_agents::script::builtin::{self, Builtin};
-use switchboard_server::call::{Answering, Call, Directory, Handler, Listing};
+use switchboard_server::auth::{Access, Authenticator, Authorized};
+use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Target};
 use switchboard_server::engine::recover::recover;
 use switchboard_server::engine::{Engine, Parts, Profile, Settings};
 use switchboard_server::http::{self, BaseUrl, Limits, Service};
@@ -14,6 +15,7 @@ use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
+use switchboard_types::Error;
 use switchboard_types::model::{AgentCard, Capabilities, Extension};
 use switchboard_types::wire::card::CardShape;
 use tokio::net::TcpListener;
@@ -27,30 +29,37 @@ pub(crate) struct House {
 }
 
 #[derive(Debug, Default)]
-struct Table(OnceLock<HashMap<Arc<str>, Engine>>);
+struct Table(OnceLock<HashMap<Arc<str>, Authorized>>);
 
 impl Table {
-    fn engine(&self, name: Option<&str>) -> Option<&Engine> {
+    fn agent(&self, name: Option<&str>) -> Option<&Authorized> {
         self.0.get().unwrap().get(name.unwrap_or("echo"))
+    }
+
+    fn target(&self, target: &Target) -> Option<&Authorized> {
+        self.agent(target.agent.as_deref().or(target.tenant.as_deref()))
     }
 }
 
 impl Handler for Table {
     fn handle(&self, call: Call) -> Answering<'_> {
-        let named = call.target.agent.as_deref();
-        let engine = self.engine(named.or(call.target.tenant.as_deref()));
-        let engine = engine.unwrap();
-        engine.handle(call)
+        self.target(&call.target).unwrap().handle(call)
     }
 }
 
 impl Directory for Table {
     fn find(&self, name: Option<&str>) -> Option<Listing> {
-        let engine = self.engine(name)?;
-        Some(Listing {
-            name: Arc::clone(engine.name()),
-            profile: Arc::clone(engine.profile()),
-        })
+        self.agent(name).map(Authorized::listing)
+    }
+
+    fn resolve(&self, target: &Target) -> Result<Listing, Error> {
+        let known = self.target(target).map(Authorized::listing);
+        known.ok_or_else(|| Error::task_not_found(""))
+    }
+
+    fn list(&self) -> Vec<Listing> {
+        let all = self.0.get().unwrap().values();
+        all.map(Authorized::listing).collect()
     }
 }
 
@@ -86,7 +95,11 @@ impl House {
             (name, engine)
         });
         let engines: HashMap<Arc<str>, Engine> = engines.collect();
-        table.0.set(engines.clone()).unwrap();
+        let guarded = engines.iter().map(|(name, engine)| {
+            let access = Arc::new(Access::open());
+            (Arc::clone(name), Authorized::new(engine.clone(), access))
+        });
+        table.0.set(guarded.collect()).unwrap();
         recover(&log, &engines).await.unwrap();
         Outbox::start(log.clone(), guard, push::Settings::default(), tasks.clone()).unwrap();
         let listener = TcpListener::bind(address).await.unwrap();
@@ -94,6 +107,7 @@ impl House {
         let service = Arc::new(Service::new(http::Parts {
             handler: table.clone(),
             directory: table,
+            authenticator: Authenticator::none(),
             base_url: BaseUrl::default(),
             limits: Limits::default(),
             tasks: tasks.clone(),

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
 use switchboard_types::{Error, ErrorKind};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::deadline::Deadline;
 use super::status;
 use crate::http::Service;
+use crate::limit::Admitted;
 use crate::log::{Cursor, Item};
 
 /// The messages of an answer.
@@ -22,7 +22,7 @@ pub(super) type Messages = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Se
 /// The messages of a cursor's events.
 pub(super) fn of(
     service: &Service,
-    room: Option<OwnedSemaphorePermit>,
+    admitted: Admitted,
     cursor: Cursor,
     spoken: Spoken,
     deadline: Deadline,
@@ -34,7 +34,7 @@ pub(super) fn of(
         stopping: service.tasks.stopping().clone(),
         waiting: Vec::new().into_iter(),
         over: false,
-        _room: room,
+        _admitted: admitted,
     };
     Box::pin(stream::unfold(reader, |mut reader| async move {
         let message = reader.next().await?;
@@ -51,7 +51,7 @@ struct Reader {
     /// Events that were read and not yet sent.
     waiting: vec::IntoIter<Item>,
     over: bool,
-    _room: Option<OwnedSemaphorePermit>,
+    _admitted: Admitted,
 }
 
 impl Reader {

@@ -1,0 +1,129 @@
+//! What was carried becomes identities, whatever the agent.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use hyper::header::HeaderValue;
+use switchboard_types::model::SecurityScheme;
+
+use super::{Carried, Identity};
+
+/// One way to show who one is.
+pub trait Scheme: Send + Sync + fmt::Debug {
+    /// Its name on cards.
+    fn name(&self) -> &Arc<str>;
+
+    /// Who this is, by what the request carries for this scheme.
+    fn identify<'a>(&'a self, carried: &'a Carried<'_>) -> Finding<'a>;
+
+    /// What `WWW-Authenticate` says to one who is refused; `cause` if it was this scheme's credentials.
+    fn challenge(&self, cause: Option<Rejection>, carried: &Carried<'_>) -> HeaderValue;
+
+    /// What a card says about it.
+    fn declared(&self) -> SecurityScheme;
+}
+
+/// What a scheme found.
+pub enum Finding<'a> {
+    /// Nothing of its kind.
+    Absent,
+    /// Someone, or credentials that are no good.
+    Now(Result<Arc<Identity>, Rejection>),
+    /// The same, but others have to be asked first.
+    Later(BoxFuture<'a, Result<Arc<Identity>, Rejection>>),
+}
+
+impl fmt::Debug for Finding<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("Absent"),
+            Self::Now(found) => f.debug_tuple("Now").field(found).finish(),
+            Self::Later(_) => f.write_str("Later"),
+        }
+    }
+}
+
+/// Why credentials are no good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rejection {
+    /// They cannot be read.
+    Malformed,
+    /// Nobody has them, or the proof is wrong.
+    Unknown,
+    /// They were good once.
+    Expired,
+    /// They will be good.
+    NotYet,
+    /// They are for another service.
+    WrongAudience,
+    /// Someone else issued them.
+    WrongIssuer,
+    /// They were taken back.
+    Revoked,
+    /// They cannot be checked now.
+    KeysUnavailable,
+}
+
+impl Rejection {
+    /// What the caller is told. Who guesses learns no more than that it was wrong.
+    pub(super) fn told(self) -> &'static str {
+        match self {
+            Self::Expired => "the credentials have expired",
+            Self::NotYet => "the credentials are not valid yet",
+            Self::WrongAudience => "the credentials are for another service",
+            Self::KeysUnavailable => "the credentials cannot be checked now",
+            Self::Malformed | Self::Unknown | Self::WrongIssuer | Self::Revoked => {
+                "the credentials are not valid"
+            }
+        }
+    }
+}
+
+/// Who a request may come from, before it is known whom it asks.
+#[derive(Debug, Default)]
+pub(crate) struct Presented {
+    pub(super) identities: Vec<Arc<Identity>>,
+    pub(super) rejected: Vec<(Arc<str>, Rejection)>,
+}
+
+/// All schemes of a server.
+#[derive(Debug, Default)]
+pub struct Authenticator {
+    schemes: Vec<Arc<dyn Scheme>>,
+}
+
+impl Authenticator {
+    /// Knows these schemes.
+    #[must_use]
+    pub fn new(schemes: Vec<Arc<dyn Scheme>>) -> Self {
+        Self { schemes }
+    }
+
+    /// Knows nobody: for a server whose agents are all open.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Everyone the request may come from.
+    pub(crate) async fn identify(&self, carried: &Carried<'_>) -> Presented {
+        let mut presented = Presented::default();
+        for scheme in &self.schemes {
+            let found = match scheme.identify(carried) {
+                Finding::Absent => continue,
+                Finding::Now(found) => found,
+                Finding::Later(found) => found.await,
+            };
+            match found {
+                Ok(identity) => presented.identities.push(identity),
+                Err(cause) => {
+                    let scheme = Arc::clone(scheme.name());
+                    tracing::debug!(%scheme, ?cause, address = %carried.address(), "credentials rejected");
+                    presented.rejected.push((scheme, cause));
+                }
+            }
+        }
+        presented
+    }
+}

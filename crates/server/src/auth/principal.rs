@@ -1,0 +1,204 @@
+//! Who asks, and whom a task belongs to.
+
+use std::hash::{Hash, Hasher};
+use std::net::IpAddr;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Map, Value};
+
+/// An authenticated caller; anonymous is one too. Two are the same if the same tasks are theirs.
+#[derive(Debug, Clone)]
+pub struct Principal {
+    who: Arc<Who>,
+    address: Option<IpAddr>,
+}
+
+#[derive(Debug)]
+struct Who {
+    owner: Owner,
+    identities: Vec<Arc<Identity>>,
+}
+
+/// Someone a scheme has recognised.
+#[derive(Debug, Clone, Default)]
+pub struct Identity {
+    /// The scheme, by its name on the card.
+    pub scheme: Arc<str>,
+    /// Who vouches for the subject; subjects of two realms are never the same.
+    pub realm: Arc<str>,
+    /// The name within realm and tenant.
+    pub subject: Arc<str>,
+    /// The tenant, where the realm has such.
+    pub tenant: Option<Arc<str>>,
+    /// What the caller was granted.
+    pub scopes: Vec<Arc<str>>,
+    /// What else is known, for policies.
+    pub claims: Map<String, Value>,
+}
+
+/// Whom a task belongs to, in the form that stores keep and compare.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Owner(Arc<str>);
+
+impl Principal {
+    /// The caller of an agent that asks for no credentials.
+    #[must_use]
+    pub fn anonymous() -> Self {
+        static NOBODY: LazyLock<Arc<Who>> = LazyLock::new(|| {
+            Arc::new(Who {
+                owner: Owner::new("anonymous"),
+                identities: Vec::new(),
+            })
+        });
+        Self {
+            who: Arc::clone(&NOBODY),
+            address: None,
+        }
+    }
+
+    /// The caller with these identities; the first one counts, and without any it is nobody.
+    #[must_use]
+    pub fn known(identities: Vec<Arc<Identity>>) -> Self {
+        let Some(first) = identities.first() else {
+            return Self::anonymous();
+        };
+        let owner = Owner::of(&first.realm, first.tenant.as_deref(), &first.subject);
+        Self {
+            who: Arc::new(Who { owner, identities }),
+            address: None,
+        }
+    }
+
+    /// The same caller, at that address.
+    #[must_use]
+    pub fn at(mut self, address: IpAddr) -> Self {
+        self.address = Some(address);
+        self
+    }
+
+    /// Whether nobody knows who this is.
+    #[must_use]
+    pub fn is_anonymous(&self) -> bool {
+        *self == Self::anonymous()
+    }
+
+    /// The owner of what this caller makes.
+    #[must_use]
+    pub fn owner(&self) -> &Owner {
+        &self.who.owner
+    }
+
+    /// The identity that counts. None of nobody, nor of the owner of a task that goes on after a restart.
+    #[must_use]
+    pub fn identity(&self) -> Option<&Identity> {
+        self.who.identities.first().map(AsRef::as_ref)
+    }
+
+    /// What the caller was granted by all of its identities.
+    pub fn scopes(&self) -> impl Iterator<Item = &str> {
+        let identities = self.who.identities.iter();
+        identities.flat_map(|identity| identity.scopes.iter().map(AsRef::as_ref))
+    }
+
+    /// Where the request comes from; `None` if it did not come over the network.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+}
+
+impl PartialEq for Principal {
+    fn eq(&self, other: &Self) -> bool {
+        self.owner() == other.owner()
+    }
+}
+
+impl Eq for Principal {}
+
+impl Hash for Principal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.owner().hash(state);
+    }
+}
+
+impl From<Owner> for Principal {
+    /// The caller on whose behalf a stored task goes on.
+    fn from(owner: Owner) -> Self {
+        Self {
+            who: Arc::new(Who {
+                owner,
+                identities: Vec::new(),
+            }),
+            address: None,
+        }
+    }
+}
+
+impl Owner {
+    /// The owner a store has kept under that text.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The owner that a realm calls by this name. No two of them have the same text, and none is `anonymous`.
+    #[must_use]
+    pub fn of(realm: &str, tenant: Option<&str>, subject: &str) -> Self {
+        let part = |text: &str| text.replace('%', "%25").replace('|', "%7C");
+        let tenant = tenant.unwrap_or_default();
+        let text = format!("{}|{}|{}", part(realm), part(tenant), part(subject));
+        Self(text.into())
+    }
+
+    /// The text to keep.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_owners_share_a_text() {
+        let owners = [
+            Owner::of("a", Some("b"), "c"),
+            Owner::of("a", None, "b|c"),
+            Owner::of("a|b", None, "c"),
+            Owner::of("a%7Cb", None, "c"),
+            Owner::of("a", None, "c"),
+            Owner::of("", None, "anonymous"),
+            Principal::anonymous().owner().clone(),
+        ];
+        for (at, owner) in owners.iter().enumerate() {
+            assert!(!owners[..at].contains(owner), "{owner:?}");
+        }
+        assert_eq!(owners[0].as_str(), "a|b|c");
+    }
+
+    #[test]
+    fn the_first_identity_owns_and_all_of_them_grant() {
+        let identity = |subject: &str, scope: &str| {
+            Arc::new(Identity {
+                realm: "corp".into(),
+                subject: subject.into(),
+                scopes: vec![scope.into()],
+                ..Identity::default()
+            })
+        };
+        let both = Principal::known(vec![identity("ann", "read"), identity("host", "write")]);
+        assert_eq!(both.owner(), &Owner::of("corp", None, "ann"));
+        assert_eq!(both.scopes().collect::<Vec<_>>(), ["read", "write"]);
+        assert!(!both.is_anonymous());
+        assert!(Principal::known(Vec::new()).is_anonymous());
+    }
+
+    #[test]
+    fn a_caller_is_the_same_wherever_it_is() {
+        let here = Principal::anonymous().at("127.0.0.1".parse().unwrap());
+        assert_eq!(here, Principal::anonymous());
+        assert!(here.is_anonymous());
+        assert!(here.address().is_some_and(|address| address.is_loopback()));
+    }
+}
