@@ -1,0 +1,11 @@
+//! Doors and rules from outside: a server on a socket, with agents that let some in and others not, asked by every
+//! binding in every version.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
+
+mod doors;
+mod house;
+mod order;
+mod rules;
+mod schemes;
+mod wire;
