@@ -13,6 +13,9 @@
 //! | [`store`] | where is it kept? |
 //! | [`push`] | who wants to be called? |
 //!
+//! Between [`binding`] and [`engine`] a call is let in if there is room (`limit`), and answered if its agent's policy
+//! allows it ([`auth::Authorized`]).
+//!
 //! An event is real only when it is in the log. SSE, subscriptions, blocking sends and webhooks are all
 //! [`log::Cursor`]s on it; no event travels from agent to socket by any other way.
 

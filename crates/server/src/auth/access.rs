@@ -39,7 +39,7 @@ impl From<Error> for Refusal {
 }
 
 /// The identities that open a door, or the credentials that spoil it, if there were any.
-type Met = Result<Vec<Arc<Identity>>, Option<(Arc<str>, Rejection)>>;
+type Met<'a> = Result<Vec<Arc<Identity>>, Option<&'a (Arc<str>, Rejection)>>;
 
 impl Access {
     /// Lets everyone do everything.
@@ -104,10 +104,10 @@ impl Access {
         }
     }
 
-    fn meet(&self, presented: &Presented) -> Met {
-        let bad = presented.rejected.iter();
-        if let Some(bad) = bad.into_iter().find(|(name, _)| self.looks_at(name)) {
-            return Err(Some(bad.clone()));
+    fn meet<'a>(&self, presented: &'a Presented) -> Met<'a> {
+        let mut rejected = presented.rejected.iter();
+        if let Some(bad) = rejected.find(|(name, _)| self.looks_at(name)) {
+            return Err(Some(bad));
         }
         let known = |scheme: &Arc<dyn Scheme>| {
             let mut identities = presented.identities.iter();
@@ -132,17 +132,17 @@ impl Access {
         })
     }
 
-    fn refuse(&self, cause: Option<(Arc<str>, Rejection)>, carried: &Carried<'_>) -> Refusal {
+    fn refuse(&self, cause: Option<&(Arc<str>, Rejection)>, carried: &Carried<'_>) -> Refusal {
         if let Some((_, cause @ Rejection::KeysUnavailable)) = cause {
             return Error::new(ErrorKind::Unavailable, cause.told()).into();
         }
-        let message = match &cause {
+        let message = match cause {
             Some((_, cause)) => format!("authentication is needed: {}", cause.told()),
             None => "authentication is needed".to_owned(),
         };
         let names: Vec<&str> = self.schemes().map(|scheme| &**scheme.name()).collect();
         let challenges = self.schemes().map(|scheme| {
-            let at_fault = cause.as_ref().filter(|(name, _)| name == scheme.name());
+            let at_fault = cause.filter(|(name, _)| name == scheme.name());
             scheme.challenge(at_fault.map(|(_, cause)| *cause), carried)
         });
         Refusal {

@@ -114,7 +114,7 @@ impl Authorized {
             return Ok(());
         };
         let (who, operation) = (call.principal.owner().as_str(), operation.name());
-        tracing::info!(who, agent = ask.agent, operation, %rule, "denied");
+        tracing::debug!(who, agent = ask.agent, operation, %rule, "denied");
         Err(Error::new(ErrorKind::PermissionDenied, message))
     }
 

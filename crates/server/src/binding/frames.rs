@@ -56,7 +56,12 @@ impl Frames {
 
     /// Tells a caller who is not let in how to get in.
     pub(super) fn turn_away(&self, refusal: &Refusal) -> Response<Body> {
-        let mut response = self.refuse(&refusal.error);
+        let status = match refusal.error.kind() {
+            // Nothing can be checked, so nothing was looked at.
+            ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::OK,
+        };
+        let mut response = self.refuse_as(status, &refusal.error);
         challenge(response.headers_mut(), refusal);
         response
     }

@@ -6,7 +6,7 @@ use switchboard_types::operation::{Method, Operation, Subscribe};
 use switchboard_types::wire::jsonrpc::{self, Envelope, Id};
 use switchboard_types::{Dialect, Error, wire};
 
-use super::{Asked, Frames, Otherwise, Ready, challenge};
+use super::{Asked, Frames, Otherwise, Ready};
 use crate::auth::Refusal;
 
 /// Reads one JSON-RPC request.
@@ -97,11 +97,7 @@ pub(crate) fn refuse(
         dialect,
         errors_in_stream: false,
     };
-    let status = wire::error_status(dialect, refusal.error.kind());
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::UNAUTHORIZED);
-    let mut response = frames.refuse_as(status, &refusal.error);
-    challenge(response.headers_mut(), refusal);
-    response.into()
+    frames.turn_away(refusal).into()
 }
 
 /// How to shape an error before the method is known.

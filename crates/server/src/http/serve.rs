@@ -1,6 +1,7 @@
 //! Sockets: accepting, bounding and draining connections.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -86,7 +87,19 @@ async fn connection(
     let Ok(local) = stream.local_addr() else {
         return;
     };
-    let peer = Arc::new(Peer { address, local });
+    let peer = Peer { address, local };
+    if let Err(error) = converse(stream, peer, service).await {
+        tracing::debug!(%error, %address, "connection ended");
+    }
+}
+
+/// Answers what comes over a connection, whatever carries it, until it ends.
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: Peer,
+    service: Arc<Service>,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let peer = Arc::new(peer);
     let mut builder = Builder::new(TokioExecutor::new());
     // Head and body leave in one plain write: copying a small answer costs less than a vectored one.
     builder.http1().max_buf_size(64 << 10).writev(false);
@@ -114,7 +127,7 @@ async fn connection(
         stopping.cancelled().boxed(),
         pulse.clone().stops(patience).boxed(),
     ]);
-    let ended = tokio::select! {
+    tokio::select! {
         biased;
         ended = &mut connection => ended,
         _ = ends.next() => {
@@ -127,13 +140,10 @@ async fn connection(
                     // Whoever drains us has a clock of its own.
                     Err(_) if pulse.is_unread() && stopping.is_cancelled() => {}
                     // Half a request is left, and nobody to finish it.
-                    Err(_) => return,
+                    Err(_) => break Ok(()),
                 }
             }
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, %address, "connection ended");
     }
 }
 

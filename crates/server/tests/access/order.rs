@@ -69,19 +69,23 @@ async fn where_the_body_names_the_agent_its_door_counts() {
         let params = json!({"tenant": tenant, "id": "x"});
         house.rpc(path, token, "GetTask", params).await
     };
-    for (tenant, token, status) in [
-        ("hall", "", 200),
-        ("hall", "wrong", 200),
-        ("desk", "", 401),
-        ("", "", 401),
-        ("desk", "ann", 200),
-        ("vault", "", 401),
-        ("vault", "ann", 403),
+    for (tenant, token, status, code) in [
+        ("hall", "", 200, 5),
+        ("hall", "wrong", 200, 5),
+        ("desk", "", 401, 16),
+        ("", "", 401, 16),
+        ("desk", "ann", 200, 5),
+        ("desk", "down", 503, 14),
+        ("vault", "", 401, 16),
+        ("vault", "ann", 403, 7),
     ] {
         let answer = ask("/", tenant, token).await;
         assert_eq!(answer.status, status, "{tenant} {token}: {answer:?}");
         assert_eq!(answer.json()["id"], 7);
         let challenges = usize::from(status == 401);
+        assert_eq!(answer.challenges().len(), challenges, "{tenant} {token}");
+        let answer = house.read_of_tenant(tenant, token).await;
+        assert_eq!(answer.code, Some(code), "{tenant} {token}: {answer:?}");
         assert_eq!(answer.challenges().len(), challenges, "{tenant} {token}");
     }
     let refused = house.ask("POST", "/desk/message:send", &[], "{}").await;
