@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::slice;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 use switchboard_agents::script::ScriptAgent;
@@ -30,13 +30,21 @@ use switchboard_types::{Error, ErrorKind};
 
 /// All engines of a house, and the way to them.
 #[derive(Debug, Default)]
-struct Router(OnceLock<HashMap<Arc<str>, Engine>>);
+struct Router {
+    engines: OnceLock<HashMap<Arc<str>, Engine>>,
+    /// Whom an agent has asked, and which one.
+    errands: Mutex<BTreeSet<(String, String)>>,
+}
 
 impl Handler for Router {
     fn handle(&self, call: Call) -> Answering<'_> {
         Box::pin(async move {
-            let engines = self.0.get().unwrap();
+            let engines = self.engines.get().unwrap();
             let name = call.target.agent.clone().unwrap();
+            if let Origin::Agent(by) = &call.origin {
+                let errand = (by.to_string(), name.to_string());
+                self.errands.lock().unwrap().insert(errand);
+            }
             let missing = || Error::new(ErrorKind::MethodNotFound, "no such agent");
             engines.get(&name).ok_or_else(missing)?.handle(call).await
         })
@@ -68,7 +76,7 @@ impl House {
             });
             (name, engine)
         });
-        router.0.set(engines.collect()).unwrap();
+        router.engines.set(engines.collect()).unwrap();
         Self { log, router }
     }
 
@@ -77,7 +85,7 @@ impl House {
         self.log.stopping().cancel();
         self.log.close().await;
         let house = Self::open(store);
-        let engines = house.router.0.get().unwrap();
+        let engines = house.router.engines.get().unwrap();
         let recovered = recover(&house.log, engines).await.unwrap();
         (house, recovered)
     }
@@ -232,6 +240,17 @@ async fn desk_makes_a_tree_of_tasks() {
     let told = told(&house.events("desk", &task.id).await);
     assert!(told.contains(&"working passed to research".to_owned()));
     assert!(told.contains(&"working research: Reading three sources".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delegated_call_says_whose_errand_it_is() {
+    let house = House::open(&store());
+    house.send("echo", "one", None, true).await;
+    assert!(house.router.errands.lock().unwrap().is_empty());
+    house.send("desk", "plan a team lunch", None, true).await;
+    let errands = house.router.errands.lock().unwrap().clone();
+    let errand = |to: &str| ("desk".to_owned(), to.to_owned());
+    assert_eq!(errands, BTreeSet::from(["echo", "research"].map(errand)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -163,6 +163,23 @@ async fn schemes_that_belong_together_are_all_needed() {
 }
 
 #[tokio::test]
+async fn the_first_alternative_that_is_met_counts() {
+    let house = open(&["gate"]).await;
+    let task = house.task("gate", "ann").await;
+    let path = format!("/a2a/gate/v1/tasks/{task}");
+    let alone = house.ask("GET", &path, &bearer("ann"), "").await;
+    assert_eq!(alone.status, 200, "{alone:?}");
+    // With the badge the same person is someone else: who wears it.
+    let badge = ("x-badge", "17".to_owned());
+    let both = [bearer("ann"), vec![badge]].concat();
+    let worn = house.ask("GET", &path, &both, "").await;
+    assert_eq!(worn.status, 404, "{worn:?}");
+    let refused = house.ask("GET", &path, &[], "").await;
+    let asked = ["ApiKey in=\"header\", name=\"X-Badge\"", ASKED];
+    assert_eq!(refused.challenges(), asked, "each scheme once");
+}
+
+#[tokio::test]
 async fn the_extended_card_of_0_2_asks_for_credentials() {
     let house = open(&["desk"]).await;
     let path = "/a2a/desk/agent/authenticatedExtendedCard";

@@ -113,6 +113,7 @@ impl Policy for Strict {
 /// | `desk` | a bearer |
 /// | `lounge` | a bearer, else nobody known |
 /// | `safe` | a bearer who has a badge, too |
+/// | `gate` | a badge with a bearer, else a bearer |
 /// | `vault` | a bearer, who may not read or stream |
 /// | `archive` | a bearer, who may not look at tasks that are over |
 pub(crate) async fn open(names: &[&str]) -> House {
@@ -129,6 +130,10 @@ pub(crate) async fn open(names: &[&str]) -> House {
                 Arc::clone(&bearer),
                 Arc::clone(&badge),
             ])]),
+            "gate" => Access::by(vec![
+                Alternative(vec![Arc::clone(&badge), Arc::clone(&bearer)]),
+                with_bearer(),
+            ]),
             "vault" => Access::by(vec![with_bearer()]).ruled_by(Arc::new(Strict { tasks: false })),
             "archive" => Access::by(vec![with_bearer()]).ruled_by(Arc::new(Strict { tasks: true })),
             _ => Access::by(vec![with_bearer()]),
