@@ -12,7 +12,7 @@ pub enum KeyError {
     NotJwks(#[source] serde_json::Error),
     /// The list has nothing to check signatures with.
     #[error(
-        "none of the keys can be used: RSA from 2048 bits, P-256, P-384 and Ed25519 can, if they are for signatures"
+        "none of the keys can be used: RSA of 2048 to 8192 bits, P-256, P-384 and Ed25519 can, if they are for signatures"
     )]
     NoneUsable,
     /// The list is longer than any that is meant well.
@@ -28,7 +28,7 @@ pub enum KeyError {
     NotPem,
     /// The private key is for something else.
     #[error(
-        "the private key is of a kind that cannot sign: RSA from 2048 bits, P-256, P-384 and Ed25519 can"
+        "the private key is of a kind that cannot sign: RSA of 2048 to 8192 bits, P-256, P-384 and Ed25519 can"
     )]
     UnknownKind,
     /// There are no such keys here.

@@ -1,5 +1,7 @@
 //! Public keys, as a JWKS (RFC 7517) lists them.
 
+use std::ops::RangeInclusive;
+
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, ParsedPublicKey,
     RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512,
@@ -17,8 +19,8 @@ use crate::jws::Jws;
 /// The most keys in a list: a signature that names none of them is tried with all.
 pub(crate) const MOST: usize = 64;
 
-/// The bytes of the shortest RSA key.
-const SHORTEST_RSA: usize = 256;
+/// How many bytes an RSA key may have: 2048 to 8192 bits.
+const RSA_BYTES: RangeInclusive<usize> = 256..=1024;
 
 /// What an RSA key can check.
 static RSA: [(Algorithm, &RsaParameters); 6] = [
@@ -148,7 +150,7 @@ impl Jwk {
             }
             ("RSA", _) => {
                 let (n, e) = (number(self.n.as_deref()?)?, number(self.e.as_deref()?)?);
-                if n.len() < SHORTEST_RSA {
+                if !RSA_BYTES.contains(&n.len()) {
                     return None;
                 }
                 let key = RsaPublicKeyComponents { n, e };

@@ -71,8 +71,9 @@ fn keys_that_cannot_be_used_are_left_out_and_a_list_of_them_is_refused() {
         json!({"kty": "RSA", "n": "", "e": "AQAB"}),
         json!({"kty": "RSA", "n": "AAAA", "e": "AQAB"}),
         json!({"kty": "RSA", "n": text(256), "e": ""}),
-        // 1024 bits.
+        // 1024 bits, and more than 8192.
         json!({"kty": "RSA", "n": text(128), "e": "AQAB"}),
+        json!({"kty": "RSA", "n": text(1025), "e": "AQAB"}),
     ];
     for jwk in &useless {
         let error = read_list(std::slice::from_ref(jwk)).unwrap_err();
