@@ -1,10 +1,11 @@
 //! Signatures of cards (A2A 1.0 §8.4.3).
 
+use switchboard_keys::{encoded, read_detached};
 use switchboard_types::model::AgentCard;
 use switchboard_types::wire::card::{canonical_card, canonical_received};
 
 use crate::error::{Error, Kind};
-use crate::keys::{Keys, encoded};
+use crate::keys::Keys;
 
 /// What is asked of the signatures of a card. Keys come from the user alone: an address in the card itself is not
 /// followed.
@@ -68,8 +69,8 @@ impl Signatures {
             .collect();
         let good = card.signatures.iter().any(|signature| {
             payloads.iter().any(|payload| {
-                let signed = format!("{}.{payload}", signature.protected);
-                keys.verify(&signature.protected, &signed, &signature.signature)
+                read_detached(&signature.protected, payload, &signature.signature)
+                    .is_ok_and(|jws| keys.verify(&jws))
             })
         });
         if good {

@@ -4,10 +4,11 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Deserialize;
+use switchboard_keys::{decoded, sha256_hex};
 
 use super::Rejected;
 use crate::clock;
-use crate::keys::{Keys, decoded, sha256_hex};
+use crate::keys::Keys;
 
 /// How old a signature may be that does not say how long it holds.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -34,16 +35,13 @@ struct Claims {
 
 pub(super) fn prove(keys: &Keys, token: &str, body: &[u8]) -> Result<Proof, Rejected> {
     let no = |why| Err(Rejected::NotAuthentic(why));
-    let Some((signed, signature)) = token.rsplit_once('.') else {
-        return no("the signature is no JWT");
+    let Ok(jws) = switchboard_keys::read(token) else {
+        return no("the signature is no JWT that can be checked");
     };
-    let Some((header, payload)) = signed.split_once('.') else {
-        return no("the signature is no JWT");
-    };
-    if !keys.verify(header, signed, signature) {
+    if !keys.verify(&jws) {
         return no("the signature is wrong, or of a key that is not known");
     }
-    let claims = decoded(payload).and_then(|json| serde_json::from_slice::<Claims>(&json).ok());
+    let claims = decoded(jws.payload).and_then(|json| serde_json::from_slice::<Claims>(&json).ok());
     let Some(claims) = claims else {
         return no("the signature says nothing");
     };

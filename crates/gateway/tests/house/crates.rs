@@ -8,11 +8,18 @@ use serde_json::Value;
 use crate::{none, root};
 
 /// The arrows: a crate, and which of ours it may depend on.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     ("switchboard-proto", &[]),
     ("switchboard-types", &["switchboard-proto"]),
-    ("switchboard-client", &["switchboard-types"]),
-    ("switchboard-server", &["switchboard-types"]),
+    ("switchboard-keys", &[]),
+    (
+        "switchboard-client",
+        &["switchboard-types", "switchboard-keys"],
+    ),
+    (
+        "switchboard-server",
+        &["switchboard-types", "switchboard-keys"],
+    ),
     (
         "switchboard-agents",
         &[
@@ -107,10 +114,8 @@ fn anyhow_is_for_the_gateway() {
 }
 
 #[test]
-fn types_has_no_runtime_and_no_network() {
-    let (_, package) = ours()
-        .find(|(name, _)| *name == "switchboard-types")
-        .expect("types");
+fn types_and_keys_have_no_runtime_and_no_network() {
+    let pure = ["switchboard-types", "switchboard-keys"];
     let heavy = [
         "tokio",
         "hyper",
@@ -120,9 +125,12 @@ fn types_has_no_runtime_and_no_network() {
         "tracing",
         "async-trait",
     ];
-    let found = needs(package).filter(|other| heavy.contains(other));
-    let found: Vec<String> = found.map(str::to_owned).collect();
-    none("dependencies of types", &found);
+    let mut found = Vec::new();
+    for (name, package) in ours().filter(|(name, _)| pure.contains(name)) {
+        let others = needs(package).filter(|other| heavy.contains(other));
+        found.extend(others.map(|other| format!("{name} depends on {other}")));
+    }
+    none("dependencies of what is pure", &found);
 }
 
 #[test]

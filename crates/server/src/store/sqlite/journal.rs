@@ -8,12 +8,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
-use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
-use rustix::fs::{Advice, fadvise};
 use uuid::Uuid;
 
 use super::open;
@@ -112,21 +110,7 @@ impl Journal {
     pub(super) fn write(&mut self, number: u64, frame: &mut Vec<u8>) -> Result<(), Error> {
         self.fill_head(number, frame)
             .and_then(|()| self.put(frame))
-            .map_err(|error| unusable(&error))?;
-        if self.synced {
-            self.begin_sync(frame);
-        }
-        Ok(())
-    }
-
-    /// Has the system begin to write what [`Self::sync`] waits for, so that the disk is busy meanwhile.
-    fn begin_sync(&self, frame: &[u8]) {
-        #[cfg(target_os = "linux")]
-        {
-            // Just these bytes: what comes after them would be dropped from memory, and read again.
-            let length = NonZeroU64::new(self.after(frame) - self.end);
-            fadvise(self.file(), self.end, length, Advice::DontNeed).ok();
-        }
+            .map_err(|error| unusable(&error))
     }
 
     fn fill_head(&self, number: u64, frame: &mut [u8]) -> io::Result<()> {
@@ -165,9 +149,9 @@ impl Journal {
         Ok(())
     }
 
-    /// The frame stays.
-    pub(super) fn keep(&mut self, frame: &[u8]) {
-        self.end = self.after(frame);
+    /// The frame stays, and the next one goes to `end`, where [`Self::after`] said.
+    pub(super) fn keep(&mut self, end: u64) {
+        self.end = end;
     }
 
     /// The frame is of a commit that was refused: it is not to be found again.
@@ -220,7 +204,7 @@ impl Journal {
     }
 
     /// Where the file ends after `frame`.
-    fn after(&self, frame: &[u8]) -> u64 {
+    pub(super) fn after(&self, frame: &[u8]) -> u64 {
         let length = frame.len() - self.skipped();
         self.end + u64::try_from(length).unwrap_or(u64::MAX)
     }

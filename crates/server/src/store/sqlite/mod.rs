@@ -8,6 +8,7 @@ mod append;
 mod aside;
 mod checkpoint;
 mod commit;
+mod database;
 mod error;
 mod fresh;
 mod journal;

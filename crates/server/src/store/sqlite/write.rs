@@ -1,44 +1,39 @@
 //! The writer: makes commits durable in the journal, and writes them to the database in one transaction that
-//! stays open over thousands of them.
+//! stays open over many of them.
 
 use std::fs::File;
-use std::sync::Arc;
-
-use rusqlite::Connection;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Durability;
 use super::aside::Aside;
 use super::checkpoint;
-use super::commit::{Commit, Scopes};
+use super::database::Database;
 use super::fresh::Fresh;
-use super::journal::{self, Frame, Journal};
+use super::journal::{self, Journal};
 use super::open::{self, Opened};
 use super::record;
-use super::rows::{self, number};
 use crate::store::{Change, Error};
 
 /// How much room for encoding is kept from one commit to the next.
 const ROOM: usize = 256 * 1024;
 
-/// The connection that writes, and the journal before it.
+/// The journal, and the database behind it.
 #[derive(Debug)]
 pub(super) struct Writer {
     /// Makes durable what is settled. Closed before the connection that writes.
     checkpoint: Aside<()>,
-    connection: Connection,
+    /// Has the database take its frame, while the journal is synced.
+    apply: Aside<()>,
+    database: Arc<Mutex<Database>>,
     journal: Journal,
     /// What readers do not see yet.
     fresh: Arc<Fresh>,
-    scopes: Scopes,
     /// The last commit that was acknowledged.
     last: u64,
     /// The last commit that readers see.
     settled: u64,
     /// What an earlier process has left in the journal is in the database.
     recovered: bool,
-    /// The open transaction holds parts of a commit that was refused.
-    torn: bool,
-    frame: Vec<u8>,
     json: Vec<u8>,
     /// On the data directory; released after the connection is closed.
     _lock: File,
@@ -47,20 +42,22 @@ pub(super) struct Writer {
 impl Writer {
     /// Writes to what was opened, first of all what the journal holds and the database does not.
     pub(super) fn new(opened: Opened, fresh: Arc<Fresh>) -> Result<Self, Error> {
-        let (database, settled) = noted(&opened.connection)?;
+        let unusable = |error| open::unusable(&opened.dir, &error);
+        let database = Database::new(opened.connection);
+        let (id, settled) = database.noted()?;
         let synced = opened.durability == Durability::PowerLoss;
-        let journal = Journal::open(&opened.dir, database, synced);
+        let database = Arc::new(Mutex::new(database));
+        let behind = Arc::clone(&database);
+        let apply = Aside::start("database", move |()| lock(&behind).apply());
         let mut writer = Self {
-            journal: journal.map_err(|error| open::unusable(&opened.dir, &error))?,
             checkpoint: checkpoint::start(&opened.path, opened.durability)?,
-            connection: opened.connection,
+            apply: apply.map_err(unusable)?,
+            database,
+            journal: Journal::open(&opened.dir, id, synced).map_err(unusable)?,
             fresh,
-            scopes: Scopes::default(),
             last: settled,
             settled,
             recovered: false,
-            torn: false,
-            frame: Vec::new(),
             json: Vec::new(),
             _lock: opened.lock,
         };
@@ -76,10 +73,7 @@ impl Writer {
         if full {
             self.switch_journal()?;
         }
-        let mut frame = std::mem::take(&mut self.frame);
-        let outcome = self.write(changes, &mut frame);
-        frame.shrink_to(ROOM);
-        self.frame = frame;
+        let outcome = self.write(changes);
         self.json.shrink_to(ROOM);
         if full {
             // Not before: this commit has waited long enough, and would have to share the disk.
@@ -91,32 +85,33 @@ impl Writer {
     /// Lets readers see every commit that was acknowledged.
     pub(super) fn settle(&mut self) -> Result<(), Error> {
         self.catch_up()?;
-        if self.connection.is_autocommit() {
-            return Ok(());
+        if self.last > self.settled {
+            self.database().settle(self.last)?;
+            self.settled = self.last;
+            self.fresh.clear();
         }
-        self.connection
-            .prepare_cached("UPDATE journal SET settled = ?1")?
-            .execute([number(self.last)])?;
-        self.execute("COMMIT")?;
-        self.settled = self.last;
-        self.fresh.clear();
         Ok(())
     }
 
-    fn write(&mut self, changes: &[Change], frame: &mut Vec<u8>) -> Result<(), Error> {
-        journal::clear(frame);
+    fn write(&mut self, changes: &[Change]) -> Result<(), Error> {
+        let mut frame = std::mem::take(&mut self.database().frame);
+        journal::clear(&mut frame);
         for change in changes {
-            record::write(change, &mut self.json, frame)?;
+            record::write(change, &mut self.json, &mut frame)?;
         }
-        let written = self.journal.write(self.last + 1, frame);
-        // While the disk is busy with the journal, the database takes the same records.
-        let applied = self.apply(journal::content(frame));
         self.fresh.add(changes);
+        let written = self.journal.write(self.last + 1, &mut frame);
+        let end = self.journal.after(&frame);
+        self.database().frame = frame;
+        // The database's work fits into the time that the disk takes. It is the other thread that does it: this
+        // one waits for the disk, so that the disk's work begins at once even if there is one processor.
+        self.apply.begin(());
         let synced = written.and_then(|()| self.journal.sync());
-        let outcome = applied.and(synced).and_then(|()| self.release());
+        let applied = self.apply.wait();
+        let outcome = applied.and(synced).and_then(|()| self.database().keep());
         match outcome {
             Ok(()) => {
-                self.journal.keep(frame);
+                self.journal.keep(end);
                 self.last += 1;
             }
             Err(_) => self.undo(),
@@ -124,26 +119,10 @@ impl Writer {
         outcome
     }
 
-    /// Writes the records of a commit to the database. They stay if [`Self::release`] follows.
-    fn apply(&mut self, records: &[u8]) -> Result<(), Error> {
-        if self.connection.is_autocommit() {
-            self.execute("BEGIN IMMEDIATE")?;
-        }
-        self.execute("SAVEPOINT one")?;
-        Commit::new(&self.connection, &mut self.scopes).write(records)
-    }
-
-    fn release(&self) -> Result<(), Error> {
-        self.execute("RELEASE one")
-    }
-
     /// Takes back a commit that was refused, here and in the journal. If it cannot be told from what the
     /// transaction held before, all of it goes, and [`Self::catch_up`] makes it anew.
     fn undo(&mut self) {
-        self.scopes = Scopes::default();
-        if self.execute("ROLLBACK TO one").is_err() || self.release().is_err() {
-            self.torn = true;
-        }
+        self.database().undo();
         if let Err(error) = self.journal.retract() {
             tracing::error!(%error, "a commit that was refused may come back after a crash");
         }
@@ -151,13 +130,9 @@ impl Writer {
 
     /// Makes the open transaction anew from the journal, if an error has ended or torn it.
     fn catch_up(&mut self) -> Result<(), Error> {
-        if self.torn && !self.connection.is_autocommit() {
-            self.execute("ROLLBACK")?;
-        }
-        self.torn = false;
-        if self.connection.is_autocommit() && self.last > self.settled {
+        if !self.database().is_open()? && self.last > self.settled {
             let frames = self.journal.read()?;
-            self.replay(&frames, self.last)?;
+            self.database().replay(&frames, self.settled, self.last)?;
         }
         Ok(())
     }
@@ -167,7 +142,7 @@ impl Writer {
         let frames = self.journal.read()?;
         let last = frames.last().map_or(0, |frame| frame.number);
         if last > self.settled {
-            self.replay(&frames, last)?;
+            self.database().replay(&frames, self.settled, last)?;
             tracing::info!(commits = last - self.settled, "taken over from the journal");
             self.last = last;
             self.settle()?;
@@ -176,33 +151,6 @@ impl Writer {
             // Both files are to be written anew.
             self.checkpoint.begin(());
             self.checkpoint.wait()?;
-        }
-        Ok(())
-    }
-
-    /// Applies all commits that readers do not see up to `last`, or none.
-    fn replay(&mut self, frames: &[Frame], last: u64) -> Result<(), Error> {
-        self.scopes = Scopes::default();
-        self.execute("BEGIN IMMEDIATE")?;
-        let applied = self.replay_each(frames, last);
-        if applied.is_err() {
-            self.scopes = Scopes::default();
-            self.torn = self.execute("ROLLBACK").is_err();
-        }
-        applied
-    }
-
-    fn replay_each(&mut self, frames: &[Frame], last: u64) -> Result<(), Error> {
-        let mut missing = frames.iter().filter(|frame| frame.number > self.settled);
-        for number in self.settled + 1..=last {
-            let frame = missing.next().filter(|frame| frame.number == number);
-            let frame = frame.ok_or_else(|| {
-                Error::Damaged(format!(
-                    "commit {number} is missing: database and journal are not of the same moment. Put \
-                     back both from one copy, or remove the journal to go on with the older state"
-                ))
-            })?;
-            Commit::new(&self.connection, &mut self.scopes).write(&frame.content)?;
         }
         Ok(())
     }
@@ -219,11 +167,6 @@ impl Writer {
         Ok(())
     }
 
-    fn execute(&self, sql: &str) -> Result<(), Error> {
-        self.connection.prepare_cached(sql)?.execute([])?;
-        Ok(())
-    }
-
     fn close(&mut self) -> Result<(), Error> {
         if !self.recovered {
             return Ok(());
@@ -236,9 +179,21 @@ impl Writer {
         removed.map_err(|error| Error::Unavailable(error.to_string()))
     }
 
+    fn database(&self) -> MutexGuard<'_, Database> {
+        lock(&self.database)
+    }
+
     #[cfg(test)]
-    pub(super) fn connection(&self) -> &Connection {
-        &self.connection
+    pub(super) fn run(&self, sql: &str) {
+        self.database().connection().execute_batch(sql).unwrap();
+    }
+
+    #[cfg(test)]
+    pub(super) fn numbers<const N: usize>(&self, sql: &str) -> Vec<[i64; N]> {
+        let database = self.database();
+        let mut statement = database.connection().prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| Ok(std::array::from_fn(|n| row.get(n).unwrap())));
+        rows.unwrap().map(Result::unwrap).collect()
     }
 
     #[cfg(test)]
@@ -256,10 +211,6 @@ impl Drop for Writer {
     }
 }
 
-/// What the database knows of its journal: its own id, and the last commit that it has taken.
-fn noted(connection: &Connection) -> Result<(u64, u64), Error> {
-    let sql = "SELECT database, settled FROM journal";
-    let (database, settled) =
-        connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?;
-    Ok((database.cast_unsigned(), rows::unsigned(settled)?))
+fn lock(database: &Mutex<Database>) -> MutexGuard<'_, Database> {
+    database.lock().unwrap_or_else(PoisonError::into_inner)
 }

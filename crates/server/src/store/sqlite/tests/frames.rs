@@ -19,7 +19,7 @@ fn write(journal: &mut Journal, number: u64, content: &[u8]) {
     frame.extend_from_slice(content);
     journal.write(number, &mut frame).unwrap();
     journal.sync().unwrap();
-    journal.keep(&frame);
+    journal.keep(journal.after(&frame));
 }
 
 fn frame(number: u64, content: &[u8]) -> Frame {

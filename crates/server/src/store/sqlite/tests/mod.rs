@@ -25,7 +25,7 @@ fn writer(store: &SqliteStore) -> MutexGuard<'_, Writer> {
 /// Runs SQL on the connection that writes, between two of its transactions.
 fn run(store: &SqliteStore, sql: &str) {
     writer(store).settle().unwrap();
-    writer(store).connection().execute_batch(sql).unwrap();
+    writer(store).run(sql);
 }
 
 async fn stored(store: &SqliteStore, n: u32) -> Story {
@@ -119,10 +119,7 @@ async fn damage_is_told_and_stays_where_it_is() {
 
 /// What a query for numbers finds.
 fn numbers<const N: usize>(store: &SqliteStore, sql: &str) -> Vec<[i64; N]> {
-    let writer = writer(store);
-    let mut statement = writer.connection().prepare(sql).unwrap();
-    let rows = statement.query_map([], |row| Ok(std::array::from_fn(|n| row.get(n).unwrap())));
-    rows.unwrap().map(Result::unwrap).collect()
+    writer(store).numbers(sql)
 }
 
 #[tokio::test]

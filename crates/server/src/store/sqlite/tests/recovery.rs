@@ -120,17 +120,11 @@ async fn a_transaction_that_an_error_has_ended_is_made_again() {
     let (_dir, store) = open();
     let mut one = stored(&store, 1).await;
     let two = stored(&store, 2).await;
-    writer(&store)
-        .connection()
-        .execute_batch("ROLLBACK")
-        .unwrap();
+    writer(&store).run("ROLLBACK");
     one.assert_stored_in(&store).await;
-    writer(&store).connection().execute_batch("BEGIN").unwrap();
+    writer(&store).run("BEGIN");
     commit(&store, [one.say("more")]).await;
-    writer(&store)
-        .connection()
-        .execute_batch("ROLLBACK")
-        .unwrap();
+    writer(&store).run("ROLLBACK");
     commit(&store, [one.say("and more")]).await;
     one.assert_stored_in(&store).await;
     two.assert_stored_in(&store).await;

@@ -1,0 +1,24 @@
+//! SHA-256, and comparing what must not be guessed.
+
+use aws_lc_rs::{constant_time, digest};
+
+/// SHA-256.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest::digest(&digest::SHA256, bytes).as_ref());
+    hash
+}
+
+/// SHA-256, as hex digits.
+#[must_use]
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    let hash = sha256(bytes);
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether both are the same. How long it takes tells their lengths and nothing more.
+#[must_use]
+pub fn same(a: &[u8], b: &[u8]) -> bool {
+    constant_time::verify_slices_are_equal(a, b).is_ok()
+}

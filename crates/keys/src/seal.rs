@@ -1,0 +1,61 @@
+//! Secrets that are stored: AES-256-GCM, as text.
+
+use std::fmt;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+
+use crate::base64url::{decoded, encoded};
+
+/// What a sealed text begins with; the number is the form's. It is sealed too, so that one form is not taken for another.
+const MARK: &str = "sealed:1:";
+
+/// A key that seals texts. `Debug` shows nothing of it.
+pub struct SealingKey(RandomizedNonceKey);
+
+impl SealingKey {
+    /// The key of these bytes.
+    #[must_use]
+    #[expect(
+        clippy::expect_used,
+        reason = "a key of AES-256 is 32 bytes, any of them"
+    )]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(RandomizedNonceKey::new(&AES_256_GCM, &bytes).expect("a key"))
+    }
+
+    /// Seals a text: `sealed:1:` and what only this key opens. Never the same twice.
+    #[must_use]
+    #[expect(
+        clippy::expect_used,
+        reason = "a text that is too long does not fit in memory"
+    )]
+    pub fn seal(&self, text: &str) -> String {
+        let mut sealed = text.as_bytes().to_vec();
+        let nonce = self
+            .0
+            .seal_in_place_append_tag(Aad::from(MARK), &mut sealed)
+            .expect("a sealed text");
+        let bytes = [&nonce.as_ref()[..], &sealed].concat();
+        format!("{MARK}{}", encoded(&bytes))
+    }
+
+    /// Opens a text that this key sealed; nothing if it is none, or was changed.
+    #[must_use]
+    pub fn open(&self, sealed: &str) -> Option<String> {
+        let bytes = decoded(sealed.strip_prefix(MARK)?)?;
+        let (nonce, sealed) = bytes.split_at_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut sealed = sealed.to_vec();
+        let text = self
+            .0
+            .open_in_place(nonce, Aad::from(MARK), &mut sealed)
+            .ok()?;
+        String::from_utf8(text.to_vec()).ok()
+    }
+}
+
+impl fmt::Debug for SealingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SealingKey(***)")
+    }
+}

@@ -1,0 +1,124 @@
+//! The connection that writes, and the transaction on it that stays open over many commits.
+
+use rusqlite::Connection;
+
+use super::commit::{Commit, Scopes};
+use super::journal::{self, Frame};
+use super::rows::{self, number};
+use crate::store::Error;
+
+/// How much room for a frame is kept from one commit to the next.
+const ROOM: usize = 256 * 1024;
+
+/// The connection that writes.
+#[derive(Debug)]
+pub(super) struct Database {
+    connection: Connection,
+    scopes: Scopes,
+    /// The commit under way, as it stands in the journal.
+    pub(super) frame: Vec<u8>,
+    /// The open transaction holds parts of a commit that was refused.
+    torn: bool,
+}
+
+impl Database {
+    /// Writes by that connection.
+    pub(super) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            scopes: Scopes::default(),
+            frame: Vec::new(),
+            torn: false,
+        }
+    }
+
+    /// What it knows of its journal: its own id, and the last commit that it has taken.
+    pub(super) fn noted(&self) -> Result<(u64, u64), Error> {
+        let sql = "SELECT database, settled FROM journal";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get(1)?));
+        let (database, settled) = self.connection.query_row(sql, [], read)?;
+        Ok((database.cast_unsigned(), rows::unsigned(settled)?))
+    }
+
+    /// Whether a transaction is open that can be trusted. One that cannot is ended.
+    pub(super) fn is_open(&mut self) -> Result<bool, Error> {
+        if self.torn && !self.connection.is_autocommit() {
+            self.execute("ROLLBACK")?;
+        }
+        self.torn = false;
+        Ok(!self.connection.is_autocommit())
+    }
+
+    /// Writes the frame to the open transaction. To be followed by [`Self::keep`] or [`Self::undo`].
+    pub(super) fn apply(&mut self) -> Result<(), Error> {
+        if self.connection.is_autocommit() {
+            self.execute("BEGIN IMMEDIATE")?;
+        }
+        self.execute("SAVEPOINT one")?;
+        let commit = Commit::new(&self.connection, &mut self.scopes);
+        commit.write(journal::content(&self.frame))
+    }
+
+    /// What was applied stays.
+    pub(super) fn keep(&mut self) -> Result<(), Error> {
+        self.frame.shrink_to(ROOM);
+        self.execute("RELEASE one")
+    }
+
+    /// What was applied goes.
+    pub(super) fn undo(&mut self) {
+        self.scopes = Scopes::default();
+        let undone = self.execute("ROLLBACK TO one").and_then(|()| self.keep());
+        self.torn = undone.is_err();
+    }
+
+    /// Ends the open transaction, which holds everything up to the commit `last`.
+    pub(super) fn settle(&mut self, last: u64) -> Result<(), Error> {
+        self.connection
+            .prepare_cached("UPDATE journal SET settled = ?1")?
+            .execute([number(last)])?;
+        self.execute("COMMIT")
+    }
+
+    /// Writes the commits after `settled`, up to `last`, to a new transaction: all of them, or none.
+    pub(super) fn replay(
+        &mut self,
+        frames: &[Frame],
+        settled: u64,
+        last: u64,
+    ) -> Result<(), Error> {
+        self.scopes = Scopes::default();
+        self.execute("BEGIN IMMEDIATE")?;
+        let replayed = self.replay_each(frames, settled, last);
+        if replayed.is_err() {
+            self.scopes = Scopes::default();
+            self.torn = self.execute("ROLLBACK").is_err();
+        }
+        replayed
+    }
+
+    fn replay_each(&mut self, frames: &[Frame], settled: u64, last: u64) -> Result<(), Error> {
+        let mut missing = frames.iter().filter(|frame| frame.number > settled);
+        for number in settled + 1..=last {
+            let frame = missing.next().filter(|frame| frame.number == number);
+            let frame = frame.ok_or_else(|| {
+                Error::Damaged(format!(
+                    "commit {number} is missing: database and journal are not of the same moment. Put \
+                     back both from one copy, or remove the journal to go on with the older state"
+                ))
+            })?;
+            Commit::new(&self.connection, &mut self.scopes).write(&frame.content)?;
+        }
+        Ok(())
+    }
+
+    fn execute(&self, sql: &str) -> Result<(), Error> {
+        self.connection.prepare_cached(sql)?.execute([])?;
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+}
