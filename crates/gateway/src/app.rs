@@ -7,12 +7,13 @@ use std::sync::Arc;
 use anyhow::Context;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
-use switchboard_server::auth::{Access, Authenticator, Authorized};
+use switchboard_server::auth::{Access, Audit, Authenticator, Authorized};
 use switchboard_server::engine::{self, Engine, Profile, recover};
 use switchboard_server::http::{self, BaseUrl};
 use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
+use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess};
 use switchboard_server::store::sqlite::SqliteStore;
 use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
 use tokio::net::TcpListener;
@@ -45,9 +46,10 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let tasks = Tasks::default();
     let guard = Arc::new(Guard::new(config.push.allow.clone()));
     let table = Arc::new(Table::default());
+    let audit = Audit::start(open_access(&config.store)?, &tasks);
     let doors = doors(&config);
     let engines = engines(&config, &doors, &table, &log, &guard, &tasks);
-    table.fill(guarded(&engines, &doors), Arc::clone(&config.default_agent));
+    table.fill(guarded(&engines, &doors, &audit), Arc::clone(&config.default_agent));
     let recovered = recover::recover(&log, &engines).await?;
     tracing::info!(
         resumed = recovered.resumed,
@@ -65,7 +67,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let service = Arc::new(http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: table,
-        authenticator: Authenticator::none(),
+        authenticator: Authenticator::none().audited(audit),
         base_url: BaseUrl {
             public_url: config.public_url,
             trusted_proxies: config.trust_forwarded,
@@ -94,6 +96,30 @@ fn open_store(store: &config::Store) -> anyhow::Result<Arc<dyn Store>> {
             Ok(Arc::new(store))
         }
     }
+}
+
+fn open_access(store: &config::Store) -> anyhow::Result<Arc<dyn AccessStore>> {
+    match store {
+        config::Store::Memory => Ok(Arc::new(MemoryAccess::new())),
+        config::Store::Sqlite(options) => {
+            let store = SqliteAccess::open(&options.dir);
+            let store = store
+                .with_context(|| format!("cannot open the keys in {}", options.dir.display()))?;
+            Ok(Arc::new(store))
+        }
+    }
+}
+
+/// Where `switchboard key` and `switchboard audit` find what a server keeps, running or not.
+///
+/// # Errors
+///
+/// If nothing is kept, or it cannot be opened.
+pub fn access_store_on_disk(config: &Config) -> anyhow::Result<Arc<dyn AccessStore>> {
+    if matches!(config.store, config::Store::Memory) {
+        anyhow::bail!("a store in memory ends with its process: there are no keys to see");
+    }
+    open_access(&config.store)
 }
 
 fn engines(
@@ -133,10 +159,14 @@ fn doors(config: &Config) -> Doors {
 }
 
 /// Each engine behind its agent's door.
-fn guarded(engines: &HashMap<Arc<str>, Engine>, doors: &Doors) -> HashMap<Arc<str>, Authorized> {
+fn guarded(
+    engines: &HashMap<Arc<str>, Engine>,
+    doors: &Doors,
+    audit: &Audit,
+) -> HashMap<Arc<str>, Authorized> {
     let guarded = doors.iter().filter_map(|(name, access)| {
         let engine = engines.get(name)?.clone();
-        let guarded = Authorized::new(engine, Arc::clone(access));
+        let guarded = Authorized::new(engine, Arc::clone(access)).audited(audit.clone());
         Some((Arc::clone(name), guarded))
     });
     guarded.collect()

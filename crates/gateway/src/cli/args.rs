@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::call::args::{
     self as call, AuthCommand, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
 };
+use super::{audit, key};
 use crate::config::value::{Listen, Time};
 use crate::config::{Flags, LogFormat};
 
@@ -119,6 +120,12 @@ pub enum Command {
     /// Lists webhook deliveries that fail or were given up
     #[command(after_help = DELIVERIES)]
     Deliveries(DeliveriesArgs),
+    /// Makes, lists and revokes API keys
+    #[command(subcommand, after_help = key::KEY)]
+    Key(key::KeyCommand),
+    /// Shows what happened at the doors: failed logins, keys, denials
+    #[command(after_help = audit::AUDIT)]
+    Audit(audit::AuditArgs),
     /// Shows the card of any agent: who it is, what it offers
     #[command(subcommand, after_help = call::CARD)]
     Card(CardCommand),

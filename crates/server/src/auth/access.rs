@@ -39,7 +39,7 @@ impl From<Error> for Refusal {
 }
 
 /// The identities that open a door, or the credentials that spoil it, if there were any.
-type Met<'a> = Result<Vec<Arc<Identity>>, Option<&'a (Arc<str>, Rejection)>>;
+type Met = Result<Vec<Arc<Identity>>, Option<(Arc<str>, Rejection)>>;
 
 impl Access {
     /// Lets everyone do everything.
@@ -70,8 +70,8 @@ impl Access {
     }
 
     /// Whether this caller would be let in.
-    pub(crate) fn admits(&self, presented: &Presented) -> bool {
-        self.meet(presented).is_ok()
+    pub(crate) fn admits(&self, agent: &str, presented: &Presented) -> bool {
+        self.meet(agent, presented).is_ok()
     }
 
     /// Lets nobody in yet, but turns those away whom [`Access::admit`] would not let in.
@@ -81,11 +81,12 @@ impl Access {
     /// As there.
     pub(crate) fn check(
         &self,
+        agent: &str,
         presented: &Presented,
         carried: &Carried<'_>,
     ) -> Result<(), Refusal> {
-        let met = self.meet(presented).map(drop);
-        met.map_err(|cause| self.refuse(cause, carried))
+        let met = self.meet(agent, presented).map(drop);
+        met.map_err(|cause| self.refuse(cause.as_ref(), carried))
     }
 
     /// Lets a caller in.
@@ -95,19 +96,25 @@ impl Access {
     /// If no alternative is met, or a credential that this agent looks at is no good.
     pub(crate) fn admit(
         &self,
+        agent: &str,
         presented: &Presented,
         carried: &Carried<'_>,
     ) -> Result<Principal, Refusal> {
-        match self.meet(presented) {
+        match self.meet(agent, presented) {
             Ok(identities) => Ok(Principal::known(identities).at(carried.address())),
-            Err(cause) => Err(self.refuse(cause, carried)),
+            Err(cause) => Err(self.refuse(cause.as_ref(), carried)),
         }
     }
 
-    fn meet<'a>(&self, presented: &'a Presented) -> Met<'a> {
+    fn meet(&self, agent: &str, presented: &Presented) -> Met {
         let mut rejected = presented.rejected.iter();
         if let Some(bad) = rejected.find(|(name, _)| self.looks_at(name)) {
-            return Err(Some(bad));
+            return Err(Some(bad.clone()));
+        }
+        let mut identities = presented.identities.iter();
+        if let Some(foreign) = identities.find(|i| !i.opens(agent) && self.looks_at(&i.scheme)) {
+            let scheme = Arc::clone(&foreign.scheme);
+            return Err(Some((scheme, Rejection::WrongAudience)));
         }
         let known = |scheme: &Arc<dyn Scheme>| {
             let mut identities = presented.identities.iter();

@@ -7,7 +7,9 @@ use futures_util::future::BoxFuture;
 use hyper::header::HeaderValue;
 use switchboard_types::model::SecurityScheme;
 
-use super::{Carried, Identity};
+use super::keys::ApiKeys;
+use super::{Audit, Carried, Identity};
+use crate::store::access::{AuditEntry, What};
 
 /// One way to show who one is.
 pub trait Scheme: Send + Sync + fmt::Debug {
@@ -91,13 +93,48 @@ pub(crate) struct Presented {
 #[derive(Debug, Default)]
 pub struct Authenticator {
     schemes: Vec<Arc<dyn Scheme>>,
+    audit: Audit,
+    desk: Option<KeyDesk>,
+}
+
+/// Makes keys for callers whose token grants it.
+#[derive(Debug)]
+pub(crate) struct KeyDesk {
+    pub(crate) keys: ApiKeys,
+    /// What a token must grant.
+    pub(crate) scope: Arc<str>,
 }
 
 impl Authenticator {
     /// Knows these schemes.
     #[must_use]
     pub fn new(schemes: Vec<Arc<dyn Scheme>>) -> Self {
-        Self { schemes }
+        Self {
+            schemes,
+            ..Self::default()
+        }
+    }
+
+    /// The same, and writes down who fails.
+    #[must_use]
+    pub fn audited(mut self, audit: Audit) -> Self {
+        self.audit = audit;
+        self
+    }
+
+    /// The same, and makes keys for those whose token grants that scope.
+    #[must_use]
+    pub fn making_keys(mut self, keys: ApiKeys, scope: impl Into<Arc<str>>) -> Self {
+        self.desk = Some(KeyDesk {
+            keys,
+            scope: scope.into(),
+        });
+        self
+    }
+
+    /// Where keys are made, if they are.
+    pub(crate) fn desk(&self) -> Option<&KeyDesk> {
+        self.desk.as_ref()
     }
 
     /// Knows nobody: for a server whose agents are all open.
@@ -120,10 +157,23 @@ impl Authenticator {
                 Err(cause) => {
                     let scheme = Arc::clone(scheme.name());
                     tracing::debug!(%scheme, ?cause, address = %carried.address(), "credentials rejected");
+                    if cause != Rejection::KeysUnavailable {
+                        self.audit.note(failed(&scheme, cause, carried));
+                    }
                     presented.rejected.push((scheme, cause));
                 }
             }
         }
         presented
+    }
+}
+
+/// What is written down of credentials that are no good. Nobody knows whose they are.
+fn failed(scheme: &str, cause: Rejection, carried: &Carried<'_>) -> AuditEntry {
+    AuditEntry {
+        address: Some(carried.address().to_string()),
+        ..AuditEntry::new(What::LoginFailed, "")
+            .with("scheme", scheme)
+            .with("cause", format!("{cause:?}"))
     }
 }

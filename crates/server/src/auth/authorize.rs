@@ -7,9 +7,10 @@ use switchboard_types::model::{ContextId, TaskId, TaskState};
 use switchboard_types::operation::{Method, Operation};
 use switchboard_types::{Error, ErrorKind};
 
-use super::{Access, Principal};
+use super::{Access, Audit, Principal};
 use crate::call::{Answering, Call, Handler, Listing, Origin, Reply};
 use crate::engine::Engine;
+use crate::store::access::{AuditEntry, What};
 
 /// Decides what callers who are let in may do.
 pub trait Policy: Send + Sync + fmt::Debug {
@@ -82,13 +83,25 @@ impl Policy for AllowAll {
 pub struct Authorized {
     engine: Engine,
     access: Arc<Access>,
+    audit: Audit,
 }
 
 impl Authorized {
     /// The engine, behind that door.
     #[must_use]
     pub fn new(engine: Engine, access: Arc<Access>) -> Self {
-        Self { engine, access }
+        Self {
+            engine,
+            access,
+            audit: Audit::off(),
+        }
+    }
+
+    /// The same, and writes down what is denied and what is canceled.
+    #[must_use]
+    pub fn audited(mut self, audit: Audit) -> Self {
+        self.audit = audit;
+        self
     }
 
     /// How it stands in a directory.
@@ -115,7 +128,32 @@ impl Authorized {
         };
         let (who, operation) = (call.principal.owner().as_str(), operation.name());
         tracing::debug!(who, agent = ask.agent, operation, %rule, "denied");
+        let denied = self.noted(What::Denied, &call.principal);
+        self.audit
+            .note(denied.about(operation).with("rule", &*rule));
         Err(Error::new(ErrorKind::PermissionDenied, message))
+    }
+
+    fn noted(&self, what: What, who: &Principal) -> AuditEntry {
+        AuditEntry {
+            agent: Some(self.engine.name().to_string()),
+            address: who.address().map(|address| address.to_string()),
+            ..AuditEntry::new(what, who.owner().as_str())
+        }
+    }
+
+    /// Hands a call to the engine.
+    fn pass(&self, call: Call) -> Answering<'_> {
+        let Operation::Cancel(cancel) = &call.operation else {
+            return self.engine.handle(call);
+        };
+        let canceled = self.noted(What::Canceled, &call.principal);
+        let canceled = canceled.about(cancel.id.as_str());
+        Box::pin(async move {
+            let reply = self.engine.handle(call).await?;
+            self.audit.note(canceled);
+            Ok(reply)
+        })
     }
 
     /// Asks again, with the task: it is the caller's, or it is not there.
@@ -127,7 +165,7 @@ impl Authorized {
             state: log.last().1,
         };
         self.decide(&call, Some(task))?;
-        self.engine.handle(call).await
+        self.pass(call).await
     }
 }
 
@@ -139,7 +177,7 @@ impl Handler for Authorized {
         let task = Some(&call.operation).filter(|_| self.access.policy().looks_at_tasks());
         match task.and_then(task_in).cloned() {
             Some(id) => Box::pin(async move { self.look_at_task(call, &id).await }),
-            None => self.engine.handle(call),
+            None => self.pass(call),
         }
     }
 }

@@ -6,18 +6,23 @@
 //! - `authenticator`: what was carried becomes identities, whatever the agent.
 //! - `access`: one agent's door. Is one of the identities enough for it?
 //! - `authorize`: the one place where an operation is allowed or not.
+//! - [`keys`]: API keys.
+//! - `audit`: what happened at the doors, written down.
 
 mod access;
+mod audit;
 mod authenticator;
 mod authorize;
 mod carried;
+pub mod keys;
 mod principal;
 
 pub use access::{Access, Alternative};
+pub use audit::Audit;
 pub use authenticator::{Authenticator, Finding, Rejection, Scheme};
 pub use authorize::{AllowAll, Ask, Authorized, Denial, Policy, TaskFacts, Verdict};
 pub use carried::Carried;
-pub use principal::{Identity, Owner, Principal};
+pub use principal::{Identity, Kind, Owner, Principal};
 
 pub(crate) use access::Refusal;
-pub(crate) use authenticator::Presented;
+pub(crate) use authenticator::{KeyDesk, Presented};

@@ -24,6 +24,8 @@ struct Who {
 pub struct Identity {
     /// The scheme, by its name on the card.
     pub scheme: Arc<str>,
+    /// What was shown.
+    pub kind: Kind,
     /// Who vouches for the subject; subjects of two realms are never the same.
     pub realm: Arc<str>,
     /// The name within realm and tenant.
@@ -32,8 +34,30 @@ pub struct Identity {
     pub tenant: Option<Arc<str>>,
     /// What the caller was granted.
     pub scopes: Vec<Arc<str>>,
+    /// The agents this is good for; `None`: all.
+    pub agents: Option<Vec<Arc<str>>>,
     /// What else is known, for policies.
     pub claims: Map<String, Value>,
+}
+
+/// What someone has shown to be recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// A token that a realm has signed: who has it may make API keys, if it grants that.
+    Token,
+    /// An API key.
+    Key,
+    /// Something else.
+    #[default]
+    Other,
+}
+
+impl Identity {
+    /// Whether this is good for that agent.
+    pub(super) fn opens(&self, agent: &str) -> bool {
+        let agents = self.agents.as_ref();
+        agents.is_none_or(|agents| agents.iter().any(|name| **name == *agent))
+    }
 }
 
 /// Whom a task belongs to, in the form that stores keep and compare.

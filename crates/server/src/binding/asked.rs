@@ -126,7 +126,8 @@ impl<'a> Asked<'a> {
         };
         let carried = Carried::new(self.head, self.peer, &self.service.base_url);
         let listing = self.service.directory.resolve(&target)?;
-        let principal = listing.access.admit(&self.presented, &carried)?;
+        let (name, access) = (&listing.name, &listing.access);
+        let principal = access.admit(name, &self.presented, &carried)?;
         Ok(Call {
             operation,
             target,

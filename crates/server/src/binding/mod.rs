@@ -2,6 +2,7 @@
 //!
 //! Each binding only frames: the codecs are in `switchboard_types::wire`, the rules in the engine.
 
+pub(crate) mod api_key;
 mod asked;
 pub(crate) mod card;
 mod frames;

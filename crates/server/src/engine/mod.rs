@@ -231,7 +231,7 @@ impl Engine {
 }
 
 /// What a caller is told when the store could not do it; the cause is in the log.
-fn storage(error: store::Error) -> Error {
+pub(crate) fn storage(error: store::Error) -> Error {
     match error {
         store::Error::Unavailable(_) => Error::new(ErrorKind::Unavailable, error.to_string()),
         store::Error::Damaged(cause) => {

@@ -19,7 +19,7 @@ use switchboard_types::Error;
 use switchboard_types::model::Timestamp;
 use tokio::sync::Semaphore;
 
-use crate::auth::{Authenticator, Carried, Presented, Refusal};
+use crate::auth::{Authenticator, Carried, KeyDesk, Presented, Refusal};
 use crate::binding::{self, Asked};
 use crate::call::{Call, Directory, Handler, Listing, Reply};
 use crate::clock;
@@ -172,12 +172,18 @@ impl Service {
             // Whoever it is: there is no such agent.
             return Ok(presented);
         };
-        let elsewhere = |other: &Listing| other.access.admits(&presented);
-        let checked = listing.access.check(&presented, &carried);
+        let elsewhere = |other: &Listing| other.access.admits(&other.name, &presented);
+        let (name, access) = (&listing.name, &listing.access);
+        let checked = access.check(name, &presented, &carried);
         if checked.is_err() && agent.is_none() && self.directory.list().iter().any(elsewhere) {
             return Ok(presented);
         }
         checked.map(|()| presented)
+    }
+
+    /// Where keys are made, if they are.
+    pub(crate) fn key_desk(&self) -> Option<&KeyDesk> {
+        self.authenticator.desk()
     }
 
     /// Lets a call in, and hands it on. The room it takes is to be kept until its answer is over.
@@ -229,6 +235,10 @@ impl Service {
                 let presented = presented.map_err(|refusal| binding::card::refuse(&refusal))?;
                 let asked = Asked::new(self, &head, &peer, agent, presented);
                 return Err(binding::card::extended(self, asked).await.into());
+            }
+            Place::ApiKey(agent) => {
+                let made = binding::api_key::answer(self, &head, incoming, &peer, agent);
+                return Err(Box::pin(made).await.into());
             }
             Place::Agent(agent, rest) => (agent, rest),
         };

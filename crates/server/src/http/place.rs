@@ -15,6 +15,8 @@ pub(super) enum Place<'a> {
     CardElsewhere,
     /// The extended card as 0.2 asks for it.
     ExtendedCard(Option<&'a str>),
+    /// Where API keys are made.
+    ApiKey(&'a str),
     /// An agent's base; the rest is empty for JSON-RPC, a path for REST.
     Agent(Option<&'a str>, &'a str),
 }
@@ -47,6 +49,9 @@ impl<'a> Place<'a> {
     }
 
     fn below(agent: Option<&'a str>, rest: &'a str) -> Self {
+        if let (Some(agent), "/api-key" | "/api-key/generate") = (agent, rest) {
+            return Self::ApiKey(agent);
+        }
         match rest {
             "/.well-known/agent-card.json" | "/.well-known/agent.json" | "/agent-card" => {
                 Self::Card(agent)
@@ -122,6 +127,10 @@ mod tests {
                 "/a2a/echo/agent/authenticatedExtendedCard",
                 Place::ExtendedCard(agent("echo")),
             ),
+            ("/a2a/echo/api-key", Place::ApiKey("echo")),
+            ("/a2a/echo/api-key/generate", Place::ApiKey("echo")),
+            ("/echo/api-key", Place::ApiKey("echo")),
+            ("/api-key", Place::Agent(None, "/api-key")),
             ("/livez", Place::Live),
             ("/readyz", Place::Ready),
             ("/version", Place::Version),
