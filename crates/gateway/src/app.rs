@@ -49,7 +49,10 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let audit = Audit::start(open_access(&config.store)?, &tasks);
     let doors = doors(&config);
     let engines = engines(&config, &doors, &table, &log, &guard, &tasks);
-    table.fill(guarded(&engines, &doors, &audit), Arc::clone(&config.default_agent));
+    table.fill(
+        guarded(&engines, &doors, &audit),
+        Arc::clone(&config.default_agent),
+    );
     let recovered = recover::recover(&log, &engines).await?;
     tracing::info!(
         resumed = recovered.resumed,
@@ -67,7 +70,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let service = Arc::new(http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: table,
-        authenticator: Authenticator::none().audited(audit),
+        authenticator: Authenticator::none().audited(audit.clone()),
         base_url: BaseUrl {
             public_url: config.public_url,
             trusted_proxies: config.trust_forwarded,
@@ -83,6 +86,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     if !tasks.drain(config.shutdown_grace).await {
         tracing::warn!("some work did not end in time: it goes on at the next start");
     }
+    audit.close().await;
     log.close().await;
     Ok(())
 }

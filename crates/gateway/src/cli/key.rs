@@ -65,7 +65,11 @@ pub struct Kept {
 #[derive(Debug, Args)]
 pub struct CreateArgs {
     /// An agent that the key opens; may be given more than once
-    #[arg(long = "agent", value_name = "NAME", required_unless_present = "all_agents")]
+    #[arg(
+        long = "agent",
+        value_name = "NAME",
+        required_unless_present = "all_agents"
+    )]
     agents: Vec<String>,
     /// The key opens all agents, also those to come
     #[arg(long, conflicts_with = "agents")]
@@ -199,10 +203,16 @@ fn revoke(args: &RevokeArgs, global: &Global, env: &Env) -> Result<(), Failure> 
     block_on(async {
         let store = app::access_store_on_disk(&config)?;
         if !keys::revoke(&*store, &id, &By::here(OPERATOR)).await? {
-            anyhow::bail!("there is no key {id:?} that could be revoked", id = id.as_str());
+            anyhow::bail!(
+                "there is no key {id:?} that could be revoked",
+                id = id.as_str()
+            );
         }
         if args.kept.json() {
-            out(format_args!("{}\n", json!({"id": id.as_str(), "revoked": true})))?;
+            out(format_args!(
+                "{}\n",
+                json!({"id": id.as_str(), "revoked": true})
+            ))?;
         } else {
             out(format_args!("key {id} is revoked\n"))?;
         }

@@ -2,6 +2,7 @@
 //! someone could fill the disk by knocking.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,7 +23,13 @@ const MOST: usize = 1000;
 
 /// Writes down what happens; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Audit(Option<Arc<Mutex<Noted>>>);
+pub struct Audit(Option<Arc<Shared>>);
+
+#[derive(Debug)]
+struct Shared {
+    store: Arc<dyn AccessStore>,
+    noted: Mutex<Noted>,
+}
 
 /// What is not written yet.
 #[derive(Debug, Default)]
@@ -35,7 +42,14 @@ struct Noted {
 }
 
 /// Two entries that are the same but for their time.
-type Same = (What, String, Option<String>, Option<String>, Option<String>, String);
+type Same = (
+    What,
+    String,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    String,
+);
 
 impl Audit {
     /// Writes nothing down.
@@ -44,12 +58,15 @@ impl Audit {
         Self::default()
     }
 
-    /// Writes to that store, once a second and a last time when the server stops.
+    /// Writes to that store, once a second until the server stops.
     #[must_use]
     pub fn start(store: Arc<dyn AccessStore>, tasks: &Tasks) -> Self {
-        let noted = Arc::<Mutex<Noted>>::default();
+        let shared = Arc::new(Shared {
+            store,
+            noted: Mutex::default(),
+        });
         let stopping = tasks.stopping().clone();
-        let ours = Arc::clone(&noted);
+        let ours = Arc::clone(&shared);
         tasks.spawn(async move {
             let mut tick = interval(BATCH);
             tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -58,51 +75,62 @@ impl Audit {
                     _ = tick.tick() => false,
                     () = stopping.cancelled() => true,
                 };
-                let entries = lock(&ours).take(stop || batch.is_multiple_of(BATCHES));
-                if !entries.is_empty()
-                    && let Err(error) = store.note(entries).await
-                {
-                    tracing::error!(%error, "the audit cannot be written: lines are lost");
-                }
+                ours.write(stop || batch.is_multiple_of(BATCHES)).await;
                 if stop {
                     return;
                 }
             }
         });
-        Self(Some(noted))
+        Self(Some(shared))
+    }
+
+    /// Writes what is left, after everyone has stopped.
+    pub async fn close(&self) {
+        if let Some(shared) = &self.0 {
+            shared.write(true).await;
+        }
     }
 
     /// Writes that down before long.
     pub(crate) fn note(&self, entry: AuditEntry) {
-        let Some(noted) = &self.0 else { return };
+        let Some(shared) = &self.0 else { return };
         let (what, who) = (entry.what.name(), &entry.who);
         let (agent, object, address) = (&entry.agent, &entry.object, &entry.address);
         tracing::info!(target: "audit", what, who, agent, object, address, "noted");
-        lock(noted).add(entry);
+        shared.noted().add(entry);
     }
 }
 
-fn lock(noted: &Mutex<Noted>) -> MutexGuard<'_, Noted> {
-    noted.lock().unwrap_or_else(PoisonError::into_inner)
+impl Shared {
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn write(&self, minute: bool) {
+        let entries = self.noted().take(minute);
+        if !entries.is_empty()
+            && let Err(error) = self.store.note(entries).await
+        {
+            tracing::error!(%error, "the audit cannot be written: lines are lost");
+        }
+    }
 }
 
 impl Noted {
     fn add(&mut self, entry: AuditEntry) {
-        let again = match entry.what {
-            What::LoginFailed | What::Denied => self.seen.get_mut(&same(&entry)),
+        if !matches!(entry.what, What::LoginFailed | What::Denied) {
             // Whoever does this is let in: each time counts.
-            What::KeyCreated | What::KeyRevoked | What::Canceled => {
+            self.fresh.push(entry);
+            return;
+        }
+        let room = self.seen.len() < MOST;
+        match self.seen.entry(same(&entry)) {
+            Entry::Occupied(mut again) => count(again.get_mut(), entry),
+            Entry::Vacant(first) if room => {
+                first.insert(None);
                 self.fresh.push(entry);
-                return;
             }
-        };
-        match again {
-            Some(again) => count(again, entry),
-            None if self.seen.len() < MOST => {
-                self.seen.insert(same(&entry), None);
-                self.fresh.push(entry);
-            }
-            None => {
+            Entry::Vacant(_) => {
                 let rest = AuditEntry {
                     at: entry.at,
                     ..AuditEntry::new(entry.what, "")
@@ -165,8 +193,15 @@ mod tests {
         let who: Vec<_> = first.iter().map(|e| (&*e.who, e.count)).collect();
         assert_eq!(who, [("ann", 1), ("bob", 1)]);
         noted.add(denied("bob"));
-        let rest: HashMap<_, _> = noted.take(true).into_iter().map(|e| (e.who, e.count)).collect();
-        assert_eq!(rest, HashMap::from([("ann".to_owned(), 4), ("bob".to_owned(), 1)]));
+        let rest: HashMap<_, _> = noted
+            .take(true)
+            .into_iter()
+            .map(|e| (e.who, e.count))
+            .collect();
+        assert_eq!(
+            rest,
+            HashMap::from([("ann".to_owned(), 4), ("bob".to_owned(), 1)])
+        );
         noted.add(denied("ann"));
         assert_eq!(noted.take(false).len(), 1, "the next minute begins anew");
     }

@@ -102,7 +102,10 @@ async fn make(
 
 /// A key that could make keys could not be taken back; nor could anything else that has no end.
 fn may_make(caller: &Principal, desk: &KeyDesk) -> Result<(), Error> {
-    let message = if caller.identity().is_none_or(|known| known.kind != Kind::Token) {
+    let message = if caller
+        .identity()
+        .is_none_or(|known| known.kind != Kind::Token)
+    {
         "only a token makes keys".to_owned()
     } else if !caller.scopes().any(|scope| *scope == *desk.scope) {
         format!("the token does not grant {:?}", desk.scope)
@@ -116,8 +119,7 @@ fn read(body: &[u8]) -> Result<Wanted, Error> {
     if body.is_empty() {
         return Ok(Wanted::default());
     }
-    serde_json::from_slice(body)
-        .map_err(|error| Error::invalid_params("body", &error.to_string()))
+    serde_json::from_slice(body).map_err(|error| Error::invalid_params("body", &error.to_string()))
 }
 
 fn refuse(refusal: &Refusal) -> Response<Body> {

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::auth::keys::{ApiKeys, KeyScheme};
 use switchboard_server::auth::{
-    Access, Alternative, Ask, Authenticator, Authorized, Denial, Policy, Scheme, Verdict,
+    Access, Alternative, Ask, Audit, Authenticator, Authorized, Denial, Policy, Scheme, Verdict,
 };
 use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Origin, Target};
 use switchboard_server::engine::{Engine, Parts, Settings};
@@ -15,9 +16,10 @@ use switchboard_server::log::Log;
 use switchboard_server::push::Guard;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
+use switchboard_server::store::access::{AccessStore, MemoryAccess};
 use switchboard_server::testing::agent::{FnAgent, profile};
 use switchboard_types::Error;
-use switchboard_types::model::TaskState;
+use switchboard_types::model::{ApiKeyLocation, TaskState};
 use switchboard_types::operation::Method;
 use tokio::net::TcpListener;
 
@@ -27,6 +29,8 @@ use crate::schemes::{Badge, Bearer};
 pub(crate) struct House {
     pub(crate) address: SocketAddr,
     pub(crate) table: Arc<Table>,
+    pub(crate) access: Arc<dyn AccessStore>,
+    pub(crate) audit: Audit,
     tasks: Tasks,
 }
 
@@ -116,11 +120,30 @@ impl Policy for Strict {
 /// | `gate` | a badge with a bearer, else a bearer |
 /// | `vault` | a bearer, who may not read or stream |
 /// | `archive` | a bearer, who may not look at tasks that are over |
+/// | `shop`, `stall` | a key, else a bearer |
+/// | `kiosk` | a key, which its card wants in the query |
 pub(crate) async fn open(names: &[&str]) -> House {
+    open_with(names, Arc::new(MemoryAccess::new())).await
+}
+
+/// The same, with keys and audit in that store.
+pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>) -> House {
+    let tasks = Tasks::default();
+    let audit = Audit::start(Arc::clone(&access_store), &tasks);
+    let keys = async |name: &str| {
+        let keys = ApiKeys::open(Arc::clone(&access_store), name, &tasks).await;
+        keys.unwrap()
+    };
+    let made_here = keys("keys").await;
+    let key: Arc<dyn Scheme> = Arc::new(KeyScheme::new(made_here.clone()));
+    let asked_for: Arc<dyn Scheme> = Arc::new(KeyScheme::declared_in(
+        keys("coins").await,
+        ApiKeyLocation::Query,
+        "coin",
+    ));
     let bearer: Arc<dyn Scheme> = Arc::new(Bearer("bearer".into()));
     let badge: Arc<dyn Scheme> = Arc::new(Badge("badge".into()));
     let log = Log::new(Arc::new(MemoryStore::default()));
-    let tasks = Tasks::default();
     let agent = |name: &&str| {
         let with_bearer = || Alternative(vec![Arc::clone(&bearer)]);
         let access = match *name {
@@ -136,6 +159,10 @@ pub(crate) async fn open(names: &[&str]) -> House {
             ]),
             "vault" => Access::by(vec![with_bearer()]).ruled_by(Arc::new(Strict { tasks: false })),
             "archive" => Access::by(vec![with_bearer()]).ruled_by(Arc::new(Strict { tasks: true })),
+            "shop" | "stall" => {
+                Access::by(vec![Alternative(vec![Arc::clone(&key)]), with_bearer()])
+            }
+            "kiosk" => Access::by(vec![Alternative(vec![Arc::clone(&asked_for)])]),
             _ => Access::by(vec![with_bearer()]),
         };
         let mut profile = profile();
@@ -154,7 +181,8 @@ pub(crate) async fn open(names: &[&str]) -> House {
             guard: Arc::new(Guard::new(Vec::new())),
             tasks: tasks.clone(),
         });
-        (name, Authorized::new(engine, Arc::new(access)))
+        let guarded = Authorized::new(engine, Arc::new(access));
+        (name, guarded.audited(audit.clone()))
     };
     let table = Arc::new(Table {
         agents: names.iter().map(agent).collect(),
@@ -163,7 +191,9 @@ pub(crate) async fn open(names: &[&str]) -> House {
     let service = Arc::new(http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: Arc::clone(&table) as _,
-        authenticator: Authenticator::new(vec![bearer, badge]),
+        authenticator: Authenticator::new(vec![bearer, badge, key, asked_for])
+            .audited(audit.clone())
+            .making_keys(made_here, "keys:create"),
         base_url: BaseUrl {
             public_url: Some("http://here".into()),
             trusted_proxies: Vec::new(),
@@ -177,6 +207,8 @@ pub(crate) async fn open(names: &[&str]) -> House {
     House {
         address,
         table,
+        access: access_store,
+        audit,
         tasks,
     }
 }

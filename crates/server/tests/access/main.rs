@@ -5,6 +5,7 @@
 
 mod doors;
 mod house;
+mod keys;
 mod order;
 mod rules;
 mod schemes;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use hyper::header::HeaderValue;
-use switchboard_server::auth::{Carried, Finding, Identity, Rejection, Scheme};
+use switchboard_server::auth::keys::PREFIX;
+use switchboard_server::auth::{Carried, Finding, Identity, Kind, Rejection, Scheme};
 use switchboard_types::model::{ApiKeyLocation, SecurityScheme};
 
-/// A bearer token that says who one is: `ann` is Ann's.
+/// A bearer token that says who one is: `ann` is Ann's, and that of `maker` grants making keys.
 #[derive(Debug)]
 pub(crate) struct Bearer(pub(crate) Arc<str>);
 
@@ -19,10 +20,12 @@ impl Scheme for Bearer {
         let token = match carried.authorization("Bearer") {
             None => return Finding::Absent,
             Some(Err(cause)) => return Finding::Now(Err(cause)),
+            // Keys are for another scheme.
+            Some(Ok(token)) if token.starts_with(PREFIX) => return Finding::Absent,
             Some(Ok(token)) => token,
         };
         match token {
-            "ann" | "bob" => Finding::Now(Ok(self.knows(token))),
+            "ann" | "bob" | "maker" => Finding::Now(Ok(self.knows(token))),
             // Someone has to be asked first.
             "slow" => Finding::Later(Box::pin(async {
                 tokio::task::yield_now().await;
@@ -56,10 +59,16 @@ impl Scheme for Bearer {
 
 impl Bearer {
     fn knows(&self, subject: &str) -> Arc<Identity> {
+        let scopes: &[&str] = match subject {
+            "maker" => &["keys:create", "read"],
+            _ => &[],
+        };
         Arc::new(Identity {
             scheme: Arc::clone(&self.0),
+            kind: Kind::Token,
             realm: "tests".into(),
             subject: subject.into(),
+            scopes: scopes.iter().map(|scope| Arc::from(*scope)).collect(),
             ..Identity::default()
         })
     }

@@ -148,7 +148,7 @@ impl ApiKeys {
             return Ok(());
         }
         let records = store.keys().await?;
-        let before = |hash| self.known().keys.get(hash).cloned();
+        let before = |hash: &[u8; 32]| self.known().keys.get(hash).cloned();
         let keys = records.into_iter().map(|record| {
             let key = match before(&record.hash) {
                 Some(key) if key.revoked == record.revoked.is_some() => key,

@@ -56,14 +56,20 @@ impl KeyScheme {
             ApiKeyLocation::Cookie => {
                 let cookies = carried.headers().get_all(COOKIE).into_iter();
                 let cookies = cookies.filter_map(|cookies| cookies.to_str().ok());
-                let pairs = cookies.flat_map(|cookies| cookies.split(';')).map(str::trim);
+                let pairs = cookies
+                    .flat_map(|cookies| cookies.split(';'))
+                    .map(str::trim);
                 all.extend(pairs.filter_map(|pair| value_of(pair, name)).map(Ok));
             }
         }
         let (first, others) = all.split_first()?;
         // Of two keys nobody knows which one counts.
         let alone = others.iter().all(|other| other == first);
-        Some(if alone { *first } else { Err(Rejection::Malformed) })
+        Some(if alone {
+            *first
+        } else {
+            Err(Rejection::Malformed)
+        })
     }
 }
 

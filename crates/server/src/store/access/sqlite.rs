@@ -288,17 +288,17 @@ fn read_note(row: &Row<'_>) -> Result<AuditEntry, Error> {
 /// Takes the steps that are missing. In one transaction: of two processes that open a new database, one waits.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let taken: usize = change.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let Some(missing) = STEPS.get(taken..) else {
+    let taken: u32 = change.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let Some(missing) = STEPS.get(taken as usize..) else {
         return Err(Error::Unavailable(format!(
             "{} was written by a newer switchboard: use that one",
             path.display()
         )));
     };
-    for step in missing {
+    for (step, number) in missing.iter().zip(taken + 1..) {
         change.execute_batch(step)?;
+        change.pragma_update(None, "user_version", number)?;
     }
-    change.pragma_update(None, "user_version", STEPS.len())?;
     change.commit()?;
     Ok(())
 }
