@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
 /// An authenticated caller; anonymous is one too. Two are the same if the same tasks are theirs.
 #[derive(Debug, Clone)]
@@ -38,6 +39,8 @@ pub struct Identity {
     pub agents: Option<Vec<Arc<str>>>,
     /// What else is known, for policies.
     pub claims: Map<String, Value>,
+    /// Cancelled when this is taken back while streams are open.
+    pub revoked: Option<CancellationToken>,
 }
 
 /// What someone has shown to be recognised.
@@ -122,6 +125,12 @@ impl Principal {
     pub fn scopes(&self) -> impl Iterator<Item = &str> {
         let identities = self.who.identities.iter();
         identities.flat_map(|identity| identity.scopes.iter().map(AsRef::as_ref))
+    }
+
+    /// Cancelled when what the caller has shown is taken back; `None` if that does not happen.
+    pub(crate) fn revoked(&self) -> Option<&CancellationToken> {
+        let mut identities = self.who.identities.iter();
+        identities.find_map(|identity| identity.revoked.as_ref())
     }
 
     /// Where the request comes from; `None` if it did not come over the network.

@@ -39,7 +39,7 @@ pub(super) fn answer(
         stopping: service.tasks.stopping().clone(),
         heartbeat: service.limits.heartbeat,
         over: false,
-        _admitted: admitted,
+        admitted,
     };
     let events = stream::unfold((first, reader), |(first, mut reader)| async move {
         let bytes = match first {
@@ -78,13 +78,13 @@ struct Reader {
     stopping: CancellationToken,
     heartbeat: Duration,
     over: bool,
-    _admitted: Admitted,
+    admitted: Admitted,
 }
 
 impl Reader {
     /// The next bytes for the socket; `None` ends the stream.
     async fn next(&mut self) -> Option<Bytes> {
-        if self.over {
+        if self.over || self.admitted.is_revoked() {
             return None;
         }
         let events = tokio::time::timeout(self.heartbeat, self.cursor.next());
@@ -93,6 +93,7 @@ impl Reader {
             found = events => found,
             // The reader comes back to the next process and goes on where it was.
             () = self.stopping.cancelled() => return None,
+            () = self.admitted.revoked() => return None,
         };
         match found {
             Err(_) => Some(Bytes::from_static(sse::KEEP_ALIVE.as_bytes())),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use switchboard_types::{Error, ErrorKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use crate::call::Call;
 
@@ -18,6 +19,23 @@ pub(crate) struct Admission {
 #[derive(Debug)]
 pub(crate) struct Admitted {
     _stream: Option<OwnedSemaphorePermit>,
+    revoked: Option<CancellationToken>,
+}
+
+impl Admitted {
+    /// Ends when what the caller has shown is taken back: its streams end with it.
+    pub(crate) async fn revoked(&self) {
+        match &self.revoked {
+            Some(revoked) => revoked.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether that has happened.
+    pub(crate) fn is_revoked(&self) -> bool {
+        let revoked = self.revoked.as_ref();
+        revoked.is_some_and(CancellationToken::is_cancelled)
+    }
 }
 
 impl Admission {
@@ -40,7 +58,10 @@ impl Admission {
         } else {
             None
         };
-        Ok(Admitted { _stream: stream })
+        Ok(Admitted {
+            _stream: stream,
+            revoked: call.principal.revoked().cloned(),
+        })
     }
 
     fn stream(&self) -> Result<OwnedSemaphorePermit, Error> {

@@ -318,3 +318,34 @@ async fn the_audit_tells_who_failed_who_was_denied_and_what_was_canceled() {
     let canceled = house.audited(What::Canceled).await;
     assert_eq!(canceled, [], "it was over, so nothing was canceled");
 }
+
+#[tokio::test]
+async fn the_streams_of_a_revoked_key_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let ours = SqliteAccess::open(dir.path()).unwrap();
+    let house = open_with(&["stall"], Arc::new(ours)).await;
+    let (record, key) = make(&*house.access, opens(&["stall"])).await;
+    house.becomes("stall", &key, 404).await;
+    let params =
+        json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}});
+    let stream = house.rpc("/a2a/stall", &key, "SendStreamingMessage", params);
+    let taken_back = async {
+        let tasks = async || {
+            let listed = house.rpc("/a2a/stall", &key, "ListTasks", json!({})).await;
+            listed.json()["result"]["totalSize"].as_u64()
+        };
+        while tasks().await != Some(1) {
+            sleep(Duration::from_millis(20)).await;
+        }
+        let by = By::here("operator");
+        assert!(revoke(&*house.access, &record.id, &by).await.unwrap());
+    };
+    let both = timeout(Duration::from_secs(10), async {
+        tokio::join!(stream, taken_back)
+    });
+    let (stream, ()) = both.await.unwrap();
+    assert_eq!(stream.status, 200, "{stream:?}");
+    let events = String::from_utf8_lossy(&stream.body);
+    assert!(events.contains("TASK_STATE_"), "{events}");
+    assert!(!events.contains("TASK_STATE_COMPLETED"), "{events}");
+}

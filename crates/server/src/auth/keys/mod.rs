@@ -10,6 +10,7 @@ mod issue;
 mod scheme;
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -156,11 +157,17 @@ impl ApiKeys {
             };
             (record.hash, key)
         });
-        let known = Known {
-            revision,
-            keys: keys.collect(),
-        };
-        *self.0.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+        let keys = keys.collect();
+        let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
+        let before = mem::replace(&mut *known, Known { revision, keys });
+        for (hash, key) in before.keys {
+            let stays = known.keys.get(&hash);
+            if stays.is_none_or(|stays| stays.revoked && !key.revoked)
+                && let Some(revoked) = &key.identity.revoked
+            {
+                revoked.cancel();
+            }
+        }
         Ok(())
     }
 
@@ -225,6 +232,7 @@ impl Key {
                 scopes: shared(&record.scopes),
                 agents: record.agents.as_ref().map(shared),
                 claims: Map::from_iter(claims),
+                revoked: Some(CancellationToken::new()),
             }),
             expires: record.expires,
             revoked: record.revoked.is_some(),

@@ -34,7 +34,7 @@ pub(super) fn of(
         stopping: service.tasks.stopping().clone(),
         waiting: Vec::new().into_iter(),
         over: false,
-        _admitted: admitted,
+        admitted,
     };
     Box::pin(stream::unfold(reader, |mut reader| async move {
         let message = reader.next().await?;
@@ -51,18 +51,22 @@ struct Reader {
     /// Events that were read and not yet sent.
     waiting: vec::IntoIter<Item>,
     over: bool,
-    _admitted: Admitted,
+    admitted: Admitted,
 }
 
 impl Reader {
     /// The next message; an error is the last one.
     async fn next(&mut self) -> Option<Result<Bytes, Status>> {
         loop {
-            if let Some(item) = self.waiting.next() {
-                return Some(Ok(encode(self.spoken, &item)));
-            }
             if self.over {
                 return None;
+            }
+            if self.admitted.is_revoked() {
+                self.over = true;
+                return Some(Err(self.revoked()));
+            }
+            if let Some(item) = self.waiting.next() {
+                return Some(Ok(encode(self.spoken, &item)));
             }
             match self.more().await {
                 Ok(Some(items)) => self.waiting = items.into_iter(),
@@ -73,6 +77,12 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// What is said to a reader whose credentials were taken back.
+    fn revoked(&self) -> Status {
+        let error = Error::new(ErrorKind::Unauthenticated, "the credentials are not valid");
+        status(self.spoken.version, &error)
     }
 
     async fn more(&mut self) -> Result<Option<Vec<Item>>, Status> {
@@ -86,6 +96,7 @@ impl Reader {
                 let error = Error::new(ErrorKind::Unavailable, "the server is shutting down");
                 return Err(status(version, &error));
             }
+            () = self.admitted.revoked() => return Err(self.revoked()),
         };
         found.map_err(|error| {
             tracing::error!(%error, task = %self.cursor.task_id(), "a stream broke off");
