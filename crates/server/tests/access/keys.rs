@@ -8,12 +8,15 @@ use serde_json::{Value, json};
 use switchboard_server::auth::keys::{By, NewKey, issue, revoke};
 use switchboard_server::clock;
 use switchboard_server::store::access::{
-    AccessStore, AuditEntry, AuditQuery, KeyRecord, SqliteAccess, What,
+    AccessStore, AuditEntry, AuditQuery, KeyRecord, MemoryAccess, SqliteAccess, What,
 };
 use tokio::time::{sleep, timeout};
 
 use crate::house::{House, open, open_with};
 use crate::wire::{Answer, WAYS, bearer};
+
+/// A second, and patience with a busy machine.
+const SOON: Duration = Duration::from_secs(60);
 
 fn opens(agents: &[&str]) -> NewKey {
     NewKey {
@@ -47,9 +50,8 @@ impl House {
                 sleep(Duration::from_millis(20)).await;
             }
         };
-        let soon = Duration::from_secs(10);
-        let Ok(()) = timeout(soon, asked).await else {
-            panic!("not {status} at {agent} within {soon:?}");
+        let Ok(()) = timeout(SOON, asked).await else {
+            panic!("not {status} at {agent} within {SOON:?}");
         };
     }
 
@@ -102,8 +104,9 @@ async fn s3_088_only_a_token_makes_keys() {
     let worn = [bearer("maker"), vec![("x-badge", "17".to_owned())]].concat();
     let refused = house.order("/a2a/gate/api-key", &worn, "").await;
     assert_eq!(refused.status, 403, "{refused:?}");
-    let nowhere = house.order("/a2a/nobody/api-key", &bearer("maker"), "");
-    assert_eq!(nowhere.await.status, 404);
+    let nowhere = "/a2a/nobody/api-key";
+    let refused = house.order(nowhere, &bearer("maker"), "").await;
+    assert_eq!(refused.status, 404, "{refused:?}");
     assert_eq!(house.access.keys().await.unwrap().len(), 2);
 }
 
@@ -229,24 +232,33 @@ async fn a_command_beside_the_server_opens_and_closes_within_a_second() {
     assert!(revoke(&command, &record.id, &by).await.unwrap());
     house.becomes("shop", &key, 401).await;
     let refused = house.knock("shop", &header(&key)).await;
-    let said = "authentication is needed: the credentials are not valid";
-    assert_eq!(refused.json()["error"]["message"], said);
+    let said = "the credentials are not valid";
+    assert!(refused.error().contains(said), "{refused:?}");
     assert!(!revoke(&command, &record.id, &by).await.unwrap());
 }
 
 #[tokio::test]
 async fn a_key_ends_when_it_was_said_to() {
-    let house = open(&["shop"]).await;
-    let brief = NewKey {
-        expires: Some(clock::after_now(Duration::from_secs(2))),
-        ..opens(&["shop"])
+    let elsewhere = MemoryAccess::new();
+    let (record, key) = make(&elsewhere, opens(&["shop"])).await;
+    let house = open_with(&["shop"], Arc::new(MemoryAccess::new())).await;
+    let record = KeyRecord {
+        expires: Some(clock::now()),
+        ..record
     };
-    let (_, key) = make(&*house.access, brief).await;
-    house.becomes("shop", &key, 404).await;
-    house.becomes("shop", &key, 401).await;
-    let refused = house.knock("shop", &header(&key)).await;
-    let said = "authentication is needed: the credentials have expired";
-    assert_eq!(refused.json()["error"]["message"], said);
+    let noted = AuditEntry::new(What::KeyCreated, "operator");
+    house.access.put_key(record, noted).await.unwrap();
+    let refused = async {
+        loop {
+            let refused = house.knock("shop", &header(&key)).await;
+            assert_eq!(refused.status, 401, "{refused:?}");
+            if refused.error().contains("the credentials have expired") {
+                return;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, refused).await.unwrap();
 }
 
 #[tokio::test]
@@ -340,9 +352,7 @@ async fn the_streams_of_a_revoked_key_end() {
         let by = By::here("operator");
         assert!(revoke(&*house.access, &record.id, &by).await.unwrap());
     };
-    let both = timeout(Duration::from_secs(10), async {
-        tokio::join!(stream, taken_back)
-    });
+    let both = timeout(SOON, async { tokio::join!(stream, taken_back) });
     let (stream, ()) = both.await.unwrap();
     assert_eq!(stream.status, 200, "{stream:?}");
     let events = String::from_utf8_lossy(&stream.body);
