@@ -43,7 +43,7 @@ pub enum KeyCommand {
 
 /// Where keys are kept.
 #[derive(Debug, Clone, Args)]
-pub struct Kept {
+pub(super) struct Kept {
     /// The configuration that names the data directory; without one, that of `switchboard up`
     #[arg(
         short,
@@ -52,13 +52,13 @@ pub struct Kept {
         env = "SWITCHBOARD_CONFIG",
         hide_env_values = true
     )]
-    pub config: Option<PathBuf>,
+    config: Option<PathBuf>,
     /// The directory that holds what lasts
     #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
+    data: Option<PathBuf>,
     /// How to print the result
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub output: Output,
+    output: Output,
 }
 
 /// `switchboard key create`

@@ -119,7 +119,7 @@ fn read(body: &[u8]) -> Result<Wanted, Error> {
     if body.is_empty() {
         return Ok(Wanted::default());
     }
-    serde_json::from_slice(body).map_err(|error| Error::invalid_params("body", &error.to_string()))
+    serde_json::from_slice(body).map_err(|error| Error::invalid_params("body", error.to_string()))
 }
 
 fn refuse(refusal: &Refusal) -> Response<Body> {

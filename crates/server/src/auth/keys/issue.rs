@@ -125,7 +125,7 @@ fn check(new: &NewKey) -> Result<(), Error> {
         let odd = |text: &&String| text.len() > LONGEST || text.chars().any(char::is_control);
         if text.is_some_and(|text| odd(&text)) {
             let must = format!("must be one line of at most {LONGEST} bytes");
-            return Err(Error::invalid_params(field, &must));
+            return Err(Error::invalid_params(field, must));
         }
     }
     if new.agents.as_ref().is_some_and(Vec::is_empty) {
@@ -135,7 +135,7 @@ fn check(new: &NewKey) -> Result<(), Error> {
         let must = format!(
             "must be at most {MOST_SCOPES} words without spaces, quotes and backslashes, of at most {LONGEST_SCOPE} bytes"
         );
-        return Err(Error::invalid_params("scopes", &must));
+        return Err(Error::invalid_params("scopes", must));
     }
     if new.expires.is_some_and(|expires| expires <= clock::now()) {
         return Err(Error::invalid_params("expires", "must be in the future"));
