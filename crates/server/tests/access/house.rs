@@ -40,6 +40,13 @@ impl Drop for House {
     }
 }
 
+impl House {
+    /// Stops, as a signal does.
+    pub(crate) fn stop(&self) {
+        self.tasks.stop();
+    }
+}
+
 /// All agents; the first one is the default.
 #[derive(Debug)]
 pub(crate) struct Table {

@@ -359,3 +359,27 @@ async fn the_streams_of_a_revoked_key_end() {
     assert!(events.contains("TASK_STATE_"), "{events}");
     assert!(!events.contains("TASK_STATE_COMPLETED"), "{events}");
 }
+
+#[tokio::test]
+async fn it_is_kept_when_a_key_was_used_last() {
+    let house = open(&["shop"]).await;
+    let (record, key) = make(&*house.access, opens(&["shop"])).await;
+    make(&*house.access, opens(&["shop"])).await;
+    house.becomes("shop", &key, 404).await;
+    house.stop();
+    let kept = async {
+        loop {
+            let keys = house.access.keys().await.unwrap();
+            let (used, unused): (Vec<_>, Vec<_>) =
+                keys.into_iter().partition(|key| key.last_used.is_some());
+            if let [used] = &*used {
+                assert_eq!(used.id, record.id);
+                assert!(used.last_used >= Some(record.made), "{used:?}");
+                assert_eq!(unused.len(), 1);
+                return;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, kept).await.unwrap();
+}

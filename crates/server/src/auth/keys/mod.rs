@@ -19,6 +19,7 @@ use serde_json::Map;
 use switchboard_keys::sha256;
 use switchboard_types::Error;
 use switchboard_types::model::{Secret, Timestamp};
+use tokio::sync::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -56,6 +57,8 @@ struct Shared {
     store: Arc<dyn AccessStore>,
     scheme: Arc<str>,
     known: RwLock<Known>,
+    /// One reads at a time: nobody puts back what was known before.
+    reading: Mutex<()>,
 }
 
 /// The keys as of one revision, by their hashes.
@@ -92,6 +95,7 @@ impl ApiKeys {
             store,
             scheme: scheme.into(),
             known: RwLock::default(),
+            reading: Mutex::default(),
         }));
         keys.read().await?;
         tasks.spawn(keys.clone().keep_up(tasks.stopping().clone()));
@@ -142,6 +146,7 @@ impl ApiKeys {
 
     /// Reads the keys again if something has happened to them.
     async fn read(&self) -> Result<(), store::Error> {
+        let _alone = self.0.reading.lock().await;
         let store = &self.0.store;
         // The number first: what happens in between is read again the next time.
         let revision = store.revision().await?;
@@ -153,7 +158,14 @@ impl ApiKeys {
         let keys = records.into_iter().map(|record| {
             let key = match before(&record.hash) {
                 Some(key) if key.revoked == record.revoked.is_some() => key,
-                _ => Arc::new(Key::new(&record, &self.0.scheme)),
+                before => {
+                    let key = Key::new(&record, &self.0.scheme);
+                    if let Some(before) = before {
+                        let used = before.used.load(Ordering::Relaxed);
+                        key.used.fetch_max(used, Ordering::Relaxed);
+                    }
+                    Arc::new(key)
+                }
             };
             (record.hash, key)
         });
