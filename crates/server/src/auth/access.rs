@@ -2,6 +2,7 @@
 
 use std::iter;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use switchboard_types::model::SecurityRequirement;
@@ -38,8 +39,18 @@ impl From<Error> for Refusal {
     }
 }
 
-/// The identities that open a door, or the credentials that spoil it, if there were any.
-type Met<'a> = Result<Vec<Arc<Identity>>, Option<&'a (Arc<str>, Rejection)>>;
+/// The identities that open a door, or what keeps it shut.
+type Met<'a> = Result<Vec<Arc<Identity>>, Shut<'a>>;
+
+/// What keeps a door shut.
+enum Shut<'a> {
+    /// Nothing that would open it was presented.
+    Missing,
+    /// A credential that is no good.
+    Bad(&'a (Arc<str>, Rejection)),
+    /// The caller has failed too often.
+    Wait(Duration),
+}
 
 impl Access {
     /// Lets everyone do everything.
@@ -105,9 +116,19 @@ impl Access {
     }
 
     fn meet<'a>(&self, presented: &'a Presented) -> Met<'a> {
-        let mut rejected = presented.rejected.iter();
-        if let Some(bad) = rejected.find(|(name, _)| self.looks_at(name)) {
-            return Err(Some(bad));
+        if let Some(wait) = presented.wait
+            && self.schemes().next().is_some()
+        {
+            return Err(Shut::Wait(wait));
+        }
+        // A token that one issuer does not know may be another's.
+        let knows = |identity: &Arc<Identity>| self.looks_at(&identity.scheme);
+        let known = presented.identities.iter().any(knows);
+        let spoils = |(name, cause): &&(Arc<str>, Rejection)| {
+            self.looks_at(name) && !(known && *cause == Rejection::WrongIssuer)
+        };
+        if let Some(bad) = presented.rejected.iter().find(spoils) {
+            return Err(Shut::Bad(bad));
         }
         let known = |scheme: &Arc<dyn Scheme>| {
             let mut identities = presented.identities.iter();
@@ -116,7 +137,7 @@ impl Access {
         };
         let mut met = self.alternatives.iter();
         met.find_map(|alternative| alternative.0.iter().map(known).collect())
-            .ok_or(None)
+            .ok_or(Shut::Missing)
     }
 
     fn looks_at(&self, name: &Arc<str>) -> bool {
@@ -132,10 +153,20 @@ impl Access {
         })
     }
 
-    fn refuse(&self, cause: Option<&(Arc<str>, Rejection)>, carried: &Carried<'_>) -> Refusal {
-        if let Some((_, cause @ Rejection::KeysUnavailable)) = cause {
-            return Error::new(ErrorKind::Unavailable, cause.told()).into();
-        }
+    fn refuse(&self, shut: Shut<'_>, carried: &Carried<'_>) -> Refusal {
+        let cause = match shut {
+            Shut::Wait(wait) => {
+                let seconds = wait.as_secs() + 1;
+                let message = format!("too many failed logins: try again in {seconds} s");
+                let error = Error::new(ErrorKind::ResourceExhausted, message);
+                return error.fact("retryAfterSeconds", seconds.to_string()).into();
+            }
+            Shut::Bad((_, cause @ Rejection::KeysUnavailable)) => {
+                return Error::new(ErrorKind::Unavailable, cause.told()).into();
+            }
+            Shut::Bad(bad) => Some(bad),
+            Shut::Missing => None,
+        };
         let message = match cause {
             Some((_, cause)) => format!("authentication is needed: {}", cause.told()),
             None => "authentication is needed".to_owned(),
