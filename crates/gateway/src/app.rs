@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
-use switchboard_server::auth::{Access, Authenticator, Authorized};
+use switchboard_server::auth::{Access, Authenticator, Authorized, Failures};
 use switchboard_server::engine::{self, Engine, Profile, recover};
 use switchboard_server::http::{self, BaseUrl};
 use switchboard_server::log::Log;
@@ -19,6 +19,7 @@ use tokio::net::TcpListener;
 
 use crate::config::{self, Backend, Config};
 use crate::route::Table;
+use crate::trust::{doors, schemes};
 
 /// How many webhooks are read at once, and how many dead letters at most.
 const PAGE: usize = 256;
@@ -45,7 +46,8 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let tasks = Tasks::default();
     let guard = Arc::new(Guard::new(config.push.allow.clone()));
     let table = Arc::new(Table::default());
-    let doors = doors(&config);
+    let schemes = schemes(&config.methods, &tasks)?;
+    let doors = doors(&config, &schemes);
     let engines = engines(&config, &doors, &table, &log, &guard, &tasks);
     table.fill(guarded(&engines, &doors), Arc::clone(&config.default_agent));
     let recovered = recover::recover(&log, &engines).await?;
@@ -65,7 +67,10 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let service = Arc::new(http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: table,
-        authenticator: Authenticator::none(),
+        authenticator: Authenticator::new(schemes).with_failures(Failures::new(
+            config.failed_logins.requests,
+            config.failed_logins.per,
+        )),
         base_url: BaseUrl {
             public_url: config.public_url,
             trusted_proxies: config.trust_forwarded,
@@ -124,12 +129,6 @@ fn engines(
         (Arc::clone(&agent.name), Engine::new(parts))
     };
     config.agents.iter().map(engine).collect()
-}
-
-/// Who may ask each agent.
-fn doors(config: &Config) -> Doors {
-    let door = |agent: &config::Agent| (Arc::clone(&agent.name), Arc::new(Access::open()));
-    config.agents.iter().map(door).collect()
 }
 
 /// Each engine behind its agent's door.

@@ -15,7 +15,7 @@ use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
 use super::value::{Bound, Listen, Size, Time};
 use super::yaml::{self, Node, Step, Step::Key};
-use super::{Config, Env, Log, LogFormat, Push, Store, UNLIMITED, env};
+use super::{Config, Env, FailedLogins, Log, LogFormat, Push, Store, UNLIMITED, auth, env};
 
 /// Where the agents come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub(super) fn read_file(path: &Path, env: &Env, problems: &mut Vec<Problem>) -> 
     }
 }
 
-fn lower_first(text: &str) -> String {
+pub(super) fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {
         Some(first) => first.to_lowercase().chain(chars).collect(),
@@ -179,15 +179,24 @@ impl Check<'_> {
         let listen = self.listen(&raw, flags);
         let data = self.data(raw.data, flags);
         let store = self.store(&raw.store.unwrap_or_default(), data, flags);
-        let limits = self.limits(&raw.limits.unwrap_or_default());
+        let mut limits = raw.limits.unwrap_or_default();
+        let failed_logins = self.failed_logins(limits.failed_logins.take());
+        let limits = self.limits(&limits);
         let retention = retention(&raw.retention.unwrap_or_default());
         let push = self.push(raw.push.unwrap_or_default());
         let shutdown = raw.shutdown.unwrap_or_default();
         let log = self.log(raw.log.unwrap_or_default(), flags);
-        let agents = match source {
-            Source::File(_) => self.agents(raw.agents.unwrap_or_default()),
-            Source::BuiltIn => self.built_in(raw.agents.unwrap_or_default()),
+        let (methods, ways) = self.auth(raw.auth);
+        let agents = raw.agents.unwrap_or_default();
+        let mut agents = match source {
+            Source::File(_) => self.agents(agents, &ways),
+            Source::BuiltIn => self.built_in(agents, &ways),
         };
+        if flags.auth_none {
+            agents
+                .iter_mut()
+                .for_each(|agent| agent.access = auth::open());
+        }
         if self.problems.is_empty() {
             // An agent that could not be read is not one that is missing.
             self.calls_reach_someone(&agents);
@@ -205,6 +214,8 @@ impl Check<'_> {
             default_agent: default_agent?,
             store: store?,
             limits,
+            methods,
+            failed_logins,
             retention,
             push,
             shutdown_grace: shutdown
@@ -306,6 +317,18 @@ impl Check<'_> {
                 default.body_timeout,
             ),
             heartbeat: self.some_time(&at("heartbeat"), raw.heartbeat, default.heartbeat),
+        }
+    }
+
+    fn failed_logins(&mut self, raw: Option<raw::FailedLogins>) -> FailedLogins {
+        let at = |key| [Key("limits"), Key("failed_logins"), Key(key)];
+        let raw = raw.unwrap_or_default();
+        if raw.requests == Some(0) {
+            self.wrong(&at("requests"), "must be at least 1".to_owned(), None);
+        }
+        FailedLogins {
+            requests: raw.requests.unwrap_or(20),
+            per: self.some_time(&at("per"), raw.per, Duration::from_secs(60)),
         }
     }
 

@@ -1,0 +1,466 @@
+//! Who may call: methods, and which of them each agent asks for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_server::auth::method::{
+    Algorithm, Claims, Declared, PublicKeys, SharedSecret, User,
+};
+use switchboard_types::model::{OAuthFlow, Secret};
+
+use super::agent::{at_path, join};
+use super::load::{Check, lower_first};
+use super::problem::did_you_mean;
+use super::raw;
+use super::value::SecretText;
+use super::yaml::{Data, Step, Step::Item, Step::Key};
+
+/// What a secret is checked with, and what keys are, if nothing is said.
+const WITH_SECRET: [Algorithm; 1] = [Algorithm::Hs256];
+const WITH_KEYS: [Algorithm; 4] = [
+    Algorithm::Rs256,
+    Algorithm::Es256,
+    Algorithm::EdDsa,
+    Algorithm::Ps256,
+];
+const SKEW: Duration = Duration::from_secs(60);
+/// More would make expiry meaningless.
+const MOST_SKEW: Duration = Duration::from_secs(600);
+const LONGEST_NAME: usize = 64;
+/// Whoever it is.
+const NONE: &str = "none";
+
+/// Ways that are enough: any of them. The methods of one way are all needed; none at all lets everyone in.
+pub type Ways = Vec<Vec<Arc<str>>>;
+
+/// One way to show who one is.
+#[derive(Debug, Clone)]
+pub struct Method {
+    /// The scheme's name on cards.
+    pub name: Arc<str>,
+    /// What it is.
+    pub kind: MethodKind,
+}
+
+/// A kind of method.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum MethodKind {
+    /// Signed tokens.
+    Jwt(Box<Jwt>),
+    /// Names and passwords.
+    Basic(Vec<User>),
+}
+
+/// Signed tokens.
+#[derive(Debug, Clone)]
+pub struct Jwt {
+    /// What they are checked with.
+    pub keys: Keys,
+    /// By which algorithms they may be signed; all of them fit the keys.
+    pub algorithms: Vec<Algorithm>,
+    /// What must stand in them.
+    pub claims: Claims,
+    /// What cards say of it.
+    pub declared: Declared,
+}
+
+/// What tokens are checked with.
+#[derive(Debug, Clone)]
+pub enum Keys {
+    /// A shared secret.
+    Secret(SharedSecret),
+    /// Keys from a file.
+    File(PublicKeys),
+    /// A list of keys somewhere.
+    Url(String),
+    /// An issuer that tells where its keys are.
+    Issuer(String),
+}
+
+impl Check<'_> {
+    /// All methods, and what agents ask for that do not say it themselves.
+    pub(super) fn auth(&mut self, raw: Option<raw::Auth>) -> (Vec<Method>, Ways) {
+        let at = [Key("auth"), Key("methods")];
+        let known = match raw {
+            None | Some(raw::Auth::None) => return (Vec::new(), open()),
+            Some(raw::Auth::Known(known)) => known,
+        };
+        let written = known.methods.unwrap_or(raw::Named(Vec::new())).0;
+        if written.is_empty() && self.problems.is_empty() {
+            self.wrong(
+                &[Key("auth")],
+                "there are no methods".to_owned(),
+                Some("name one under `methods:`, or write `auth: none`".to_owned()),
+            );
+        }
+        let mut methods = Vec::new();
+        for (name, method) in written {
+            let at = join(&at, Key(&name));
+            self.method_name(&at, &name);
+            let kind = match method {
+                raw::Method::Jwt(jwt) => self
+                    .jwt(&join(&at, Key("jwt")), *jwt)
+                    .map(|jwt| MethodKind::Jwt(Box::new(jwt))),
+                raw::Method::Basic(basic) => Some(self.basic(&join(&at, Key("basic")), basic)),
+            };
+            methods.extend(kind.map(|kind| Method {
+                name: name.into(),
+                kind,
+            }));
+        }
+        let ways = match known.require {
+            Some(require) => self.ways(&[Key("auth"), Key("require")], require),
+            None => {
+                let alone = methods.iter().map(|method| vec![Arc::clone(&method.name)]);
+                alone.collect()
+            }
+        };
+        (methods, ways)
+    }
+
+    /// What one agent asks for.
+    pub(super) fn agent_auth(
+        &mut self,
+        at: &[Step<'_>],
+        raw: Option<raw::AgentAuth>,
+        ways: &Ways,
+    ) -> Ways {
+        match raw {
+            None => ways.clone(),
+            Some(raw::AgentAuth::None) => open(),
+            Some(raw::AgentAuth::Require(require)) => self.ways(&join(at, Key("auth")), require),
+        }
+    }
+
+    fn ways(&mut self, at: &[Step<'_>], require: Vec<raw::Requirement>) -> Ways {
+        if require.is_empty() {
+            let hint = "write `none` if everyone may call".to_owned();
+            self.wrong(at, "must name a method".to_owned(), Some(hint));
+        }
+        let mut ways = Vec::new();
+        for (n, way) in require.into_iter().enumerate() {
+            let at = join(at, Item(n));
+            let names = match way {
+                raw::Requirement::One(name) if name == NONE => Vec::new(),
+                raw::Requirement::One(name) => vec![name],
+                raw::Requirement::All(names) => {
+                    if names.is_empty() {
+                        let hint = "write `none` if everyone may call".to_owned();
+                        self.wrong(&at, "must name a method".to_owned(), Some(hint));
+                    }
+                    names
+                }
+            };
+            for name in &names {
+                self.method_is_there(&at, name);
+            }
+            ways.push(names.into_iter().map(Arc::from).collect());
+        }
+        ways
+    }
+
+    /// Also one that could not be read is there.
+    fn method_is_there(&mut self, at: &[Step<'_>], name: &str) {
+        let methods = at_path(self.tree, &[Key("auth"), Key("methods")]);
+        let known: Vec<&str> = match methods.map(|methods| &methods.data) {
+            Some(Data::Map(entries)) => entries.iter().map(|entry| entry.key.as_str()).collect(),
+            _ => Vec::new(),
+        };
+        if !known.contains(&name) {
+            let hint = did_you_mean(name, known);
+            self.wrong(at, format!("there is no method `{name}`"), hint);
+        }
+    }
+
+    fn method_name(&mut self, at: &[Step<'_>], name: &str) {
+        let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let fits = (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(word);
+        if !fits || name == NONE {
+            let hint = format!(
+                "use letters, digits, `-`, `_` and `.`, {LONGEST_NAME} at most, and not `none`"
+            );
+            let message = format!("`{name}` cannot be the name of a method");
+            self.wrong(at, message, Some(hint));
+        }
+    }
+
+    fn jwt(&mut self, at: &[Step<'_>], mut raw: raw::Jwt) -> Option<Jwt> {
+        let declared = raw.declare.take();
+        let audiences = raw.audience.take().unwrap_or_default();
+        if audiences.iter().all(|audience| audience.trim().is_empty()) {
+            self.wrong(
+                &join(at, Key("audience")),
+                "tokens for other services would be taken".to_owned(),
+                Some("name the audience: what stands in `aud`".to_owned()),
+            );
+        }
+        let keys = self.keys(at, &mut raw);
+        let algorithms = self.algorithms(at, raw.algorithms.take(), keys.as_ref());
+        let skew = raw.clock_skew.map_or(SKEW, |skew| skew.0);
+        if skew > MOST_SKEW {
+            let message = "must be 10m at most".to_owned();
+            self.wrong(&join(at, Key("clock_skew")), message, None);
+        }
+        let declared = self.declared(at, declared, keys.as_ref(), raw.issuer.as_deref());
+        let claims = Claims {
+            issuer: raw.issuer,
+            audiences,
+            skew,
+            subject_claim: raw.subject_claim.unwrap_or_else(|| "sub".to_owned()),
+            tenant_claim: raw.tenant_claim,
+            scope_claim: raw.scope_claim,
+        };
+        Some(Jwt {
+            keys: keys?,
+            algorithms,
+            claims,
+            declared,
+        })
+    }
+
+    fn keys(&mut self, at: &[Step<'_>], raw: &mut raw::Jwt) -> Option<Keys> {
+        let issuer = raw.issuer.clone();
+        if issuer.as_deref().is_some_and(str::is_empty) {
+            let message = "must not be empty".to_owned();
+            self.wrong(&join(at, Key("issuer")), message, None);
+        }
+        let given = [
+            ("secret", raw.secret.is_some()),
+            ("secret_file", raw.secret_file.is_some()),
+            ("jwks_url", raw.jwks_url.is_some()),
+            ("jwks_file", raw.jwks_file.is_some()),
+        ];
+        let mut given = given.iter().filter(|(_, given)| *given).map(|(key, _)| key);
+        if let (Some(first), Some(last)) = (given.next(), given.next_back()) {
+            let message = format!("`{first}` and `{last}` cannot stand together");
+            let hint = "keep one of them".to_owned();
+            self.wrong(&join(at, Key(last)), message, Some(hint));
+            return None;
+        }
+        if raw.secret.is_some() || raw.secret_file.is_some() {
+            let (secret, file) = (raw.secret.take(), raw.secret_file.take());
+            let (key, secret) = self.secret(at, "secret", secret, file)?;
+            let secret = SharedSecret::new(secret.reveal().as_bytes());
+            return self.usable(&join(at, Key(key)), secret).map(Keys::Secret);
+        }
+        if let Some(file) = raw.jwks_file.take() {
+            let at = join(at, Key("jwks_file"));
+            let json = self.read_beside(&at, &file)?;
+            let keys = PublicKeys::from_jwks(json.as_bytes());
+            return self.usable(&at, keys).map(Keys::File);
+        }
+        let (key, url) = match (raw.jwks_url.take(), issuer) {
+            (Some(url), _) => ("jwks_url", url.0),
+            (None, Some(issuer)) => ("issuer", issuer),
+            (None, None) => {
+                self.wrong(
+                    at,
+                    "there is nothing to check tokens with".to_owned(),
+                    Some(
+                        "add `issuer`, `jwks_url`, `jwks_file`, `secret` or `secret_file`"
+                            .to_owned(),
+                    ),
+                );
+                return None;
+            }
+        };
+        self.safe_url(&join(at, Key(key)), &url)?;
+        Some(match key {
+            "issuer" => Keys::Issuer(url),
+            _ => Keys::Url(url),
+        })
+    }
+
+    fn usable<K>(&mut self, at: &[Step<'_>], key: Result<K, impl std::fmt::Display>) -> Option<K> {
+        key.map_err(|error| self.wrong(at, error.to_string(), None))
+            .ok()
+    }
+
+    /// Keys that come over an open line could be anyone's.
+    fn safe_url(&mut self, at: &[Step<'_>], text: &str) -> Option<()> {
+        let url = url::Url::parse(text).ok();
+        let safe = url.as_ref().is_some_and(|url| match url.host() {
+            None => false,
+            Some(_) if url.scheme() == "https" => true,
+            Some(url::Host::Domain(host)) => url.scheme() == "http" && host == "localhost",
+            Some(url::Host::Ipv4(address)) => url.scheme() == "http" && address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => url.scheme() == "http" && address.is_loopback(),
+        });
+        if !safe {
+            self.wrong(
+                at,
+                format!("keys cannot be fetched from `{text}`"),
+                Some("write an https address, such as https://login.example.com".to_owned()),
+            );
+        }
+        safe.then_some(())
+    }
+
+    fn algorithms(
+        &mut self,
+        at: &[Step<'_>],
+        named: Option<Vec<String>>,
+        keys: Option<&Keys>,
+    ) -> Vec<Algorithm> {
+        let secret = matches!(keys, Some(Keys::Secret(_)));
+        let Some(named) = named else {
+            return match secret {
+                true => WITH_SECRET.to_vec(),
+                false => WITH_KEYS.to_vec(),
+            };
+        };
+        let at = join(at, Key("algorithms"));
+        if named.is_empty() {
+            let hint = "leave the key out for the default".to_owned();
+            self.wrong(&at, "must name an algorithm".to_owned(), Some(hint));
+        }
+        let mut algorithms = Vec::new();
+        for (n, name) in named.iter().enumerate() {
+            let at = join(&at, Item(n));
+            let hint = || {
+                let all = "HS256 HS384 HS512 RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 EdDSA";
+                did_you_mean(name, all.split(' '))
+            };
+            match Algorithm::from_name(name) {
+                None => self.wrong(&at, format!("there is no algorithm `{name}`"), hint()),
+                Some(algorithm) if keys.is_some() && algorithm.is_symmetric() != secret => {
+                    let message = match secret {
+                        true => format!("`{name}` needs keys, but there is a secret"),
+                        false => format!("`{name}` needs a secret, but there are keys"),
+                    };
+                    self.wrong(&at, message, None);
+                }
+                Some(algorithm) => algorithms.push(algorithm),
+            }
+        }
+        algorithms
+    }
+
+    fn declared(
+        &mut self,
+        at: &[Step<'_>],
+        raw: Option<raw::Declare>,
+        keys: Option<&Keys>,
+        issuer: Option<&str>,
+    ) -> Declared {
+        match (raw, issuer) {
+            (Some(raw::Declare::ClientCredentials(flow)), _) => {
+                Declared::OAuth2(OAuthFlow::ClientCredentials {
+                    token_url: flow.token_url.0,
+                    refresh_url: None,
+                    scopes: flow.scopes,
+                })
+            }
+            (Some(raw::Declare::OpenidConnect), None) => {
+                let message = "without an issuer there is nothing to point to".to_owned();
+                self.wrong(
+                    &join(at, Key("declare")),
+                    message,
+                    Some("add `issuer`".to_owned()),
+                );
+                Declared::Bearer
+            }
+            (Some(raw::Declare::OpenidConnect), Some(issuer)) => openid(issuer),
+            (None, Some(issuer)) if matches!(keys, Some(Keys::Issuer(_))) => openid(issuer),
+            (Some(raw::Declare::Bearer) | None, _) => Declared::Bearer,
+        }
+    }
+
+    fn basic(&mut self, at: &[Step<'_>], raw: raw::Basic) -> MethodKind {
+        let at = join(at, Key("users"));
+        if raw.users.0.is_empty() {
+            self.wrong(&at, "there are no users".to_owned(), None);
+        }
+        let mut users = Vec::new();
+        for (name, user) in raw.users.0 {
+            let at = join(&at, Key(&name));
+            if name.is_empty() || name.contains(':') {
+                let message = format!("`{name}` cannot be the name of a user");
+                let hint = "a name has no colon in it".to_owned();
+                self.wrong(&at, message, Some(hint));
+            }
+            if user.password.is_some() && user.password_file.is_some() {
+                let message = "`password` and `password_file` cannot stand together".to_owned();
+                let hint = "keep one of them".to_owned();
+                self.wrong(&join(&at, Key("password_file")), message, Some(hint));
+                continue;
+            }
+            let secret = self.secret(&at, "password", user.password, user.password_file);
+            let Some((key, password)) = secret else {
+                continue;
+            };
+            if password.reveal().is_empty() {
+                self.wrong(&join(&at, Key(key)), "must not be empty".to_owned(), None);
+            }
+            users.push(User {
+                name,
+                password,
+                tenant: user.tenant.filter(|tenant| !tenant.is_empty()),
+                scopes: user.scopes.unwrap_or_default(),
+            });
+        }
+        MethodKind::Basic(users)
+    }
+
+    /// A secret from the environment or a file, and the key that gave it.
+    fn secret(
+        &mut self,
+        at: &[Step<'_>],
+        key: &'static str,
+        text: Option<SecretText>,
+        file: Option<String>,
+    ) -> Option<(&'static str, Secret)> {
+        let in_file = match key {
+            "secret" => "secret_file",
+            _ => "password_file",
+        };
+        match (text, file) {
+            (Some(text), _) => {
+                let at = join(at, Key(key));
+                let given = at_path(self.tree, &at);
+                if !given.is_some_and(|node| matches!(&node.data, Data::Scalar(s) if s.given)) {
+                    self.wrong(
+                        &at,
+                        "a secret must not stand in the file".to_owned(),
+                        Some(format!("write `${{NAME}}`, or give `{in_file}`")),
+                    );
+                    return None;
+                }
+                Some((key, text.0))
+            }
+            (None, Some(file)) => {
+                let text = self.read_beside(&join(at, Key(in_file)), &file)?;
+                Some((in_file, Secret::new(text.trim_end_matches(['\r', '\n']))))
+            }
+            (None, None) => {
+                let hint = format!("add `{key}: ${{NAME}}` or `{in_file}`");
+                self.wrong(at, format!("there is no {key}"), Some(hint));
+                None
+            }
+        }
+    }
+
+    /// A file whose path is relative to the configuration.
+    fn read_beside(&mut self, at: &[Step<'_>], file: &str) -> Option<String> {
+        let path = self.base.join(file);
+        let text = std::fs::read_to_string(&path);
+        let wrong = |error: std::io::Error| {
+            let cause = lower_first(&error.to_string());
+            let message = format!("{} cannot be read: {cause}", path.display());
+            let hint = "the path is relative to the configuration file".to_owned();
+            self.wrong(at, message, Some(hint));
+        };
+        text.map_err(wrong).ok()
+    }
+}
+
+/// Everyone may call.
+pub(super) fn open() -> Ways {
+    vec![Vec::new()]
+}
+
+fn openid(issuer: &str) -> Declared {
+    let base = issuer.trim_end_matches('/');
+    Declared::OpenIdConnect(format!("{base}/.well-known/openid-configuration"))
+}
