@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::auth::{
-    Access, Alternative, Ask, Authenticator, Authorized, Denial, Policy, Scheme, Verdict,
+    Access, Alternative, Ask, Authenticator, Authorized, Denial, Failures, Policy, Scheme, Verdict,
 };
 use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Origin, Target};
 use switchboard_server::engine::{Engine, Parts, Settings};
@@ -119,9 +120,7 @@ impl Policy for Strict {
 pub(crate) async fn open(names: &[&str]) -> House {
     let bearer: Arc<dyn Scheme> = Arc::new(Bearer("bearer".into()));
     let badge: Arc<dyn Scheme> = Arc::new(Badge("badge".into()));
-    let log = Log::new(Arc::new(MemoryStore::default()));
-    let tasks = Tasks::default();
-    let agent = |name: &&str| {
+    let access = |name: &&str| {
         let with_bearer = || Alternative(vec![Arc::clone(&bearer)]);
         let access = match *name {
             "hall" => Access::open(),
@@ -138,11 +137,28 @@ pub(crate) async fn open(names: &[&str]) -> House {
             "archive" => Access::by(vec![with_bearer()]).ruled_by(Arc::new(Strict { tasks: true })),
             _ => Access::by(vec![with_bearer()]),
         };
+        (Arc::from(*name), access)
+    };
+    let agents = names.iter().map(access).collect();
+    let authenticator = Authenticator::new(vec![Arc::clone(&bearer), Arc::clone(&badge)]);
+    // These tests guess a lot.
+    let authenticator = authenticator.with_failures(Failures::new(1_000, Duration::from_secs(60)));
+    serve(agents, authenticator, Tasks::default()).await
+}
+
+/// Opens a server with these agents, the first one its default.
+pub(crate) async fn serve(
+    agents: Vec<(Arc<str>, Access)>,
+    authenticator: Authenticator,
+    tasks: Tasks,
+) -> House {
+    let default = Arc::clone(&agents[0].0);
+    let log = Log::new(Arc::new(MemoryStore::default()));
+    let agent = |(name, access): (Arc<str>, Access)| {
         let mut profile = profile();
         profile.card.capabilities.extended_agent_card = Some(true);
         profile.extended = Some(profile.card.clone());
         access.declare(&mut profile);
-        let name: Arc<str> = Arc::from(*name);
         let engine = Engine::new(Parts {
             name: Arc::clone(&name),
             agent: Arc::new(FnAgent::new(|_, _| async {
@@ -157,13 +173,13 @@ pub(crate) async fn open(names: &[&str]) -> House {
         (name, Authorized::new(engine, Arc::new(access)))
     };
     let table = Arc::new(Table {
-        agents: names.iter().map(agent).collect(),
-        default: Arc::from(names[0]),
+        agents: agents.into_iter().map(agent).collect(),
+        default,
     });
     let service = Arc::new(http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: Arc::clone(&table) as _,
-        authenticator: Authenticator::new(vec![bearer, badge]),
+        authenticator,
         base_url: BaseUrl {
             public_url: Some("http://here".into()),
             trusted_proxies: Vec::new(),

@@ -5,7 +5,10 @@
 
 mod doors;
 mod house;
+mod issuer;
+mod logins;
 mod order;
 mod rules;
 mod schemes;
+mod tokens;
 mod wire;
