@@ -13,7 +13,7 @@ use super::load::{Check, lower_first};
 use super::problem::did_you_mean;
 use super::raw;
 use super::value::SecretText;
-use super::yaml::{Data, Step, Step::Item, Step::Key};
+use super::yaml::{self, Data, Step, Step::Item, Step::Key};
 
 /// What a secret is checked with, and what keys are, if nothing is said.
 const WITH_SECRET: [Algorithm; 1] = [Algorithm::Hs256];
@@ -188,7 +188,8 @@ impl Check<'_> {
     fn jwt(&mut self, at: &[Step<'_>], mut raw: raw::Jwt) -> Option<Jwt> {
         let declared = raw.declare.take();
         let audiences = raw.audience.take().unwrap_or_default();
-        if audiences.iter().all(|audience| audience.trim().is_empty()) {
+        let named = audiences.iter().any(|audience| !audience.trim().is_empty());
+        if !named && !self.is_damaged(at) {
             self.wrong(
                 &join(at, Key("audience")),
                 "tokens for other services would be taken".to_owned(),
@@ -253,6 +254,7 @@ impl Check<'_> {
         let (key, url) = match (raw.jwks_url.take(), issuer) {
             (Some(url), _) => ("jwks_url", url.0),
             (None, Some(issuer)) => ("issuer", issuer),
+            (None, None) if self.is_damaged(at) => return None,
             (None, None) => {
                 self.wrong(
                     at,
@@ -433,12 +435,20 @@ impl Check<'_> {
                 let text = self.read_beside(&join(at, Key(in_file)), &file)?;
                 Some((in_file, Secret::new(text.trim_end_matches(['\r', '\n']))))
             }
+            (None, None) if self.is_damaged(at) => None,
             (None, None) => {
                 let hint = format!("add `{key}: ${{NAME}}` or `{in_file}`");
                 self.wrong(at, format!("there is no {key}"), Some(hint));
                 None
             }
         }
+    }
+
+    /// Whether something below could not be read: then it is not missing.
+    fn is_damaged(&self, at: &[Step<'_>]) -> bool {
+        let path = yaml::show(at);
+        let mut problems = self.problems.iter();
+        problems.any(|problem| problem.path.starts_with(&path))
     }
 
     /// A file whose path is relative to the configuration.
