@@ -140,8 +140,8 @@ pub(crate) enum Requirement {
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum AgentAuth {
-    /// Nobody.
-    #[schemars(schema_with = "none")]
+    /// `none`: nobody; or the one method that is enough.
+    #[schemars(schema_with = "text")]
     None,
     /// Everyone, by one of these.
     Require(Vec<Requirement>),
@@ -149,6 +149,10 @@ pub(crate) enum AgentAuth {
 
 fn none(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": r"^none$|\$\{" })
+}
+
+fn text(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string" })
 }
 
 impl<'de> Deserialize<'de> for Auth {
