@@ -69,7 +69,7 @@ pub struct Jwt {
 #[derive(Debug, Clone)]
 pub enum Keys {
     /// A shared secret.
-    Secret(SharedSecret),
+    Secret(Box<SharedSecret>),
     /// Keys from a file.
     File(PublicKeys),
     /// A list of keys somewhere.
@@ -243,7 +243,8 @@ impl Check<'_> {
             let (secret, file) = (raw.secret.take(), raw.secret_file.take());
             let (key, secret) = self.secret(at, "secret", secret, file)?;
             let secret = SharedSecret::new(secret.reveal().as_bytes());
-            return self.usable(&join(at, Key(key)), secret).map(Keys::Secret);
+            let secret = self.usable(&join(at, Key(key)), secret)?;
+            return Some(Keys::Secret(Box::new(secret)));
         }
         if let Some(file) = raw.jwks_file.take() {
             let at = join(at, Key("jwks_file"));

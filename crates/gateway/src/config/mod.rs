@@ -132,6 +132,14 @@ pub struct Agent {
     pub settings: Settings,
 }
 
+impl Agent {
+    /// Whether everyone may call it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.access.iter().any(Vec::is_empty)
+    }
+}
+
 /// What stands behind an agent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

@@ -1,5 +1,7 @@
 //! Callers who show who they are (S1 §2, S2 §5).
 
+#![expect(clippy::expect_used, reason = "a test may stop where it is surprised")]
+
 use serde_json::{Value, json};
 use switchboard_keys::{Algorithm, SigningKey, jwks};
 use tempfile::TempDir;

@@ -43,6 +43,7 @@ impl From<Error> for Refusal {
 type Met<'a> = Result<Vec<Arc<Identity>>, Shut<'a>>;
 
 /// What keeps a door shut.
+#[derive(Clone, Copy)]
 enum Shut<'a> {
     /// Nothing that would open it was presented.
     Missing,

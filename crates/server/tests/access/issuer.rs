@@ -10,7 +10,7 @@ use hyper::{Request, Response, StatusCode, body::Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use serde_json::{Value, json};
-use switchboard_keys::{Algorithm, SigningKey, jwks};
+use switchboard_keys::{Algorithm, SigningKey, encoded, jwks};
 use switchboard_server::auth::method::{Claims, Declared, JwksFrom, Jwt, JwtKeys, KeySource};
 use switchboard_server::auth::{Access, Alternative, Authenticator, Failures, Scheme};
 use switchboard_server::clock;
@@ -288,6 +288,37 @@ async fn a_new_key_is_fetched_when_a_token_names_it() {
     // The old key is gone, and so is what was checked with it.
     assert_eq!(status(&house, &by_old).await, 401);
     assert_eq!(issuer.fetched(), 2);
+}
+
+#[tokio::test]
+async fn a_new_key_is_fetched_also_where_keys_have_no_names() {
+    let (old, new) = (key(Algorithm::Es256), key(Algorithm::Es256));
+    let issuer = Issuer::open(&old).await;
+    let house = desk(vec![issuer.scheme("corp")], Failures::default()).await;
+    let token = |key: &SigningKey| nameless(key, &issuer.claims("ann"));
+    assert_eq!(status(&house, &token(&old)).await, 404);
+    assert_eq!(issuer.fetched(), 1);
+    issuer.has(&[&new]);
+    assert_eq!(status(&house, &token(&new)).await, 404);
+    assert_eq!(status(&house, &token(&old)).await, 401);
+    assert_eq!(issuer.fetched(), 2);
+}
+
+/// A token that does not name its key.
+fn nameless(key: &SigningKey, claims: &Value) -> String {
+    use aws_lc_rs::rand::SystemRandom;
+    use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+    use base64::Engine as _;
+    let pem = key.to_pem();
+    let body: String = pem.lines().filter(|line| !line.starts_with("--")).collect();
+    let der = base64::engine::general_purpose::STANDARD
+        .decode(body)
+        .unwrap();
+    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der).unwrap();
+    let part = |value: &Value| encoded(value.to_string().as_bytes());
+    let signed = format!("{}.{}", part(&json!({"alg": "ES256"})), part(claims));
+    let signature = pair.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
+    format!("{signed}.{}", encoded(signature.as_ref()))
 }
 
 #[tokio::test]

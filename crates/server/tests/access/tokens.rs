@@ -21,7 +21,7 @@ fn lenient() -> Failures {
 
 fn by_secret(name: &str, issuer: Option<&str>) -> Arc<dyn Scheme> {
     let secret = SharedSecret::new(SECRET).unwrap();
-    let keys = JwtKeys::Secret(secret);
+    let keys = JwtKeys::Secret(Box::new(secret));
     Arc::new(jwt(name, keys, &[Algorithm::Hs256], issuer))
 }
 

@@ -226,7 +226,12 @@ impl KeySource {
     }
 
     async fn get(&self, url: Url) -> Result<Response, Missing> {
-        let response = self.client.get(url).send().await.map_err(unreachable)?;
+        let response = self
+            .client
+            .get(url)
+            .send()
+            .await
+            .map_err(|error| unreachable(&error))?;
         match response.status() {
             status if status.is_success() => Ok(response),
             status => Err(Missing::Refused(status.as_u16())),
@@ -257,8 +262,8 @@ fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     }
 }
 
-fn unreachable(error: reqwest::Error) -> Missing {
-    let mut cause: &dyn std::error::Error = &error;
+fn unreachable(error: &reqwest::Error) -> Missing {
+    let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
@@ -267,7 +272,11 @@ fn unreachable(error: reqwest::Error) -> Missing {
 
 async fn read(mut response: Response) -> Result<Vec<u8>, Missing> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| unreachable(&error))?
+    {
         if bytes.len() + chunk.len() > MAX_ANSWER {
             return Err(Missing::TooLong);
         }

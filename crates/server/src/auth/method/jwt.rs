@@ -21,7 +21,7 @@ const KEY: &str = "sbk_";
 #[derive(Debug, Clone)]
 pub enum JwtKeys {
     /// A secret that we share with the issuer.
-    Secret(SharedSecret),
+    Secret(Box<SharedSecret>),
     /// Keys that never change.
     Fixed(PublicKeys),
     /// Keys that the issuer publishes.
@@ -156,9 +156,10 @@ impl Jwt {
             JwtKeys::Fixed(keys) => return Finding::Now(self.check(text, token, keys, 0)),
             JwtKeys::Published(source) => source,
         };
-        let knows = |keys: &PublicKeys| {
-            let kid = token.jws.header.kid.as_deref();
-            kid.is_none_or(|kid| keys.knows(kid))
+        let knows = |keys: &PublicKeys| match &token.jws.header.kid {
+            Some(kid) => keys.knows(kid),
+            // A new key has no new name then.
+            None => keys.verify(&token.jws, &self.algorithms),
         };
         match source.current() {
             Some((keys, version)) if knows(&keys) => {
