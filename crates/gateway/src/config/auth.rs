@@ -6,14 +6,14 @@ use std::time::Duration;
 use switchboard_server::auth::method::{
     Algorithm, Claims, Declared, PublicKeys, SharedSecret, User,
 };
-use switchboard_types::model::{OAuthFlow, Secret};
+use switchboard_types::model::OAuthFlow;
 
+use super::FailedLogins;
 use super::agent::{at_path, join};
-use super::load::{Check, lower_first};
+use super::load::Check;
 use super::problem::did_you_mean;
 use super::raw;
-use super::value::SecretText;
-use super::yaml::{self, Data, Step, Step::Item, Step::Key};
+use super::yaml::{Data, Step, Step::Item, Step::Key};
 
 /// What a secret is checked with, and what keys are, if nothing is said.
 const WITH_SECRET: [Algorithm; 1] = [Algorithm::Hs256];
@@ -370,99 +370,17 @@ impl Check<'_> {
         }
     }
 
-    fn basic(&mut self, at: &[Step<'_>], raw: raw::Basic) -> MethodKind {
-        let at = join(at, Key("users"));
-        if raw.users.0.is_empty() {
-            self.wrong(&at, "there are no users".to_owned(), None);
+    /// How often an address may fail.
+    pub(super) fn failed_logins(&mut self, raw: Option<raw::FailedLogins>) -> FailedLogins {
+        let at = |key| [Key("limits"), Key("failed_logins"), Key(key)];
+        let raw = raw.unwrap_or_default();
+        if raw.requests == Some(0) {
+            self.wrong(&at("requests"), "must be at least 1".to_owned(), None);
         }
-        let mut users = Vec::new();
-        for (name, user) in raw.users.0 {
-            let at = join(&at, Key(&name));
-            if name.is_empty() || name.contains(':') {
-                let message = format!("`{name}` cannot be the name of a user");
-                let hint = "a name has no colon in it".to_owned();
-                self.wrong(&at, message, Some(hint));
-            }
-            if user.password.is_some() && user.password_file.is_some() {
-                let message = "`password` and `password_file` cannot stand together".to_owned();
-                let hint = "keep one of them".to_owned();
-                self.wrong(&join(&at, Key("password_file")), message, Some(hint));
-                continue;
-            }
-            let secret = self.secret(&at, "password", user.password, user.password_file);
-            let Some((key, password)) = secret else {
-                continue;
-            };
-            if password.reveal().is_empty() {
-                self.wrong(&join(&at, Key(key)), "must not be empty".to_owned(), None);
-            }
-            users.push(User {
-                name,
-                password,
-                tenant: user.tenant.filter(|tenant| !tenant.is_empty()),
-                scopes: user.scopes.unwrap_or_default(),
-            });
+        FailedLogins {
+            requests: raw.requests.unwrap_or(20),
+            per: self.some_time(&at("per"), raw.per, Duration::from_secs(60)),
         }
-        MethodKind::Basic(users)
-    }
-
-    /// A secret from the environment or a file, and the key that gave it.
-    fn secret(
-        &mut self,
-        at: &[Step<'_>],
-        key: &'static str,
-        text: Option<SecretText>,
-        file: Option<String>,
-    ) -> Option<(&'static str, Secret)> {
-        let in_file = match key {
-            "secret" => "secret_file",
-            _ => "password_file",
-        };
-        match (text, file) {
-            (Some(text), _) => {
-                let at = join(at, Key(key));
-                let given = at_path(self.tree, &at);
-                if !given.is_some_and(|node| matches!(&node.data, Data::Scalar(s) if s.given)) {
-                    self.wrong(
-                        &at,
-                        "a secret must not stand in the file".to_owned(),
-                        Some(format!("write `${{NAME}}`, or give `{in_file}`")),
-                    );
-                    return None;
-                }
-                Some((key, text.0))
-            }
-            (None, Some(file)) => {
-                let text = self.read_beside(&join(at, Key(in_file)), &file)?;
-                Some((in_file, Secret::new(text.trim_end_matches(['\r', '\n']))))
-            }
-            (None, None) if self.is_damaged(at) => None,
-            (None, None) => {
-                let hint = format!("add `{key}: ${{NAME}}` or `{in_file}`");
-                self.wrong(at, format!("there is no {key}"), Some(hint));
-                None
-            }
-        }
-    }
-
-    /// Whether something below could not be read: then it is not missing.
-    fn is_damaged(&self, at: &[Step<'_>]) -> bool {
-        let path = yaml::show(at);
-        let mut problems = self.problems.iter();
-        problems.any(|problem| problem.path.starts_with(&path))
-    }
-
-    /// A file whose path is relative to the configuration.
-    fn read_beside(&mut self, at: &[Step<'_>], file: &str) -> Option<String> {
-        let path = self.base.join(file);
-        let text = std::fs::read_to_string(&path);
-        let wrong = |error: std::io::Error| {
-            let cause = lower_first(&error.to_string());
-            let message = format!("{} cannot be read: {cause}", path.display());
-            let hint = "the path is relative to the configuration file".to_owned();
-            self.wrong(at, message, Some(hint));
-        };
-        text.map_err(wrong).ok()
     }
 }
 

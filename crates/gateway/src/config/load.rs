@@ -15,7 +15,7 @@ use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
 use super::value::{Bound, Listen, Size, Time};
 use super::yaml::{self, Node, Step, Step::Key};
-use super::{Config, Env, FailedLogins, Log, LogFormat, Push, Store, UNLIMITED, auth, env};
+use super::{Config, Env, Log, LogFormat, Push, Store, UNLIMITED, auth, env};
 
 /// Where the agents come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -317,18 +317,6 @@ impl Check<'_> {
                 default.body_timeout,
             ),
             heartbeat: self.some_time(&at("heartbeat"), raw.heartbeat, default.heartbeat),
-        }
-    }
-
-    fn failed_logins(&mut self, raw: Option<raw::FailedLogins>) -> FailedLogins {
-        let at = |key| [Key("limits"), Key("failed_logins"), Key(key)];
-        let raw = raw.unwrap_or_default();
-        if raw.requests == Some(0) {
-            self.wrong(&at("requests"), "must be at least 1".to_owned(), None);
-        }
-        FailedLogins {
-            requests: raw.requests.unwrap_or(20),
-            per: self.some_time(&at("per"), raw.per, Duration::from_secs(60)),
         }
     }
 

@@ -18,6 +18,7 @@ pub mod load;
 pub mod problem;
 mod raw;
 pub mod schema;
+mod secret;
 pub mod value;
 mod yaml;
 
