@@ -371,9 +371,9 @@ impl Check<'_> {
     }
 
     /// How often an address may fail.
-    pub(super) fn failed_logins(&mut self, raw: Option<raw::FailedLogins>) -> FailedLogins {
+    pub(super) fn failed_logins(&mut self, raw: &raw::Limits) -> FailedLogins {
         let at = |key| [Key("limits"), Key("failed_logins"), Key(key)];
-        let raw = raw.unwrap_or_default();
+        let raw = raw.failed_logins.unwrap_or_default();
         if raw.requests == Some(0) {
             self.wrong(&at("requests"), "must be at least 1".to_owned(), None);
         }

@@ -179,18 +179,16 @@ impl Check<'_> {
         let listen = self.listen(&raw, flags);
         let data = self.data(raw.data, flags);
         let store = self.store(&raw.store.unwrap_or_default(), data, flags);
-        let mut limits = raw.limits.unwrap_or_default();
-        let failed_logins = self.failed_logins(limits.failed_logins.take());
-        let limits = self.limits(&limits);
+        let raw_limits = raw.limits.unwrap_or_default();
+        let limits = self.limits(&raw_limits);
         let retention = retention(&raw.retention.unwrap_or_default());
         let push = self.push(raw.push.unwrap_or_default());
         let shutdown = raw.shutdown.unwrap_or_default();
         let log = self.log(raw.log.unwrap_or_default(), flags);
         let (methods, ways) = self.auth(raw.auth);
-        let agents = raw.agents.unwrap_or_default();
-        let mut agents = match source {
-            Source::File(_) => self.agents(agents, &ways),
-            Source::BuiltIn => self.built_in(agents, &ways),
+        let mut agents = match (source, raw.agents.unwrap_or_default()) {
+            (Source::File(_), agents) => self.agents(agents, &ways),
+            (Source::BuiltIn, agents) => self.built_in(agents, &ways),
         };
         if flags.auth_none {
             agents
@@ -215,7 +213,7 @@ impl Check<'_> {
             store: store?,
             limits,
             methods,
-            failed_logins,
+            failed_logins: self.failed_logins(&raw_limits),
             retention,
             push,
             shutdown_grace: shutdown

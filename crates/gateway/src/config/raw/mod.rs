@@ -125,7 +125,7 @@ pub(crate) struct Limits {
 }
 
 /// How often an address may fail to show who it is.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FailedLogins {
     /// So often; 20 by default.
