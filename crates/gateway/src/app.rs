@@ -87,6 +87,9 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
         tracing::warn!("some work did not end in time: it goes on at the next start");
     }
     log.close().await;
+    if let Err(error) = log.store().close().await {
+        tracing::warn!(%error, "the store was not closed: the next start tidies up");
+    }
     Ok(())
 }
 
