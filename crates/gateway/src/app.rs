@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
-use switchboard_server::auth::{Access, Audit, Authenticator, Authorized};
+use switchboard_server::auth::{Access, Audit, Authorized};
 use switchboard_server::engine::{self, Engine, Profile, recover};
 use switchboard_server::http::{self, BaseUrl};
 use switchboard_server::log::Log;
@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 
 use crate::config::{self, Backend, Config};
 use crate::route::Table;
+use crate::trust::{Methods, doors};
 
 /// How many webhooks are read at once, and how many dead letters at most.
 const PAGE: usize = 256;
@@ -46,8 +47,10 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let tasks = Tasks::default();
     let guard = Arc::new(Guard::new(config.push.allow.clone()));
     let table = Arc::new(Table::default());
-    let audit = Audit::start(open_access(&config.store)?, &tasks);
-    let doors = doors(&config);
+    let access = open_access(&config.store)?;
+    let audit = Audit::start(Arc::clone(&access), &tasks);
+    let methods = Methods::open(&config.methods, &access, &tasks).await?;
+    let doors = doors(&config, &methods);
     let engines = engines(&config, &doors, &table, &log, &guard, &tasks);
     table.fill(
         guarded(&engines, &doors, &audit),
@@ -70,7 +73,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let service = Arc::new(http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: table,
-        authenticator: Authenticator::none().audited(audit.clone()),
+        authenticator: methods.authenticator(config.failed_logins, audit.clone()),
         base_url: BaseUrl {
             public_url: config.public_url,
             trusted_proxies: config.trust_forwarded,
@@ -88,6 +91,9 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     }
     audit.close().await;
     log.close().await;
+    if let Err(error) = log.store().close().await {
+        tracing::warn!(%error, "the store was not closed: the next start tidies up");
+    }
     Ok(())
 }
 
@@ -154,12 +160,6 @@ fn engines(
         (Arc::clone(&agent.name), Engine::new(parts))
     };
     config.agents.iter().map(engine).collect()
-}
-
-/// Who may ask each agent.
-fn doors(config: &Config) -> Doors {
-    let door = |agent: &config::Agent| (Arc::clone(&agent.name), Arc::new(Access::open()));
-    config.agents.iter().map(door).collect()
 }
 
 /// Each engine behind its agent's door.

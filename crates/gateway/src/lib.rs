@@ -8,6 +8,7 @@
 //! - `conformance`: any agent against the specification.
 //! - [`route`]: which agent a call is for.
 //! - [`telemetry`]: what the process tells its operators.
+//! - `trust`: from what the configuration says of trust to the parts that keep it.
 
 pub mod app;
 pub mod cli;
@@ -15,3 +16,4 @@ pub mod config;
 mod conformance;
 pub mod route;
 pub mod telemetry;
+mod trust;

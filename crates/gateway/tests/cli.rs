@@ -40,6 +40,17 @@ fn check_sums_up_what_is_right() {
 }
 
 #[test]
+fn check_tells_who_may_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let yaml = "store: {kind: memory}\nauth: {methods: {corp: {jwt: {issuer: 'https://a.example', audience: [a]}}}}\n\
+                agents: {a: {script: []}, b: {script: [], auth: none}, c: {script: [], auth: [corp, none]}}\n";
+    std::fs::write(dir.path().join("switchboard.yaml"), yaml).unwrap();
+    let output = switchboard(&dir, &["check"]);
+    let told = text(&output.stdout);
+    assert!(told.ends_with("\nauth: corp \u{b7} open: b, c\n"), "{told}");
+}
+
+#[test]
 fn check_tells_what_is_wrong_on_standard_error() {
     let dir = dir_with("lisen: 1\nagents: {a: {script: []}}\n");
     let output = switchboard(&dir, &["check"]);

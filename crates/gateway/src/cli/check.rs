@@ -27,12 +27,25 @@ pub(super) fn summary(config: &Config) -> String {
         Store::Memory => "memory, nothing is kept".to_owned(),
         Store::Sqlite(sqlite) => format!("sqlite in {}", sqlite.dir.display()),
     };
+    let auth = match config.methods.as_slice() {
+        [] => String::new(),
+        methods => {
+            let names: Vec<&str> = methods.iter().map(|method| &*method.name).collect();
+            let open = config.agents.iter().filter(|agent| agent.is_open());
+            let open: Vec<&str> = open.map(|agent| &*agent.name).collect();
+            let open = match open.as_slice() {
+                [] => String::new(),
+                open => format!(" \u{b7} open: {}", open.join(", ")),
+            };
+            format!("auth: {}{open}\n", names.join(", "))
+        }
+    };
     let public = match &config.public_url {
         Some(url) => format!("public: {url}\n"),
         None => String::new(),
     };
     format!(
-        "agents: {}\nlisten: {}\n{public}store: {store}\n",
+        "agents: {}\nlisten: {}\n{public}store: {store}\n{auth}",
         agents.join(", "),
         config.listen
     )

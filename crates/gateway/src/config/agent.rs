@@ -6,6 +6,7 @@ use switchboard_agents::profile as agents;
 use switchboard_agents::script::{AgentFile, Script, builtin};
 use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
+use super::auth::Ways;
 use super::load::{Check, read_file};
 use super::problem::did_you_mean;
 use super::raw;
@@ -48,7 +49,7 @@ const LONGEST_NAME: usize = 63;
 
 impl Check<'_> {
     /// All agents of the file.
-    pub(super) fn agents(&mut self, raw: raw::Agents) -> Vec<Agent> {
+    pub(super) fn agents(&mut self, raw: raw::Agents, ways: &Ways) -> Vec<Agent> {
         if raw.0.is_empty() && self.tree.get("agents").is_none_or(is_empty) {
             self.wrong(
                 &[Key("agents")],
@@ -61,7 +62,7 @@ impl Check<'_> {
         }
         raw.0
             .into_iter()
-            .filter_map(|(name, agent)| self.agent(&name, agent))
+            .filter_map(|(name, agent)| self.agent(&name, agent, ways))
             .collect()
     }
 
@@ -85,7 +86,7 @@ impl Check<'_> {
     }
 
     /// The agents Switchboard brings along; `raw` may change how they are served.
-    pub(super) fn built_in(&mut self, mut raw: raw::Agents) -> Vec<Agent> {
+    pub(super) fn built_in(&mut self, mut raw: raw::Agents, ways: &Ways) -> Vec<Agent> {
         let built_in = builtin::agents().unwrap_or_else(|error| {
             self.wrong(&[], format!("a built-in agent is damaged: {error}"), None);
             Vec::new()
@@ -95,23 +96,23 @@ impl Check<'_> {
             let changes = raw.0.iter().position(|(name, _)| name == own.name);
             let changes = changes.map(|at| raw.0.remove(at).1).unwrap_or_default();
             let at = [Key("agents"), Key(own.name)];
-            agents.push(self.assemble(&at, own.name, changes, own.profile, own.script));
+            agents.push(self.assemble(&at, own.name, changes, own.profile, own.script, ways));
         }
         agents.extend(
             raw.0
                 .into_iter()
-                .filter_map(|(name, agent)| self.agent(&name, agent)),
+                .filter_map(|(name, agent)| self.agent(&name, agent, ways)),
         );
         agents
     }
 
-    fn agent(&mut self, name: &str, mut raw: raw::Agent) -> Option<Agent> {
+    fn agent(&mut self, name: &str, mut raw: raw::Agent, ways: &Ways) -> Option<Agent> {
         let at = [Key("agents"), Key(name)];
         if let Err((message, hint)) = check_name(name) {
             self.wrong(&at, message, Some(hint));
         }
         let file = self.backend(&at, raw.script.take(), raw.script_file.take())?;
-        Some(self.assemble(&at, name, raw, file.profile, file.script))
+        Some(self.assemble(&at, name, raw, file.profile, file.script, ways))
     }
 
     /// An agent from what is said of it, here first and then in `base`.
@@ -122,12 +123,15 @@ impl Check<'_> {
         mut raw: raw::Agent,
         base: agents::Profile,
         script: Script,
+        ways: &Ways,
     ) -> Agent {
+        let access = self.agent_auth(at, raw.auth.take(), ways);
         let settings = self.settings(at, &mut raw, &base);
         let profile = self.profile(at, name, raw, base);
         Agent {
             name: Arc::from(name),
             profile,
+            access,
             backend: Backend::Script(script),
             settings,
         }
@@ -286,7 +290,7 @@ fn is_whole(problem: &super::Problem) -> bool {
     matches!(problem.place, super::Place::Whole(_))
 }
 
-fn at_path<'n>(tree: &'n yaml::Node, path: &[Step<'_>]) -> Option<&'n yaml::Node> {
+pub(super) fn at_path<'n>(tree: &'n yaml::Node, path: &[Step<'_>]) -> Option<&'n yaml::Node> {
     path.iter().try_fold(tree, |node, step| match step {
         Key(key) => node.get(key),
         Item(_) => None,

@@ -8,15 +8,20 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
+//! - `server`, `agent`, `card`, `auth`, `jwt`, `secret`: the checks of each part.
 //! - [`value`]: durations, sizes, addresses, networks.
 
 mod agent;
+mod auth;
 mod card;
 pub mod env;
+mod jwt;
 pub mod load;
 pub mod problem;
 mod raw;
 pub mod schema;
+mod secret;
+mod server;
 pub mod value;
 mod yaml;
 
@@ -35,7 +40,9 @@ use switchboard_server::net::Cidr;
 use switchboard_server::push::Allow;
 use switchboard_server::store::sqlite::SqliteOptions;
 
+pub use self::auth::{ApiKey, Method, MethodKind, Ways};
 pub use self::env::Env;
+pub use self::jwt::{Jwt, Keys};
 pub use self::load::{Flags, Source, load};
 pub use self::problem::{Place, Problem, Problems};
 pub use self::raw::LogFormat;
@@ -59,6 +66,10 @@ pub struct Config {
     pub store: Store,
     /// What a caller may ask of the machine.
     pub limits: Limits,
+    /// The ways to show who one is; names unique.
+    pub methods: Vec<Method>,
+    /// How often an address may fail to.
+    pub failed_logins: FailedLogins,
     /// How long things are kept.
     pub retention: Retention,
     /// Webhooks.
@@ -69,6 +80,15 @@ pub struct Config {
     pub log: Log,
     /// The agents, in the order of the file; at least one, names unique.
     pub agents: Vec<Agent>,
+}
+
+/// How often an address may fail to show who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedLogins {
+    /// So often; at least once.
+    pub requests: u32,
+    /// In this time, and then it is not listened to for as long.
+    pub per: Duration,
 }
 
 /// Where tasks are kept.
@@ -109,10 +129,20 @@ pub struct Agent {
     /// What its cards say, interfaces apart. Streaming, webhooks and extensions are capabilities there. Skills
     /// and modes are never empty.
     pub profile: Profile,
+    /// What it asks callers for; every name is one of the methods.
+    pub access: Ways,
     /// What stands behind it.
     pub backend: Backend,
     /// How it treats its tasks. `unlimited` is [`UNLIMITED`].
     pub settings: Settings,
+}
+
+impl Agent {
+    /// Whether everyone may call it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.access.iter().any(Vec::is_empty)
+    }
 }
 
 /// What stands behind an agent.

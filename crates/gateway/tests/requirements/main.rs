@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod auth;
 mod cards;
 mod examples;
 mod input;

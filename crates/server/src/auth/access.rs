@@ -2,6 +2,7 @@
 
 use std::iter;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use switchboard_types::model::SecurityRequirement;
@@ -38,8 +39,19 @@ impl From<Error> for Refusal {
     }
 }
 
-/// The identities that open a door, or the credentials that spoil it, if there were any.
-type Met = Result<Vec<Arc<Identity>>, Option<(Arc<str>, Rejection)>>;
+/// The identities that open a door, or what keeps it shut.
+type Met<'a> = Result<Vec<Arc<Identity>>, Shut<'a>>;
+
+/// What keeps a door shut.
+#[derive(Clone, Copy)]
+enum Shut<'a> {
+    /// Nothing that would open it was presented.
+    Missing,
+    /// A credential of this scheme that is no good.
+    Bad(&'a Arc<str>, Rejection),
+    /// The caller has failed too often.
+    Wait(Duration),
+}
 
 impl Access {
     /// Lets everyone do everything.
@@ -86,7 +98,7 @@ impl Access {
         carried: &Carried<'_>,
     ) -> Result<(), Refusal> {
         let met = self.meet(agent, presented).map(drop);
-        met.map_err(|cause| self.refuse(cause.as_ref(), carried))
+        met.map_err(|shut| self.refuse(shut, carried))
     }
 
     /// Lets a caller in.
@@ -102,19 +114,28 @@ impl Access {
     ) -> Result<Principal, Refusal> {
         match self.meet(agent, presented) {
             Ok(identities) => Ok(Principal::known(identities).at(carried.address())),
-            Err(cause) => Err(self.refuse(cause.as_ref(), carried)),
+            Err(shut) => Err(self.refuse(shut, carried)),
         }
     }
 
-    fn meet(&self, agent: &str, presented: &Presented) -> Met {
-        let mut rejected = presented.rejected.iter();
-        if let Some(bad) = rejected.find(|(name, _)| self.looks_at(name)) {
-            return Err(Some(bad.clone()));
+    fn meet<'a>(&self, agent: &str, presented: &'a Presented) -> Met<'a> {
+        if let Some(wait) = presented.wait
+            && self.schemes().next().is_some()
+        {
+            return Err(Shut::Wait(wait));
+        }
+        // A token that one issuer does not know may be another's.
+        let knows = |identity: &Arc<Identity>| self.looks_at(&identity.scheme);
+        let known = presented.identities.iter().any(knows);
+        let spoils = |(name, cause): &&(Arc<str>, Rejection)| {
+            self.looks_at(name) && !(known && *cause == Rejection::WrongIssuer)
+        };
+        if let Some((scheme, cause)) = presented.rejected.iter().find(spoils) {
+            return Err(Shut::Bad(scheme, *cause));
         }
         let mut identities = presented.identities.iter();
         if let Some(foreign) = identities.find(|i| !i.opens(agent) && self.looks_at(&i.scheme)) {
-            let scheme = Arc::clone(&foreign.scheme);
-            return Err(Some((scheme, Rejection::WrongAudience)));
+            return Err(Shut::Bad(&foreign.scheme, Rejection::WrongAudience));
         }
         let known = |scheme: &Arc<dyn Scheme>| {
             let mut identities = presented.identities.iter();
@@ -123,7 +144,7 @@ impl Access {
         };
         let mut met = self.alternatives.iter();
         met.find_map(|alternative| alternative.0.iter().map(known).collect())
-            .ok_or(None)
+            .ok_or(Shut::Missing)
     }
 
     fn looks_at(&self, name: &Arc<str>) -> bool {
@@ -139,18 +160,28 @@ impl Access {
         })
     }
 
-    fn refuse(&self, cause: Option<&(Arc<str>, Rejection)>, carried: &Carried<'_>) -> Refusal {
-        if let Some((_, cause @ Rejection::KeysUnavailable)) = cause {
-            return Error::new(ErrorKind::Unavailable, cause.told()).into();
-        }
+    fn refuse(&self, shut: Shut<'_>, carried: &Carried<'_>) -> Refusal {
+        let cause = match shut {
+            Shut::Wait(wait) => {
+                let seconds = wait.as_secs() + 1;
+                let message = format!("too many failed logins: try again in {seconds} s");
+                let error = Error::new(ErrorKind::ResourceExhausted, message);
+                return error.fact("retryAfterSeconds", seconds.to_string()).into();
+            }
+            Shut::Bad(_, cause @ Rejection::KeysUnavailable) => {
+                return Error::new(ErrorKind::Unavailable, cause.told()).into();
+            }
+            Shut::Bad(scheme, cause) => Some((scheme, cause)),
+            Shut::Missing => None,
+        };
         let message = match cause {
             Some((_, cause)) => format!("authentication is needed: {}", cause.told()),
             None => "authentication is needed".to_owned(),
         };
         let names: Vec<&str> = self.schemes().map(|scheme| &**scheme.name()).collect();
         let challenges = self.schemes().map(|scheme| {
-            let at_fault = cause.filter(|(name, _)| name == scheme.name());
-            scheme.challenge(at_fault.map(|(_, cause)| *cause), carried)
+            let at_fault = cause.filter(|(name, _)| *name == scheme.name());
+            scheme.challenge(at_fault.map(|(_, cause)| cause), carried)
         });
         Refusal {
             error: Error::new(ErrorKind::Unauthenticated, message).fact("schemes", names.join(",")),

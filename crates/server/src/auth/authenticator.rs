@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hyper::header::HeaderValue;
 use switchboard_types::model::SecurityScheme;
 
 use super::keys::ApiKeys;
-use super::{Audit, Carried, Identity};
+use super::{Audit, Carried, Failures, Identity};
 use crate::store::access::{AuditEntry, What};
 
 /// One way to show who one is.
@@ -87,12 +88,29 @@ impl Rejection {
 pub(crate) struct Presented {
     pub(super) identities: Vec<Arc<Identity>>,
     pub(super) rejected: Vec<(Arc<str>, Rejection)>,
+    /// How long nothing of this caller is looked at.
+    pub(super) wait: Option<Duration>,
+}
+
+impl Presented {
+    /// Whether this may have been a guess. What is expired, or for someone else, was good once.
+    fn was_guessed(&self) -> bool {
+        self.rejected.iter().any(|(_, cause)| match cause {
+            Rejection::Malformed | Rejection::Unknown | Rejection::Revoked => true,
+            Rejection::WrongIssuer => self.identities.is_empty(),
+            Rejection::Expired
+            | Rejection::NotYet
+            | Rejection::WrongAudience
+            | Rejection::KeysUnavailable => false,
+        })
+    }
 }
 
 /// All schemes of a server.
 #[derive(Debug, Default)]
 pub struct Authenticator {
     schemes: Vec<Arc<dyn Scheme>>,
+    failures: Failures,
     audit: Audit,
     desk: Option<KeyDesk>,
 }
@@ -113,6 +131,13 @@ impl Authenticator {
             schemes,
             ..Self::default()
         }
+    }
+
+    /// The same with another brake on guessing.
+    #[must_use]
+    pub fn with_failures(mut self, failures: Failures) -> Self {
+        self.failures = failures;
+        self
     }
 
     /// The same, and writes down who fails.
@@ -146,6 +171,13 @@ impl Authenticator {
     /// Everyone the request may come from.
     pub(crate) async fn identify(&self, carried: &Carried<'_>) -> Presented {
         let mut presented = Presented::default();
+        if self.schemes.is_empty() {
+            return presented;
+        }
+        presented.wait = self.failures.wait(carried.address());
+        if presented.wait.is_some() {
+            return presented;
+        }
         for scheme in &self.schemes {
             let found = match scheme.identify(carried) {
                 Finding::Absent => continue,
@@ -163,6 +195,9 @@ impl Authenticator {
                     presented.rejected.push((scheme, cause));
                 }
             }
+        }
+        if presented.was_guessed() {
+            self.failures.note(carried.address());
         }
         presented
     }

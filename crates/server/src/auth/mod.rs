@@ -4,6 +4,8 @@
 //! - `principal`: who asks, and whom a task belongs to.
 //! - `carried`: what a request carries, as a scheme reads it.
 //! - `authenticator`: what was carried becomes identities, whatever the agent.
+//! - `method`: the ways to show who one is that Switchboard brings along.
+//! - `failures`: the brake on guessing.
 //! - `access`: one agent's door. Is one of the identities enough for it?
 //! - `authorize`: the one place where an operation is allowed or not.
 //! - [`keys`]: API keys.
@@ -14,7 +16,9 @@ mod audit;
 mod authenticator;
 mod authorize;
 mod carried;
+mod failures;
 pub mod keys;
+pub mod method;
 mod principal;
 
 pub use access::{Access, Alternative};
@@ -22,6 +26,7 @@ pub use audit::Audit;
 pub use authenticator::{Authenticator, Finding, Rejection, Scheme};
 pub use authorize::{AllowAll, Ask, Authorized, Denial, Policy, TaskFacts, Verdict};
 pub use carried::Carried;
+pub use failures::Failures;
 pub use principal::{Identity, Kind, Owner, Principal};
 
 pub(crate) use access::Refusal;

@@ -77,6 +77,11 @@ pub trait Store: Send + Sync + fmt::Debug {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<TaskId>, Error>;
+
+    /// Ends it, in order: what it keeps is then complete without it. Later commits are refused.
+    async fn close(&self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// One change; see [`Store::commit`].

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::auth::keys::{ApiKeys, KeyScheme};
 use switchboard_server::auth::{
-    Access, Alternative, Ask, Audit, Authenticator, Authorized, Denial, Policy, Scheme, Verdict,
+    Access, Alternative, Ask, Audit, Authenticator, Authorized, Denial, Failures, Policy, Scheme,
+    Verdict,
 };
 use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Origin, Target};
 use switchboard_server::engine::{Engine, Parts, Settings};
@@ -136,9 +138,9 @@ pub(crate) async fn open(names: &[&str]) -> House {
 /// The same, with keys and audit in that store.
 pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>) -> House {
     let tasks = Tasks::default();
-    let audit = Audit::start(Arc::clone(&access_store), &tasks);
+    let books = Books::open(access_store, &tasks);
     let keys = async |name: &str| {
-        let keys = ApiKeys::open(Arc::clone(&access_store), name, &tasks).await;
+        let keys = ApiKeys::open(Arc::clone(&books.store), name, &tasks).await;
         keys.unwrap()
     };
     let made_here = keys("keys").await;
@@ -150,8 +152,7 @@ pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>
     ));
     let bearer: Arc<dyn Scheme> = Arc::new(Bearer("bearer".into()));
     let badge: Arc<dyn Scheme> = Arc::new(Badge("badge".into()));
-    let log = Log::new(Arc::new(MemoryStore::default()));
-    let agent = |name: &&str| {
+    let access = |name: &&str| {
         let with_bearer = || Alternative(vec![Arc::clone(&bearer)]);
         let access = match *name {
             "hall" => Access::open(),
@@ -172,11 +173,49 @@ pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>
             "kiosk" => Access::by(vec![Alternative(vec![Arc::clone(&asked_for)])]),
             _ => Access::by(vec![with_bearer()]),
         };
+        (Arc::from(*name), access)
+    };
+    let agents = names.iter().map(access).collect();
+    let authenticator = Authenticator::new(vec![bearer, badge, key, asked_for])
+        // These tests guess a lot.
+        .with_failures(Failures::new(1_000, Duration::from_secs(60)))
+        .audited(books.audit.clone())
+        .making_keys(made_here, "keys:create");
+    serve(agents, authenticator, books, tasks).await
+}
+
+/// Where keys and what happens at the doors are kept.
+pub(crate) struct Books {
+    store: Arc<dyn AccessStore>,
+    audit: Audit,
+}
+
+impl Books {
+    pub(crate) fn open(store: Arc<dyn AccessStore>, tasks: &Tasks) -> Self {
+        let audit = Audit::start(Arc::clone(&store), tasks);
+        Self { store, audit }
+    }
+
+    /// Of a server whose tests do not look into them.
+    pub(crate) fn unread(tasks: &Tasks) -> Self {
+        Self::open(Arc::new(MemoryAccess::new()), tasks)
+    }
+}
+
+/// Opens a server with these agents, the first one its default.
+pub(crate) async fn serve(
+    agents: Vec<(Arc<str>, Access)>,
+    authenticator: Authenticator,
+    books: Books,
+    tasks: Tasks,
+) -> House {
+    let default = Arc::clone(&agents[0].0);
+    let log = Log::new(Arc::new(MemoryStore::default()));
+    let agent = |(name, access): (Arc<str>, Access)| {
         let mut profile = profile();
         profile.card.capabilities.extended_agent_card = Some(true);
         profile.extended = Some(profile.card.clone());
         access.declare(&mut profile);
-        let name: Arc<str> = Arc::from(*name);
         let works_on = &*name == "stall";
         let engine = Engine::new(Parts {
             name: Arc::clone(&name),
@@ -193,18 +232,16 @@ pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>
             tasks: tasks.clone(),
         });
         let guarded = Authorized::new(engine, Arc::new(access));
-        (name, guarded.audited(audit.clone()))
+        (name, guarded.audited(books.audit.clone()))
     };
     let table = Arc::new(Table {
-        agents: names.iter().map(agent).collect(),
-        default: Arc::from(names[0]),
+        agents: agents.into_iter().map(agent).collect(),
+        default,
     });
     let service = Arc::new(http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: Arc::clone(&table) as _,
-        authenticator: Authenticator::new(vec![bearer, badge, key, asked_for])
-            .audited(audit.clone())
-            .making_keys(made_here, "keys:create"),
+        authenticator,
         base_url: BaseUrl {
             public_url: Some("http://here".into()),
             trusted_proxies: Vec::new(),
@@ -218,8 +255,8 @@ pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>
     House {
         address,
         table,
-        access: access_store,
-        audit,
+        access: books.store,
+        audit: books.audit,
         tasks,
     }
 }

@@ -5,8 +5,11 @@
 
 mod doors;
 mod house;
+mod issuer;
 mod keys;
+mod logins;
 mod order;
 mod rules;
 mod schemes;
+mod tokens;
 mod wire;

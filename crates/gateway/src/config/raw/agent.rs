@@ -8,6 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use switchboard_agents::script::Script;
 
+use super::AgentAuth;
 use crate::config::value::{Bound, Time, Url};
 
 /// The agents, in the order of the file.
@@ -84,6 +85,8 @@ pub(crate) struct Agent {
     /// `script`; what the profile says counts where nothing is said here. The path is relative to this file.
     pub(crate) script_file: Option<String>,
 
+    /// Who may call it: `none` is everyone, else a list as in `auth.require`, which counts if nothing is said here.
+    pub(crate) auth: Option<AgentAuth>,
     /// What it answers with.
     #[schemars(extend("default" = "task"))]
     pub(crate) reply: Option<ReplyKind>,

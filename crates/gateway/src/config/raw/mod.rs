@@ -5,6 +5,7 @@
 //! promise: a test compares it with what the code does.
 
 mod agent;
+mod auth;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,6 +13,9 @@ use serde::Deserialize;
 pub(crate) use agent::{
     Agent, Agents, CardShape, ExtendedCard, Extension, OnDisconnect, OnInputTimeout, ReplyKind,
     Skill, Timeouts,
+};
+pub(crate) use auth::{
+    AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Named, Requirement,
 };
 
 use super::value::{Bound, Listen, Network, PushTarget, Size, Time, Url};
@@ -62,14 +66,6 @@ pub(crate) struct Config {
     pub(crate) log: Option<Log>,
     /// The agents, by name. A name is part of the agent's address: lower-case letters, digits, `-`, `_` and `.`.
     pub(crate) agents: Option<Agents>,
-}
-
-/// Who may call.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Auth {
-    /// Everyone who can reach the address.
-    None,
 }
 
 /// Where tasks are kept.
@@ -126,6 +122,19 @@ pub(crate) struct Limits {
     /// A stream on which nothing happens gets a comment this often, so that proxies keep it open.
     #[schemars(extend("default" = "15s"))]
     pub(crate) heartbeat: Option<Time>,
+    /// How often an address may fail to show who it is; then it is not listened to for as long.
+    pub(crate) failed_logins: Option<FailedLogins>,
+}
+
+/// How often an address may fail to show who it is.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FailedLogins {
+    /// So often; 20 by default.
+    #[schemars(extend("minimum" = 1))]
+    pub(crate) requests: Option<u32>,
+    /// In this time; `60s` by default.
+    pub(crate) per: Option<Time>,
 }
 
 /// How long things are kept. Tasks count from their end; a task that is not over is always kept.

@@ -11,7 +11,7 @@ const BAD: [(&str, &str); 36] = [
     (
         "limits:\n  body: 10MiB\n  size: 5\n",
         "switchboard.yaml:3:3: limits: unknown key `size`\n  hint: one of `body`, `connections`, \
-         `streams`, `header_timeout`, `body_timeout`, `heartbeat` can stand here",
+         `streams`, `header_timeout`, `body_timeout`, `heartbeat`, `failed_logins` can stand here",
     ),
     (
         "listen: everywhere\n",

@@ -1,5 +1,6 @@
 //! Configurations, good and bad.
 
+mod auth;
 mod bad;
 mod from_env;
 mod good;

@@ -72,6 +72,14 @@ impl Database {
         self.torn = undone.is_err();
     }
 
+    /// Answers a question, within the open transaction.
+    pub(super) fn read<T>(
+        &self,
+        ask: impl FnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        ask(&self.connection)
+    }
+
     /// Ends the open transaction, which holds everything up to the commit `last`.
     pub(super) fn settle(&mut self, last: u64) -> Result<(), Error> {
         self.connection

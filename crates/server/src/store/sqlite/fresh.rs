@@ -12,7 +12,14 @@ use crate::store::{Change, IdempotencyKey};
 
 /// Names of tasks and keys, as hashes: two that are taken for one cost a reader a moment.
 #[derive(Debug, Default)]
-pub(super) struct Fresh(Mutex<HashSet<u64>>);
+pub(super) struct Fresh(Mutex<Names>);
+
+#[derive(Debug, Default)]
+struct Names {
+    names: HashSet<u64>,
+    /// It may be anything.
+    any: bool,
+}
 
 /// What a reader asks for.
 #[derive(Debug, Clone, Copy)]
@@ -36,23 +43,31 @@ impl Asked {
 impl Fresh {
     /// Whether a reader would miss something.
     pub(super) fn has(&self, asked: Asked) -> bool {
+        let fresh = self.names();
         match asked {
-            Asked::One(name) => self.names().contains(&name),
-            Asked::All => !self.names().is_empty(),
+            Asked::One(name) => fresh.any || fresh.names.contains(&name),
+            Asked::All => fresh.any || !fresh.names.is_empty(),
         }
     }
 
     /// Adds what `changes` are about.
     pub(super) fn add(&self, changes: &[Change]) {
-        self.names().extend(changes.iter().map(name));
+        self.names().names.extend(changes.iter().map(name));
+    }
+
+    /// Nobody knows what the open transaction holds.
+    pub(super) fn add_any(&self) {
+        self.names().any = true;
     }
 
     /// Readers see everything.
     pub(super) fn clear(&self) {
-        self.names().clear();
+        let mut fresh = self.names();
+        fresh.names.clear();
+        fresh.any = false;
     }
 
-    fn names(&self) -> MutexGuard<'_, HashSet<u64>> {
+    fn names(&self) -> MutexGuard<'_, Names> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -27,9 +27,9 @@ const FRAME_HEAD: usize = 16;
 const ROOM: usize = FILE_HEAD + FRAME_HEAD;
 /// A file of this size is full: few enough bytes that the commits of one moment wait for the end of their
 /// transaction no longer than for a sync.
-const FULL: u64 = 512 * 1024;
+const FULL: u64 = 256 * 1024;
 /// A file grows by so much at once, since syncing a file that has grown costs twice.
-const GROWTH: u64 = 256 * 1024;
+const GROWTH: u64 = 128 * 1024;
 /// The files.
 const NAMES: [&str; 2] = ["switchboard.journal-a", "switchboard.journal-b"];
 

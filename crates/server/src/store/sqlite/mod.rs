@@ -76,23 +76,32 @@ pub struct SqliteStore {
 /// What commits go through.
 #[derive(Debug)]
 struct Writing {
-    writer: Mutex<Writer>,
+    /// None once the store is closed.
+    writer: Mutex<Option<Writer>>,
     fresh: Arc<Fresh>,
     /// Somebody sees to it that what was committed is settled.
     due: AtomicBool,
 }
 
 impl Writing {
-    fn writer(&self) -> MutexGuard<'_, Writer> {
+    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn commit(&self, changes: &[Change]) -> Result<(), Error> {
+        let mut writer = self.writer();
+        let writer = writer.as_mut();
+        writer
+            .ok_or_else(|| Error::Unavailable("the store is closed".to_owned()))?
+            .commit(changes)
     }
 
     /// Makes sure that a reader sees all that was committed of what it asks for.
     fn settle_for(&self, asked: Asked) -> Result<(), Error> {
-        if self.fresh.has(asked) {
-            self.writer().settle()?;
+        if !self.fresh.has(asked) {
+            return Ok(());
         }
-        Ok(())
+        self.writer().as_mut().map_or(Ok(()), Writer::settle)
     }
 
     /// Settles before long what was committed, for those who read the file from outside.
@@ -143,7 +152,7 @@ impl SqliteStore {
         Ok(Self {
             readers,
             writing: Some(Arc::new(Writing {
-                writer: Mutex::new(writer),
+                writer: Mutex::new(Some(writer)),
                 fresh,
                 due: AtomicBool::new(false),
             })),
@@ -177,11 +186,15 @@ impl SqliteStore {
         let writing = self.writing.clone();
         self.readers
             .read(move |db| {
+                let Some(writing) = &writing else {
+                    return ask(db);
+                };
                 // The transaction sees what is settled at its first question, which comes after this.
-                if let Some(writing) = &writing {
-                    writing.settle_for(asked)?;
+                match writing.settle_for(asked) {
+                    Ok(()) => ask(db),
+                    // A full disk does not keep anyone from reading.
+                    Err(error) => writing.writer().as_mut().ok_or(error)?.read(ask),
                 }
-                ask(db)
             })
             .await
     }
@@ -194,7 +207,7 @@ impl Store for SqliteStore {
             return Err(Error::Unavailable("opened only to be read".to_owned()));
         };
         writing.settle_soon();
-        readers::blocking(move || writing.writer().commit(&changes)).await
+        readers::blocking(move || writing.commit(&changes)).await
     }
 
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
@@ -276,6 +289,18 @@ impl Store for SqliteStore {
     ) -> Result<Vec<TaskId>, Error> {
         self.read(Asked::All, move |db| {
             list::expired(db, state, before, limit)
+        })
+        .await
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        let Some(writing) = self.writing.clone() else {
+            return Ok(());
+        };
+        self.readers.close();
+        readers::blocking(move || {
+            drop(writing.writer().take());
+            Ok(())
         })
         .await
     }

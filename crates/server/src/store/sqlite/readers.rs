@@ -57,6 +57,11 @@ impl Readers {
         .await
     }
 
+    /// Closes those that nobody uses.
+    pub(super) fn close(&self) {
+        self.idle().clear();
+    }
+
     fn take(&self) -> Result<Connection, Error> {
         let idle = self.idle().pop();
         idle.map_or_else(|| open::reader(&self.path), Ok)

@@ -4,6 +4,8 @@
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rusqlite::Connection;
+
 use super::Durability;
 use super::aside::Aside;
 use super::checkpoint;
@@ -61,13 +63,23 @@ impl Writer {
             json: Vec::new(),
             _lock: opened.lock,
         };
-        writer.recover()?;
-        writer.recovered = true;
+        writer.take_over()?;
+        match writer.recover() {
+            // A full disk is no reason not to start: what is stored can be read.
+            Err(Error::Unavailable(error)) => {
+                tracing::warn!(
+                    error,
+                    "the journal cannot be taken over yet: nothing is stored until it is"
+                );
+            }
+            outcome => outcome?,
+        }
         Ok(writer)
     }
 
     /// Makes all changes durable, or none.
     pub(super) fn commit(&mut self, changes: &[Change]) -> Result<(), Error> {
+        self.recover()?;
         self.catch_up()?;
         let full = self.journal.is_full();
         if full {
@@ -91,6 +103,15 @@ impl Writer {
             self.fresh.clear();
         }
         Ok(())
+    }
+
+    /// Answers a question where everything is seen, settled or not.
+    pub(super) fn read<T>(
+        &mut self,
+        ask: impl FnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.catch_up()?;
+        self.database().read(ask)
     }
 
     fn write(&mut self, changes: &[Change]) -> Result<(), Error> {
@@ -137,20 +158,28 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes over what an earlier process has left in the journal.
-    fn recover(&mut self) -> Result<(), Error> {
+    /// Writes what an earlier process has left in the journal to a transaction.
+    fn take_over(&mut self) -> Result<(), Error> {
         let frames = self.journal.read()?;
         let last = frames.last().map_or(0, |frame| frame.number);
         if last > self.settled {
+            self.fresh.add_any();
             self.database().replay(&frames, self.settled, last)?;
             tracing::info!(commits = last - self.settled, "taken over from the journal");
             self.last = last;
-            self.settle()?;
         }
-        if last > 0 {
-            // Both files are to be written anew.
+        // Otherwise there is nothing that its files could be needed for.
+        self.recovered = frames.is_empty();
+        Ok(())
+    }
+
+    /// Makes durable what was taken over, so that both files can be written anew.
+    fn recover(&mut self) -> Result<(), Error> {
+        if !self.recovered {
+            self.settle()?;
             self.checkpoint.begin(());
             self.checkpoint.wait()?;
+            self.recovered = true;
         }
         Ok(())
     }

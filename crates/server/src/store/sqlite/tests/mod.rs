@@ -3,6 +3,7 @@
 mod frames;
 mod recovery;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
 
 use switchboard_types::model::TaskState;
@@ -18,8 +19,25 @@ fn open() -> (TempDir, SqliteStore) {
     (dir, store)
 }
 
-fn writer(store: &SqliteStore) -> MutexGuard<'_, Writer> {
-    store.writing.as_ref().unwrap().writer()
+/// The writer of a store that is open.
+struct Held<'a>(MutexGuard<'a, Option<Writer>>);
+
+impl Deref for Held<'_> {
+    type Target = Writer;
+
+    fn deref(&self) -> &Writer {
+        self.0.as_ref().unwrap()
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut Writer {
+        self.0.as_mut().unwrap()
+    }
+}
+
+fn writer(store: &SqliteStore) -> Held<'_> {
+    Held(store.writing.as_ref().unwrap().writer())
 }
 
 /// Runs SQL on the connection that writes, between two of its transactions.

@@ -202,3 +202,34 @@ async fn many_small_transactions_do_not_let_the_write_ahead_log_grow() {
     assert!(log < 40_000_000, "{log} bytes");
     story.assert_stored_in(&store).await;
 }
+
+#[tokio::test]
+async fn who_cannot_settle_can_read_all_the_same() {
+    let (_dir, store) = open();
+    let first = stored(&store, 1).await;
+    // From here on the transaction cannot end.
+    writer(&store).run("PRAGMA query_only = 1");
+    assert!(writer(&store).settle().is_err());
+    first.assert_stored_in(&store).await;
+    let query = TaskQuery::of(first.head.agent.clone(), first.head.owner.clone());
+    assert_eq!(store.list(query).await.unwrap().total, 1);
+    writer(&store).run("PRAGMA query_only = 0");
+    stored(&store, 2).await.assert_stored_in(&store).await;
+}
+
+#[tokio::test]
+async fn a_store_that_is_closed_leaves_a_database_alone_and_takes_no_more() {
+    let (dir, store) = open();
+    let story = stored(&store, 1).await;
+    story.assert_stored_in(&store).await;
+    store.close().await.unwrap();
+    let left: Vec<_> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "switchboard.lock")
+        .collect();
+    assert_eq!(left, ["switchboard.db"]);
+    let refused = store.commit(vec![large(2).append(0)]).await.unwrap_err();
+    assert!(refused.to_string().contains("closed"), "{refused}");
+    story.assert_stored_in(&open_in(dir.path())).await;
+}
