@@ -92,7 +92,11 @@ impl Scheme for KeyScheme {
     fn identify<'a>(&'a self, carried: &'a Carried<'_>) -> Finding<'a> {
         match self.carried(carried) {
             None => Finding::Absent,
-            Some(key) => Finding::Now(key.and_then(|key| self.keys.find(key))),
+            Some(Err(cause)) => Finding::Now(Err(cause)),
+            Some(Ok(key)) => match self.keys.find(key) {
+                Err(Rejection::Unknown) => Finding::Later(Box::pin(self.keys.find_anew(key))),
+                found => Finding::Now(found),
+            },
         }
     }
 
