@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{Identity, Kind, Rejection};
+use super::{Identity, Kind, Principal, Rejection};
 use crate::clock;
 use crate::shutdown::Tasks;
 use crate::store;
@@ -74,7 +74,7 @@ struct Known {
 #[derive(Debug)]
 struct Key {
     id: KeyId,
-    identity: Arc<Identity>,
+    caller: Principal,
     expires: Option<Timestamp>,
     revoked: bool,
     /// Microseconds since 1970; 0: never.
@@ -115,7 +115,7 @@ impl ApiKeys {
     /// # Errors
     ///
     /// If it is nobody's, or no good any more.
-    pub(super) fn find(&self, text: &str) -> Result<Arc<Identity>, Rejection> {
+    pub(super) fn find(&self, text: &str) -> Result<Principal, Rejection> {
         if !text.starts_with(PREFIX) || text.len() > LONGEST {
             return Err(Rejection::Malformed);
         }
@@ -130,11 +130,11 @@ impl ApiKeys {
             return Err(Rejection::Expired);
         }
         key.used.store(now.as_micros(), Ordering::Relaxed);
-        Ok(Arc::clone(&key.identity))
+        Ok(key.caller.clone())
     }
 
     /// The same of a key that is not known: it may have been made just now. Many who guess at once share one look.
-    pub(super) async fn find_anew(&self, text: &str) -> Result<Arc<Identity>, Rejection> {
+    pub(super) async fn find_anew(&self, text: &str) -> Result<Principal, Rejection> {
         let asked = Instant::now();
         let mut last = self.0.reading.lock().await;
         if *last < asked {
@@ -198,7 +198,7 @@ impl ApiKeys {
         for (hash, key) in before.keys {
             let stays = known.keys.get(&hash);
             if stays.is_none_or(|stays| stays.revoked && !key.revoked)
-                && let Some(revoked) = &key.identity.revoked
+                && let Some(revoked) = key.caller.revoked()
             {
                 revoked.cancel();
             }
@@ -212,7 +212,7 @@ impl ApiKeys {
         let known = self.known();
         let over = |key: &&Arc<Key>| key.expires.is_some_and(|expires| expires <= now);
         let over = known.keys.values().filter(over);
-        over.filter_map(|key| key.identity.revoked.as_ref())
+        over.filter_map(|key| key.caller.revoked())
             .for_each(CancellationToken::cancel);
     }
 
@@ -269,7 +269,7 @@ impl Key {
         let claims = claims.map(|(name, value)| (name.to_owned(), value.into()));
         Self {
             id: record.id.clone(),
-            identity: Arc::new(Identity {
+            caller: Principal::from(Identity {
                 scheme: Arc::clone(scheme),
                 kind: Kind::Key,
                 realm: REALM.into(),
