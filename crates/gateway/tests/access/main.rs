@@ -5,8 +5,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cards;
 mod credentials;
+mod keys;
 mod matrix;
 mod owners;
+mod secrets;
 mod ways;
 mod world;

@@ -48,10 +48,16 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn open() -> Self {
+        Self::open_with("").await
+    }
+
+    /// With more settings.
+    pub(crate) async fn open_with(settings: &str) -> Self {
+        let configuration = format!("{settings}{CONFIGURATION}");
         let tokens = Tokens::new();
         let files = [("keys.json", tokens.jwks())];
         let server =
-            Server::serve_with(CONFIGURATION, &files, &[("PASSWORD", "open-sesame")]).await;
+            Server::serve_with(&configuration, &files, &[("PASSWORD", "open-sesame")]).await;
         let keys = Keys::make(&server.data(), &server.configuration());
         let http2 = reqwest::Client::builder()
             .http2_prior_knowledge()
