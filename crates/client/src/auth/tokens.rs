@@ -118,6 +118,12 @@ impl Tokens {
         })
     }
 
+    /// Whether these are tokens for others, in exchange for theirs.
+    #[must_use]
+    pub fn are_exchanged(&self) -> bool {
+        self.exchange.is_some()
+    }
+
     /// A token that is good now. `subject` is the token to exchange; client credentials need none.
     ///
     /// # Errors
