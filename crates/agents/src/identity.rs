@@ -45,7 +45,7 @@ enum Shown {
     Nothing,
     Fixed(HeaderMap),
     Forwarded(Vec<HeaderName>),
-    Token(Tokens),
+    Token(Box<Tokens>),
 }
 
 /// Why headers cannot be sent along.
@@ -110,7 +110,7 @@ impl Outbound {
     /// A token: the agent's own, or one in exchange for the caller's.
     #[must_use]
     pub fn token(tokens: Tokens) -> Self {
-        Self(Shown::Token(tokens))
+        Self(Shown::Token(Box::new(tokens)))
     }
 
     /// The headers of a caller's request that are needed, for

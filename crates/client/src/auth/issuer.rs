@@ -1,5 +1,6 @@
 //! Who gives out tokens (RFC 6749): where it is asked, and in which words.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -40,13 +41,13 @@ pub(super) struct Issuer {
     pub(super) terms: Terms,
     endpoints: Endpoints,
     /// What the description said, and when.
-    described: Mutex<Option<(Known, Instant)>>,
+    described: Mutex<Option<(Arc<Known>, Instant)>>,
 }
 
 /// Where to ask.
 #[derive(Debug)]
 pub(super) enum Endpoints {
-    Known(Known),
+    Known(Arc<Known>),
     /// A document names them (RFC 8414, OpenID Connect Discovery).
     Described {
         /// Where it may be; the first that is there counts.
@@ -56,7 +57,7 @@ pub(super) enum Endpoints {
     },
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Known {
     pub(super) token: Url,
     pub(super) device: Option<Url>,
@@ -93,9 +94,9 @@ impl Issuer {
     }
 
     /// Where to ask.
-    pub(super) async fn endpoints(&self, deadline: Instant) -> Result<Known, Error> {
+    pub(super) async fn endpoints(&self, deadline: Instant) -> Result<Arc<Known>, Error> {
         let (places, issuer) = match &self.endpoints {
-            Endpoints::Known(known) => return Ok(known.clone()),
+            Endpoints::Known(known) => return Ok(Arc::clone(known)),
             Endpoints::Described { places, issuer } => (places, issuer.as_deref()),
         };
         let Ok(mut described) = timeout_at(deadline, self.described.lock()).await else {
@@ -104,10 +105,10 @@ impl Issuer {
         if let Some((known, when)) = &*described
             && when.elapsed() < FRESH
         {
-            return Ok(known.clone());
+            return Ok(Arc::clone(known));
         }
-        let known = self.describe(places, issuer, deadline).await?;
-        *described = Some((known.clone(), Instant::now()));
+        let known = Arc::new(self.describe(places, issuer, deadline).await?);
+        *described = Some((Arc::clone(&known), Instant::now()));
         Ok(known)
     }
 

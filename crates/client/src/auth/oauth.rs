@@ -45,7 +45,7 @@ impl Source {
             } => {
                 let known = flows.iter().find_map(|flow| known(flow, &terms));
                 match (known, metadata_url) {
-                    (Some(known), _) => Endpoints::Known(known?),
+                    (Some(known), _) => Endpoints::Known(Arc::new(known?)),
                     (None, Some(url)) => described(url)?,
                     (None, None) => return Ok(None),
                 }

@@ -99,11 +99,11 @@ impl Tokens {
         tls: &Tls,
     ) -> Result<Self, Error> {
         let endpoints = match at {
-            TokenEndpoint::Url(url) => Endpoints::Known(Known {
+            TokenEndpoint::Url(url) => Endpoints::Known(Arc::new(Known {
                 token: endpoint(url, Kind::Reference)?,
                 device: None,
                 refresh: None,
-            }),
+            })),
             TokenEndpoint::Issuer(issuer) => Endpoints::of_issuer(issuer)?,
         };
         let terms = Terms {
