@@ -21,6 +21,9 @@ const LONGEST_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How often to ask whether the person is done, unless told otherwise (RFC 8628 §3.5).
 pub(super) const USUAL_INTERVAL: Duration = Duration::from_secs(5);
 
+/// A longer token fits no request.
+const LONGEST_TOKEN: usize = 16 << 10;
+
 /// The most characters of what an issuer says of a failure.
 const LONGEST_REASON: usize = 300;
 
@@ -73,6 +76,10 @@ impl Granted {
             let more = self.error_description.as_deref().unwrap_or_default();
             return Err(refused(format!("{why} {more}").trim()));
         };
+        if access.len() > LONGEST_TOKEN {
+            let message = format!("the token has more than {LONGEST_TOKEN} bytes");
+            return Err(Error::new(Kind::TooLarge, message));
+        }
         let life = self.expires_in.unwrap_or(USUAL_LIFE).min(LONGEST_LIFE);
         Ok(Token {
             access: Secret::new(access.as_str()),

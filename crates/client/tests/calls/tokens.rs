@@ -2,6 +2,7 @@
 //! none can be had.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -306,7 +307,7 @@ async fn an_issuer_that_gives_no_token_is_told_apart() {
     };
     let there = elsewhere("http://127.0.0.2:9/token").headers().clone();
     let round = elsewhere("/token").headers().clone();
-    let cases: [(&str, Answer, Kind, &str); 9] = [
+    let cases: [(&str, Answer, Kind, &str); 10] = [
         (
             "500",
             |_| json(500, r#"{"access_token":"t"}"#),
@@ -349,6 +350,15 @@ async fn an_issuer_that_gives_no_token_is_told_apart() {
             |_| json(200, &format!("\"{}\"", "x".repeat(2 << 20))),
             Kind::TooLarge,
             "larger",
+        ),
+        (
+            "long",
+            |_| {
+                let token = "x".repeat(20_000);
+                json(200, &value!({"access_token": token}).to_string())
+            },
+            Kind::TooLarge,
+            "more than 16384 bytes",
         ),
         (
             "refused",
@@ -400,6 +410,30 @@ async fn an_issuer_that_does_not_answer_is_left_in_time() {
         assert_eq!(got.unwrap_err().kind(), Kind::Timeout);
     }
     assert!(began.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test]
+async fn who_has_more_time_asks_again() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let odd = Odd::serve(move |_: Asked| {
+        let first = asked.fetch_add(1, Ordering::SeqCst) == 0;
+        async move {
+            if first {
+                std::future::pending::<()>().await;
+            }
+            json(200, r#"{"access_token":"t"}"#)
+        }
+    })
+    .await;
+    let desk = Desk {
+        odd,
+        asked: Arc::default(),
+    };
+    let tokens = desk.own();
+    let hasty = tokens.get(None, Instant::now() + Duration::from_millis(100));
+    let (hasty, patient) = tokio::join!(hasty, tokens.get(None, soon()));
+    assert_eq!(hasty.unwrap_err().kind(), Kind::Timeout);
+    assert_eq!(patient.unwrap().token.reveal(), "t");
 }
 
 #[tokio::test]
