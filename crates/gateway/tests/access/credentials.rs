@@ -1,9 +1,8 @@
 //! What callers show, good and bad.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde_json::json;
 use switchboard_keys::{Algorithm, SigningKey};
+use switchboard_server::clock;
 
 use crate::world::World;
 
@@ -63,8 +62,7 @@ impl Tokens {
 
     /// Good for so many seconds, from now.
     pub(crate) fn token(&self, subject: &str, audience: &str, scope: &str, good: i64) -> String {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let now = i64::try_from(now.as_secs()).unwrap();
+        let now = clock::now().as_micros() / 1_000_000;
         let claims = json!({
             "iss": "https://login.example", "sub": subject, "aud": audience, "scope": scope,
             "iat": now - 600, "exp": now + good,

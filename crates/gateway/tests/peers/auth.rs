@@ -1,10 +1,11 @@
 //! Unmodified clients of other projects show who they are, each in its own way.
 
 use std::process::Stdio;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::json;
 use switchboard_keys::{Algorithm, SigningKey, jwks};
+use switchboard_server::clock;
 use tokio::time::timeout;
 
 use crate::environment::Environment;
@@ -54,8 +55,7 @@ async fn client(environment: Environment, binding: &str, version: &str) {
 }
 
 fn token(signer: &SigningKey) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.expect("after 1970").as_secs();
+    let now = clock::now().as_micros() / 1_000_000;
     let claims = json!({
         "iss": "https://login.example", "aud": "peers", "sub": "peer", "iat": now, "exp": now + 600,
     });
