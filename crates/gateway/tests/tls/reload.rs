@@ -8,7 +8,7 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::world::{How, Issued, PATIENCE, Safe, ask, shown};
+use crate::world::{Authority, Files, How, Issued, PATIENCE, Safe, ask, shown, uri};
 
 /// Waits until new connections are shown that certificate.
 async fn until_shown(safe: &Safe, issued: &Issued) {
@@ -124,7 +124,7 @@ async fn what_cannot_be_used_changes_nothing_and_is_said_once() {
 
 #[tokio::test]
 async fn a_link_that_points_elsewhere_is_a_change() {
-    let files = crate::world::Files::new();
+    let files = Files::new();
     let second = files.authority.issue_here();
     // As secrets are mounted: a link to a directory, swapped at once.
     for (at, pair) in [("one", &files.authority.issue_here()), ("two", &second)] {
@@ -146,4 +146,33 @@ async fn a_link_that_points_elsewhere_is_a_change() {
     let safe = Safe::with(files, "", "").await;
     link(safe.files.dir.path(), "two");
     until_shown(&safe, &second).await;
+}
+
+#[tokio::test]
+async fn whose_certificates_are_taken_can_change_too() {
+    let files = Files::new();
+    let ca = files.text("ca.pem");
+    let tls = format!(", client_ca_file: \"{ca}\", client_certificates: required");
+    let safe = Safe::with(files, "", &tls).await;
+    let (authority, names) = (Authority::new(), || vec![uri("spiffe://corp/ann")]);
+    let (old, new) = (
+        safe.files.authority.issue(names()),
+        authority.issue(names()),
+    );
+    let shake = async |who| {
+        let how = How {
+            identity: Some(who),
+            ..How::default()
+        };
+        let mut stream = safe.connect(how).await?;
+        ask(&mut stream).await.map(|_| stream)
+    };
+    let mut open = shake(&old).await.expect("it is known");
+    assert!(shake(&new).await.is_err());
+    safe.files.write("ca.pem", &authority.pem());
+    hang_up(&safe).await;
+    until_logged(&safe, "the certificate was read again").await;
+    shake(&new).await.expect("it is known now");
+    assert!(shake(&old).await.is_err());
+    ask(&mut open).await.expect("an open connection stays");
 }

@@ -87,7 +87,7 @@ async fn what_is_not_kept_is_known_by_its_fingerprint() {
 }
 
 #[tokio::test]
-async fn credentials_that_others_could_read_are_warned_of() {
+async fn s1_016_credentials_that_others_could_read_are_warned_of() {
     let files = Files::new();
     let password = files.write("password", "open sesame, please");
     let yaml = format!(

@@ -177,6 +177,20 @@ impl Safe {
 
     /// Shakes hands.
     pub(crate) async fn connect(&self, how: How<'_>) -> io::Result<TlsStream<TcpStream>> {
+        self.connect_by(&self.config(how)).await
+    }
+
+    pub(crate) async fn connect_by(
+        &self,
+        config: &Arc<ClientConfig>,
+    ) -> io::Result<TlsStream<TcpStream>> {
+        let name = ServerName::try_from("127.0.0.1").expect("a name");
+        let socket = socket(&self.server).await;
+        let connector = TlsConnector::from(Arc::clone(config));
+        connector.connect(name, socket).await
+    }
+
+    pub(crate) fn config(&self, how: How<'_>) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         let root = CertificateDer::from(self.files.authority.0.der().to_vec());
         roots.add(root).expect("a root");
@@ -191,11 +205,7 @@ impl Safe {
             }
         };
         config.alpn_protocols = how.protocols.iter().map(|name| name.to_vec()).collect();
-        let name = ServerName::try_from("127.0.0.1").expect("a name");
-        let socket = socket(&self.server).await;
-        TlsConnector::from(Arc::new(config))
-            .connect(name, socket)
-            .await
+        Arc::new(config)
     }
 
     /// The certificate that a new connection is shown.

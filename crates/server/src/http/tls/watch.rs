@@ -57,12 +57,13 @@ impl Tls {
         let read = tokio::task::spawn_blocking(move || tls.settings.read()).await;
         match read {
             Ok(Ok(new)) => {
-                let fingerprint = new.certificate.fingerprint();
+                let certificate = Arc::clone(&new.certificate);
+                self.replace(new);
+                let fingerprint = certificate.fingerprint();
                 tracing::info!(fingerprint, "the certificate was read again");
-                if new.certificate.age_at(clock::now()) != Age::Good {
+                if certificate.age_at(clock::now()) != Age::Good {
                     tracing::warn!(fingerprint, "the certificate is not valid now");
                 }
-                self.replace(new);
                 None
             }
             Ok(Err(error)) => {
