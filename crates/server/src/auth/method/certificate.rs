@@ -6,7 +6,7 @@ use hyper::header::HeaderValue;
 use serde_json::{Map, Value};
 use switchboard_types::model::SecurityScheme;
 
-use crate::auth::{Carried, Finding, Identity, Rejection, Scheme};
+use crate::auth::{Carried, Finding, Identity, Principal, Rejection, Scheme};
 use crate::http::tls::Certificate;
 
 /// Knows callers by the names in their certificates: URIs and hosts, else the fingerprint. That an authority we trust
@@ -76,7 +76,7 @@ impl Scheme for Certificates {
         // One that names nobody here is no wrong guess: the connection has it, whatever is asked over it.
         match carried.certificate().and_then(|shown| self.find(shown)) {
             None => Finding::Absent,
-            Some(identity) => Finding::Now(Ok(Arc::new(identity))),
+            Some(identity) => Finding::Now(Ok(Principal::from(identity))),
         }
     }
 

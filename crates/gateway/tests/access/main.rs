@@ -1,0 +1,12 @@
+//! Who gets in, by every way, on the real binary with a configuration file: the table in `docs/access.md` is what these
+//! tests compare with.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod credentials;
+mod matrix;
+mod owners;
+mod ways;
+mod world;
