@@ -245,7 +245,7 @@ impl Check<'_> {
             agents,
             doubts: Vec::new(),
         };
-        self.credentials_are_hidden(&config);
+        self.credentials_are_hidden(&config, flags);
         Some(config)
     }
 

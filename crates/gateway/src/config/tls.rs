@@ -7,6 +7,7 @@ use switchboard_server::http::tls::{self, Age, Clients, Part, Pem};
 
 use super::auth::MethodKind;
 use super::load::{Check, Flags};
+use super::problem::Place;
 use super::raw::{self, ClientCertificates};
 use super::yaml::Step::Key;
 use super::{Config, Method};
@@ -141,7 +142,7 @@ impl Check<'_> {
     }
 
     /// Credentials should not cross a network for everyone to read.
-    pub(super) fn credentials_are_hidden(&mut self, config: &Config) {
+    pub(super) fn credentials_are_hidden(&mut self, config: &Config, flags: &Flags) {
         let asks = |agent: &super::Agent| agent.access.iter().any(|way| !way.is_empty());
         let public = config.public_url.as_deref().unwrap_or_default();
         if config.listen.ip().is_loopback()
@@ -154,5 +155,9 @@ impl Check<'_> {
         let message = "credentials cross the network unencrypted".to_owned();
         let hint = "set `tls`, or `public_url: https://…` behind a proxy that encrypts".to_owned();
         self.doubt(&[Key("listen")], message, Some(hint));
+        if let (Some(_), Some(doubt)) = (flags.listen, self.doubts.last_mut()) {
+            doubt.place = Place::Flag("--listen");
+            doubt.path.clear();
+        }
     }
 }

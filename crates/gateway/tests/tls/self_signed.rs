@@ -1,6 +1,10 @@
 //! `--tls self-signed`, and what is said about connections that are not encrypted.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
 
 use crate::support::Server;
 use crate::world::{AGENTS, Files, run};
@@ -106,14 +110,42 @@ async fn s1_016_credentials_that_others_could_read_are_warned_of() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(ran.err.contains(warned), warns, "{more}: {ran:?}");
     }
-    let server = Server::start(
-        &["serve", "-c", "switchboard.yaml", "--memory"],
-        &yaml.replace("0.0.0.0:0", "127.0.0.1:0"),
-    )
-    .await;
-    assert!(!server.logged().contains(warned));
-    drop(server);
     let summary = run(&files.dir, &["check"]).await.out;
     let line = format!("tls: {}\n", files.text("cert.pem"));
     assert!(summary.contains(&line), "{summary}");
+
+    files.write("switchboard.yaml", &yaml);
+    assert!(warned_at_start(&files, "0.0.0.0:0").await.contains(warned));
+    assert!(
+        !warned_at_start(&files, "127.0.0.1:0")
+            .await
+            .contains(warned)
+    );
+}
+
+/// What a server that listens there has logged when it is ready.
+async fn warned_at_start(files: &Files, listen: &str) -> String {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
+        .args([
+            "serve",
+            "-c",
+            "switchboard.yaml",
+            "--memory",
+            "--listen",
+            listen,
+        ])
+        .current_dir(files.dir.path())
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the binary starts");
+    let log = BufReader::new(child.stderr.take().expect("a log"));
+    let (mut lines, mut logged) = (log.lines(), String::new());
+    while !logged.contains("listening") {
+        let line = lines.next_line().await.expect("text");
+        logged.push_str(&line.expect("it goes on"));
+    }
+    child.kill().await.expect("it was running");
+    logged
 }
