@@ -21,7 +21,8 @@ use tokio::net::TcpListener;
 
 use crate::config::{self, Backend, Config};
 use crate::route::Table;
-use crate::trust::{Methods, doors};
+pub use crate::trust::ToTrust;
+use crate::trust::{self, Methods, doors};
 
 /// How many webhooks are read at once, and how many dead letters at most.
 const PAGE: usize = 256;
@@ -30,12 +31,26 @@ const DEAD_LETTERS: usize = 10_000;
 /// Who may ask which agent.
 type Doors = HashMap<Arc<str>, Arc<Access>>;
 
-/// Serves until a signal to stop. `ready` is called once, with the address, when calls can come in.
+/// Where calls can come in.
+#[derive(Debug, Clone)]
+pub struct Listening {
+    /// The address.
+    pub address: SocketAddr,
+    /// Whether connections are encrypted.
+    pub encrypted: bool,
+    /// The certificate that nobody vouches for, if it is one.
+    pub to_trust: Option<ToTrust>,
+}
+
+/// Serves until a signal to stop. `ready` is called once, when calls can come in.
 ///
 /// # Errors
 ///
 /// If the address is taken, the store cannot be opened, or the server breaks.
-pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> anyhow::Result<()> {
+pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyhow::Result<()> {
+    for doubt in &config.doubts {
+        tracing::warn!("{doubt}");
+    }
     // The address first: if it is taken, nothing else has happened yet.
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!(
@@ -48,6 +63,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let log = Log::new(open_store(&config.store)?);
     let tasks = Tasks::default();
     let guard = Arc::new(Guard::new(config.push.allow.clone()));
+    let encryption = trust::encryption(&config, &tasks)?;
     let table = Arc::new(Table::default());
     let access = open_access(&config.store)?;
     let audit = Audit::start(Arc::clone(&access), &tasks);
@@ -83,8 +99,14 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
         limits: config.limits,
         tasks: tasks.clone(),
     }));
-    tasks.spawn(http::serve(listener, service));
-    ready(address);
+    let (tls, to_trust) = encryption.map_or((None, None), |with| (Some(with.tls), with.to_trust));
+    let encrypted = tls.is_some();
+    tasks.spawn(http::serve(listener, service, tls));
+    ready(Listening {
+        address,
+        encrypted,
+        to_trust,
+    });
     stop_signal().await?;
     tracing::info!("stopping");
     tasks.stop();

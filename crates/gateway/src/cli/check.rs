@@ -1,14 +1,19 @@
 //! `switchboard check`: looks for mistakes without starting anything.
 
+use std::io::{self, Write};
+
 use super::args::{CheckArgs, Global, Place};
 use super::serve::file;
 use super::{Failure, out};
-use crate::config::{Config, Env, Source, Store, load};
+use crate::config::{Config, Env, Own, Source, Store, load};
 
 pub(super) fn run(args: &CheckArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let file = file(args.config.clone())?;
     let name = file.display().to_string();
     let config = load(&Source::File(file), env, &Place::default().flags(global))?;
+    for doubt in &config.doubts {
+        writeln!(io::stderr().lock(), "warning: {doubt}")?;
+    }
     Ok(out(format_args!("{name}: OK\n{}", summary(&config)))?)
 }
 
@@ -44,8 +49,23 @@ pub(super) fn summary(config: &Config) -> String {
         Some(url) => format!("public: {url}\n"),
         None => String::new(),
     };
+    let tls = match &config.tls {
+        None => String::new(),
+        Some(tls) => {
+            let own = match &tls.own {
+                Own::Files { certificate, .. } => certificate.display().to_string(),
+                Own::SelfSigned => "self-signed".to_owned(),
+            };
+            let clients = match &tls.clients {
+                None => "",
+                Some(clients) if clients.required => " \u{b7} client certificates: required",
+                Some(_) => " \u{b7} client certificates: optional",
+            };
+            format!("tls: {own}{clients}\n")
+        }
+    };
     format!(
-        "agents: {}\nlisten: {}\n{public}store: {store}\n{auth}",
+        "agents: {}\nlisten: {}\n{public}store: {store}\n{auth}{tls}",
         agents.join(", "),
         config.listen
     )

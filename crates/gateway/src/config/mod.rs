@@ -8,7 +8,7 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `agent`, `card`, `auth`, `jwt`, `secret`: the checks of each part.
+//! - `server`, `agent`, `card`, `auth`, `jwt`, `secret`, `tls`: the checks of each part.
 //! - [`value`]: durations, sizes, addresses, networks.
 
 mod agent;
@@ -22,6 +22,7 @@ mod raw;
 pub mod schema;
 mod secret;
 mod server;
+mod tls;
 pub mod value;
 mod yaml;
 
@@ -46,6 +47,7 @@ pub use self::jwt::{Jwt, Keys};
 pub use self::load::{Flags, Source, load};
 pub use self::problem::{Place, Problem, Problems};
 pub use self::raw::LogFormat;
+pub use self::tls::{Own, Tls};
 
 /// What `unlimited` means for a timeout: longer than any process lives, short enough to count with.
 pub const UNLIMITED: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -60,6 +62,8 @@ pub struct Config {
     pub public_url: Option<Arc<str>>,
     /// Peers whose `X-Forwarded-*` headers are believed.
     pub trust_forwarded: Vec<Cidr>,
+    /// Encrypted connections; `None`: they are not.
+    pub tls: Option<Tls>,
     /// The agent at the root address. Always one of `agents`.
     pub default_agent: Arc<str>,
     /// Where tasks are kept.
@@ -80,6 +84,8 @@ pub struct Config {
     pub log: Log,
     /// The agents, in the order of the file; at least one, names unique.
     pub agents: Vec<Agent>,
+    /// What can be done, but may not be meant.
+    pub doubts: Vec<Problem>,
 }
 
 /// How often an address may fail to show who it is.

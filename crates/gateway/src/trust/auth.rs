@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use switchboard_server::auth::keys::{ApiKeys, KeyScheme};
-use switchboard_server::auth::method::{Basic, JwksFrom, Jwt, JwtKeys, KeySource};
+use switchboard_server::auth::method::{Basic, Certificates, JwksFrom, Jwt, JwtKeys, KeySource};
 use switchboard_server::auth::{Access, Alternative, Audit, Authenticator, Failures, Scheme};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::AccessStore;
@@ -54,6 +54,9 @@ impl Methods {
                 Arc::new(KeyScheme::declared_in(keys, key.place, &*key.name))
             }
             MethodKind::Basic(users) => Arc::new(Basic::new(name, users.clone())),
+            MethodKind::Certificate(subjects) => {
+                Arc::new(Certificates::new(name, subjects.clone()))
+            }
             MethodKind::Jwt(jwt) => Arc::new(Jwt::new(
                 name,
                 keys(&jwt.keys, tasks)?,

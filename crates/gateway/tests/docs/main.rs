@@ -66,6 +66,11 @@ fn configuration() {
 }
 
 #[test]
+fn encrypted_connections() {
+    run("docs/tls.md");
+}
+
+#[test]
 fn streaming() {
     run("docs/streaming.md");
 }

@@ -7,6 +7,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use hyper::http::request::Parts;
 
 use super::Rejection;
+use crate::http::tls::Certificate;
 use crate::http::{BaseUrl, Peer};
 
 /// What a request carries to show who asks. Only the head: nobody's body is read before.
@@ -53,6 +54,12 @@ impl<'a> Carried<'a> {
         self.peer.address.ip()
     }
 
+    /// The certificate that the client has shown, if the connection is encrypted.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&'a Certificate> {
+        self.peer.encrypted.as_ref()?.certificate.as_ref()
+    }
+
     /// Where the caller reached us, without a trailing slash.
     #[must_use]
     pub fn base_url(&self) -> Arc<str> {
@@ -88,6 +95,7 @@ mod tests {
         let peer = Peer {
             address: "10.0.0.9:4000".parse().unwrap(),
             local: "127.0.0.1:7420".parse().unwrap(),
+            encrypted: None,
         };
         for (values, bearer) in [
             (&["Bearer  abc "][..], Some(Ok("abc"))),

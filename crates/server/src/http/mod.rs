@@ -6,6 +6,7 @@ mod health;
 mod place;
 mod pulse;
 mod serve;
+pub mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;

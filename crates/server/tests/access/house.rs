@@ -264,7 +264,7 @@ pub(crate) async fn serve(
     }));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tasks.spawn(http::serve(listener, service));
+    tasks.spawn(http::serve(listener, service, None));
     House {
         address,
         table,

@@ -101,7 +101,7 @@ pub(crate) async fn serve_with(limits: Limits) -> Server {
     }));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tasks.spawn(http::serve(listener, service));
+    tasks.spawn(http::serve(listener, service, None));
     Server { address, tasks }
 }
 

@@ -112,7 +112,7 @@ impl House {
             limits: Limits::default(),
             tasks: tasks.clone(),
         }));
-        tasks.spawn(http::serve(listener, service));
+        tasks.spawn(http::serve(listener, service, None));
         Self {
             base,
             tasks,

@@ -6,6 +6,7 @@
 
 mod agent;
 mod auth;
+mod tls;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,8 +16,9 @@ pub(crate) use agent::{
     Skill, Timeouts,
 };
 pub(crate) use auth::{
-    AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Named, Requirement,
+    AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Mtls, Named, Requirement,
 };
+pub(crate) use tls::{ClientCertificates, Tls};
 
 use super::value::{Bound, Listen, Network, PushTarget, Size, Time, Url};
 
@@ -47,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) trust_forwarded: Option<Vec<Network>>,
     /// Who may call. Must be written out to listen beyond this machine.
     pub(crate) auth: Option<Auth>,
+    /// Encrypted connections. Without it, and without a proxy that encrypts, others can read what is sent.
+    pub(crate) tls: Option<Tls>,
     /// The agent at the root address; the first one in this file by default.
     pub(crate) default_agent: Option<String>,
     /// The directory for what must last; made if it does not exist. By default `switchboard` in the user's data
