@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 
 use crate::config::{self, Backend, Config};
 use crate::route::Table;
-use crate::trust::{Methods, doors};
+use crate::trust::{Methods, doors, seal, signer};
 
 /// How many webhooks are read at once, and how many dead letters at most.
 const PAGE: usize = 256;
@@ -45,7 +45,9 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let address = listener.local_addr()?;
     let log = Log::new(open_store(&config.store)?);
     let tasks = Tasks::default();
-    let guard = Arc::new(Guard::new(config.push.allow.clone()));
+    let guard = Guard::new(config.push.allow.clone()).sealing(seal(&config)?);
+    let guard = Arc::new(guard);
+    let signer = signer(&config)?;
     let table = Arc::new(Table::default());
     let access = open_access(&config.store)?;
     let audit = Audit::start(Arc::clone(&access), &tasks);
@@ -66,11 +68,12 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let push = push::Settings {
         timeout: config.push.timeout,
         give_up_after: config.push.give_up_after,
+        signer: signer.clone().filter(|_| signs_webhooks(&config)),
         ..push::Settings::default()
     };
     Outbox::start(log.clone(), guard, push, tasks.clone())?;
     log.keep_up(config.retention, &tasks);
-    let service = Arc::new(http::Service::new(http::Parts {
+    let mut service = http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: table,
         authenticator: methods.authenticator(config.failed_logins, audit.clone()),
@@ -80,8 +83,11 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
         },
         limits: config.limits,
         tasks: tasks.clone(),
-    }));
-    tasks.spawn(http::serve(listener, service));
+    });
+    if let Some(signer) = signer {
+        service = service.signing(signer);
+    }
+    tasks.spawn(http::serve(listener, Arc::new(service)));
     ready(address);
     stop_signal().await?;
     tracing::info!("stopping");
@@ -95,6 +101,13 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
         tracing::warn!(%error, "the store was not closed: the next start tidies up");
     }
     Ok(())
+}
+
+fn signs_webhooks(config: &Config) -> bool {
+    config
+        .signing
+        .as_ref()
+        .is_some_and(|signing| signing.webhooks)
 }
 
 fn open_store(store: &config::Store) -> anyhow::Result<Arc<dyn Store>> {

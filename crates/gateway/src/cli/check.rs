@@ -1,9 +1,11 @@
 //! `switchboard check`: looks for mistakes without starting anything.
 
+use switchboard_server::sign::Use;
+
 use super::args::{CheckArgs, Global, Place};
 use super::serve::file;
 use super::{Failure, out};
-use crate::config::{Config, Env, Source, Store, load};
+use crate::config::{Config, Env, Signing, SigningKey, Source, Store, load};
 
 pub(super) fn run(args: &CheckArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let file = file(args.config.clone())?;
@@ -44,9 +46,24 @@ pub(super) fn summary(config: &Config) -> String {
         Some(url) => format!("public: {url}\n"),
         None => String::new(),
     };
+    let signing = match &config.signing {
+        Some(signing) => format!("signing: {}\n", keys(signing)),
+        None => String::new(),
+    };
     format!(
-        "agents: {}\nlisten: {}\n{public}store: {store}\n{auth}",
+        "agents: {}\nlisten: {}\n{public}store: {store}\n{auth}{signing}",
         agents.join(", "),
         config.listen
     )
+}
+
+/// The names of the keys, and what is to be known of them.
+fn keys(signing: &Signing) -> String {
+    let shown = |key: &SigningKey| match (&key.key, key.purpose) {
+        (Some(read), Use::Sign) => read.kid().to_owned(),
+        (Some(read), Use::Publish) => format!("{} (published only)", read.kid()),
+        (None, _) => format!("{} (made at the start)", key.file.display()),
+    };
+    let keys: Vec<String> = signing.keys.iter().map(shown).collect();
+    keys.join(", ")
 }

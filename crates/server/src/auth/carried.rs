@@ -7,7 +7,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use hyper::http::request::Parts;
 
 use super::Rejection;
-use crate::http::{BaseUrl, Peer};
+use crate::http::{BaseUrl, Peer, RESOURCE};
 
 /// What a request carries to show who asks. Only the head: nobody's body is read before.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,8 @@ pub struct Carried<'a> {
     head: &'a Parts,
     peer: &'a Peer,
     base_url: &'a BaseUrl,
+    /// Whose door this is about.
+    agent: Option<&'a str>,
 }
 
 impl<'a> Carried<'a> {
@@ -23,7 +25,14 @@ impl<'a> Carried<'a> {
             head,
             peer,
             base_url,
+            agent: None,
         }
+    }
+
+    /// The same at the door of an agent.
+    pub(super) fn at(mut self, agent: &'a str) -> Self {
+        self.agent = Some(agent);
+        self
     }
 
     /// What stands in `Authorization` after that scheme, such as `Bearer`; `None` if it is not there.
@@ -67,6 +76,12 @@ impl<'a> Carried<'a> {
     #[must_use]
     pub fn base_url(&self) -> Arc<str> {
         self.base_url.of(self.head, self.peer)
+    }
+
+    /// Where it says who issues tokens for the agent that is asked (RFC 9728 §5.1).
+    pub(super) fn resource_metadata(&self) -> Option<String> {
+        let agent = self.agent?;
+        Some(format!("{}{RESOURCE}/a2a/{agent}", self.base_url()))
     }
 }
 

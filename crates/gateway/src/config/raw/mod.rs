@@ -6,6 +6,7 @@
 
 mod agent;
 mod auth;
+mod signing;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,6 +18,7 @@ pub(crate) use agent::{
 pub(crate) use auth::{
     AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Named, Requirement,
 };
+pub(crate) use signing::{KeyUse, Secrets, Signing, SigningKey};
 
 use super::value::{Bound, Listen, Network, PushTarget, Size, Time, Url};
 
@@ -47,6 +49,10 @@ pub(crate) struct Config {
     pub(crate) trust_forwarded: Option<Vec<Network>>,
     /// Who may call. Must be written out to listen beyond this machine.
     pub(crate) auth: Option<Auth>,
+    /// Signatures of our own: on cards, and on what webhooks are sent. Nothing is signed by default.
+    pub(crate) signing: Option<Signing>,
+    /// What the secrets of webhooks are sealed with when they are stored.
+    pub(crate) secrets: Option<Secrets>,
     /// The agent at the root address; the first one in this file by default.
     pub(crate) default_agent: Option<String>,
     /// The directory for what must last; made if it does not exist. By default `switchboard` in the user's data

@@ -30,7 +30,7 @@ mod write_security;
 
 use crate::error::{Error, ErrorKind};
 use crate::model::{AgentCard, Json, Object};
-use crate::version::ProtocolVersion;
+use crate::version::{Dialect, ProtocolVersion};
 
 #[cfg(feature = "grpc")]
 pub(crate) use split::Split;
@@ -56,6 +56,15 @@ impl CardShape {
         match ProtocolVersion::requested(version) {
             Ok(ProtocolVersion::V1_0) => Some(Self::V1),
             _ => None,
+        }
+    }
+
+    /// The shape in which a call is answered.
+    #[must_use]
+    pub fn answered_in(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::V1 => Self::V1,
+            Dialect::V0Json | Dialect::V0Proto => Self::V0,
         }
     }
 }
@@ -89,6 +98,44 @@ pub fn decode_card(json: &[u8]) -> Result<AgentCard, Error> {
 #[must_use]
 pub fn canonical_card(card: &AgentCard) -> Vec<u8> {
     canonical::canonical(&write::signing_payload(card))
+}
+
+/// All the bytes that signatures must cover so that every reader of a card in this shape finds one that is good, none
+/// twice. 1.0 has one reading of its own card; of others, some readers keep what they do not know, and some do not.
+#[must_use]
+pub fn signing_payloads(shape: CardShape, card: &AgentCard) -> Vec<Vec<u8>> {
+    let unsigned = AgentCard {
+        signatures: Vec::new(),
+        ..card.clone()
+    };
+    let mut json = Vec::new();
+    encode_card(shape, &unsigned, &mut json);
+    let typed = match shape {
+        CardShape::V1 | CardShape::Union => vec![canonical_card(card)],
+        CardShape::V0 => {
+            // 0.x has no form of its own to sign: it is what 1.0 makes of what is left of the card.
+            let read = [decode_card(&json).ok(), as_messages(&unsigned)];
+            read.iter().flatten().map(canonical_card).collect()
+        }
+    };
+    let mut payloads = Vec::new();
+    for payload in typed.into_iter().chain(canonical_received(&json).ok()) {
+        if !payloads.contains(&payload) {
+            payloads.push(payload);
+        }
+    }
+    payloads
+}
+
+/// A card as it comes out of the messages of 0.3.
+#[cfg(feature = "grpc")]
+fn as_messages(card: &AgentCard) -> Option<AgentCard> {
+    super::grpc::card_in_0x(card)
+}
+
+#[cfg(not(feature = "grpc"))]
+fn as_messages(_: &AgentCard) -> Option<AgentCard> {
+    None
 }
 
 /// The bytes that a signature covers if its maker signed the JSON that was served, members of other versions and

@@ -1,0 +1,133 @@
+//! What we sign: our cards (A2A 1.0 §8.4) and our notifications, so that others know that they are ours.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use serde_json::json;
+use switchboard_keys::{encoded, jwks, sha256, sha256_hex};
+use switchboard_types::model::{AgentCard, CardSignature};
+use switchboard_types::wire::card::{CardShape, encode_card, signing_payloads};
+
+use crate::clock;
+
+pub use switchboard_keys::SigningKey;
+
+/// Where our public keys are, below our address.
+pub const JWKS: &str = "/.well-known/jwks.json";
+
+/// How many cards are kept signed. There are as many as agents, shapes, and kinds of callers.
+const CARDS: usize = 256;
+/// How long the signature of a notification holds, in seconds.
+const HOLDS: i64 = 300;
+
+/// What a key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// It signs, and is published.
+    Sign,
+    /// It is published only: it will sign, or has signed, and others should know it.
+    Publish,
+}
+
+/// Signs for one address. A card is signed once, not for each who asks for it.
+#[derive(Debug)]
+pub struct Signer {
+    signing: Vec<Arc<SigningKey>>,
+    public_url: Arc<str>,
+    jku: String,
+    jwks: Bytes,
+    cards: Mutex<HashMap<[u8; 32], Vec<CardSignature>>>,
+}
+
+/// A notification that is about to go out.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// Scheme, host and port of who gets it.
+    pub audience: &'a str,
+    /// Its number: the same for every repetition.
+    pub id: &'a str,
+    /// The task it is about.
+    pub task: &'a str,
+    /// What is sent.
+    pub body: &'a [u8],
+}
+
+impl Signer {
+    /// Signs with all keys that are for it, in the name of `public_url`; `None` if there is no such key.
+    #[must_use]
+    pub fn new(public_url: Arc<str>, keys: &[(Arc<SigningKey>, Use)]) -> Option<Self> {
+        let signing = keys.iter().filter(|(_, purpose)| *purpose == Use::Sign);
+        let signing: Vec<_> = signing.map(|(key, _)| Arc::clone(key)).collect();
+        if signing.is_empty() {
+            return None;
+        }
+        let public: Vec<&SigningKey> = keys.iter().map(|(key, _)| &**key).collect();
+        Some(Self {
+            signing,
+            jku: format!("{public_url}{JWKS}"),
+            public_url,
+            jwks: Bytes::from(jwks(&public)),
+            cards: Mutex::default(),
+        })
+    }
+
+    /// All keys, for those who check.
+    pub(crate) fn jwks(&self) -> Bytes {
+        self.jwks.clone()
+    }
+
+    /// Adds our signatures to a card that goes out in that shape: of each key, over each reading of it.
+    pub fn sign_card(&self, shape: CardShape, card: &mut AgentCard) {
+        let others = std::mem::take(&mut card.signatures);
+        let mut unsigned = vec![shape as u8];
+        encode_card(shape, card, &mut unsigned);
+        let mut cards = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
+        if cards.len() >= CARDS {
+            cards.clear();
+        }
+        let ours = cards
+            .entry(sha256(&unsigned))
+            .or_insert_with(|| self.signatures(shape, card));
+        card.signatures = others.into_iter().chain(ours.iter().cloned()).collect();
+    }
+
+    fn signatures(&self, shape: CardShape, card: &AgentCard) -> Vec<CardSignature> {
+        let header = [("typ", "JOSE"), ("jku", self.jku.as_str())];
+        let payloads = signing_payloads(shape, card);
+        let each = self
+            .signing
+            .iter()
+            .flat_map(|key| payloads.iter().map(move |payload| (key, payload)));
+        each.map(|(key, payload)| {
+            let (protected, signature) = key.sign_detached(&header, payload);
+            CardSignature {
+                protected,
+                signature,
+                header: None,
+            }
+        })
+        .collect()
+    }
+
+    /// A JWT that says who sends this notification, when, to whom, and exactly what.
+    #[must_use]
+    pub fn sign_notice(&self, notice: &Outgoing<'_>) -> String {
+        let now = clock::now().as_micros() / 1_000_000;
+        let claims = json!({
+            "iss": &*self.public_url,
+            "aud": notice.audience,
+            "iat": now,
+            "exp": now + HOLDS,
+            "jti": notice.id,
+            "taskId": notice.task,
+            "request_body_sha256": sha256_hex(notice.body),
+        });
+        let claims = claims.to_string();
+        // A key that only publishes never comes here, and there is always one that signs.
+        let key = &self.signing[0];
+        let header = [("typ", "a2a-notification+jwt"), ("jku", &*self.jku)];
+        let (protected, signature) = key.sign_detached(&header, claims.as_bytes());
+        format!("{protected}.{}.{signature}", encoded(claims.as_bytes()))
+    }
+}
