@@ -157,7 +157,7 @@ impl Check<'_> {
             self.wrong(
                 &join(&at, Key(given)),
                 "this is no key: 32 bytes are needed, as base64".to_owned(),
-                Some("make one with `openssl rand -base64 32`".to_owned()),
+                Some("make one with `head -c 32 /dev/urandom | base64`".to_owned()),
             );
         }
         key.map(Arc::new)

@@ -21,6 +21,11 @@
 //! split by OAuth flow like its 1.0 members.
 
 mod canonical;
+#[cfg(feature = "grpc")]
+mod messages;
+#[cfg(not(feature = "grpc"))]
+#[path = "without_messages.rs"]
+mod messages;
 mod node;
 mod read;
 mod read_security;
@@ -114,7 +119,7 @@ pub fn signing_payloads(shape: CardShape, card: &AgentCard) -> Vec<Vec<u8>> {
         CardShape::V1 | CardShape::Union => vec![canonical_card(card)],
         CardShape::V0 => {
             // 0.x has no form of its own to sign: it is what 1.0 makes of what is left of the card.
-            let read = [decode_card(&json).ok(), as_messages(&unsigned)];
+            let read = [decode_card(&json).ok(), messages::as_read(&unsigned)];
             read.iter().flatten().map(canonical_card).collect()
         }
     };
@@ -125,17 +130,6 @@ pub fn signing_payloads(shape: CardShape, card: &AgentCard) -> Vec<Vec<u8>> {
         }
     }
     payloads
-}
-
-/// A card as it comes out of the messages of 0.3.
-#[cfg(feature = "grpc")]
-fn as_messages(card: &AgentCard) -> Option<AgentCard> {
-    super::grpc::card_in_0x(card)
-}
-
-#[cfg(not(feature = "grpc"))]
-fn as_messages(_: &AgentCard) -> Option<AgentCard> {
-    None
 }
 
 /// The bytes that a signature covers if its maker signed the JSON that was served, members of other versions and
