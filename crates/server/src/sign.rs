@@ -7,7 +7,9 @@ use bytes::Bytes;
 use serde_json::json;
 use switchboard_keys::{encoded, jwks, sha256, sha256_hex};
 use switchboard_types::model::{AgentCard, CardSignature};
-use switchboard_types::wire::card::{CardShape, encode_card, signing_payloads};
+use switchboard_types::wire::card::{
+    CardShape, LOSSY, canonical_without_empty, encode_card, signing_payloads,
+};
 
 use crate::clock;
 
@@ -20,6 +22,9 @@ pub const JWKS: &str = "/.well-known/jwks.json";
 const CARDS: usize = 256;
 /// How long the signature of a notification holds, in seconds.
 const HOLDS: i64 = 300;
+
+/// What a signature over a card says that it is (A2A 1.0 §8.4.2).
+const JOSE: &str = "JOSE";
 
 /// What a key is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,13 +98,17 @@ impl Signer {
     }
 
     fn signatures(&self, shape: CardShape, card: &AgentCard) -> Vec<CardSignature> {
-        let header = [("typ", "JOSE"), ("jku", self.jku.as_str())];
-        let payloads = signing_payloads(shape, card);
-        let each = self
-            .signing
-            .iter()
-            .flat_map(|key| payloads.iter().map(move |payload| (key, payload)));
-        each.map(|(key, payload)| {
+        let payloads = signing_payloads(shape, card).into_iter();
+        let mut payloads: Vec<_> = payloads.map(|payload| (JOSE, payload)).collect();
+        let lossy = canonical_without_empty(card);
+        if shape != CardShape::V0 && payloads.iter().all(|(_, payload)| *payload != lossy) {
+            // Marked, so that our client does not believe what it does not prove.
+            payloads.push((LOSSY, lossy));
+        }
+        let keys = self.signing.iter();
+        let each = keys.flat_map(|key| payloads.iter().map(move |payload| (key, payload)));
+        each.map(|(key, (typ, payload))| {
+            let header = [("typ", *typ), ("jku", self.jku.as_str())];
             let (protected, signature) = key.sign_detached(&header, payload);
             CardSignature {
                 protected,

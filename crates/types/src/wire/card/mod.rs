@@ -33,6 +33,8 @@ mod split;
 mod write;
 mod write_security;
 
+use serde_json::Value;
+
 use crate::error::{Error, ErrorKind};
 use crate::model::{AgentCard, Json, Object};
 use crate::version::{Dialect, ProtocolVersion};
@@ -132,6 +134,21 @@ pub fn signing_payloads(shape: CardShape, card: &AgentCard) -> Vec<Vec<u8>> {
     payloads
 }
 
+/// The `typ` of a signature over [`canonical_without_empty`].
+pub const LOSSY: &str = "JOSE;without=empty";
+
+/// What the Python SDK takes for [`canonical_card`]: without empty strings, lists and objects and without `null`, also
+/// where they mean something. A card that asks for credentials reads there as one that asks for none, so a signature
+/// over this proves less than others do.
+#[must_use]
+pub fn canonical_without_empty(card: &AgentCard) -> Vec<u8> {
+    let canonical = canonical_card(card);
+    let value = serde_json::from_slice(&canonical).ok().and_then(filled);
+    value.map_or(canonical, |value| {
+        canonical::canonical(value.to_string().as_bytes())
+    })
+}
+
 /// The bytes that a signature covers if its maker signed the JSON that was served, members of other versions and
 /// all: what was received without `signatures`, by RFC 8785. Peers differ, so a signature may fit this or
 /// [`canonical_card`].
@@ -147,4 +164,25 @@ pub fn canonical_received(json: &[u8]) -> Result<Vec<u8>, Error> {
     let card = Object::try_from(json)
         .map_err(|reason| Error::invalid_params("card", reason.to_string()))?;
     Ok(canonical::canonical_without(&card, "signatures"))
+}
+
+/// A value without what is empty in it; nothing if nothing is left. Nesting is bounded where cards are read.
+fn filled(value: Value) -> Option<Value> {
+    let value = match value {
+        Value::Object(members) => {
+            let members = members.into_iter();
+            let members = members.filter_map(|(name, value)| Some((name, filled(value)?)));
+            Value::Object(members.collect())
+        }
+        Value::Array(items) => items.into_iter().filter_map(filled).collect(),
+        other => other,
+    };
+    let empty = match &value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    };
+    (!empty).then_some(value)
 }
