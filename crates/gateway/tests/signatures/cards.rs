@@ -1,6 +1,7 @@
 //! Every card is signed, once, with keys that can change.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use switchboard_client::{
@@ -139,6 +140,46 @@ async fn the_card_of_0_2_and_the_one_that_names_its_version_are_signed_as_they_a
         let mut altered = card;
         altered["name"] = json!("someone else");
         assert!(signers(&altered, &keys).is_empty(), "{path}");
+    }
+}
+
+/// There is a signature for those who leave out what is empty. It must not be good for more than that.
+#[tokio::test]
+async fn a_card_from_which_something_was_removed_is_not_good() {
+    let (server, files) = signing(MADE).await;
+    let write = |name: &str, value: &Value| {
+        std::fs::write(files.path().join(name), value.to_string()).expect("a file");
+    };
+    write(
+        "keys.json",
+        &server.get("/.well-known/jwks.json").await.body,
+    );
+    let card = server
+        .get("/a2a/new/.well-known/agent-card.json")
+        .await
+        .body;
+    assert!(card["securityRequirements"].is_array());
+    let mut less = card.clone();
+    less.as_object_mut()
+        .expect("a card")
+        .remove("securityRequirements");
+    for (card, code) in [(card, 0), (less, 1)] {
+        write("card.json", &card);
+        let args = [
+            "card",
+            "get",
+            "-a",
+            "./card.json",
+            "--card-keys",
+            "keys.json",
+        ];
+        let ran = Command::new(env!("CARGO_BIN_EXE_switchboard"))
+            .args(args)
+            .arg("--require-signature")
+            .current_dir(files.path())
+            .output()
+            .expect("the binary");
+        assert_eq!(ran.status.code(), Some(code), "{ran:?}");
     }
 }
 

@@ -36,7 +36,7 @@ mod write_security;
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind};
-use crate::model::{AgentCard, Json, Object};
+use crate::model::{AgentCard, CardSignature, Json, Object};
 use crate::version::{Dialect, ProtocolVersion};
 
 #[cfg(feature = "grpc")]
@@ -111,17 +111,22 @@ pub fn canonical_card(card: &AgentCard) -> Vec<u8> {
 /// twice. 1.0 has one reading of its own card; of others, some readers keep what they do not know, and some do not.
 #[must_use]
 pub fn signing_payloads(shape: CardShape, card: &AgentCard) -> Vec<Vec<u8>> {
-    let unsigned = AgentCard {
-        signatures: Vec::new(),
+    // As it will be served: a card that bears signatures keeps the order of its interfaces.
+    let signed = AgentCard {
+        signatures: vec![CardSignature {
+            protected: String::new(),
+            signature: String::new(),
+            header: None,
+        }],
         ..card.clone()
     };
     let mut json = Vec::new();
-    encode_card(shape, &unsigned, &mut json);
+    encode_card(shape, &signed, &mut json);
     let typed = match shape {
         CardShape::V1 | CardShape::Union => vec![canonical_card(card)],
         CardShape::V0 => {
             // 0.x has no form of its own to sign: it is what 1.0 makes of what is left of the card.
-            let read = [decode_card(&json).ok(), messages::as_read(&unsigned)];
+            let read = [decode_card(&json).ok(), messages::as_read(&signed)];
             read.iter().flatten().map(canonical_card).collect()
         }
     };
