@@ -23,8 +23,8 @@
 mod canonical;
 #[cfg(feature = "grpc")]
 mod messages;
-#[cfg(not(feature = "grpc"))]
 #[path = "without_messages.rs"]
+#[cfg(not(feature = "grpc"))]
 mod messages;
 mod node;
 mod read;
