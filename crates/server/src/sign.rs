@@ -87,12 +87,13 @@ impl Signer {
         let others = std::mem::take(&mut card.signatures);
         let mut unsigned = vec![shape as u8];
         encode_card(shape, card, &mut unsigned);
+        let print = sha256(&unsigned);
         let mut cards = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
-        if cards.len() >= CARDS {
+        if cards.len() >= CARDS && !cards.contains_key(&print) {
             cards.clear();
         }
         let ours = cards
-            .entry(sha256(&unsigned))
+            .entry(print)
             .or_insert_with(|| self.signatures(shape, card));
         card.signatures = others.into_iter().chain(ours.iter().cloned()).collect();
     }
@@ -138,5 +139,62 @@ impl Signer {
         let header = [("typ", "a2a-notification+jwt"), ("jku", &*self.jku)];
         let (protected, signature) = key.sign_detached(&header, claims.as_bytes());
         format!("{protected}.{}.{signature}", encoded(claims.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_keys::Algorithm;
+
+    use super::*;
+    use crate::testing::agent::profile;
+
+    fn key() -> Arc<SigningKey> {
+        Arc::new(SigningKey::generate(Algorithm::Es256).unwrap())
+    }
+
+    fn signed(signer: &Signer, name: &str) -> Vec<CardSignature> {
+        let mut card = profile().card;
+        card.name = name.to_owned();
+        signer.sign_card(CardShape::V1, &mut card);
+        card.signatures
+    }
+
+    #[test]
+    fn without_a_key_that_signs_there_is_no_signer() {
+        let url = || Arc::from("https://a.example");
+        assert!(Signer::new(url(), &[]).is_none());
+        assert!(Signer::new(url(), &[(key(), Use::Publish)]).is_none());
+        assert!(Signer::new(url(), &[(key(), Use::Publish), (key(), Use::Sign)]).is_some());
+    }
+
+    #[test]
+    fn a_card_is_signed_once_however_many_there_are() {
+        let signer = Signer::new("https://a.example".into(), &[(key(), Use::Sign)]).unwrap();
+        for number in 0..CARDS + 10 {
+            let name = number.to_string();
+            let first = signed(&signer, &name);
+            assert_eq!(signed(&signer, &name), first);
+            assert!(signer.cards.lock().unwrap().len() <= CARDS);
+        }
+        for _ in 0..2 {
+            let last = signed(&signer, "last");
+            assert_eq!(signed(&signer, "last"), last);
+        }
+    }
+
+    #[test]
+    fn signatures_of_others_stay() {
+        let signer = Signer::new("https://a.example".into(), &[(key(), Use::Sign)]).unwrap();
+        let mut card = profile().card;
+        let theirs = CardSignature {
+            protected: "p".to_owned(),
+            signature: "s".to_owned(),
+            header: None,
+        };
+        card.signatures.push(theirs.clone());
+        signer.sign_card(CardShape::V1, &mut card);
+        assert_eq!(card.signatures[0], theirs);
+        assert!(card.signatures.len() > 1);
     }
 }

@@ -102,3 +102,26 @@ fn write_private(file: &Path, text: &str) -> io::Result<()> {
         .filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_once_and_for_its_owner_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(SECRET_KEY);
+        // What a crash left behind is in nobody's way.
+        fs::write(dir.path().join("secret.key.new"), "half").unwrap();
+        let key = kept(&file).unwrap();
+        assert_eq!(kept(&file).unwrap().trim(), key);
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        let sealed = SealingKey::from_base64(&key).unwrap().seal("secret");
+        let again = SealingKey::from_base64(&kept(&file).unwrap()).unwrap();
+        assert_eq!(again.open(&sealed).as_deref(), Some("secret"));
+    }
+}
