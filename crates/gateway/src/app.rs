@@ -62,7 +62,9 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     open_as_many_files_as_allowed();
     let log = Log::new(open_store(&config.store)?);
     let tasks = Tasks::default();
-    let guard = Arc::new(Guard::new(config.push.allow.clone()));
+    let guard = Guard::new(config.push.allow.clone()).sealing(trust::seal(&config)?);
+    let guard = Arc::new(guard);
+    let signer = trust::signer(&config)?;
     let encryption = trust::encryption(&config, &tasks)?;
     let table = Arc::new(Table::default());
     let access = open_access(&config.store)?;
@@ -84,11 +86,12 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     let push = push::Settings {
         timeout: config.push.timeout,
         give_up_after: config.push.give_up_after,
+        signer: signer.clone().filter(|_| signs_webhooks(&config)),
         ..push::Settings::default()
     };
     Outbox::start(log.clone(), guard, push, tasks.clone())?;
     log.keep_up(config.retention, &tasks);
-    let service = Arc::new(http::Service::new(http::Parts {
+    let mut service = http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: table,
         authenticator: methods.authenticator(config.failed_logins, audit.clone()),
@@ -98,10 +101,13 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
         },
         limits: config.limits,
         tasks: tasks.clone(),
-    }));
+    });
+    if let Some(signer) = signer {
+        service = service.signing(signer);
+    }
     let (tls, to_trust) = encryption.map_or((None, None), |with| (Some(with.tls), with.to_trust));
     let encrypted = tls.is_some();
-    tasks.spawn(http::serve(listener, service, tls));
+    tasks.spawn(http::serve(listener, Arc::new(service), tls));
     ready(Listening {
         address,
         encrypted,
@@ -131,6 +137,13 @@ fn open_as_many_files_as_allowed() {
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
+}
+
+fn signs_webhooks(config: &Config) -> bool {
+    config
+        .signing
+        .as_ref()
+        .is_some_and(|signing| signing.webhooks)
 }
 
 fn open_store(store: &config::Store) -> anyhow::Result<Arc<dyn Store>> {

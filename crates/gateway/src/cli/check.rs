@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
+use switchboard_server::sign::Use;
+
 use super::args::{CheckArgs, Global, Place};
 use super::serve::file;
 use super::{Failure, out};
-use crate::config::{Config, Env, Own, Source, Store, load};
+use crate::config::{Config, Env, Own, Signing, SigningKey, Source, Store, load};
 
 pub(super) fn run(args: &CheckArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let file = file(args.config.clone())?;
@@ -64,9 +66,24 @@ pub(super) fn summary(config: &Config) -> String {
             format!("tls: {own}{clients}\n")
         }
     };
+    let signing = match &config.signing {
+        Some(signing) => format!("signing: {}\n", keys(signing)),
+        None => String::new(),
+    };
     format!(
-        "agents: {}\nlisten: {}\n{public}store: {store}\n{auth}{tls}",
+        "agents: {}\nlisten: {}\n{public}store: {store}\n{auth}{tls}{signing}",
         agents.join(", "),
         config.listen
     )
+}
+
+/// The names of the keys, and what is to be known of them.
+fn keys(signing: &Signing) -> String {
+    let shown = |key: &SigningKey| match (&key.key, key.purpose) {
+        (Some(read), Use::Sign) => read.kid().to_owned(),
+        (Some(read), Use::Publish) => format!("{} (published only)", read.kid()),
+        (None, _) => format!("{} (made at the start)", key.file.display()),
+    };
+    let keys: Vec<String> = signing.keys.iter().map(shown).collect();
+    keys.join(", ")
 }

@@ -221,6 +221,8 @@ impl Check<'_> {
             self.calls_reach_someone(&agents);
         }
         let default_agent = self.default_agent(raw.default_agent, &agents);
+        let signing = self.signing(raw.signing, raw.public_url.is_some());
+        let secret_key = self.secret_key(raw.secrets);
         let config = Config {
             listen,
             public_url: raw.public_url.map(|url| Arc::from(url.0)),
@@ -236,6 +238,8 @@ impl Check<'_> {
             limits,
             methods,
             failed_logins: self.failed_logins(&raw_limits),
+            signing,
+            secret_key,
             retention,
             push,
             shutdown_grace: shutdown

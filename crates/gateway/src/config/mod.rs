@@ -8,7 +8,7 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `agent`, `card`, `auth`, `jwt`, `secret`, `tls`: the checks of each part.
+//! - `server`, `agent`, `card`, `auth`, `jwt`, `secret`, `tls`, `signing`: the checks of each part.
 //! - [`value`]: durations, sizes, addresses, networks.
 
 mod agent;
@@ -22,6 +22,7 @@ mod raw;
 pub mod schema;
 mod secret;
 mod server;
+mod signing;
 mod tls;
 pub mod value;
 mod yaml;
@@ -38,7 +39,7 @@ use switchboard_server::engine::{Profile, Settings};
 use switchboard_server::http::Limits;
 use switchboard_server::log::Retention;
 use switchboard_server::net::Cidr;
-use switchboard_server::push::Allow;
+use switchboard_server::push::{Allow, SealingKey};
 use switchboard_server::store::sqlite::SqliteOptions;
 
 pub use self::auth::{ApiKey, Method, MethodKind, Ways};
@@ -47,6 +48,7 @@ pub use self::jwt::{Jwt, Keys};
 pub use self::load::{Flags, Source, load};
 pub use self::problem::{Place, Problem, Problems};
 pub use self::raw::LogFormat;
+pub use self::signing::{Signing, SigningKey};
 pub use self::tls::{Own, Tls};
 
 /// What `unlimited` means for a timeout: longer than any process lives, short enough to count with.
@@ -74,6 +76,10 @@ pub struct Config {
     pub methods: Vec<Method>,
     /// How often an address may fail to.
     pub failed_logins: FailedLogins,
+    /// What is signed, and with which keys; `None`: nothing is. There is a `public_url` if something is.
+    pub signing: Option<Signing>,
+    /// What secrets are sealed with that are stored; `None`: a key in the data directory.
+    pub secret_key: Option<Arc<SealingKey>>,
     /// How long things are kept.
     pub retention: Retention,
     /// Webhooks.

@@ -3,11 +3,14 @@
 //! - `auth`: the ways to show who one is, and which of them open an agent's door.
 //! - `tls`: what connections are encrypted with.
 //! - `self_signed`: a certificate of our own making.
+//! - `signing`: the keys that sign, and the one that seals.
 
 mod auth;
 mod self_signed;
+mod signing;
 mod tls;
 
 pub(crate) use auth::{Methods, doors};
+pub(crate) use signing::{seal, signer};
 pub use tls::ToTrust;
 pub(crate) use tls::encryption;

@@ -86,6 +86,11 @@ fn webhooks() {
 }
 
 #[test]
+fn signatures() {
+    run("docs/signatures.md");
+}
+
+#[test]
 fn storage() {
     run("docs/storage.md");
 }

@@ -98,7 +98,7 @@ impl Access {
         carried: &Carried<'_>,
     ) -> Result<(), Refusal> {
         let met = self.meet(agent, presented).map(drop);
-        met.map_err(|shut| self.refuse(shut, carried))
+        met.map_err(|shut| self.refuse(shut, carried.at(agent)))
     }
 
     /// Lets a caller in.
@@ -114,7 +114,7 @@ impl Access {
     ) -> Result<Principal, Refusal> {
         match self.meet(agent, presented) {
             Ok(caller) => Ok(caller.at(carried.address())),
-            Err(shut) => Err(self.refuse(shut, carried)),
+            Err(shut) => Err(self.refuse(shut, carried.at(agent))),
         }
     }
 
@@ -167,7 +167,7 @@ impl Access {
         })
     }
 
-    fn refuse(&self, shut: Shut<'_>, carried: &Carried<'_>) -> Refusal {
+    fn refuse(&self, shut: Shut<'_>, carried: Carried<'_>) -> Refusal {
         let cause = match shut {
             Shut::Wait(wait) => {
                 let seconds = wait.as_secs() + 1;
@@ -188,12 +188,23 @@ impl Access {
         let names: Vec<&str> = self.schemes().map(|scheme| &**scheme.name()).collect();
         let challenges = self.schemes().map(|scheme| {
             let at_fault = cause.filter(|(name, _)| *name == scheme.name());
-            scheme.challenge(at_fault.map(|(_, cause)| cause), carried)
+            scheme.challenge(at_fault.map(|(_, cause)| cause), &carried)
         });
         Refusal {
             error: Error::new(ErrorKind::Unauthenticated, message).fact("schemes", names.join(",")),
             challenges: challenges.collect(),
         }
+    }
+
+    /// The addresses of those who issue what opens the door, each once.
+    pub(crate) fn issuers(&self) -> Vec<&str> {
+        let mut issuers: Vec<&str> = Vec::new();
+        for issuer in self.schemes().filter_map(|scheme| scheme.issuer()) {
+            if !issuers.contains(&issuer) {
+                issuers.push(issuer);
+            }
+        }
+        issuers
     }
 
     /// Writes on an agent's cards who may ask it.

@@ -8,7 +8,7 @@ use hyper::http::request::Parts;
 
 use super::Rejection;
 use crate::http::tls::Certificate;
-use crate::http::{BaseUrl, Peer};
+use crate::http::{BaseUrl, Peer, RESOURCE};
 
 /// What a request carries to show who asks. Only the head: nobody's body is read before.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +16,8 @@ pub struct Carried<'a> {
     head: &'a Parts,
     peer: &'a Peer,
     base_url: &'a BaseUrl,
+    /// Whose door this is about.
+    agent: Option<&'a str>,
 }
 
 impl<'a> Carried<'a> {
@@ -24,7 +26,14 @@ impl<'a> Carried<'a> {
             head,
             peer,
             base_url,
+            agent: None,
         }
+    }
+
+    /// The same at the door of an agent.
+    pub(super) fn at(mut self, agent: &'a str) -> Self {
+        self.agent = Some(agent);
+        self
     }
 
     /// What stands in `Authorization` after that scheme, such as `Bearer`; `None` if it is not there.
@@ -64,6 +73,12 @@ impl<'a> Carried<'a> {
     #[must_use]
     pub fn base_url(&self) -> Arc<str> {
         self.base_url.of(self.head, self.peer)
+    }
+
+    /// Where it says who issues tokens for the agent that is asked (RFC 9728 §5.1).
+    pub(super) fn resource_metadata(&self) -> Option<String> {
+        let agent = self.agent?;
+        Some(format!("{}{RESOURCE}/a2a/{agent}", self.base_url()))
     }
 }
 

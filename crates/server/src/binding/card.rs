@@ -38,7 +38,8 @@ pub(crate) fn answer(
         .unwrap_or_default();
     let shape = CardShape::asked_for(asked).unwrap_or(listing.profile.shape);
     let base_url = service.base_url.of(head, peer);
-    let card = listing.profile.card_at(&base_url, &listing.name);
+    let mut card = listing.profile.card_at(&base_url, &listing.name);
+    service.sign(shape, &mut card);
     let mut body = Vec::with_capacity(2048);
     encode_card(shape, &card, &mut body);
     cached(head, body, service.started)

@@ -7,6 +7,7 @@ mod place;
 mod pulse;
 mod serve;
 pub mod tls;
+mod wellknown;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +18,18 @@ use hyper::body::Incoming;
 use hyper::http::request::Parts as Head;
 use hyper::{Method, Request, Response, StatusCode};
 use switchboard_types::Error;
-use switchboard_types::model::Timestamp;
+use switchboard_types::model::{AgentCard, Timestamp};
+use switchboard_types::operation::Response as Answer;
+use switchboard_types::wire::card::CardShape;
 use tokio::sync::Semaphore;
 
 use crate::auth::{Authenticator, Carried, KeyDesk, Presented, Refusal};
 use crate::binding::{self, Asked};
-use crate::call::{Call, Directory, Handler, Listing, Reply};
+use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
 use crate::limit::{Admission, Admitted};
 use crate::shutdown::Tasks;
+use crate::sign::Signer;
 
 pub use base_url::BaseUrl;
 pub use body::Body;
@@ -34,6 +38,7 @@ pub use serve::serve;
 pub(crate) use base_url::Peer;
 pub(crate) use body::not_allowed;
 use place::Place;
+pub(crate) use wellknown::RESOURCE;
 
 /// How many bodies of the largest size are held at once; without a bound the connections alone would allow for
 /// more than any machine has.
@@ -103,6 +108,8 @@ pub struct Service {
     bodies: Semaphore,
     /// When this server began: cards have not changed since.
     pub(crate) started: Timestamp,
+    /// Signs cards, if they are signed.
+    pub(crate) signer: Option<Arc<Signer>>,
 }
 
 /// A request and where it comes from. Boxed: it goes through many hands, and each future that passes it on has room
@@ -138,7 +145,15 @@ impl Service {
             limits: parts.limits,
             tasks: parts.tasks,
             started: clock::now(),
+            signer: None,
         }
+    }
+
+    /// The same, with cards that are signed.
+    #[must_use]
+    pub fn signing(mut self, signer: Arc<Signer>) -> Self {
+        self.signer = Some(signer);
+        self
     }
 
     /// Answers one request.
@@ -190,8 +205,19 @@ impl Service {
     /// Lets a call in, and hands it on. The room it takes is to be kept until its answer is over.
     pub(crate) async fn take(&self, call: Call) -> Result<(Reply, Admitted), Error> {
         let admitted = self.admission.admit(&call)?;
-        let reply = self.handler.handle(call).await?;
+        let dialect = call.params.dialect;
+        let mut reply = self.handler.handle(call).await?;
+        if let ReplyBody::Response(Answer::Card(card)) = &mut reply.body {
+            self.sign(CardShape::answered_in(dialect), card);
+        }
         Ok((reply, admitted))
+    }
+
+    /// Signs a card that is complete, if cards are signed.
+    pub(crate) fn sign(&self, shape: CardShape, card: &mut AgentCard) {
+        if let Some(signer) = &self.signer {
+            signer.sign_card(shape, card);
+        }
     }
 
     /// Reads the body of a request within the limits.
@@ -219,7 +245,7 @@ impl Service {
         let path = head.uri.path();
         let place = Place::of(path, |name| self.directory.find(Some(name)).is_some());
         let (agent, rest) = match place {
-            Place::Live | Place::Ready | Place::Version
+            Place::Live | Place::Ready | Place::Version | Place::Jwks | Place::Resource(_)
                 if head.method != Method::GET && head.method != Method::HEAD =>
             {
                 return Err(body::not_allowed("GET, HEAD").into());
@@ -227,6 +253,10 @@ impl Service {
             Place::Live => return Err(health::live().into()),
             Place::Ready => return Err(health::ready(self).into()),
             Place::Version => return Err(health::version().into()),
+            Place::Jwks => return Err(wellknown::jwks(self).into()),
+            Place::Resource(agent) => {
+                return Err(wellknown::resource(self, &head, &peer, agent).into());
+            }
             Place::Card(agent) => {
                 return Err(binding::card::answer(self, &head, &peer, agent).into());
             }

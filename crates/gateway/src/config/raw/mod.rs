@@ -6,6 +6,7 @@
 
 mod agent;
 mod auth;
+mod signing;
 mod tls;
 
 use schemars::JsonSchema;
@@ -18,6 +19,7 @@ pub(crate) use agent::{
 pub(crate) use auth::{
     AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Mtls, Named, Requirement,
 };
+pub(crate) use signing::{KeyUse, Secrets, Signing, SigningKey};
 pub(crate) use tls::{ClientCertificates, Tls};
 
 use super::value::{Bound, Listen, Network, PushTarget, Size, Time, Url};
@@ -51,6 +53,10 @@ pub(crate) struct Config {
     pub(crate) auth: Option<Auth>,
     /// Encrypted connections. Without it, and without a proxy that encrypts, others can read what is sent.
     pub(crate) tls: Option<Tls>,
+    /// Signatures of our own: on cards, and on what webhooks are sent. Nothing is signed by default.
+    pub(crate) signing: Option<Signing>,
+    /// What the secrets of webhooks are sealed with when they are stored.
+    pub(crate) secrets: Option<Secrets>,
     /// The agent at the root address; the first one in this file by default.
     pub(crate) default_agent: Option<String>,
     /// The directory for what must last; made if it does not exist. By default `switchboard` in the user's data

@@ -5,6 +5,7 @@ mod bad;
 mod from_env;
 mod good;
 mod published;
+mod signing;
 mod tls;
 
 use std::path::PathBuf;
