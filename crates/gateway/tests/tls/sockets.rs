@@ -63,13 +63,13 @@ async fn half_open_handshakes_end_by_themselves_and_others_are_served_meanwhile(
         let asked = Instant::now();
         healthy(&safe).await;
         let took = asked.elapsed();
-        assert!(took < Duration::from_secs(1), "{took:?}");
+        assert!(took < Duration::from_secs(2), "{took:?}");
     }
     for socket in &mut silent {
         assert_eq!(rest(socket).await, "");
     }
     let took = begun.elapsed();
-    assert!(took < Duration::from_secs(12), "{took:?}");
+    assert!(took < Duration::from_secs(40), "{took:?}");
     let deadline = Instant::now() + PATIENCE;
     while open_sockets(&safe.server) > before + 5 {
         assert!(Instant::now() < deadline, "sockets are left");
@@ -121,7 +121,11 @@ async fn plain_http_is_told_to_come_by_https() {
 
 #[tokio::test]
 async fn slow_clients_lose_their_connection() {
-    let safe = Safe::open("limits: { header_timeout: 500ms, body_timeout: 500ms }", "").await;
+    let safe = Safe::open(
+        "limits: { header_timeout: 1500ms, body_timeout: 500ms }",
+        "",
+    )
+    .await;
     let open = async || safe.connect(How::default()).await.expect("a connection");
     let mut idle = open().await;
     let mut head = open().await;
@@ -171,16 +175,15 @@ fn long_call(length: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn who_reads_slowly_gets_all_of_the_answer() {
-    let safe = Safe::open("limits: { header_timeout: 300ms }", "").await;
+    let safe = Safe::open("limits: { header_timeout: 1s }", "").await;
     let mut stream = safe.connect(How::default()).await.expect("a connection");
     let length = 6 << 20;
     stream.write_all(&long_call(length)).await.expect("bytes");
     let mut read = 0;
     let mut piece = vec![0; 64 << 10];
-    let begun = Instant::now();
-    // Slower than connections may be silent.
-    while begun.elapsed() < Duration::from_secs(3) {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+    // Longer than connections may be silent, twice.
+    for _ in 0..2 {
+        tokio::time::sleep(Duration::from_millis(2500)).await;
         let got = stream.read(&mut piece).await.expect("more");
         assert_ne!(got, 0, "cut off after {read}");
         read += got;
@@ -195,7 +198,7 @@ async fn who_reads_slowly_gets_all_of_the_answer() {
 
 #[tokio::test]
 async fn who_never_reads_loses_the_connection() {
-    let safe = Safe::open("limits: { header_timeout: 300ms }", "").await;
+    let safe = Safe::open("limits: { header_timeout: 600ms }", "").await;
     let before = open_sockets(&safe.server);
     let mut stream = safe.connect(How::default()).await.expect("a connection");
     stream.write_all(&long_call(6 << 20)).await.expect("bytes");
