@@ -3,12 +3,20 @@
 use super::args::{CheckArgs, Global, Place};
 use super::serve::file;
 use super::{Failure, out};
+use crate::config::question::Question;
 use crate::config::{Config, Env, Source, Store, load};
+use crate::policy::explain;
 
 pub(super) fn run(args: &CheckArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let file = file(args.config.clone())?;
     let name = file.display().to_string();
     let config = load(&Source::File(file), env, &Place::default().flags(global))?;
+    if let Some(question) = &args.explain {
+        let question = Question::read(question, env)?;
+        let explained = explain(&config, &question);
+        let explained = explained.map_err(|(message, hint)| Failure::Usage(message, hint))?;
+        return Ok(out(format_args!("{explained}"))?);
+    }
     Ok(out(format_args!("{name}: OK\n{}", summary(&config)))?)
 }
 

@@ -8,9 +8,11 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `agent`, `card`, `auth`, `jwt`, `secret`: the checks of each part.
+//! - `server`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`: the checks of each part.
+//! - `question`: what `check --explain` is asked.
 //! - [`value`]: durations, sizes, addresses, networks.
 
+mod access;
 mod agent;
 mod auth;
 mod card;
@@ -18,6 +20,7 @@ pub mod env;
 mod jwt;
 pub mod load;
 pub mod problem;
+pub(crate) mod question;
 mod raw;
 pub mod schema;
 mod secret;
@@ -40,6 +43,7 @@ use switchboard_server::net::Cidr;
 use switchboard_server::push::Allow;
 use switchboard_server::store::sqlite::SqliteOptions;
 
+pub use self::access::Rights;
 pub use self::auth::{ApiKey, Method, MethodKind, Ways};
 pub use self::env::Env;
 pub use self::jwt::{Jwt, Keys};
@@ -131,6 +135,8 @@ pub struct Agent {
     pub profile: Profile,
     /// What it asks callers for; every name is one of the methods.
     pub access: Ways,
+    /// What those may do.
+    pub rights: Rights,
     /// What stands behind it.
     pub backend: Backend,
     /// How it treats its tasks. `unlimited` is [`UNLIMITED`].

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use anyhow::Context;
 use switchboard_server::auth::keys::{ApiKeys, KeyScheme};
 use switchboard_server::auth::method::{Basic, JwksFrom, Jwt, JwtKeys, KeySource};
-use switchboard_server::auth::{Access, Alternative, Audit, Authenticator, Failures, Scheme};
+use switchboard_server::auth::{
+    Access, Alternative, Audit, Authenticator, Failures, Policy, Scheme,
+};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::AccessStore;
 
 use crate::config::{self, Config, Keys, Method, MethodKind};
+use crate::policy::Rules;
 
 /// All methods, ready to use. Those whose keys are elsewhere begin to fetch them.
 pub(crate) struct Methods {
@@ -86,6 +89,37 @@ fn keys(keys: &Keys, tasks: &Tasks) -> anyhow::Result<JwtKeys> {
     Ok(JwtKeys::Published(KeySource::start(from, tasks)?))
 }
 
+/// The rules of an agent; none if it has none.
+pub(crate) fn rules(agent: &config::Agent) -> Option<Rules> {
+    let skills = agent
+        .rights
+        .skills
+        .iter()
+        .map(|skill| Arc::clone(&skill.id));
+    let rules = agent.rights.rules.clone();
+    (!rules.is_empty()).then(|| Rules::new(rules, skills.collect()))
+}
+
+/// An agent's door, with what is behind it.
+pub(crate) fn ruled(
+    agent: &config::Agent,
+    door: Access,
+    policy: Option<impl Policy + 'static>,
+) -> Access {
+    let config::Rights {
+        scopes,
+        skills,
+        visible,
+        ..
+    } = &agent.rights;
+    let door = door.needing(scopes.clone()).with_skills(skills.clone());
+    let door = match policy {
+        Some(policy) => door.ruled_by(Arc::new(policy)),
+        None => door,
+    };
+    if *visible { door } else { door.hidden() }
+}
+
 /// Who may ask each agent.
 pub(crate) fn doors(config: &Config, methods: &Methods) -> HashMap<Arc<str>, Arc<Access>> {
     let scheme = |name: &Arc<str>| {
@@ -98,7 +132,7 @@ pub(crate) fn doors(config: &Config, methods: &Methods) -> HashMap<Arc<str>, Arc
             let all: Option<Vec<_>> = way.iter().map(scheme).collect();
             all.map(Alternative)
         });
-        let access = Access::by(ways.collect());
+        let access = ruled(agent, Access::by(ways.collect()), rules(agent));
         (Arc::clone(&agent.name), Arc::new(access))
     };
     config.agents.iter().map(door).collect()

@@ -4,4 +4,4 @@
 
 mod auth;
 
-pub(crate) use auth::{Methods, doors};
+pub(crate) use auth::{Methods, doors, ruled, rules};

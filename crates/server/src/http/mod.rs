@@ -19,7 +19,7 @@ use switchboard_types::Error;
 use switchboard_types::model::Timestamp;
 use tokio::sync::Semaphore;
 
-use crate::auth::{Authenticator, Carried, KeyDesk, Presented, Refusal};
+use crate::auth::{Audit, Authenticator, Carried, KeyDesk, Presented, Principal, Refusal};
 use crate::binding::{self, Asked};
 use crate::call::{Call, Directory, Handler, Listing, Reply};
 use crate::clock;
@@ -168,7 +168,9 @@ impl Service {
     ) -> Result<Presented, Refusal> {
         let carried = Carried::new(head, peer, &self.base_url);
         let presented = self.authenticator.identify(&carried).await;
-        let Some(listing) = self.directory.find(agent) else {
+        let listing = self.directory.find(agent);
+        let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
+        else {
             // Whoever it is: there is no such agent.
             return Ok(presented);
         };
@@ -179,6 +181,30 @@ impl Service {
             return Ok(presented);
         }
         checked.map(|()| presented)
+    }
+
+    /// The agent of that name, as far as this caller may know.
+    pub(crate) async fn seen(
+        &self,
+        head: &Head,
+        peer: &Peer,
+        agent: Option<&str>,
+    ) -> Option<(Listing, Principal)> {
+        let listing = self.directory.find(agent)?;
+        let carried = Carried::new(head, peer, &self.base_url);
+        let presented = match listing.access.knows_callers() {
+            true => self.authenticator.identify(&carried).await,
+            false => Presented::default(),
+        };
+        let seen = listing.is_seen_by(&presented, &carried);
+        let admitted = listing.access.admit(&listing.name, &presented, &carried);
+        let nobody = || Principal::anonymous().at(carried.address());
+        seen.then(|| (listing, admitted.unwrap_or_else(|_| nobody())))
+    }
+
+    /// Where denials are written down.
+    pub(crate) fn audit(&self) -> &Audit {
+        self.authenticator.audit()
     }
 
     /// Where keys are made, if they are.
@@ -216,7 +242,11 @@ impl Service {
             peer,
         } = asks;
         let path = head.uri.path();
-        let place = Place::of(path, |name| self.directory.find(Some(name)).is_some());
+        // An agent that not everyone may know of has no short address: that would tell of it.
+        let in_view = |agent: Listing| agent.access.is_visible();
+        let place = Place::of(path, |name| {
+            self.directory.find(Some(name)).is_some_and(in_view)
+        });
         let (agent, rest) = match place {
             Place::Live | Place::Ready | Place::Version
                 if head.method != Method::GET && head.method != Method::HEAD =>
@@ -227,7 +257,8 @@ impl Service {
             Place::Ready => return Err(health::ready(self).into()),
             Place::Version => return Err(health::version().into()),
             Place::Card(agent) => {
-                return Err(binding::card::answer(self, &head, &peer, agent).into());
+                let shown = binding::card::answer(self, &head, &peer, agent);
+                return Err(Box::pin(shown).await.into());
             }
             Place::CardElsewhere => return Err(binding::card::redirect(path).into()),
             Place::ExtendedCard(agent) => {

@@ -4,12 +4,14 @@
 //! Doc comments here are the descriptions in the published schema. A `default` in the schema is a
 //! promise: a test compares it with what the code does.
 
+mod access;
 mod agent;
 mod auth;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use access::{Access, Rule, RuleOn};
 pub(crate) use agent::{
     Agent, Agents, CardShape, ExtendedCard, Extension, OnDisconnect, OnInputTimeout, ReplyKind,
     Skill, Timeouts,
@@ -47,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) trust_forwarded: Option<Vec<Network>>,
     /// Who may call. Must be written out to listen beyond this machine.
     pub(crate) auth: Option<Auth>,
+    /// What those may do who may call any agent; an agent's own rules come after these.
+    pub(crate) access: Option<Access>,
     /// The agent at the root address; the first one in this file by default.
     pub(crate) default_agent: Option<String>,
     /// The directory for what must last; made if it does not exist. By default `switchboard` in the user's data

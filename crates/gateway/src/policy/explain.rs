@@ -1,0 +1,483 @@
+//! What would be decided, and why. The server's own parts decide it; here it is only written down what they do.
+
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::HeaderValue;
+use switchboard_server::auth::keys::may_make;
+use switchboard_server::auth::{
+    About, Access, Action, Alternative, Ask, Carried, Denial, Finding, Identity, Kind, Policy,
+    Principal, Rejection, Scheme, TaskFacts, Verdict,
+};
+use switchboard_server::call::{Origin, no_such_agent};
+use switchboard_server::clock;
+use switchboard_types::model::{ContextId, SecurityScheme, TaskId, TaskState};
+use switchboard_types::operation::Method;
+use switchboard_types::wire::jsonrpc::{self, Id};
+use switchboard_types::wire::rest;
+use switchboard_types::{Dialect, Error, ErrorKind};
+
+use super::facts::Facts;
+use super::{Outcome, Rules};
+use crate::config::problem::did_you_mean;
+use crate::config::question::{Caller, Question};
+use crate::config::{self, Agent, Config, MethodKind};
+use crate::trust;
+
+/// What would be decided, and why.
+#[derive(Debug)]
+pub(crate) struct Explanation {
+    decision: Result<(), Error>,
+    /// What decided, and where it is written.
+    by: String,
+    because: String,
+    /// The rules that were looked at, one a line.
+    looked_at: Vec<String>,
+}
+
+/// A question that cannot be answered: what is wrong, and what to do about it.
+pub(crate) type Senseless = (String, String);
+
+/// Answers a question.
+///
+/// # Errors
+///
+/// If something is named that is not there.
+pub(crate) fn explain(config: &Config, question: &Question) -> Result<Explanation, Senseless> {
+    let agent = agent(config, question)?;
+    let action = action(&question.operation)?;
+    let state = question.task.as_ref().map(state).transpose()?;
+    let heard = Arc::new(Heard::new(trust::rules(agent)));
+    let access = trust::ruled(agent, door(agent), Some(Listening(Arc::clone(&heard))));
+    let caller = match caller(config, agent, &access, question)? {
+        Ok(caller) => caller,
+        Err(error) => return Ok(turned_away(agent, error)),
+    };
+    if question.via.is_none()
+        && let Some(refused) = refused_before(config, agent, &access, action, &caller)
+    {
+        return Ok(refused);
+    }
+    let origin = match &question.via {
+        Some(name) => Origin::Agent(name.as_str().into()),
+        None => Origin::Network,
+    };
+    let ask = Ask {
+        caller: &caller,
+        agent: &agent.name,
+        action,
+        skill: question.skill.as_deref(),
+        task: About::Nothing,
+        origin: &origin,
+        now: clock::now(),
+    };
+    if let Err(error) = access.knows_skill(ask.skill) {
+        let because = "it is on none of the agent's cards".to_owned();
+        return Ok(Explanation::refused(error, "skills".to_owned(), because));
+    }
+    let task = question.task.as_ref();
+    let text = |text: Option<&String>| text.cloned().unwrap_or_else(|| "some".to_owned());
+    let wrong = |_| {
+        senseless(
+            "the task has an id or context that is none".to_owned(),
+            None,
+        )
+    };
+    let id = TaskId::new(text(task.and_then(|task| task.id.as_ref()))).map_err(wrong)?;
+    let context = ContextId::new(text(task.and_then(|task| task.context.as_ref())));
+    let context = context.map_err(wrong)?;
+    let own = state.map(|state| {
+        About::Own(TaskFacts {
+            id: &id,
+            context: &context,
+            state,
+            updated: Some(ask.now),
+        })
+    });
+    // As the server does it: first without the task, then with it.
+    let verdict = match own {
+        None => access.decide(&ask),
+        Some(own) => match access.decide(&Ask {
+            task: About::Unseen,
+            ..ask
+        }) {
+            Verdict::Allow => access.decide(&Ask { task: own, ..ask }),
+            denied @ Verdict::Deny(_) => denied,
+        },
+    };
+    Ok(Explanation::of(verdict, agent, &heard))
+}
+
+impl Explanation {
+    fn refused(error: Error, by: String, because: String) -> Self {
+        Self {
+            decision: Err(error),
+            by,
+            because,
+            looked_at: Vec::new(),
+        }
+    }
+
+    fn of(verdict: Verdict, agent: &Agent, heard: &Heard) -> Self {
+        let log = heard.log();
+        let looked_at = log.iter().flat_map(|asked| asked.lines.clone()).collect();
+        let last = log.last().and_then(|asked| asked.decided.clone());
+        let (by, because) = match (&verdict, last) {
+            (Verdict::Deny(denial), None) => reason(agent, denial),
+            (Verdict::Allow, None) => ("nothing forbids it".to_owned(), String::new()),
+            (Verdict::Deny(denial), Some(_)) if agent.rights.places.contains_key(&*denial.rule) => {
+                reason(agent, denial)
+            }
+            (_, Some(decided)) => decided,
+        };
+        let decision = match verdict {
+            Verdict::Allow => Ok(()),
+            Verdict::Deny(denial) => Err(denial.into()),
+        };
+        Self {
+            decision,
+            by,
+            because,
+            looked_at,
+        }
+    }
+}
+
+/// Why something was denied that no rule denied.
+fn reason(agent: &Agent, denial: &Denial) -> (String, String) {
+    let name = format!("agents.{}.{}", agent.name, denial.rule);
+    let by = match agent.rights.places.get(&*denial.rule) {
+        Some(place) => format!("{name} ({place})"),
+        None if *denial.rule == *"skills" => name,
+        None => denial.rule.to_string(),
+    };
+    let because = match denial.missing.join(" ") {
+        none if none.is_empty() => denial.message.clone(),
+        missing => format!("the caller was not granted {missing}"),
+    };
+    (by, because)
+}
+
+/// What is refused before the rules are asked.
+fn refused_before(
+    config: &Config,
+    agent: &Agent,
+    access: &Access,
+    action: Action,
+    caller: &Principal,
+) -> Option<Explanation> {
+    if !agent.rights.visible && !access.shows(&agent.name, caller, None) {
+        return Some(unseen(agent));
+    }
+    if action == Action::Call(Method::ExtendedCard) && caller.is_anonymous() {
+        let because = "only those who show who they are see the extended card".to_owned();
+        let asks = agent.access.iter().any(|way| !way.is_empty());
+        let kind = match asks {
+            true => ErrorKind::Unauthenticated,
+            false => ErrorKind::PermissionDenied,
+        };
+        let by = format!("agents.{}.extended_card", agent.name);
+        return Some(Explanation::refused(
+            Error::new(kind, "authentication is needed"),
+            by,
+            because,
+        ));
+    }
+    if action != Action::CreateApiKey {
+        return None;
+    }
+    let (by, scope) = config
+        .methods
+        .iter()
+        .find_map(|method| match &method.kind {
+            MethodKind::ApiKey(key) => Some((&method.name, &key.create_scope)),
+            _ => None,
+        })?;
+    let error = may_make(caller, scope).err()?;
+    let because = error.to_string();
+    let by = format!("auth.methods.{by}.api_key.create_scope");
+    Some(Explanation::refused(error, by, because))
+}
+
+/// What those are told who may not know of an agent.
+fn unseen(agent: &Agent) -> Explanation {
+    let error = no_such_agent(&agent.name);
+    let because = "those who may not use it are not told that it is there".to_owned();
+    Explanation::refused(error, format!("agents.{}.visible", agent.name), because)
+}
+
+fn turned_away(agent: &Agent, error: Error) -> Explanation {
+    if !agent.rights.visible {
+        return unseen(agent);
+    }
+    let ways = agent.access.iter().map(|way| match way.as_slice() {
+        [] => "none".to_owned(),
+        all => all.join(" and "),
+    });
+    let ways: Vec<String> = ways.collect();
+    let because = format!("the agent asks for {}", ways.join(", or "));
+    Explanation::refused(error, format!("agents.{}.auth", agent.name), because)
+}
+
+fn agent<'c>(config: &'c Config, question: &Question) -> Result<&'c Agent, Senseless> {
+    let name = question.agent.as_deref().unwrap_or(&config.default_agent);
+    let found = config.agents.iter().find(|agent| *agent.name == *name);
+    found.ok_or_else(|| {
+        let hint = did_you_mean(name, config.agents.iter().map(|agent| &*agent.name));
+        senseless(format!("there is no agent `{name}`"), hint)
+    })
+}
+
+fn action(name: &str) -> Result<Action, Senseless> {
+    Action::from_name(name).ok_or_else(|| {
+        let hint = did_you_mean(name, Action::all().map(Action::name));
+        senseless(format!("there is no operation `{name}`"), hint)
+    })
+}
+
+fn state(task: &config::question::Task) -> Result<TaskState, Senseless> {
+    let name = task.state.as_deref().unwrap_or("working");
+    let found = TaskState::ALL
+        .into_iter()
+        .find(|state| state.name() == name);
+    found.ok_or_else(|| {
+        let hint = did_you_mean(name, TaskState::ALL.iter().map(|state| state.name()));
+        senseless(format!("there is no state `{name}`"), hint)
+    })
+}
+
+fn senseless(message: String, hint: Option<String>) -> Senseless {
+    let otherwise = || "see docs/policies.md".to_owned();
+    (message, hint.unwrap_or_else(otherwise))
+}
+
+/// Who asks, if the agent lets them in.
+fn caller(
+    config: &Config,
+    agent: &Agent,
+    access: &Access,
+    question: &Question,
+) -> Result<Result<Principal, Error>, Senseless> {
+    let nobody = Caller::default();
+    let said = question.caller.as_ref().unwrap_or(&nobody);
+    let methods = match &said.method {
+        None => Vec::new(),
+        Some(config::question::Methods::One(name)) => vec![name],
+        Some(config::question::Methods::All(names)) => names.iter().collect(),
+    };
+    let mut identities = Vec::new();
+    for name in methods {
+        let method = config.methods.iter().find(|method| *method.name == **name);
+        let method = method.ok_or_else(|| {
+            let hint = did_you_mean(name, config.methods.iter().map(|method| &*method.name));
+            senseless(format!("there is no method `{name}`"), hint)
+        })?;
+        identities.push(Arc::new(Identity {
+            scheme: Arc::clone(&method.name),
+            kind: match method.kind {
+                MethodKind::Jwt(_) => Kind::Token,
+                MethodKind::ApiKey(_) => Kind::Key,
+                MethodKind::Basic(_) => Kind::Other,
+            },
+            realm: Arc::clone(&method.name),
+            subject: said.subject.as_deref().unwrap_or("someone").into(),
+            tenant: said.tenant.as_deref().map(Arc::from),
+            scopes: said
+                .scopes
+                .iter()
+                .map(|scope| scope.as_str().into())
+                .collect(),
+            claims: said.claims.clone(),
+            ..Identity::default()
+        }));
+    }
+    let address = said.address.as_deref().map(str::parse).transpose();
+    let address = address.map_err(|_| {
+        let hint = "write an IP address, such as 10.0.0.7".to_owned();
+        ("`caller.address` is no address".to_owned(), hint)
+    })?;
+    // An agent that calls for its caller has let that one in before.
+    let admitted = if question.via.is_some() {
+        Ok(Principal::known(identities))
+    } else {
+        access.admit_known(&agent.name, identities)
+    };
+    Ok(admitted.map(|caller| match address {
+        Some(address) => caller.at(address),
+        None => caller,
+    }))
+}
+
+/// The agent's door, with a name in the place of each method: nobody has to show anything here.
+fn door(agent: &Agent) -> Access {
+    let named = |name: &Arc<str>| Arc::new(Named(Arc::clone(name))) as Arc<dyn Scheme>;
+    let way = |way: &Vec<Arc<str>>| Alternative(way.iter().map(named).collect());
+    Access::by(agent.access.iter().map(way).collect())
+}
+
+/// A method that everyone is believed to have met who says so.
+#[derive(Debug)]
+struct Named(Arc<str>);
+
+impl Scheme for Named {
+    fn name(&self) -> &Arc<str> {
+        &self.0
+    }
+
+    fn identify<'a>(&'a self, _: &'a Carried<'_>) -> Finding<'a> {
+        Finding::Absent
+    }
+
+    fn challenge(&self, _: Option<Rejection>, _: &Carried<'_>) -> HeaderValue {
+        HeaderValue::from_static("")
+    }
+
+    fn declared(&self) -> SecurityScheme {
+        SecurityScheme::MutualTls { description: None }
+    }
+}
+
+/// The rules, and what they were asked.
+#[derive(Debug)]
+struct Heard {
+    rules: Option<Rules>,
+    log: Mutex<Vec<Asked>>,
+}
+
+/// One question to the rules, as it is shown.
+#[derive(Debug, Clone)]
+struct Asked {
+    lines: Vec<String>,
+    /// What decided, and why.
+    decided: Option<(String, String)>,
+}
+
+impl Heard {
+    fn new(rules: Option<Rules>) -> Self {
+        Self {
+            rules,
+            log: Mutex::default(),
+        }
+    }
+
+    fn log(&self) -> Vec<Asked> {
+        self.log
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn decide(&self, ask: &Ask<'_>) -> Verdict {
+        let Some(rules) = &self.rules else {
+            return Verdict::Allow;
+        };
+        let walk = rules.walk(ask);
+        let facts = Facts::of(ask, &rules.skills, rules.all());
+        let mut asked = Asked {
+            lines: Vec::new(),
+            decided: None,
+        };
+        let about = match ask.task {
+            About::Unseen => ", before the task is looked at",
+            About::Own(_) => ", with the task",
+            About::Nothing => "",
+        };
+        let skill = ask.skill.map(|skill| format!(", skill {skill}"));
+        let skill = skill.unwrap_or_default();
+        asked
+            .lines
+            .push(format!("{}{skill}{about}:", ask.action.name()));
+        for (at, (rule, outcome)) in rules.all().iter().zip(&walk.outcomes).enumerate() {
+            let (name, place, effect) = (&rule.name, &rule.place, rule.effect.name());
+            let when = rule.when.source();
+            let outcome = told(outcome);
+            asked
+                .lines
+                .push(format!("  {name} ({place}) {effect}: {outcome}"));
+            if walk.decided == Some(at) {
+                let mut because = format!("{when} is {outcome}");
+                for (path, value) in rule.when.looks_at(&facts.values) {
+                    let value = value.map_or_else(|| "not there".to_owned(), |v| v.to_string());
+                    let _ = write!(because, "; {path} is {value}");
+                }
+                asked.decided = Some((format!("{name} ({place})"), because));
+            }
+        }
+        if let (None, Verdict::Deny(_)) = (&asked.decided, &walk.verdict) {
+            let first = rules
+                .all()
+                .iter()
+                .find(|rule| rule.effect == super::Effect::Allow);
+            let by = first.map(|rule| format!("{} ({}) and those after it", rule.name, rule.place));
+            let because = "there are rules that allow, and none of them is true".to_owned();
+            asked.decided = Some((by.unwrap_or_default(), because));
+        }
+        let verdict = walk.verdict;
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.push(asked);
+        verdict
+    }
+}
+
+fn told(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::True => "true".to_owned(),
+        Outcome::False => "false".to_owned(),
+        Outcome::Failed(cause) => format!("cannot be told ({cause})"),
+        Outcome::Elsewhere => "not about calls by this way".to_owned(),
+        Outcome::Unseen => "not looked at before the task is known to be the caller's".to_owned(),
+        Outcome::NotNeeded => "not needed, another one allows it".to_owned(),
+    }
+}
+
+/// The rules of an agent, as its door asks them.
+#[derive(Debug)]
+struct Listening(Arc<Heard>);
+
+impl Policy for Listening {
+    fn decide(&self, ask: &Ask<'_>) -> Verdict {
+        self.0.decide(ask)
+    }
+
+    fn looks_at_tasks(&self) -> bool {
+        self.0.rules.as_ref().is_some_and(Policy::looks_at_tasks)
+    }
+
+    fn restricts(&self, skill: &str) -> bool {
+        let rules = self.0.rules.as_ref();
+        rules.is_some_and(|rules| rules.restricts(skill))
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.decision {
+            Ok(()) => writeln!(f, "decision: allow")?,
+            Err(error) => writeln!(f, "decision: deny\nanswer: {}", answer(error))?,
+        }
+        writeln!(f, "by: {}", self.by)?;
+        if !self.because.is_empty() {
+            writeln!(f, "because: {}", self.because)?;
+        }
+        if !self.looked_at.is_empty() {
+            writeln!(f, "rules:")?;
+        }
+        self.looked_at
+            .iter()
+            .try_for_each(|line| writeln!(f, "  {line}"))
+    }
+}
+
+/// What the caller is told, in the words of the wire.
+fn answer(error: &Error) -> String {
+    let (status, _) = rest::write_error(Dialect::V1, error);
+    let code = |dialect| {
+        let mut out = Vec::new();
+        jsonrpc::write_error(&mut out, &Id::null(), dialect, error);
+        let said: serde_json::Value = serde_json::from_slice(&out).unwrap_or_default();
+        said["error"]["code"].clone()
+    };
+    let (new, old) = (code(Dialect::V1), code(Dialect::V0Json));
+    let reason = error.kind().reason();
+    format!("HTTP {status} {reason}, JSON-RPC {new} (0.x: {old}): {error}")
+}

@@ -1,0 +1,1 @@
+//! Rules, asked as the server asks them.
