@@ -4,7 +4,7 @@ use super::args::{CheckArgs, Global, Place};
 use super::serve::file;
 use super::{Failure, out};
 use crate::config::question::Question;
-use crate::config::{Config, Env, Source, Store, load};
+use crate::config::{Agent, Config, Env, Source, Store, load};
 use crate::policy::explain;
 
 pub(super) fn run(args: &CheckArgs, global: &Global, env: &Env) -> Result<(), Failure> {
@@ -48,13 +48,24 @@ pub(super) fn summary(config: &Config) -> String {
             format!("auth: {}{open}\n", names.join(", "))
         }
     };
+    let notes: String = config.agents.iter().filter_map(note).collect();
     let public = match &config.public_url {
         Some(url) => format!("public: {url}\n"),
         None => String::new(),
     };
     format!(
-        "agents: {}\nlisten: {}\n{public}store: {store}\n{auth}",
+        "agents: {}\nlisten: {}\n{public}store: {store}\n{auth}{notes}",
         agents.join(", "),
         config.listen
     )
+}
+
+/// What may not be meant so.
+fn note(agent: &Agent) -> Option<String> {
+    let name = &agent.name;
+    agent.hides_extended_card().then(|| {
+        format!(
+            "note: nobody can read the extended card of {name}, which asks nobody who they are\n"
+        )
+    })
 }

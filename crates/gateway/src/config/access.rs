@@ -107,13 +107,16 @@ impl Check<'_> {
                 });
             }
         }
-        let place = self.tree.place_of(&here).clone();
+        let mut places = BTreeMap::new();
+        if !scopes.is_empty() {
+            places.insert("scopes".to_owned(), self.tree.place_of(&here).clone());
+        }
         let rights = Rights {
             rules,
             scopes,
             skills: Vec::new(),
             visible: raw.visible.unwrap_or(true),
-            places: BTreeMap::from([("scopes".to_owned(), place)]),
+            places,
         };
         (rights, Skills(asking))
     }
@@ -165,7 +168,7 @@ impl Skills {
                     .unwrap_or_default(),
                 listed: asking.is_some_and(|asking| asking.listed),
             });
-            if let Some(asking) = asking {
+            if let Some(asking) = asking.filter(|asking| !asking.scopes.is_empty()) {
                 let rule = format!("skills.{}", skill.id);
                 rights.places.insert(rule, asking.place.clone());
             }

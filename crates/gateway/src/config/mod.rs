@@ -149,6 +149,11 @@ impl Agent {
     pub fn is_open(&self) -> bool {
         self.access.iter().any(Vec::is_empty)
     }
+
+    /// Whether its extended card is for nobody: it is shown to those who are known, and nobody can be.
+    pub(crate) fn hides_extended_card(&self) -> bool {
+        self.profile.extended.is_some() && self.access.iter().all(Vec::is_empty)
+    }
 }
 
 /// What stands behind an agent.

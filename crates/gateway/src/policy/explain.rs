@@ -152,7 +152,7 @@ fn reason(agent: &Agent, denial: &Denial) -> (String, String) {
         None => denial.rule.to_string(),
     };
     let because = match denial.missing.join(" ") {
-        none if none.is_empty() => denial.message.clone(),
+        none if none.is_empty() => "the caller may not use all skills, and names none".to_owned(),
         missing => format!("the caller was not granted {missing}"),
     };
     (by, because)
@@ -395,7 +395,7 @@ impl Heard {
                 .lines
                 .push(format!("  {name} ({place}) {effect}: {outcome}"));
             if walk.decided == Some(at) {
-                let mut because = format!("{when} is {outcome}");
+                let mut because = format!("{when}: {outcome}");
                 for (path, value) in rule.when.looks_at(&facts.values) {
                     let value = value.map_or_else(|| "not there".to_owned(), |v| v.to_string());
                     let _ = write!(because, "; {path} is {value}");

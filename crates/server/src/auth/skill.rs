@@ -76,7 +76,7 @@ mod tests {
         ] {
             let send = Operation::Send(Box::new(SendMessage {
                 message: Message {
-                    id: MessageId::new("m"),
+                    id: MessageId::new("m").unwrap(),
                     role: Role::User,
                     parts: vec![Part::text("x")],
                     context_id: None,
