@@ -104,7 +104,7 @@ fn rules_know_the_caller_the_agent_and_the_call() {
         let decided = decide(vec![rule(Effect::Allow, when)], Method::Cancel);
         assert_eq!(decided, Ok(()), "{when}");
     }
-    let nobody = Principal::anonymous();
+    let nobody = Principal::known(Vec::new());
     let when = r#"!caller.authenticated && caller.subject == "" && caller.tenant == "" && caller.kind == ""
         && caller.scopes.size() == 0 && caller.address == "" && !has(caller.claims.sub)"#;
     let verdict =

@@ -119,7 +119,7 @@ async fn s1_007_the_service_answers_at_the_url_of_its_card() {
 }
 
 #[tokio::test]
-async fn s1_161_the_extended_card_is_for_those_who_authenticate() {
+async fn s1_161_the_extended_card_of_0_x_is_for_those_who_authenticate() {
     let server = server().await;
     let card = server
         .get("/a2a/secretive/.well-known/agent-card.json")

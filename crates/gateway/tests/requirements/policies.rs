@@ -284,7 +284,7 @@ async fn an_explanation_names_the_rule_and_its_line() {
         "task": {"state": "working"}, "caller": caller(&["poet:use"])}));
     for line in [
         "decision: allow\n",
-        "by: agents.poet.access.rules[0] (switchboard.yaml:23:11)\n",
+        "by: agents.poet.access.rules[0] (switchboard.yaml:22:11)\n",
         "because: caller.tenant == \"corp\": true; caller.tenant is \"corp\"\n",
         "before the task is looked at:\n",
         "with the task:\n",

@@ -134,6 +134,17 @@ impl Access {
         }
     }
 
+    /// Who reads a card: everyone may, and who is not let in is nobody in particular.
+    pub(crate) fn reader(
+        &self,
+        agent: &str,
+        presented: &Presented,
+        carried: &Carried<'_>,
+    ) -> Principal {
+        let admitted = self.admit(agent, presented, carried);
+        admitted.unwrap_or_else(|_| Principal::anonymous().at(carried.address()))
+    }
+
     /// Turns a caller away who is let in, but has to show who it is for what it asks.
     ///
     /// # Errors

@@ -197,9 +197,8 @@ impl Service {
             false => Presented::default(),
         };
         let seen = listing.is_seen_by(&presented, &carried);
-        let admitted = listing.access.admit(&listing.name, &presented, &carried);
-        let nobody = || Principal::anonymous().at(carried.address());
-        seen.then(|| (listing, admitted.unwrap_or_else(|_| nobody())))
+        let caller = listing.access.reader(&listing.name, &presented, &carried);
+        seen.then_some((listing, caller))
     }
 
     /// Where denials are written down.

@@ -1,24 +1,28 @@
 //! What would be decided, and why. The server's own parts decide it; here it is only written down what they do.
+//!
+//! - `door`: an agent's door where nobody has to show anything.
+//! - `heard`: its rules, and what they were asked.
 
-use std::fmt::{self, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+mod door;
+mod heard;
 
-use http::HeaderValue;
+use std::fmt;
+use std::sync::Arc;
+
 use switchboard_server::auth::keys::may_make;
 use switchboard_server::auth::{
-    About, Access, Action, Alternative, Ask, Carried, Denial, Finding, Identity, Kind, Policy,
-    Principal, Rejection, Scheme, TaskFacts, Verdict,
+    About, Access, Action, Ask, Denial, Identity, Kind, Principal, TaskFacts, Verdict,
 };
 use switchboard_server::call::{Origin, no_such_agent};
 use switchboard_server::clock;
-use switchboard_types::model::{ContextId, SecurityScheme, TaskId, TaskState};
+use switchboard_types::model::{ContextId, TaskId, TaskState};
 use switchboard_types::operation::Method;
 use switchboard_types::wire::jsonrpc::{self, Id};
 use switchboard_types::wire::rest;
 use switchboard_types::{Dialect, Error, ErrorKind};
 
-use super::facts::Facts;
-use super::{Outcome, Rules};
+use self::door::door;
+use self::heard::{Heard, Listening};
 use crate::config::problem::did_you_mean;
 use crate::config::question::{Caller, Question};
 use crate::config::{self, Agent, Config, MethodKind};
@@ -306,147 +310,6 @@ fn caller(
         Some(address) => caller.at(address),
         None => caller,
     }))
-}
-
-/// The agent's door, with a name in the place of each method: nobody has to show anything here.
-fn door(agent: &Agent) -> Access {
-    let named = |name: &Arc<str>| Arc::new(Named(Arc::clone(name))) as Arc<dyn Scheme>;
-    let way = |way: &Vec<Arc<str>>| Alternative(way.iter().map(named).collect());
-    Access::by(agent.access.iter().map(way).collect())
-}
-
-/// A method that everyone is believed to have met who says so.
-#[derive(Debug)]
-struct Named(Arc<str>);
-
-impl Scheme for Named {
-    fn name(&self) -> &Arc<str> {
-        &self.0
-    }
-
-    fn identify<'a>(&'a self, _: &'a Carried<'_>) -> Finding<'a> {
-        Finding::Absent
-    }
-
-    fn challenge(&self, _: Option<Rejection>, _: &Carried<'_>) -> HeaderValue {
-        HeaderValue::from_static("")
-    }
-
-    fn declared(&self) -> SecurityScheme {
-        SecurityScheme::MutualTls { description: None }
-    }
-}
-
-/// The rules, and what they were asked.
-#[derive(Debug)]
-struct Heard {
-    rules: Option<Rules>,
-    log: Mutex<Vec<Asked>>,
-}
-
-/// One question to the rules, as it is shown.
-#[derive(Debug, Clone)]
-struct Asked {
-    lines: Vec<String>,
-    /// What decided, and why.
-    decided: Option<(String, String)>,
-}
-
-impl Heard {
-    fn new(rules: Option<Rules>) -> Self {
-        Self {
-            rules,
-            log: Mutex::default(),
-        }
-    }
-
-    fn log(&self) -> Vec<Asked> {
-        self.log
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn decide(&self, ask: &Ask<'_>) -> Verdict {
-        let Some(rules) = &self.rules else {
-            return Verdict::Allow;
-        };
-        let walk = rules.walk(ask);
-        let facts = Facts::of(ask, &rules.skills, rules.all());
-        let mut asked = Asked {
-            lines: Vec::new(),
-            decided: None,
-        };
-        let about = match ask.task {
-            About::Unseen => ", before the task is looked at",
-            About::Own(_) => ", with the task",
-            About::Nothing => "",
-        };
-        let skill = ask.skill.map(|skill| format!(", skill {skill}"));
-        let skill = skill.unwrap_or_default();
-        asked
-            .lines
-            .push(format!("{}{skill}{about}:", ask.action.name()));
-        for (at, (rule, outcome)) in rules.all().iter().zip(&walk.outcomes).enumerate() {
-            let (name, place, effect) = (&rule.name, &rule.place, rule.effect.name());
-            let when = rule.when.source();
-            let outcome = told(outcome);
-            asked
-                .lines
-                .push(format!("  {name} ({place}) {effect}: {outcome}"));
-            if walk.decided == Some(at) {
-                let mut because = format!("{when}: {outcome}");
-                for (path, value) in rule.when.looks_at(&facts.values) {
-                    let value = value.map_or_else(|| "not there".to_owned(), |v| v.to_string());
-                    let _ = write!(because, "; {path} is {value}");
-                }
-                asked.decided = Some((format!("{name} ({place})"), because));
-            }
-        }
-        if let (None, Verdict::Deny(_)) = (&asked.decided, &walk.verdict) {
-            let first = rules
-                .all()
-                .iter()
-                .find(|rule| rule.effect == super::Effect::Allow);
-            let by = first.map(|rule| format!("{} ({}) and those after it", rule.name, rule.place));
-            let because = "there are rules that allow, and none of them is true".to_owned();
-            asked.decided = Some((by.unwrap_or_default(), because));
-        }
-        let verdict = walk.verdict;
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.push(asked);
-        verdict
-    }
-}
-
-fn told(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::True => "true".to_owned(),
-        Outcome::False => "false".to_owned(),
-        Outcome::Failed(cause) => format!("cannot be told ({cause})"),
-        Outcome::Elsewhere => "not about calls by this way".to_owned(),
-        Outcome::Unseen => "not looked at before the task is known to be the caller's".to_owned(),
-        Outcome::NotNeeded => "not needed, another one allows it".to_owned(),
-    }
-}
-
-/// The rules of an agent, as its door asks them.
-#[derive(Debug)]
-struct Listening(Arc<Heard>);
-
-impl Policy for Listening {
-    fn decide(&self, ask: &Ask<'_>) -> Verdict {
-        self.0.decide(ask)
-    }
-
-    fn looks_at_tasks(&self) -> bool {
-        self.0.rules.as_ref().is_some_and(Policy::looks_at_tasks)
-    }
-
-    fn restricts(&self, skill: &str) -> bool {
-        let rules = self.0.rules.as_ref();
-        rules.is_some_and(|rules| rules.restricts(skill))
-    }
 }
 
 impl fmt::Display for Explanation {
