@@ -145,8 +145,7 @@ impl Expression {
         let seen = paths.map(|path| {
             let mut steps = path.iter();
             let root = steps.next().and_then(|name| values.get(name.as_str()));
-            let found = steps.try_fold(root.cloned()?, |value, step| value.field(step));
-            found
+            steps.try_fold(root.cloned()?, |value, step| value.field(step))
         });
         let names = self.names.paths.iter().map(|path| path.join("."));
         names.zip(seen).collect()

@@ -2,7 +2,7 @@
 
 use super::args::{CheckArgs, Global, Place};
 use super::serve::file;
-use super::{Failure, out};
+use super::{Failure, block_on, out};
 use crate::config::question::Question;
 use crate::config::{Agent, Config, Env, Source, Store, load};
 use crate::policy::explain;
@@ -13,9 +13,16 @@ pub(super) fn run(args: &CheckArgs, global: &Global, env: &Env) -> Result<(), Fa
     let config = load(&Source::File(file), env, &Place::default().flags(global))?;
     if let Some(question) = &args.explain {
         let question = Question::read(question, env)?;
-        let explained = explain(&config, &question);
-        let explained = explained.map_err(|(message, hint)| Failure::Usage(message, hint))?;
-        return Ok(out(format_args!("{explained}"))?);
+        let mut explained = None;
+        block_on(async {
+            explained = Some(explain(&config, &question).await);
+            Ok(())
+        })?;
+        return match explained {
+            Some(Ok(explained)) => Ok(out(format_args!("{explained}"))?),
+            Some(Err((message, hint))) => Err(Failure::Usage(message, hint)),
+            None => Ok(()),
+        };
     }
     Ok(out(format_args!("{name}: OK\n{}", summary(&config)))?)
 }

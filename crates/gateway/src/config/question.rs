@@ -33,6 +33,8 @@ pub(crate) struct Question {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Caller {
+    /// A token, to be checked as the server does: it says who this is, and nothing else needs to.
+    pub(crate) bearer: Option<String>,
     /// What the caller has shown: a method, or several together.
     pub(crate) method: Option<Methods>,
     /// The name.

@@ -123,3 +123,34 @@ impl Rule {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use switchboard_server::auth::{About, Action, Principal};
+    use switchboard_types::model::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_rule_that_fails_is_told_of_once_a_minute() {
+        let when = "caller.claims.dept == 1";
+        let rule = Rule::new("r", Place::Default, Effect::Allow, when).unwrap();
+        let rules = [Arc::new(rule)];
+        let nobody = Principal::known(Vec::new());
+        let told = [0, 59, 60, 61, 119, 120].map(|second| {
+            let ask = Ask {
+                caller: &nobody,
+                agent: "a",
+                action: Action::ReadCard,
+                skill: None,
+                task: About::Nothing,
+                origin: &Origin::Network,
+                now: Timestamp::from_micros((1_000 + second) * 1_000_000),
+            };
+            let failed = rules[0].ask(&Facts::of(&ask, &[], &rules), &ask);
+            assert!(matches!(failed, Outcome::Failed(_)));
+            rules[0].told.load(Ordering::Relaxed) / 1_000_000 - 1_000
+        });
+        assert_eq!(told, [0, 0, 60, 60, 60, 120]);
+    }
+}

@@ -67,6 +67,20 @@ impl Methods {
         })
     }
 
+    /// The ways in to an agent.
+    pub(crate) fn ways(&self, agent: &config::Agent) -> Vec<Alternative> {
+        let scheme = |name: &Arc<str>| {
+            let found = self.schemes.iter().find(|scheme| scheme.name() == name);
+            found.map(Arc::clone)
+        };
+        // A way with a method that is not there is no way in: it must not become an easier one.
+        let ways = agent.access.iter().filter_map(|way| {
+            let all: Option<Vec<_>> = way.iter().map(scheme).collect();
+            all.map(Alternative)
+        });
+        ways.collect()
+    }
+
     /// Who knows callers by them.
     pub(crate) fn authenticator(self, brake: config::FailedLogins, audit: Audit) -> Authenticator {
         let authenticator = Authenticator::new(self.schemes)
@@ -122,17 +136,8 @@ pub(crate) fn ruled(
 
 /// Who may ask each agent.
 pub(crate) fn doors(config: &Config, methods: &Methods) -> HashMap<Arc<str>, Arc<Access>> {
-    let scheme = |name: &Arc<str>| {
-        let found = methods.schemes.iter().find(|scheme| scheme.name() == name);
-        found.map(Arc::clone)
-    };
     let door = |agent: &config::Agent| {
-        // A way with a method that is not there is no way in: it must not become an easier one.
-        let ways = agent.access.iter().filter_map(|way| {
-            let all: Option<Vec<_>> = way.iter().map(scheme).collect();
-            all.map(Alternative)
-        });
-        let access = ruled(agent, Access::by(ways.collect()), rules(agent));
+        let access = ruled(agent, Access::by(methods.ways(agent)), rules(agent));
         (Arc::clone(&agent.name), Arc::new(access))
     };
     config.agents.iter().map(door).collect()

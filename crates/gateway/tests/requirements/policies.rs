@@ -305,6 +305,33 @@ async fn an_explanation_names_the_rule_and_its_line() {
 }
 
 #[tokio::test]
+async fn a_token_is_explained_as_the_server_would_take_it() {
+    let poets = Poets::open().await;
+    let ask = |token: &str| {
+        let token = token.trim_start_matches("Bearer ");
+        poets.explain(
+            &json!({"agent": "poet", "operation": "SendMessage", "skill": "epic",
+            "caller": {"bearer": token}}),
+        )
+    };
+    let epic = ask(&poets.token("ann", EPIC));
+    assert!(epic.starts_with("decision: allow\n"), "{epic}");
+    let member = ask(&poets.token("ann", MEMBER));
+    assert!(
+        member.contains("Insufficient permissions for skill 'epic'"),
+        "{member}"
+    );
+    let mut spoiled = poets.token("ann", EPIC);
+    spoiled.truncate(spoiled.len() - 8);
+    for wrong in [spoiled.as_str(), "x.y.z"] {
+        let told = ask(wrong);
+        assert!(told.contains("HTTP 401 UNAUTHENTICATED"), "{told}");
+        assert!(told.contains("the credentials are not valid"), "{told}");
+        assert!(!told.contains(wrong), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn rules_about_a_task_tell_nobody_that_it_is_there() {
     let poets = Poets::open().await;
     let own = poets

@@ -4,14 +4,17 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::header::HeaderValue;
+use hyper::Request;
+use hyper::header::{HeaderMap, HeaderValue};
 use switchboard_types::model::{SecurityRequirement, SecurityScheme};
 use switchboard_types::{Error, ErrorKind};
 
 use super::{
-    AllowAll, Carried, Identity, Policy, Presented, Principal, Rejection, Scheme, SkillAccess,
+    AllowAll, Authenticator, Carried, Identity, Policy, Presented, Principal, Rejection, Scheme,
+    SkillAccess,
 };
 use crate::engine::Profile;
+use crate::http::{BaseUrl, Peer};
 
 /// Who may ask an agent, and for what.
 #[derive(Debug)]
@@ -210,6 +213,26 @@ impl Access {
             Ok(identities) => Ok(Principal::known(identities).at(carried.address())),
             Err(shut) => Err(self.refuse(shut, carried)),
         }
+    }
+
+    /// Lets someone in who shows this in the headers of a request.
+    ///
+    /// # Errors
+    ///
+    /// If it opens no way in.
+    pub async fn admit_showing(
+        &self,
+        agent: &str,
+        headers: HeaderMap,
+        authenticator: &Authenticator,
+    ) -> Result<Principal, Error> {
+        let (mut head, ()) = Request::new(()).into_parts();
+        head.headers = headers;
+        let (base_url, peer) = (BaseUrl::default(), Peer::here());
+        let carried = Carried::new(&head, &peer, &base_url);
+        let presented = authenticator.identify(&carried).await;
+        let met = self.meet(agent, &presented);
+        met.map(Principal::known).map_err(|shut| self.error(shut))
     }
 
     fn meet<'a>(&self, agent: &str, presented: &'a Presented) -> Met<'a> {

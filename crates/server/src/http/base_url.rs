@@ -1,6 +1,6 @@
 //! Where callers reach us: from configuration, else from a proxy we trust, else from what they typed.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use hyper::header::{HOST, HeaderMap};
@@ -22,6 +22,17 @@ pub struct BaseUrl {
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     pub(crate) local: SocketAddr,
+}
+
+impl Peer {
+    /// One on this machine.
+    pub(crate) fn here() -> Self {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self {
+            address,
+            local: address,
+        }
+    }
 }
 
 impl BaseUrl {

@@ -210,7 +210,7 @@ fn skills() -> Vec<SkillAccess> {
     ]
 }
 
-fn on_card(skill: SkillAccess) -> Skill {
+fn on_card(skill: &SkillAccess) -> Skill {
     Skill {
         id: skill.id.to_string(),
         name: skill.id.to_string(),
@@ -254,7 +254,7 @@ pub(crate) async fn serve(
         let mut profile = profile();
         profile.card.capabilities.extended_agent_card = Some(true);
         if &*name == "guild" {
-            profile.card.skills = skills().into_iter().map(on_card).collect();
+            profile.card.skills = skills().iter().map(on_card).collect();
         }
         profile.extended = Some(profile.card.clone());
         access.declare(&mut profile);

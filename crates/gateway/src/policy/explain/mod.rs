@@ -9,12 +9,16 @@ mod heard;
 use std::fmt;
 use std::sync::Arc;
 
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 use switchboard_server::auth::keys::may_make;
 use switchboard_server::auth::{
-    About, Access, Action, Ask, Denial, Identity, Kind, Principal, TaskFacts, Verdict,
+    About, Access, Action, Ask, Audit, Denial, Identity, Kind, Principal, TaskFacts, Verdict,
 };
 use switchboard_server::call::{Origin, no_such_agent};
 use switchboard_server::clock;
+use switchboard_server::shutdown::Tasks;
+use switchboard_server::store::access::{AccessStore, MemoryAccess};
 use switchboard_types::model::{ContextId, TaskId, TaskState};
 use switchboard_types::operation::Method;
 use switchboard_types::wire::jsonrpc::{self, Id};
@@ -26,7 +30,7 @@ use self::heard::{Heard, Listening};
 use crate::config::problem::did_you_mean;
 use crate::config::question::{Caller, Question};
 use crate::config::{self, Agent, Config, MethodKind};
-use crate::trust;
+use crate::trust::{self, Methods};
 
 /// What would be decided, and why.
 #[derive(Debug)]
@@ -47,13 +51,28 @@ pub(crate) type Senseless = (String, String);
 /// # Errors
 ///
 /// If something is named that is not there.
-pub(crate) fn explain(config: &Config, question: &Question) -> Result<Explanation, Senseless> {
+pub(crate) async fn explain(
+    config: &Config,
+    question: &Question,
+) -> Result<Explanation, Senseless> {
     let agent = agent(config, question)?;
     let action = action(&question.operation)?;
     let state = question.task.as_ref().map(state).transpose()?;
     let heard = Arc::new(Heard::new(trust::rules(agent)));
-    let access = trust::ruled(agent, door(agent), Some(Listening(Arc::clone(&heard))));
-    let caller = match caller(config, agent, &access, question)? {
+    let ruled = |door| trust::ruled(agent, door, Some(Listening(Arc::clone(&heard))));
+    let token = question
+        .caller
+        .as_ref()
+        .and_then(|caller| caller.bearer.as_ref());
+    let (access, admitted) = match token {
+        Some(token) => shown(config, agent, ruled, token).await?,
+        None => {
+            let access = ruled(door(agent));
+            let admitted = caller(config, agent, &access, question)?;
+            (access, admitted)
+        }
+    };
+    let caller = match admitted {
         Ok(caller) => caller,
         Err(error) => return Ok(turned_away(agent, error)),
     };
@@ -253,6 +272,28 @@ fn state(task: &config::question::Task) -> Result<TaskState, Senseless> {
 fn senseless(message: String, hint: Option<String>) -> Senseless {
     let otherwise = || "see docs/policies.md".to_owned();
     (message, hint.unwrap_or_else(otherwise))
+}
+
+/// Who has that token, if the agent lets them in; and its door, where tokens are checked as in the server.
+async fn shown(
+    config: &Config,
+    agent: &Agent,
+    ruled: impl FnOnce(Access) -> Access,
+    token: &str,
+) -> Result<(Access, Result<Principal, Error>), Senseless> {
+    let tasks = Tasks::default();
+    let keys: Arc<dyn AccessStore> = Arc::new(MemoryAccess::new());
+    let methods = Methods::open(&config.methods, &keys, &tasks).await;
+    let methods = methods.map_err(|error| senseless(format!("{error:#}"), None))?;
+    let access = ruled(Access::by(methods.ways(agent)));
+    let authenticator = methods.authenticator(config.failed_logins, Audit::off());
+    let header = HeaderValue::try_from(format!("Bearer {token}"));
+    let header = header.map_err(|_| senseless("`caller.bearer` is no token".to_owned(), None))?;
+    let headers = HeaderMap::from_iter([(AUTHORIZATION, header)]);
+    let admitted = access.admit_showing(&agent.name, headers, &authenticator);
+    let admitted = admitted.await;
+    tasks.stop();
+    Ok((access, admitted))
 }
 
 /// Who asks, if the agent lets them in.
