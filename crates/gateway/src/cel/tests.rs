@@ -192,7 +192,9 @@ fn what_is_too_large_is_refused_and_breaks_nothing() {
 
 #[test]
 fn the_deepest_expression_fits_the_stack_of_a_worker() {
-    let nested = format!("{}true{}", "(true && !(".repeat(14), "))".repeat(14));
+    let nested = "true ? true : ".repeat(DEEPEST - 2) + "true";
+    assert!(Expression::compile(&("true ? true : ".to_owned() + &nested), &KNOWN).is_ok());
+    assert!(Expression::compile(&("true ? true : ".repeat(2) + &nested), &KNOWN).is_err());
     let looped = r#"caller.scopes.all(a, caller.claims.groups.exists(b, (((((((a != b)))))))))"#;
     let worker = thread::Builder::new().stack_size(2 << 20);
     let asked = worker.spawn(move || (ask(&nested).is_ok(), ask(looped)));

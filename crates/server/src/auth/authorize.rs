@@ -51,19 +51,18 @@ impl Authorized {
 
     /// Says no, if the agent's access does.
     fn decide(&self, call: &Call, skill: Option<&str>, task: About<'_>) -> Result<(), Error> {
-        self.access.knows_skill(skill)?;
-        self.access.allow(
-            &Ask {
-                caller: &call.principal,
-                agent: self.engine.name(),
-                action: Action::Call(call.operation.method()),
-                skill,
-                task,
-                origin: &call.origin,
-                now: clock::now(),
-            },
-            &self.audit,
-        )
+        let ask = Ask {
+            caller: &call.principal,
+            agent: self.engine.name(),
+            action: Action::Call(call.operation.method()),
+            skill,
+            task,
+            origin: &call.origin,
+            now: clock::now(),
+        };
+        self.access.allow(&ask, &self.audit)?;
+        // Only those who are let through learn which skills there are.
+        self.access.knows_skill(skill)
     }
 
     /// Whether the operation is about a task, as far as it can be told without looking for it.

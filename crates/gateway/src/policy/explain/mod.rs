@@ -94,10 +94,6 @@ pub(crate) async fn explain(
         origin: &origin,
         now: clock::now(),
     };
-    if let Err(error) = access.knows_skill(ask.skill) {
-        let because = "it is on none of the agent's cards".to_owned();
-        return Ok(Explanation::refused(error, "skills".to_owned(), because));
-    }
     let task = question.task.as_ref();
     let text = |text: Option<&String>| text.cloned().unwrap_or_else(|| "some".to_owned());
     let wrong = |_| {
@@ -128,7 +124,14 @@ pub(crate) async fn explain(
             denied @ Verdict::Deny(_) => denied,
         },
     };
-    Ok(Explanation::of(verdict, agent, &heard))
+    match access.knows_skill(ask.skill) {
+        Err(error) if verdict == Verdict::Allow => {
+            let by = format!("agents.{}.skills", agent.name);
+            let because = "it is on none of the agent's cards".to_owned();
+            Ok(Explanation::refused(error, by, because))
+        }
+        _ => Ok(Explanation::of(verdict, agent, &heard)),
+    }
 }
 
 impl Explanation {
