@@ -71,6 +71,16 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     let audit = Audit::start(Arc::clone(&access), &tasks);
     let methods = Methods::open(&config.methods, &access, &tasks).await?;
     let doors = doors(&config, &methods);
+    for agent in config
+        .agents
+        .iter()
+        .filter(|agent| agent.hides_extended_card())
+    {
+        tracing::warn!(
+            agent = &*agent.name,
+            "nobody can read the extended card: the agent asks nobody who they are"
+        );
+    }
     let engines = engines(&config, &doors, &table, &log, &guard, &tasks);
     table.fill(
         guarded(&engines, &doors, &audit),

@@ -55,6 +55,7 @@ const CHECK: &str = "\
 Examples:
   switchboard check
   switchboard check deploy/switchboard.yaml && echo fine
+  switchboard check --explain question.yaml
 
 Prints a summary, or every problem with its line and column. Exit code 0 or 2. For help while you write,
 put this line at the top of the file:
@@ -254,6 +255,9 @@ pub struct CheckArgs {
         hide_env_values = true
     )]
     pub config: Option<PathBuf>,
+    /// Tells what would be decided on a request, and by which rule: agent, operation and caller in a file, or `-`
+    #[arg(long, value_name = "QUESTION")]
+    pub explain: Option<PathBuf>,
 }
 
 /// `switchboard deliveries`

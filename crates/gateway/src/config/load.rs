@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::agent::Doors;
 use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
 use super::server::retention;
@@ -207,9 +208,11 @@ impl Check<'_> {
         let tls = self.tls(raw.tls, flags);
         let (methods, ways) = self.auth(raw.auth);
         self.certificates_are_asked_for(&methods, tls.as_ref());
+        let rules = self.rules(&[], raw.access);
+        let doors = Doors { ways, rules };
         let mut agents = match (source, raw.agents.unwrap_or_default()) {
-            (Source::File(_), agents) => self.agents(agents, &ways),
-            (Source::BuiltIn, agents) => self.built_in(agents, &ways),
+            (Source::File(_), agents) => self.agents(agents, &doors),
+            (Source::BuiltIn, agents) => self.built_in(agents, &doors),
         };
         if flags.auth_none {
             agents

@@ -8,9 +8,11 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `agent`, `card`, `auth`, `jwt`, `secret`, `tls`, `signing`: the checks of each part.
+//! - `server`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`: the checks of each part.
+//! - `question`: what `check --explain` is asked.
 //! - [`value`]: durations, sizes, addresses, networks.
 
+mod access;
 mod agent;
 mod auth;
 mod card;
@@ -18,6 +20,7 @@ pub mod env;
 mod jwt;
 pub mod load;
 pub mod problem;
+pub(crate) mod question;
 mod raw;
 pub mod schema;
 mod secret;
@@ -42,6 +45,7 @@ use switchboard_server::net::Cidr;
 use switchboard_server::push::{Allow, SealingKey};
 use switchboard_server::store::sqlite::SqliteOptions;
 
+pub use self::access::Rights;
 pub use self::auth::{ApiKey, Method, MethodKind, Ways};
 pub use self::env::Env;
 pub use self::jwt::{Jwt, Keys};
@@ -143,6 +147,8 @@ pub struct Agent {
     pub profile: Profile,
     /// What it asks callers for; every name is one of the methods.
     pub access: Ways,
+    /// What those may do.
+    pub rights: Rights,
     /// What stands behind it.
     pub backend: Backend,
     /// How it treats its tasks. `unlimited` is [`UNLIMITED`].
@@ -154,6 +160,11 @@ impl Agent {
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.access.iter().any(Vec::is_empty)
+    }
+
+    /// Whether its extended card is for nobody: it is shown to those who are known, and nobody can be.
+    pub(crate) fn hides_extended_card(&self) -> bool {
+        self.profile.extended.is_some() && self.access.iter().all(Vec::is_empty)
     }
 }
 

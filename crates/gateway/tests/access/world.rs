@@ -30,7 +30,7 @@ agents:
     script: [{ ask: And? }]
     extended_card: {}
   scoped:
-    # scopes: [use]
+    scopes: [use]
     script: [{ ask: And? }]
     extended_card: {}
   open:

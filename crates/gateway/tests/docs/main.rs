@@ -116,6 +116,11 @@ fn limits() {
 }
 
 #[test]
+fn policies() {
+    run("docs/policies.md");
+}
+
+#[test]
 fn checking_an_agent() {
     run("docs/conformance.md");
 }

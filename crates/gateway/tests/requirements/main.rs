@@ -9,6 +9,7 @@ mod cards;
 mod examples;
 mod input;
 mod methods;
+mod policies;
 mod push;
 mod rest;
 mod router;
@@ -19,6 +20,9 @@ mod wire;
 const AGENTS: &str = r#"
 default_agent: quick
 push: { allow: ["127.0.0.1"] }
+auth:
+  methods: { bearer: { jwt: { secret: "${KIT_SECRET}", audience: [kit] } } }
+  require: [none]
 agents:
   quick:
     description: Answers at once, with an artifact
@@ -91,6 +95,7 @@ agents:
     script:
       - complete: done
   secretive:
+    auth: [bearer, none]
     extended_card:
       description: More than meets the eye
       skills: [{ id: hidden, description: Only for friends }]

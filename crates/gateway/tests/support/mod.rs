@@ -22,6 +22,12 @@ use tokio::time::Instant;
 /// How long a server may take to start, and an answer to come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What the profiles of the conformance kit check tokens with.
+const KIT_SECRET: &str = "the conformance kit and Switchboard share this";
+
+/// A token made with it, for the audience `kit`, good until 2096.
+pub(crate) const KIT_TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJraXQiLCJhdWQiOiJraXQiLCJleHAiOjQwMDAwMDAwMDB9.CdDnNvJb7rkqev1Q-4hvkISuzs2H9n_6CKVvaZkd37o";
+
 /// A running server.
 pub(crate) struct Server {
     child: Child,
@@ -230,6 +236,7 @@ async fn launch(args: &[String], dir: &Path, variables: &[(String, String)]) -> 
         .arg(dir.join("data"))
         .current_dir(dir)
         .env_remove("SWITCHBOARD_LOG")
+        .env("KIT_SECRET", KIT_SECRET)
         .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(file("out.txt"))

@@ -163,6 +163,11 @@ impl Authenticator {
         self
     }
 
+    /// Where it is written down who fails.
+    pub(crate) fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
     /// Where keys are made, if they are.
     pub(crate) fn desk(&self) -> Option<&KeyDesk> {
         self.desk.as_ref()

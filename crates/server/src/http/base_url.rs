@@ -1,6 +1,6 @@
 //! Where callers reach us: from configuration, else from a proxy we trust, else from what they typed.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use hyper::header::{HOST, HeaderMap};
@@ -25,6 +25,18 @@ pub(crate) struct Peer {
     pub(crate) local: SocketAddr,
     /// What is known of it if the connection is encrypted.
     pub(crate) encrypted: Option<Encrypted>,
+}
+
+impl Peer {
+    /// One on this machine.
+    pub(crate) fn here() -> Self {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self {
+            address,
+            local: address,
+            encrypted: None,
+        }
+    }
 }
 
 impl BaseUrl {

@@ -23,7 +23,7 @@ use switchboard_types::operation::Response as Answer;
 use switchboard_types::wire::card::CardShape;
 use tokio::sync::Semaphore;
 
-use crate::auth::{Authenticator, Carried, KeyDesk, Presented, Refusal};
+use crate::auth::{Audit, Authenticator, Carried, KeyDesk, Presented, Principal, Refusal};
 use crate::binding::{self, Asked};
 use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
@@ -184,7 +184,9 @@ impl Service {
     ) -> Result<Presented, Refusal> {
         let carried = Carried::new(head, peer, &self.base_url);
         let presented = self.authenticator.identify(&carried).await;
-        let Some(listing) = self.directory.find(agent) else {
+        let listing = self.directory.find(agent);
+        let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
+        else {
             // Whoever it is: there is no such agent.
             return Ok(presented);
         };
@@ -195,6 +197,29 @@ impl Service {
             return Ok(presented);
         }
         checked.map(|()| presented)
+    }
+
+    /// The agent of that name, as far as this caller may know.
+    pub(crate) async fn seen(
+        &self,
+        head: &Head,
+        peer: &Peer,
+        agent: Option<&str>,
+    ) -> Option<(Listing, Principal)> {
+        let listing = self.directory.find(agent)?;
+        let carried = Carried::new(head, peer, &self.base_url);
+        let presented = match listing.access.knows_callers() {
+            true => self.authenticator.identify(&carried).await,
+            false => Presented::default(),
+        };
+        let seen = listing.is_seen_by(&presented, &carried);
+        let caller = listing.access.reader(&listing.name, &presented, &carried);
+        seen.then_some((listing, caller))
+    }
+
+    /// Where denials are written down.
+    pub(crate) fn audit(&self) -> &Audit {
+        self.authenticator.audit()
     }
 
     /// Where keys are made, if they are.
@@ -243,7 +268,11 @@ impl Service {
             peer,
         } = asks;
         let path = head.uri.path();
-        let place = Place::of(path, |name| self.directory.find(Some(name)).is_some());
+        // An agent that not everyone may know of has no short address: that would tell of it.
+        let in_view = |agent: Listing| agent.access.is_visible();
+        let place = Place::of(path, |name| {
+            self.directory.find(Some(name)).is_some_and(in_view)
+        });
         let (agent, rest) = match place {
             Place::Live | Place::Ready | Place::Version | Place::Jwks | Place::Resource(_)
                 if head.method != Method::GET && head.method != Method::HEAD =>
@@ -258,7 +287,8 @@ impl Service {
                 return Err(wellknown::resource(self, &head, &peer, agent).into());
             }
             Place::Card(agent) => {
-                return Err(binding::card::answer(self, &head, &peer, agent).into());
+                let shown = binding::card::answer(self, &head, &peer, agent);
+                return Err(Box::pin(shown).await.into());
             }
             Place::CardElsewhere => return Err(binding::card::redirect(path).into()),
             Place::ExtendedCard(agent) => {

@@ -12,5 +12,7 @@ mod logins;
 mod order;
 mod rules;
 mod schemes;
+mod skills;
 mod tokens;
+mod unseen;
 mod wire;

@@ -4,6 +4,7 @@
 //! Doc comments here are the descriptions in the published schema. A `default` in the schema is a
 //! promise: a test compares it with what the code does.
 
+mod access;
 mod agent;
 mod auth;
 mod signing;
@@ -12,6 +13,7 @@ mod tls;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use access::{Access, Rule, RuleOn};
 pub(crate) use agent::{
     Agent, Agents, CardShape, ExtendedCard, Extension, OnDisconnect, OnInputTimeout, ReplyKind,
     Skill, Timeouts,
@@ -51,6 +53,8 @@ pub(crate) struct Config {
     pub(crate) trust_forwarded: Option<Vec<Network>>,
     /// Who may call. Must be written out to listen beyond this machine.
     pub(crate) auth: Option<Auth>,
+    /// What those may do who may call any agent; an agent's own rules come after these.
+    pub(crate) access: Option<Access>,
     /// Encrypted connections. Without it, and without a proxy that encrypts, others can read what is sent.
     pub(crate) tls: Option<Tls>,
     /// Signatures of our own: on cards, and on what webhooks are sent. Nothing is signed by default.

@@ -1,5 +1,6 @@
 //! Configurations, good and bad.
 
+mod access;
 mod auth;
 mod bad;
 mod from_env;
