@@ -9,7 +9,7 @@ use crate::wire::{Answer, WAYS, Way, bearer};
 
 impl House {
     /// Sends a message by one of the ways, for that skill if one is named.
-    async fn send(&self, way: Way, token: &str, skill: Option<&str>) -> Answer {
+    async fn use_skill(&self, way: Way, token: &str, skill: Option<&str>) -> Answer {
         let mut headers = bearer(token);
         let metadata = skill.map(|skill| json!({"skillId": skill}));
         let metadata = metadata.unwrap_or_else(|| json!({}));
@@ -108,7 +108,7 @@ async fn a_refused_skill_is_forbidden_by_name_and_by_every_binding() {
     let house = open(&["guild"]).await;
     for way in WAYS {
         for token in ["", "ann"] {
-            let answer = house.send(way, token, Some("gild")).await;
+            let answer = house.use_skill(way, token, Some("gild")).await;
             way.expect(&answer, 403, 7, true);
             let error = answer.error();
             let told = "Insufficient permissions for skill 'gild'";
@@ -123,7 +123,7 @@ async fn a_refused_skill_is_forbidden_by_name_and_by_every_binding() {
             Way::Rpc03 => -32603,
             _ => continue,
         };
-        let answer = house.send(way, "ann", Some("gild")).await;
+        let answer = house.use_skill(way, "ann", Some("gild")).await;
         assert_eq!(answer.json()["error"]["code"], code);
         assert_eq!(answer.status, 403);
     }
@@ -139,7 +139,7 @@ async fn a_skill_is_for_who_was_granted_it() {
             ("maker", "carve"),
             ("maker", "gild"),
         ] {
-            let answer = house.send(way, token, Some(skill)).await;
+            let answer = house.use_skill(way, token, Some(skill)).await;
             assert_eq!(answer.status, 200, "{way:?} {token} {skill}: {answer:?}");
             let went_on = match way {
                 Way::Grpc10 | Way::Grpc03 => answer.code == Some(0),
@@ -154,20 +154,20 @@ async fn a_skill_is_for_who_was_granted_it() {
 async fn who_may_not_use_all_skills_names_one() {
     let house = open(&["guild"]).await;
     for way in WAYS {
-        let answer = house.send(way, "ann", None).await;
+        let answer = house.use_skill(way, "ann", None).await;
         way.expect(&answer, 403, 7, true);
         assert!(answer.error().contains("metadata.skillId"), "{way:?}");
-        let answer = house.send(way, "maker", None).await;
+        let answer = house.use_skill(way, "maker", None).await;
         assert_eq!(answer.status, 200, "{way:?}: {answer:?}");
     }
-    let answer = house.send(Way::Rpc10, "maker", Some("fly")).await;
+    let answer = house.use_skill(Way::Rpc10, "maker", Some("fly")).await;
     assert_eq!(answer.json()["error"]["code"], -32602, "{answer:?}");
 }
 
 #[tokio::test]
 async fn a_message_goes_on_with_the_skill_of_its_task_if_that_is_the_callers() {
     let house = open(&["guild"]).await;
-    let answer = house.send(Way::Rpc10, "ann", Some("carve")).await;
+    let answer = house.use_skill(Way::Rpc10, "ann", Some("carve")).await;
     let task = answer.json()["result"]["task"]["id"].clone();
     let more = |task: &Value| {
         json!({"message": {"messageId": "n", "role": "ROLE_USER", "taskId": task,
