@@ -126,12 +126,15 @@ impl Check<'_> {
         ways: &Ways,
     ) -> Agent {
         let access = self.agent_auth(at, raw.auth.take(), ways);
+        let (rate, tasks) = self.agent_limits(at, raw.limits.take());
         let settings = self.settings(at, &mut raw, &base);
         let profile = self.profile(at, name, raw, base);
         Agent {
             name: Arc::from(name),
             profile,
             access,
+            rate,
+            tasks,
             backend: Backend::Script(script),
             settings,
         }
@@ -237,6 +240,7 @@ impl Check<'_> {
             dedupe_by_message_id: raw
                 .dedupe_by_message_id
                 .unwrap_or(default.dedupe_by_message_id),
+            ..default
         }
     }
 }
@@ -274,7 +278,7 @@ fn check_name(name: &str) -> Result<(), (String, String)> {
 }
 
 /// Whether something stands behind a key.
-fn is_given(node: &yaml::Node) -> bool {
+pub(super) fn is_given(node: &yaml::Node) -> bool {
     !matches!(&node.data, yaml::Data::Scalar(scalar) if scalar.is_null())
 }
 

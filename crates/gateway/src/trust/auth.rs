@@ -99,6 +99,10 @@ pub(crate) fn doors(config: &Config, methods: &Methods) -> HashMap<Arc<str>, Arc
             all.map(Alternative)
         });
         let access = Access::by(ways.collect());
+        let access = match agent.rate {
+            Some(rate) => access.limited_to(rate),
+            None => access,
+        };
         (Arc::clone(&agent.name), Arc::new(access))
     };
     config.agents.iter().map(door).collect()

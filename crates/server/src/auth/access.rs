@@ -10,12 +10,14 @@ use switchboard_types::{Error, ErrorKind};
 
 use super::{AllowAll, Carried, Identity, Policy, Presented, Principal, Rejection, Scheme};
 use crate::engine::Profile;
+use crate::limit::Rate;
 
 /// Who may ask an agent, and for what.
 #[derive(Debug)]
 pub struct Access {
     alternatives: Vec<Alternative>,
     policy: Arc<dyn Policy>,
+    rate: Option<Rate>,
 }
 
 /// Schemes that are enough together; none at all lets everyone in.
@@ -66,6 +68,7 @@ impl Access {
         Self {
             alternatives,
             policy: Arc::new(AllowAll),
+            rate: None,
         }
     }
 
@@ -74,6 +77,18 @@ impl Access {
     pub fn ruled_by(mut self, policy: Arc<dyn Policy>) -> Self {
         self.policy = policy;
         self
+    }
+
+    /// The same door, at which each caller may knock so often.
+    #[must_use]
+    pub fn limited_to(mut self, rate: Rate) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+
+    /// How often each caller may ask.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        self.rate
     }
 
     /// The rules for those who are in.
@@ -166,7 +181,7 @@ impl Access {
                 let seconds = wait.as_secs() + 1;
                 let message = format!("too many failed logins: try again in {seconds} s");
                 let error = Error::new(ErrorKind::ResourceExhausted, message);
-                return error.fact("retryAfterSeconds", seconds.to_string()).into();
+                return error.retry_in(seconds).into();
             }
             Shut::Bad(_, cause @ Rejection::KeysUnavailable) => {
                 return Error::new(ErrorKind::Unavailable, cause.told()).into();

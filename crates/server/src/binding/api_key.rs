@@ -127,6 +127,6 @@ fn refuse(refusal: &Refusal) -> Response<Body> {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = super::json(status, JSON, body);
     challenge(response.headers_mut(), refusal);
-    tell_when_to_retry(&mut response, &refusal.error);
+    tell_when_to_retry(response.headers_mut(), &refusal.error);
     response
 }

@@ -128,6 +128,7 @@ impl<'a> Asked<'a> {
         let listing = self.service.directory.resolve(&target)?;
         let (name, access) = (&listing.name, &listing.access);
         let principal = access.admit(name, &self.presented, &carried)?;
+        self.service.count(self.head, &listing, &principal)?;
         Ok(Call {
             operation,
             target,

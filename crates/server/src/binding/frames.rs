@@ -94,7 +94,7 @@ impl Frames {
         if error.kind() == ErrorKind::Unavailable {
             tracing::warn!(%error, "refused for now");
         }
-        tell_when_to_retry(&mut response, error);
+        tell_when_to_retry(response.headers_mut(), error);
         response
     }
 

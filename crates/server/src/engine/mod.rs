@@ -27,7 +27,8 @@ use switchboard_types::{Error, ErrorKind};
 
 use crate::agent::Agent;
 use crate::auth::{Owner, Principal};
-use crate::call::{Answering, Call, Handler, Reply, ReplyBody, ServiceParams};
+use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams};
+use crate::limit::{Begins, Caller, TurnTicket, Turns};
 use crate::log::{Log, TaskLog};
 use crate::push::Guard;
 use crate::shutdown::Tasks;
@@ -75,6 +76,12 @@ pub struct Settings {
     pub on_disconnect: OnDisconnect,
     /// A message id names a request, as an `Idempotency-Key` does.
     pub dedupe_by_message_id: bool,
+    /// How many turns may be at work.
+    pub turns: Turns,
+    /// How many parts a message may have.
+    pub most_parts: usize,
+    /// With how many messages a task takes no more.
+    pub longest_history: usize,
 }
 
 impl Default for Settings {
@@ -88,6 +95,9 @@ impl Default for Settings {
             cancel_grace: Duration::from_secs(5),
             on_disconnect: OnDisconnect::Keep,
             dedupe_by_message_id: false,
+            turns: Turns::default(),
+            most_parts: 1_000,
+            longest_history: 10_000,
         }
     }
 }
@@ -175,6 +185,16 @@ impl Engine {
             .ok_or_else(|| Error::task_not_found(id.as_str()))
     }
 
+    /// The right to a turn of this caller's. Asked for before there is a task: what is refused leaves none.
+    fn turn_ticket(&self, scope: &Scope) -> Result<TurnTicket, Error> {
+        let begins = match scope.origin {
+            Origin::Network => Begins::Called,
+            Origin::Agent(_) => Begins::Delegated,
+        };
+        let turns = &self.shared.settings.turns;
+        turns.ticket(begins, || Caller::of(&scope.principal))
+    }
+
     /// Whether this caller may see a task of that owner and agent.
     fn shows(&self, principal: &Principal, owner: &Owner, agent: &str) -> bool {
         owner == principal.owner() && *agent == *self.shared.name
@@ -186,6 +206,7 @@ impl Engine {
 struct Scope {
     principal: Principal,
     params: ServiceParams,
+    origin: Origin,
 }
 
 impl Handler for Engine {
@@ -200,6 +221,7 @@ impl Engine {
         let scope = Scope {
             principal: call.principal,
             params: call.params,
+            origin: call.origin,
         };
         let body = match call.operation {
             Operation::Send(send) => self.send(&scope, send).await?,

@@ -93,6 +93,7 @@ impl Engine {
 
     /// Stores the message, as the beginning of a task or of its next turn.
     async fn accept(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
+        self.require_few_parts(&send.message)?;
         self.profile().require_input(&send.message)?;
         if send.configuration.push.is_some() {
             self.profile().require_push()?;
@@ -103,6 +104,15 @@ impl Engine {
         }
         // Boxed: the future of every call would have room for it.
         Box::pin(self.accept_with_care(scope, send)).await
+    }
+
+    fn require_few_parts(&self, message: &Message) -> Result<(), Error> {
+        let most = self.shared.settings.most_parts;
+        if message.parts.len() <= most {
+            return Ok(());
+        }
+        let description = format!("must hold no more than {most} parts");
+        Err(Error::invalid_params("message.parts", description))
     }
 
     /// Stores a message that may be a repeated one, or belong to a task.
@@ -176,6 +186,11 @@ impl Engine {
                 "does not belong to the task named by message.taskId",
             ));
         }
+        self.require_short_history(&log)?;
+        let ticket = match self.turn_ticket(scope) {
+            Err(error) if log.is_idle() => return Err(error),
+            ticket => ticket,
+        };
         let webhook = self.webhook_of(scope, &origin.id, &send, log.last().0)?;
         let message = addressed(send.message, &origin);
         let sensitive = open_request(&log).is_some_and(|asked| asked.sensitive);
@@ -204,10 +219,27 @@ impl Engine {
                 let mut turn = self.turn(scope, &log, message, canceled);
                 turn.metadata = send.metadata;
                 turn.accepted_output_modes = send.configuration.accepted_output_modes;
-                self.start(&log, turn, None);
+                match ticket {
+                    Ok(ticket) => self.start(&log, turn, None, ticket),
+                    // A turn ran when there was no room for another, and has ended since.
+                    Err(_) => self.start_when_there_is_room(&log, turn),
+                }
             }
         }
         Ok(Sent { log, since })
+    }
+
+    fn require_short_history(&self, log: &TaskLog) -> Result<(), Error> {
+        let most = self.shared.settings.longest_history;
+        let messages = log.view().map_or(0, |(_, task)| task.history.len());
+        if messages < most || log.last().1.is_terminal() {
+            return Ok(());
+        }
+        let message = format!(
+            "the task has {messages} messages and takes no more: send a new message without taskId, in the same context"
+        );
+        let error = Error::unsupported(message).fact("limit", most.to_string());
+        Err(error.fact("taskId", log.id().as_str()))
     }
 
     /// A new task.
@@ -225,6 +257,7 @@ impl Engine {
             context: send.message.context_id.clone().unwrap_or(context),
         };
         let webhook = self.webhook_of(scope, &origin.id, &send, 0)?;
+        let ticket = self.turn_ticket(scope)?;
         let log = self.shared.log.create(origin.clone());
         let message = addressed(send.message, &origin);
         let task = Arc::new(Task {
@@ -249,7 +282,7 @@ impl Engine {
             canceled,
             conversation: self.conversation(&origin, scope.principal.clone()),
         };
-        self.start(&log, turn, claim);
+        self.start(&log, turn, claim, ticket);
         Ok(Sent { log, since: 1 })
     }
 

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ use super::base_url::Peer;
 use super::pulse::{Busy, Felt, Pulse};
 use super::{Asks, Body, Service};
 use crate::binding::EVENT_STREAM;
+use crate::limit::{Counted, Counts};
+use crate::net::network;
 
 /// How long to wait after the system refused a connection (out of file descriptors, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -29,12 +31,20 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long a connection that is to end may take to do so, if nothing is under way on it.
 const GOODBYE: Duration = Duration::from_secs(1);
 
+/// The largest head of a request, in bytes.
+const LARGEST_HEAD: u32 = 64 << 10;
+
+/// How many requests of HTTP/2 a client may take back before anyone has looked at them, and how many it may spoil: work
+/// that costs the client nothing.
+const MOST_RESETS: usize = 20;
+const MOST_FAULTS: usize = 256;
+
 /// What a client hears when there is no room: written by hand, so that it costs next to nothing.
 const NO_ROOM: &str = r#"{"error":{"code":503,"status":"UNAVAILABLE","message":"too many connections: try again later"}}"#;
 
 /// Serves `listener` until shutdown begins, then lets open requests finish. The caller drains the tasks.
 pub async fn serve(listener: TcpListener, service: Arc<Service>) {
-    let room = Arc::new(Semaphore::new(service.limits.connections));
+    let room = Room::new(&service);
     let stopping = service.tasks.stopping().clone();
     loop {
         let accepted = tokio::select! {
@@ -51,14 +61,42 @@ pub async fn serve(listener: TcpListener, service: Arc<Service>) {
     }
 }
 
-fn admit(stream: TcpStream, address: SocketAddr, room: &Arc<Semaphore>, service: &Arc<Service>) {
-    match Arc::clone(room).try_acquire_owned() {
-        Ok(permit) => {
+/// Room for connections.
+struct Room {
+    all: Arc<Semaphore>,
+    by_address: Option<Counts<IpAddr>>,
+}
+
+/// The room of one connection.
+type Taken = (OwnedSemaphorePermit, Option<Counted<IpAddr>>);
+
+impl Room {
+    fn new(service: &Service) -> Self {
+        let by_address = service.limits.connections_per_address;
+        Self {
+            all: Arc::new(Semaphore::new(service.limits.connections)),
+            by_address: by_address.map(Counts::new),
+        }
+    }
+
+    fn take(&self, address: SocketAddr) -> Option<Taken> {
+        let one = Arc::clone(&self.all).try_acquire_owned().ok()?;
+        let of_address = match &self.by_address {
+            Some(by_address) => Some(by_address.take(network(address.ip()))?),
+            None => None,
+        };
+        Some((one, of_address))
+    }
+}
+
+fn admit(stream: TcpStream, address: SocketAddr, room: &Room, service: &Arc<Service>) {
+    match room.take(address) {
+        Some(taken) => {
             let service = Arc::clone(service);
             let tasks = service.tasks.clone();
-            tasks.spawn(async move { connection(stream, address, service, permit).await });
+            tasks.spawn(async move { connection(stream, address, service, taken).await });
         }
-        Err(_) => service.tasks.spawn(turn_away(stream)),
+        None => service.tasks.spawn(turn_away(stream)),
     }
 }
 
@@ -76,12 +114,7 @@ async fn turn_away(mut stream: TcpStream) {
     drop(tokio::time::timeout(Duration::from_secs(1), told).await);
 }
 
-async fn connection(
-    stream: TcpStream,
-    address: SocketAddr,
-    service: Arc<Service>,
-    _room: OwnedSemaphorePermit,
-) {
+async fn connection(stream: TcpStream, address: SocketAddr, service: Arc<Service>, _room: Taken) {
     // Small frames must not wait for more; a socket that refuses the option still works.
     drop(stream.set_nodelay(true));
     let Ok(local) = stream.local_addr() else {
@@ -102,11 +135,17 @@ async fn converse(
     let peer = Arc::new(peer);
     let mut builder = Builder::new(TokioExecutor::new());
     // Head and body leave in one plain write: copying a small answer costs less than a vectored one.
-    builder.http1().max_buf_size(64 << 10).writev(false);
+    builder
+        .http1()
+        .max_buf_size(LARGEST_HEAD as usize)
+        .writev(false);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(256)
+        .max_header_list_size(LARGEST_HEAD)
+        .max_pending_accept_reset_streams(MOST_RESETS)
+        .max_local_error_reset_streams(MOST_FAULTS)
         .keep_alive_interval(Duration::from_secs(30));
     let pulse = Pulse::default();
     let stopping = service.tasks.stopping().clone();

@@ -13,7 +13,7 @@ use switchboard_server::auth::{
 };
 use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Origin, Target};
 use switchboard_server::engine::{Engine, Parts, Settings};
-use switchboard_server::http::{self, BaseUrl, Limits};
+use switchboard_server::http::{self, BaseUrl, Cors, Limits};
 use switchboard_server::log::Log;
 use switchboard_server::push::Guard;
 use switchboard_server::shutdown::Tasks;
@@ -246,6 +246,7 @@ pub(crate) async fn serve(
             public_url: Some("http://here".into()),
             trusted_proxies: Vec::new(),
         },
+        cors: Cors::default(),
         limits: Limits::default(),
         tasks: tasks.clone(),
     }));

@@ -14,7 +14,7 @@ use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::auth::{Access, Authenticator, Authorized};
 use switchboard_server::call::{Directory, Listing, Target};
 use switchboard_server::engine::Settings;
-use switchboard_server::http::{self, BaseUrl, Limits};
+use switchboard_server::http::{self, BaseUrl, Cors, Limits};
 use switchboard_server::log::Log;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
@@ -96,6 +96,7 @@ pub(crate) async fn serve_with(limits: Limits) -> Server {
         handler: Arc::new(agent),
         authenticator: Authenticator::none(),
         base_url: BaseUrl::default(),
+        cors: Cors::default(),
         limits,
         tasks: tasks.clone(),
     }));

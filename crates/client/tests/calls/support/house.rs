@@ -10,7 +10,7 @@ use switchboard_server::auth::{Access, Authenticator, Authorized};
 use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Target};
 use switchboard_server::engine::recover::recover;
 use switchboard_server::engine::{Engine, Parts, Profile, Settings};
-use switchboard_server::http::{self, BaseUrl, Limits, Service};
+use switchboard_server::http::{self, BaseUrl, Cors, Limits, Service};
 use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
@@ -109,6 +109,7 @@ impl House {
             directory: table,
             authenticator: Authenticator::none(),
             base_url: BaseUrl::default(),
+            cors: Cors::default(),
             limits: Limits::default(),
             tasks: tasks.clone(),
         }));

@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use switchboard_agents::script::Script;
 
-use super::AgentAuth;
+use super::{AgentAuth, AgentLimits};
 use crate::config::value::{Bound, Time, Url};
 
 /// The agents, in the order of the file.
@@ -87,6 +87,8 @@ pub(crate) struct Agent {
 
     /// Who may call it: `none` is everyone, else a list as in `auth.require`, which counts if nothing is said here.
     pub(crate) auth: Option<AgentAuth>,
+    /// What callers may ask of it.
+    pub(crate) limits: Option<AgentLimits>,
     /// What it answers with.
     #[schemars(extend("default" = "task"))]
     pub(crate) reply: Option<ReplyKind>,

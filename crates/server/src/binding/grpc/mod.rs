@@ -23,7 +23,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 use http_body_util::Full;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
-use hyper::header::{HeaderName, USER_AGENT};
+use hyper::header::{HeaderMap, HeaderName, USER_AGENT};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Version};
 use switchboard_types::operation::Method;
@@ -36,7 +36,7 @@ use tonic::{Code, Status};
 use self::codec::Bytewise;
 use self::deadline::Deadline;
 use self::messages::Messages;
-use super::{Asked, challenge, no_grpc, tell_extensions};
+use super::{Asked, challenge, no_grpc, tell_extensions, tell_when_to_retry};
 use crate::auth::{Presented, Refusal};
 use crate::call::{Call, ReplyBody};
 use crate::http::{Body, Peer, Service};
@@ -187,7 +187,14 @@ fn status(version: ProtocolVersion, error: &Error) -> Status {
         tracing::warn!(%error, "refused for now");
     }
     let said = grpc::write_status(version, error);
-    Status::with_details(Code::from_i32(said.code), said.message, said.details.into())
+    let mut headers = HeaderMap::new();
+    tell_when_to_retry(&mut headers, error);
+    Status::with_details_and_metadata(
+        Code::from_i32(said.code),
+        said.message,
+        said.details.into(),
+        MetadataMap::from_headers(headers),
+    )
 }
 
 /// The same for a caller who is not let in, with how to get in.
