@@ -20,7 +20,7 @@ pub fn answers(address: SocketAddr, path: &str) -> bool {
         stream.set_read_timeout(Some(second))?;
         write!(
             stream,
-            "GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         )?;
         let mut head = [0; 12];
         stream.read_exact(&mut head)?;
@@ -124,7 +124,7 @@ impl Connection {
 
     async fn send(&mut self, path: &str, body: &str) -> anyhow::Result<()> {
         let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n\
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
              A2A-Version: 1.0\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );

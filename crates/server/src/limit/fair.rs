@@ -104,7 +104,6 @@ impl Fair {
     }
 
     /// A place in the line; `None` if there is room after all.
-    #[expect(clippy::type_complexity, reason = "said once, to the one caller")]
     fn queue(
         &self,
         who: Caller,

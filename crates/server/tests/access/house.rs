@@ -209,6 +209,17 @@ pub(crate) async fn serve(
     books: Books,
     tasks: Tasks,
 ) -> House {
+    serve_with(agents, authenticator, books, tasks, |_| {}).await
+}
+
+/// The same, with something about it changed.
+pub(crate) async fn serve_with(
+    agents: Vec<(Arc<str>, Access)>,
+    authenticator: Authenticator,
+    books: Books,
+    tasks: Tasks,
+    change: impl FnOnce(&mut http::Parts),
+) -> House {
     let default = Arc::clone(&agents[0].0);
     let log = Log::new(Arc::new(MemoryStore::default()));
     let agent = |(name, access): (Arc<str>, Access)| {
@@ -238,7 +249,7 @@ pub(crate) async fn serve(
         agents: agents.into_iter().map(agent).collect(),
         default,
     });
-    let service = Arc::new(http::Service::new(http::Parts {
+    let mut parts = http::Parts {
         handler: Arc::clone(&table) as _,
         directory: Arc::clone(&table) as _,
         authenticator,
@@ -249,7 +260,9 @@ pub(crate) async fn serve(
         cors: Cors::default(),
         limits: Limits::default(),
         tasks: tasks.clone(),
-    }));
+    };
+    change(&mut parts);
+    let service = Arc::new(http::Service::new(parts));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tasks.spawn(http::serve(listener, service));

@@ -3,12 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
+mod crowds;
 mod doors;
 mod house;
 mod issuer;
 mod keys;
 mod logins;
 mod order;
+mod pages;
+mod rates;
 mod rules;
 mod schemes;
 mod tokens;
