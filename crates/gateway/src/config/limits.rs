@@ -66,8 +66,8 @@ impl Check<'_> {
         let body = raw
             .body
             .map(|body| usize::try_from(body.0).unwrap_or(usize::MAX));
-        let streams = self.count(&at("streams"), raw.streams, default.streams);
-        let quarter = streams.div_ceil(4);
+        let of_one = raw.streams_per_caller;
+        self.count(&at("streams_per_caller"), of_one, 1);
         let queue = raw.queue.unwrap_or_default();
         Limits {
             body: body.unwrap_or(default.body),
@@ -78,12 +78,8 @@ impl Check<'_> {
                 length: queue.length.unwrap_or(default.queue.length),
                 wait: queue.wait.map_or(default.queue.wait, |time| time.0),
             },
-            streams,
-            streams_per_caller: self.count(
-                &at("streams_per_caller"),
-                raw.streams_per_caller,
-                quarter,
-            ),
+            streams: self.count(&at("streams"), raw.streams, default.streams),
+            streams_per_caller: of_one,
             header_timeout: self.some_time(
                 &at("header_timeout"),
                 raw.header_timeout,

@@ -96,6 +96,11 @@ impl Access {
         &*self.policy
     }
 
+    /// Whether everyone is let in.
+    pub(crate) fn is_open(&self) -> bool {
+        self.alternatives.iter().any(|either| either.0.is_empty())
+    }
+
     /// Whether this caller would be let in.
     pub(crate) fn admits(&self, agent: &str, presented: &Presented) -> bool {
         self.meet(agent, presented).is_ok()

@@ -168,11 +168,6 @@ impl Authenticator {
         Self::default()
     }
 
-    /// Whether there is no way to show who one is.
-    pub(crate) fn knows_nobody(&self) -> bool {
-        self.schemes.is_empty()
-    }
-
     /// Everyone the request may come from.
     pub(crate) async fn identify(&self, carried: &Carried<'_>) -> Presented {
         let mut presented = Presented::default();

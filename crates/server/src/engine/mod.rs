@@ -1,9 +1,10 @@
 //! The engine of one agent: turns calls into tasks, turns and answers.
 //!
-//! One file per concern: `send` decides between new task and next turn, `run` watches the agent,
-//! [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
+//! One file per concern: `send` decides between new task and next turn, `bounds` says how much is taken, `run` watches
+//! the agent, [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
 //! the rest, [`recover`] leaves no task hanging at start.
 
+mod bounds;
 mod cancel;
 pub mod card;
 mod client;
@@ -28,7 +29,7 @@ use switchboard_types::{Error, ErrorKind};
 use crate::agent::Agent;
 use crate::auth::{Owner, Principal};
 use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams};
-use crate::limit::{Begins, Caller, TurnTicket, Turns};
+use crate::limit::Turns;
 use crate::log::{Log, TaskLog};
 use crate::push::Guard;
 use crate::shutdown::Tasks;
@@ -183,16 +184,6 @@ impl Engine {
         let log = self.shared.log.open(id).await.map_err(storage)?;
         log.filter(|log| self.shows(principal, &log.origin().owner, &log.origin().agent))
             .ok_or_else(|| Error::task_not_found(id.as_str()))
-    }
-
-    /// The right to a turn of this caller's. Asked for before there is a task: what is refused leaves none.
-    fn turn_ticket(&self, scope: &Scope) -> Result<TurnTicket, Error> {
-        let begins = match scope.origin {
-            Origin::Network => Begins::Called,
-            Origin::Agent(_) => Begins::Delegated,
-        };
-        let turns = &self.shared.settings.turns;
-        turns.ticket(begins, || Caller::of(&scope.principal))
     }
 
     /// Whether this caller may see a task of that owner and agent.

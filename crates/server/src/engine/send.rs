@@ -9,7 +9,7 @@ use switchboard_types::model::{Message, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
 use tokio_util::sync::CancellationToken;
 
-use super::events::{fresh_ids, status, status_event};
+use super::events::{addressed, fresh_ids, status, status_event, with_message};
 use super::idempotency::Claim;
 use super::question::{open_request, redacted, tool_result_id, unasked};
 use super::{Engine, Scope, storage};
@@ -104,15 +104,6 @@ impl Engine {
         }
         // Boxed: the future of every call would have room for it.
         Box::pin(self.accept_with_care(scope, send)).await
-    }
-
-    fn require_few_parts(&self, message: &Message) -> Result<(), Error> {
-        let most = self.shared.settings.most_parts;
-        if message.parts.len() <= most {
-            return Ok(());
-        }
-        let description = format!("must hold no more than {most} parts");
-        Err(Error::invalid_params("message.parts", description))
     }
 
     /// Stores a message that may be a repeated one, or belong to a task.
@@ -227,19 +218,6 @@ impl Engine {
             }
         }
         Ok(Sent { log, since })
-    }
-
-    fn require_short_history(&self, log: &TaskLog) -> Result<(), Error> {
-        let most = self.shared.settings.longest_history;
-        let messages = log.view().map_or(0, |(_, task)| task.history.len());
-        if messages < most || log.last().1.is_terminal() {
-            return Ok(());
-        }
-        let message = format!(
-            "the task has {messages} messages and takes no more: send a new message without taskId, in the same context"
-        );
-        let error = Error::unsupported(message).fact("limit", most.to_string());
-        Err(error.fact("taskId", log.id().as_str()))
     }
 
     /// A new task.
@@ -404,19 +382,4 @@ fn beside(webhook: Option<Webhook>, claim: Option<&Claim>, task: &TaskId) -> Vec
     let webhook = webhook.map(Change::PutWebhook);
     let answered = claim.map(|claim| claim.answered_by_task(task));
     webhook.into_iter().chain(answered).collect()
-}
-
-/// The message as it goes into the task's history.
-fn addressed(message: Message, origin: &Origin) -> Arc<Message> {
-    Arc::new(Message {
-        task_id: Some(origin.id.clone()),
-        context_id: Some(origin.context.clone()),
-        ..message
-    })
-}
-
-fn with_message(task: &Task, message: &Arc<Message>) -> Task {
-    let mut task = task.clone();
-    task.history.push(Arc::clone(message));
-    task
 }

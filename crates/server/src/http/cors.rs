@@ -53,9 +53,10 @@ impl Cors {
 
     /// The answer to a browser that asks before it calls; `None` if this is no such question.
     pub(super) fn preflight(&self, head: &Head) -> Option<Response<Body>> {
-        let asks = head.method == Method::OPTIONS
-            && head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        if self.is_off() || !asks {
+        if self.is_off()
+            || head.method != Method::OPTIONS
+            || !head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+        {
             return None;
         }
         let mut response = status(StatusCode::NO_CONTENT);

@@ -16,7 +16,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
-use hyper::header::ORIGIN;
 use hyper::http::request::Parts as Head;
 use hyper::{Method, Request, Response, StatusCode};
 use switchboard_types::Error;
@@ -62,8 +61,9 @@ pub struct Limits {
     pub connections_per_address: Option<usize>,
     /// How many event streams may be open.
     pub streams: usize,
-    /// How many of them may be one caller's.
-    pub streams_per_caller: usize,
+    /// How many of them may be one caller's. `None`: a quarter, if the caller is known by name; others may share an
+    /// address.
+    pub streams_per_caller: Option<usize>,
     /// How many requests are worked on at once. A stream counts until it begins.
     pub requests: usize,
     /// Where others wait.
@@ -81,7 +81,7 @@ impl Default for Limits {
             connections: 16_384,
             connections_per_address: None,
             streams: 12_288,
-            streams_per_caller: 3_072,
+            streams_per_caller: None,
             requests: 4_096,
             queue: Queue::default(),
             heartbeat: Duration::from_secs(15),
@@ -149,14 +149,14 @@ impl Service {
     /// Assembles the HTTP side.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let limits = &parts.limits;
+        let (limits, listed) = (&parts.limits, parts.directory.list());
         Self {
             handler: parts.handler,
-            tallies: Tallies::new(&parts.directory.list()),
+            tallies: Tallies::new(&listed),
             directory: parts.directory,
             pages: Pages {
                 cors: parts.cors,
-                by_name: parts.authenticator.knows_nobody(),
+                by_name: listed.iter().any(|agent| agent.access.is_open()),
             },
             authenticator: parts.authenticator,
             admission: Admission::new(
@@ -175,11 +175,11 @@ impl Service {
 
     /// Answers one request.
     async fn respond(&self, mut asks: Asks) -> Response<Body> {
-        let (head, peer) = (&asks.head, &asks.peer);
-        if let Err(error) = self.pages.check(head, peer, &self.base_url) {
-            return binding::forbid(&error);
-        }
-        let origin = asks.head.headers.get(ORIGIN).cloned();
+        let checked = self.pages.check(&asks.head, &asks.peer, &self.base_url);
+        let page = match checked {
+            Ok(page) => page.cloned(),
+            Err(error) => return binding::forbid(&error),
+        };
         let tally = self.tallies.begin(&mut asks.head.extensions);
         let mut response = match self.pages.cors.preflight(&asks.head) {
             Some(response) => response,
@@ -189,7 +189,7 @@ impl Service {
         if let Some(tally) = tally {
             tally.tell(headers);
         }
-        self.pages.cors.decorate(origin.as_ref(), headers);
+        self.pages.cors.decorate(page.as_ref(), headers);
         response
     }
 

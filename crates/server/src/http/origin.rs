@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use hyper::header::{HOST, ORIGIN};
+use hyper::header::{HOST, HeaderValue, ORIGIN};
 use hyper::http::request::Parts as Head;
 use switchboard_types::{Error, ErrorKind};
 
@@ -14,16 +14,23 @@ use super::{BaseUrl, Cors};
 #[derive(Debug)]
 pub(super) struct Pages {
     pub(super) cors: Cors,
-    /// Whoever reaches this machine's own address may call: then nobody may come there by another name.
+    /// Everyone may call, or one agent of all: then nobody may come to this machine's own address by another name.
     pub(super) by_name: bool,
 }
 
 impl Pages {
+    /// The origin of the page that sent a request, if one did.
+    ///
     /// # Errors
     ///
     /// If it comes from a page of elsewhere, or by a name that is not ours.
-    pub(super) fn check(&self, head: &Head, peer: &Peer, base_url: &BaseUrl) -> Result<(), Error> {
-        if self.by_name && peer.local.ip().is_loopback() {
+    pub(super) fn check<'a>(
+        &self,
+        head: &'a Head,
+        peer: &Peer,
+        base_url: &BaseUrl,
+    ) -> Result<Option<&'a HeaderValue>, Error> {
+        if self.by_name && peer.local.ip().to_canonical().is_loopback() {
             let host = host(head);
             let fine = host.is_none_or(|host| is_here(host) || is_public(host, base_url));
             if !fine && !base_url.trusts(peer.address.ip()) {
@@ -32,12 +39,12 @@ impl Pages {
                 ));
             }
         }
-        let Some(origin) = head.headers.get(ORIGIN) else {
-            return Ok(());
+        let Some(page) = head.headers.get(ORIGIN) else {
+            return Ok(None);
         };
-        let origin = origin.to_str().unwrap_or_default();
+        let origin = page.to_str().unwrap_or_default();
         if self.cors.allows(origin) || is_ours(origin, head, peer, base_url) {
-            return Ok(());
+            return Ok(Some(page));
         }
         Err(denied(
             "web pages of that origin may not call: add it to cors.origins if they may",
@@ -72,7 +79,7 @@ fn is_here(host: &str) -> bool {
     let name = name(host);
     let address: Result<IpAddr, _> = name.parse();
     match address {
-        Ok(address) => address.is_loopback(),
+        Ok(address) => address.to_canonical().is_loopback(),
         Err(_) => {
             let last = name.rsplit('.').next().unwrap_or_default();
             last.eq_ignore_ascii_case("localhost")

@@ -57,6 +57,8 @@ pub(crate) struct Admission {
     streams: Arc<Semaphore>,
     most_streams: usize,
     streams_of: Counts<Caller>,
+    /// Also addresses have so many streams and no more.
+    by_address: bool,
 }
 
 /// Where a call is answered, until it is.
@@ -73,9 +75,11 @@ pub(crate) enum Entrance<'a> {
 /// The room of one stream, given back when it is over.
 #[derive(Debug)]
 pub(crate) struct Admitted {
-    _stream: Option<(OwnedSemaphorePermit, Counted<Caller>)>,
+    _stream: Option<Stream>,
     revoked: Option<CancellationToken>,
 }
+
+type Stream = (OwnedSemaphorePermit, Option<Counted<Caller>>);
 
 impl Admitted {
     /// Ends when what the caller has shown is taken back: its streams end with it.
@@ -95,14 +99,20 @@ impl Admitted {
 
 impl Admission {
     /// Room for so many calls at work, and so many event streams: of all callers, and of each.
-    pub(crate) fn new(calls: usize, queue: Queue, streams: usize, streams_of_one: usize) -> Self {
+    pub(crate) fn new(
+        calls: usize,
+        queue: Queue,
+        streams: usize,
+        streams_of_one: Option<usize>,
+    ) -> Self {
         Self {
             calls: Fair::new(calls, queue.length),
             most_calls: calls,
             wait: queue.wait,
             streams: Arc::new(Semaphore::new(streams)),
             most_streams: streams,
-            streams_of: Counts::new(streams_of_one),
+            streams_of: Counts::new(streams_of_one.unwrap_or(streams.div_ceil(4))),
+            by_address: streams_of_one.is_some(),
         }
     }
 
@@ -124,20 +134,24 @@ impl Admission {
         })
     }
 
-    fn stream(&self, call: &Call) -> Result<(OwnedSemaphorePermit, Counted<Caller>), Error> {
+    fn stream(&self, call: &Call) -> Result<Stream, Error> {
         let open = Arc::clone(&self.streams).try_acquire_owned();
         let open = open.map_err(|_| {
             let most = self.most_streams;
             no_room(format!("{most} event streams are open: try again later"))
         })?;
-        let own = self.streams_of.take(Caller::of(&call.principal));
+        let caller = Caller::of(&call.principal);
+        if matches!(caller, Caller::At(_)) && !self.by_address {
+            return Ok((open, None));
+        }
+        let own = self.streams_of.take(caller);
         let own = own.ok_or_else(|| {
             let most = self.streams_of.most();
             no_room(format!(
                 "{most} of your event streams are open: close one, or try again later"
             ))
         })?;
-        Ok((open, own))
+        Ok((open, Some(own)))
     }
 
     /// Lets a call in: now, or once there is room for it.
@@ -168,4 +182,43 @@ impl Admission {
 
 fn no_room(message: String) -> Error {
     Error::new(ErrorKind::ResourceExhausted, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_types::model::TaskId;
+    use switchboard_types::operation::{Operation, Subscribe};
+
+    use super::*;
+    use crate::auth::{Owner, Principal};
+    use crate::call::{Origin, ServiceParams, Target};
+
+    fn watch(principal: Principal) -> Call {
+        Call {
+            operation: Operation::Subscribe(Subscribe {
+                id: TaskId::new("t").unwrap(),
+            }),
+            target: Target::default(),
+            principal,
+            params: ServiceParams::internal(),
+            origin: Origin::Network,
+        }
+    }
+
+    #[test]
+    fn who_is_known_by_address_shares_it_unless_it_is_said() {
+        let nobody = watch(Principal::anonymous().at("10.0.0.1".parse().unwrap()));
+        let ann = watch(Principal::from(Owner::new("ann")));
+        let open = |admission: &Admission, call: &Call| -> usize {
+            let open: Vec<_> = (0..9).map_while(|_| admission.admit(call).ok()).collect();
+            open.len()
+        };
+        let by_default = Admission::new(1, Queue::default(), 8, None);
+        assert_eq!(
+            (open(&by_default, &ann), open(&by_default, &nobody)),
+            (2, 8)
+        );
+        let said = Admission::new(1, Queue::default(), 8, Some(3));
+        assert_eq!((open(&said, &ann), open(&said, &nobody)), (3, 3));
+    }
 }

@@ -170,7 +170,7 @@ async fn a_stream_takes_no_room_once_it_has_begun() {
 #[tokio::test]
 async fn one_caller_has_so_many_streams_and_others_have_theirs() {
     let house = open(Limits {
-        streams_per_caller: 2,
+        streams: 8,
         ..Limits::default()
     })
     .await;

@@ -11,6 +11,7 @@ use switchboard_server::clock;
 use switchboard_server::limit::Rate;
 use switchboard_server::net::Cidr;
 use switchboard_server::shutdown::Tasks;
+use switchboard_server::store::access::What;
 
 use crate::house::{Books, House, serve_with};
 use crate::schemes::Bearer;
@@ -241,4 +242,8 @@ async fn who_guesses_behind_a_proxy_locks_out_nobody_else() {
         from(&house, "desk", "ann", "198.51.100.8").await.status,
         404
     );
+    let failed = house.audited(What::LoginFailed).await;
+    assert!(!failed.is_empty());
+    let addresses = failed.iter().map(|entry| entry.address.as_deref());
+    assert!(addresses.flatten().all(|address| address == "198.51.100.7"));
 }

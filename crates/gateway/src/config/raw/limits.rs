@@ -38,7 +38,8 @@ pub(crate) struct Limits {
     /// Event streams open at the same time.
     #[schemars(extend("default" = 12_288, "minimum" = 1))]
     pub(crate) streams: Option<usize>,
-    /// Event streams that one caller may have open at the same time; by default a quarter of `streams`.
+    /// Event streams that one caller may have open at the same time. By default a quarter of `streams` for one who is
+    /// known by name, any number for one who is known by address only.
     #[schemars(extend("minimum" = 1))]
     pub(crate) streams_per_caller: Option<usize>,
     /// The parts of one message.
