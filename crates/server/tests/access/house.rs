@@ -187,7 +187,7 @@ pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>
 /// Where keys and what happens at the doors are kept.
 pub(crate) struct Books {
     store: Arc<dyn AccessStore>,
-    audit: Audit,
+    pub(crate) audit: Audit,
 }
 
 impl Books {

@@ -35,9 +35,11 @@ async fn open(hall: u32, desk: u32, proxies: &[&str]) -> House {
         ("yard".into(), Access::open()),
     ];
     let brake = Failures::new(3, Duration::from_secs(600));
-    let authenticator = Authenticator::new(vec![scheme]).with_failures(brake);
     let tasks = Tasks::default();
     let books = Books::unread(&tasks);
+    let authenticator = Authenticator::new(vec![scheme])
+        .with_failures(brake)
+        .audited(books.audit.clone());
     serve_with(agents, authenticator, books, tasks, |parts| {
         let proxies = proxies.iter().map(|range| Cidr::parse(range).unwrap());
         parts.base_url.trusted_proxies = proxies.collect();
