@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
 use switchboard_server::auth::{Access, Audit, Authorized};
@@ -44,6 +45,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
         )
     })?;
     let address = listener.local_addr()?;
+    open_as_many_files_as_allowed();
     let log = Log::new(open_store(&config.store)?);
     let tasks = Tasks::default();
     let guard = Arc::new(Guard::new(config.push.allow.clone()));
@@ -97,6 +99,18 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
         tracing::warn!(%error, "the store was not closed: the next start tidies up");
     }
     Ok(())
+}
+
+/// A connection is an open file, and the usual limit of a shell is far below `limits.connections`.
+fn open_as_many_files_as_allowed() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
 }
 
 fn open_store(store: &config::Store) -> anyhow::Result<Arc<dyn Store>> {

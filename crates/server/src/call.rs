@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use hyper::header::HeaderName;
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Dialect, Error};
 
@@ -125,4 +126,6 @@ pub struct Listing {
     pub profile: Arc<Profile>,
     /// Who may ask it.
     pub access: Arc<Access>,
+    /// The headers of a request that it is to see, if any.
+    pub forwards: Option<Arc<[HeaderName]>>,
 }

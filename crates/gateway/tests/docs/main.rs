@@ -96,6 +96,11 @@ fn versions() {
 }
 
 #[test]
+fn access() {
+    run("docs/access.md");
+}
+
+#[test]
 fn limits() {
     run("docs/limits.md");
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
-use tokio::time::Instant;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::time::{Instant, timeout};
 
 use crate::wire::{Way, connect, envelope, exchange, healthy, memory, post, rest, until};
 
@@ -207,4 +207,55 @@ async fn large_bodies_that_never_end_share_bounded_room() {
         peak < before + 250,
         "{before} MiB before, {peak} MiB at the peak"
     );
+}
+
+/// Opens sockets, says nothing on half of them and half a head on the others, tells how many it has, and then how many
+/// the server has closed.
+const HALF_OPEN: &str = "
+import resource, select, socket, sys
+port, count = int(sys.argv[1]), int(sys.argv[2])
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+poll, open_ = select.epoll(), {}
+for n in range(count):
+    one = socket.create_connection(('127.0.0.1', port))
+    if n % 2:
+        one.sendall(b'POST /a2a/echo HTTP/1.1\\r\\nHost: loc')
+    poll.register(one, select.EPOLLIN)
+    open_[one.fileno()] = one
+print(len(open_), flush=True)
+closed = 0
+while open_:
+    for number, _ in poll.poll():
+        try:
+            over = not open_[number].recv(65536)
+        except OSError:
+            over = True
+        if over:
+            open_.pop(number).close()
+            closed += 1
+print(closed, flush=True)
+";
+
+#[tokio::test]
+async fn ten_thousand_half_open_connections_disturb_nobody() {
+    const MANY: usize = 10_000;
+    let server = crate::server("limits: { connections: 16384, header_timeout: 10s }").await;
+    let port = server.base.rsplit(':').next().expect("a port").to_owned();
+    let mut flood = tokio::process::Command::new("python3")
+        .args(["-c", HALF_OPEN, &port, &MANY.to_string()])
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("python3");
+    let mut said = BufReader::new(flood.stdout.take().expect("a pipe")).lines();
+    let mut told = async || said.next_line().await.expect("a line");
+    let opened = timeout(Duration::from_secs(60), told()).await;
+    assert_eq!(opened.expect("soon"), Some(MANY.to_string()));
+    healthy(&server).await;
+    let (now, _) = memory(&server);
+    assert!(now < 400, "{now} MiB");
+    let closed = timeout(Duration::from_secs(60), told()).await;
+    assert_eq!(closed.expect("soon"), Some(MANY.to_string()));
+    healthy(&server).await;
 }

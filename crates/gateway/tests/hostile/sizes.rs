@@ -55,7 +55,7 @@ async fn a_body_above_the_limit_is_refused_with_the_limit() {
 
 #[tokio::test]
 async fn what_fits_into_the_limit_is_taken() {
-    let server = crate::server("").await;
+    let server = crate::server("limits: { parts: 10000 }").await;
     let way = Way::Rest10;
     let good = way.good().to_string();
     let ten_mib = (10 << 20) - good.len();

@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
 mod agent;
+mod auth;
 mod checked;
 mod column;
 mod environment;

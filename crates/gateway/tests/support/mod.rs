@@ -27,6 +27,7 @@ pub(crate) struct Server {
     child: Child,
     dir: TempDir,
     args: Vec<String>,
+    variables: Vec<(String, String)>,
     /// `http://127.0.0.1:PORT`
     pub(crate) base: String,
     /// Speaks to it.
@@ -70,6 +71,16 @@ impl Server {
         Self::start(&["serve", "-c", "switchboard.yaml"], yaml).await
     }
 
+    /// The agents of a configuration with files beside it and variables.
+    pub(crate) async fn serve_with(
+        yaml: &str,
+        files: &[(&str, Vec<u8>)],
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let args = ["serve", "-c", "switchboard.yaml"];
+        Self::start_with(&args, yaml, files, variables).await
+    }
+
     /// The agents of a configuration that has a place of its own, with nothing on disk.
     pub async fn profile(file: &Path) -> Self {
         let file = file.to_str().expect("a path of text");
@@ -77,10 +88,24 @@ impl Server {
     }
 
     async fn start(args: &[&str], yaml: &str) -> Self {
+        Self::start_with(args, yaml, &[], &[]).await
+    }
+
+    async fn start_with(
+        args: &[&str],
+        yaml: &str,
+        files: &[(&str, Vec<u8>)],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         std::fs::write(dir.path().join("switchboard.yaml"), yaml).expect("a configuration");
+        for (name, content) in files {
+            std::fs::write(dir.path().join(name), content).expect("a file");
+        }
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
-        let (child, base) = launch(&args, dir.path()).await;
+        let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        let variables: Vec<(String, String)> = variables.iter().map(owned).collect();
+        let (child, base) = launch(&args, dir.path(), &variables).await;
         let http = reqwest::Client::builder()
             .timeout(PATIENCE)
             .redirect(reqwest::redirect::Policy::none())
@@ -90,6 +115,7 @@ impl Server {
             child,
             dir,
             args,
+            variables,
             base,
             http,
         }
@@ -102,7 +128,7 @@ impl Server {
 
     /// Starts again on the same data, at another port.
     pub(crate) async fn restart(&mut self) {
-        let (child, base) = launch(&self.args, self.dir.path()).await;
+        let (child, base) = launch(&self.args, self.dir.path(), &self.variables).await;
         self.child = child;
         self.base = base;
     }
@@ -115,6 +141,11 @@ impl Server {
     /// Where it keeps its tasks.
     pub(crate) fn data(&self) -> std::path::PathBuf {
         self.dir.path().join("data")
+    }
+
+    /// Its configuration.
+    pub(crate) fn configuration(&self) -> std::path::PathBuf {
+        self.dir.path().join("switchboard.yaml")
     }
 
     /// What it has logged since it was started.
@@ -185,7 +216,7 @@ impl Server {
     }
 }
 
-async fn launch(args: &[String], dir: &Path) -> (Child, String) {
+async fn launch(args: &[String], dir: &Path, variables: &[(String, String)]) -> (Child, String) {
     let file = |name: &str| File::create(dir.join(name)).expect("a file");
     let mut child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
         .args(args)
@@ -193,6 +224,7 @@ async fn launch(args: &[String], dir: &Path) -> (Child, String) {
         .arg(dir.join("data"))
         .current_dir(dir)
         .env_remove("SWITCHBOARD_LOG")
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(file("out.txt"))
         .stderr(file("log.txt"))

@@ -41,8 +41,8 @@ impl From<Error> for Refusal {
     }
 }
 
-/// The identities that open a door, or what keeps it shut.
-type Met<'a> = Result<Vec<Arc<Identity>>, Shut<'a>>;
+/// The caller who opens a door, or what keeps it shut.
+type Met<'a> = Result<Principal, Shut<'a>>;
 
 /// What keeps a door shut.
 #[derive(Clone, Copy)]
@@ -133,7 +133,7 @@ impl Access {
         carried: &Carried<'_>,
     ) -> Result<Principal, Refusal> {
         match self.meet(agent, presented) {
-            Ok(identities) => Ok(Principal::known(identities).at(carried.address())),
+            Ok(caller) => Ok(caller.at(carried.address())),
             Err(shut) => Err(self.refuse(shut, carried)),
         }
     }
@@ -145,26 +145,33 @@ impl Access {
             return Err(Shut::Wait(wait));
         }
         // A token that one issuer does not know may be another's.
-        let knows = |identity: &Arc<Identity>| self.looks_at(&identity.scheme);
-        let known = presented.identities.iter().any(knows);
+        let identities = || presented.callers.iter().filter_map(Principal::identity);
         let spoils = |(name, cause): &&(Arc<str>, Rejection)| {
-            self.looks_at(name) && !(known && *cause == Rejection::WrongIssuer)
+            let known = || identities().any(|identity| self.looks_at(&identity.scheme));
+            self.looks_at(name) && !(*cause == Rejection::WrongIssuer && known())
         };
         if let Some((scheme, cause)) = presented.rejected.iter().find(spoils) {
             return Err(Shut::Bad(scheme, *cause));
         }
-        let mut identities = presented.identities.iter();
-        if let Some(foreign) = identities.find(|i| !i.opens(agent) && self.looks_at(&i.scheme)) {
+        let foreign =
+            |identity: &&Identity| !identity.opens(agent) && self.looks_at(&identity.scheme);
+        if let Some(foreign) = identities().find(foreign) {
             return Err(Shut::Bad(&foreign.scheme, Rejection::WrongAudience));
         }
         let known = |scheme: &Arc<dyn Scheme>| {
-            let mut identities = presented.identities.iter();
-            let found = identities.find(|identity| identity.scheme == *scheme.name());
-            found.map(Arc::clone)
+            let is_it = |identity: &Identity| identity.scheme == *scheme.name();
+            let mut callers = presented.callers.iter();
+            callers.find(|caller| caller.identity().is_some_and(is_it))
         };
-        let mut met = self.alternatives.iter();
-        met.find_map(|alternative| alternative.0.iter().map(known).collect())
-            .ok_or(Shut::Missing)
+        let met = |alternative: &Alternative| match &*alternative.0 {
+            [] => Some(Principal::anonymous()),
+            [alone] => known(alone).cloned(),
+            all => {
+                let all: Option<Vec<_>> = all.iter().map(known).collect();
+                all.map(|all| Principal::together(&all))
+            }
+        };
+        self.alternatives.iter().find_map(met).ok_or(Shut::Missing)
     }
 
     fn looks_at(&self, name: &Arc<str>) -> bool {

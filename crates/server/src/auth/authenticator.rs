@@ -9,7 +9,7 @@ use hyper::header::HeaderValue;
 use switchboard_types::model::SecurityScheme;
 
 use super::keys::ApiKeys;
-use super::{Audit, Carried, Failures, Identity};
+use super::{Audit, Carried, Failures, Principal};
 use crate::store::access::{AuditEntry, What};
 
 /// One way to show who one is.
@@ -32,9 +32,9 @@ pub enum Finding<'a> {
     /// Nothing of its kind.
     Absent,
     /// Someone, or credentials that are no good.
-    Now(Result<Arc<Identity>, Rejection>),
+    Now(Result<Principal, Rejection>),
     /// The same, but others have to be asked first.
-    Later(BoxFuture<'a, Result<Arc<Identity>, Rejection>>),
+    Later(BoxFuture<'a, Result<Principal, Rejection>>),
 }
 
 impl fmt::Debug for Finding<'_> {
@@ -86,7 +86,8 @@ impl Rejection {
 /// Who a request may come from, before it is known whom it asks.
 #[derive(Debug, Default)]
 pub(crate) struct Presented {
-    pub(super) identities: Vec<Arc<Identity>>,
+    /// Each by one scheme.
+    pub(super) callers: Vec<Principal>,
     pub(super) rejected: Vec<(Arc<str>, Rejection)>,
     /// How long nothing of this caller is looked at.
     pub(super) wait: Option<Duration>,
@@ -97,7 +98,7 @@ impl Presented {
     fn was_guessed(&self) -> bool {
         self.rejected.iter().any(|(_, cause)| match cause {
             Rejection::Malformed | Rejection::Unknown | Rejection::Revoked => true,
-            Rejection::WrongIssuer => self.identities.is_empty(),
+            Rejection::WrongIssuer => self.callers.is_empty(),
             Rejection::Expired
             | Rejection::NotYet
             | Rejection::WrongAudience
@@ -185,7 +186,7 @@ impl Authenticator {
                 Finding::Later(found) => found.await,
             };
             match found {
-                Ok(identity) => presented.identities.push(identity),
+                Ok(caller) => presented.callers.push(caller),
                 Err(cause) => {
                     let scheme = Arc::clone(scheme.name());
                     tracing::debug!(%scheme, ?cause, address = %carried.address(), "credentials rejected");

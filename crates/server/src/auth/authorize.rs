@@ -111,6 +111,7 @@ impl Authorized {
             name: Arc::clone(self.engine.name()),
             profile: Arc::clone(self.engine.profile()),
             access: Arc::clone(&self.access),
+            forwards: self.engine.forwards().map(Arc::clone),
         }
     }
 

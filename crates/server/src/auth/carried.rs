@@ -32,17 +32,7 @@ impl<'a> Carried<'a> {
     ///
     /// If the header is given twice in different ways, or is no text: nobody knows which one counts.
     pub fn authorization(&self, scheme: &str) -> Option<Result<&'a str, Rejection>> {
-        let mut values = self.head.headers.get_all(AUTHORIZATION).into_iter();
-        let first = values.next()?;
-        if values.any(|other| other != first) {
-            return Some(Err(Rejection::Malformed));
-        }
-        let Ok(text) = first.to_str() else {
-            return Some(Err(Rejection::Malformed));
-        };
-        let (said, credentials) = text.trim().split_once(' ')?;
-        said.eq_ignore_ascii_case(scheme)
-            .then(|| Ok(credentials.trim()))
+        authorization(&self.head.headers, scheme)
     }
 
     /// All headers.
@@ -68,6 +58,24 @@ impl<'a> Carried<'a> {
     pub fn base_url(&self) -> Arc<str> {
         self.base_url.of(self.head, self.peer)
     }
+}
+
+/// What stands in `Authorization` after that scheme.
+pub(super) fn authorization<'a>(
+    headers: &'a HeaderMap,
+    scheme: &str,
+) -> Option<Result<&'a str, Rejection>> {
+    let mut values = headers.get_all(AUTHORIZATION).into_iter();
+    let first = values.next()?;
+    if values.any(|other| other != first) {
+        return Some(Err(Rejection::Malformed));
+    }
+    let Ok(text) = first.to_str() else {
+        return Some(Err(Rejection::Malformed));
+    };
+    let (said, credentials) = text.trim().split_once(' ')?;
+    said.eq_ignore_ascii_case(scheme)
+        .then(|| Ok(credentials.trim()))
 }
 
 #[cfg(test)]

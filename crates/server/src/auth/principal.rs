@@ -4,14 +4,21 @@ use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
+use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
+
+use super::carried::authorization;
+use super::keys::PREFIX;
 
 /// An authenticated caller; anonymous is one too. Two are the same if the same tasks are theirs.
 #[derive(Debug, Clone)]
 pub struct Principal {
     who: Arc<Who>,
     address: Option<IpAddr>,
+    /// Headers of the request that the agent has asked for. In memory only; all values are marked as sensitive, so
+    /// that none is shown.
+    forwarded: Option<Arc<HeaderMap>>,
 }
 
 #[derive(Debug)]
@@ -80,6 +87,7 @@ impl Principal {
         Self {
             who: Arc::clone(&NOBODY),
             address: None,
+            forwarded: None,
         }
     }
 
@@ -93,6 +101,7 @@ impl Principal {
         Self {
             who: Arc::new(Who { owner, identities }),
             address: None,
+            forwarded: None,
         }
     }
 
@@ -100,6 +109,24 @@ impl Principal {
     #[must_use]
     pub fn at(mut self, address: IpAddr) -> Self {
         self.address = Some(address);
+        self
+    }
+
+    /// The same caller, with those headers of the request that are wanted. What belongs to this connection only is
+    /// left behind, and so are API keys of ours: they open nothing but our own doors.
+    #[must_use]
+    pub fn bringing(mut self, headers: &HeaderMap, wanted: &[HeaderName]) -> Self {
+        let mut brought = HeaderMap::new();
+        for name in wanted.iter().filter(|name| !is_dropped(headers, name)) {
+            for value in headers.get_all(name) {
+                if !holds_key(value) {
+                    let mut value = value.clone();
+                    value.set_sensitive(true);
+                    brought.append(name, value);
+                }
+            }
+        }
+        self.forwarded = Some(Arc::new(brought));
         self
     }
 
@@ -121,6 +148,28 @@ impl Principal {
         self.who.identities.first().map(AsRef::as_ref)
     }
 
+    /// The headers of the caller's request that [`Agent::forwards`](crate::agent::Agent::forwards) names. `None` if
+    /// they are not known: it names none, or the request is long gone, as that of a task that goes on after a restart.
+    #[must_use]
+    pub fn forwarded(&self) -> Option<&HeaderMap> {
+        self.forwarded.as_deref()
+    }
+
+    /// The token by which the caller is known, if the agent's [`forwards`](crate::agent::Agent::forwards) names
+    /// `authorization`. One that nobody has checked is none.
+    #[must_use]
+    pub fn token(&self) -> Option<&str> {
+        let mut identities = self.who.identities.iter();
+        identities.find(|identity| identity.kind == Kind::Token)?;
+        authorization(self.forwarded()?, "Bearer")?.ok()
+    }
+
+    /// All identities of these callers in one.
+    pub(super) fn together(callers: &[&Self]) -> Self {
+        let all = callers.iter().flat_map(|caller| &caller.who.identities);
+        Self::known(all.map(Arc::clone).collect())
+    }
+
     /// What the caller was granted by all of its identities.
     pub fn scopes(&self) -> impl Iterator<Item = &str> {
         let identities = self.who.identities.iter();
@@ -137,6 +186,13 @@ impl Principal {
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         self.address
+    }
+}
+
+impl From<Identity> for Principal {
+    /// The caller whom one scheme knows. To be made once and kept: then a request costs no more than a count.
+    fn from(identity: Identity) -> Self {
+        Self::known(vec![Arc::new(identity)])
     }
 }
 
@@ -163,6 +219,7 @@ impl From<Owner> for Principal {
                 identities: Vec::new(),
             }),
             address: None,
+            forwarded: None,
         }
     }
 }
@@ -189,8 +246,26 @@ impl Owner {
     }
 }
 
+/// Whether a header is meant for this connection only (RFC 9110 §7.6.1).
+fn is_dropped(headers: &HeaderMap, name: &HeaderName) -> bool {
+    let said = headers.get_all(CONNECTION).into_iter();
+    let mut names = said.filter_map(|value| value.to_str().ok());
+    names.any(|names| {
+        let mut names = names.split(',').map(str::trim);
+        names.any(|dropped| dropped.eq_ignore_ascii_case(name.as_str()))
+    })
+}
+
+fn holds_key(value: &HeaderValue) -> bool {
+    let text = value.to_str().unwrap_or_default();
+    let mut words = text.split([' ', ';', '=', ',', '"']);
+    words.any(|word| word.starts_with(PREFIX))
+}
+
 #[cfg(test)]
 mod tests {
+    use hyper::header::{AUTHORIZATION, COOKIE};
+
     use super::*;
 
     #[test]
@@ -233,5 +308,79 @@ mod tests {
         assert_eq!(here, Principal::anonymous());
         assert!(here.is_anonymous());
         assert!(here.address().is_some_and(|address| address.is_loopback()));
+    }
+
+    fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn nothing_is_brought_along_but_what_is_wanted() {
+        let sent = headers(&[
+            ("authorization", "Bearer a.b.c"),
+            ("cookie", "a=1"),
+            ("x-trace", "one"),
+            ("x-trace", "two"),
+            ("x-hop", "here"),
+            ("x-other", "no"),
+            ("connection", "close, X-Hop"),
+        ]);
+        let wanted = ["x-trace", "x-hop", "x-absent"].map(HeaderName::from_static);
+        let caller = Principal::anonymous().bringing(&sent, &wanted);
+        let brought = headers(&[("x-trace", "one"), ("x-trace", "two")]);
+        assert_eq!(caller.forwarded(), Some(&brought));
+        let caller = caller.bringing(&sent, &[AUTHORIZATION, COOKIE]);
+        let shown = format!("{caller:?}");
+        assert!(shown.contains("authorization"), "{shown}");
+        assert!(
+            !shown.contains("a.b.c") && !shown.contains("a=1"),
+            "{shown}"
+        );
+        assert_eq!(caller, Principal::anonymous());
+        assert_eq!(Principal::anonymous().forwarded(), None);
+        assert_eq!(Principal::from(Owner::new("a")).forwarded(), None);
+    }
+
+    #[test]
+    fn a_key_of_ours_stays_here() {
+        for value in [
+            "Bearer sbk_1_x",
+            "sbk_1_x",
+            "a=1; key=sbk_1_x",
+            "\"sbk_1_x\"",
+        ] {
+            let sent = headers(&[("authorization", value), ("authorization", "Bearer t")]);
+            let caller = Principal::anonymous().bringing(&sent, &[AUTHORIZATION]);
+            let brought = headers(&[("authorization", "Bearer t")]);
+            assert_eq!(caller.forwarded(), Some(&brought), "{value}");
+        }
+        // A token may hold these letters by chance.
+        let sent = headers(&[("authorization", "Bearer aaasbk_1.b")]);
+        let caller = Principal::anonymous().bringing(&sent, &[AUTHORIZATION]);
+        assert_eq!(caller.forwarded(), Some(&sent));
+    }
+
+    #[test]
+    fn only_a_token_that_was_checked_is_one() {
+        let of = |kind| {
+            Arc::new(Identity {
+                kind,
+                ..Identity::default()
+            })
+        };
+        let sent = headers(&[("authorization", "bearer a.b.c")]);
+        let bringing = |kinds: &[Kind]| {
+            let known = Principal::known(kinds.iter().copied().map(of).collect());
+            known.bringing(&sent, &[AUTHORIZATION])
+        };
+        assert_eq!(bringing(&[Kind::Token]).token(), Some("a.b.c"));
+        assert_eq!(bringing(&[Kind::Other, Kind::Token]).token(), Some("a.b.c"));
+        assert_eq!(bringing(&[Kind::Key]).token(), None);
+        assert_eq!(bringing(&[]).token(), None);
+        assert_eq!(Principal::known(vec![of(Kind::Token)]).token(), None);
     }
 }

@@ -8,7 +8,7 @@ use hyper::header::{CACHE_CONTROL, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use switchboard_types::model::{Secret, Timestamp};
 use switchboard_types::wire::rest;
 use switchboard_types::{Dialect, Error, ErrorKind};
@@ -119,7 +119,10 @@ fn read(body: &[u8]) -> Result<Wanted, Error> {
     if body.is_empty() {
         return Ok(Wanted::default());
     }
-    serde_json::from_slice(body).map_err(|error| Error::invalid_params("body", error.to_string()))
+    // A list would be taken for the fields in their order.
+    let read = serde_json::from_slice(body).map(Value::Object);
+    read.and_then(serde_json::from_value)
+        .map_err(|error| Error::invalid_params("body", error.to_string()))
 }
 
 fn refuse(refusal: &Refusal) -> Response<Body> {

@@ -127,8 +127,13 @@ impl<'a> Asked<'a> {
         let carried = Carried::new(self.head, self.peer, &self.service.base_url);
         let listing = self.service.directory.resolve(&target)?;
         let (name, access) = (&listing.name, &listing.access);
-        let principal = access.admit(name, &self.presented, &carried)?;
+        let mut principal = access.admit(name, &self.presented, &carried)?;
         self.service.count(self.head, &listing, &principal)?;
+        if let (Some(wanted), Operation::Send(_) | Operation::Stream(_)) =
+            (&listing.forwards, &operation)
+        {
+            principal = principal.bringing(&self.head.headers, wanted);
+        }
         Ok(Call {
             operation,
             target,

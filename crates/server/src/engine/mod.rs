@@ -22,6 +22,7 @@ mod subscribe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header::HeaderName;
 use switchboard_types::model::TaskId;
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Error, ErrorKind};
@@ -56,6 +57,8 @@ struct Shared {
     guard: Arc<Guard>,
     tasks: Tasks,
     keys: idempotency::InFlight,
+    /// What the agent wants to see of requests; told once, so that nobody pays for nothing.
+    forwards: Option<Arc<[HeaderName]>>,
 }
 
 /// How an engine treats its tasks.
@@ -144,8 +147,10 @@ impl Engine {
     /// Assembles an engine.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
+        let forwards = parts.agent.forwards();
         Self {
             shared: Arc::new(Shared {
+                forwards: (!forwards.is_empty()).then(|| forwards.into()),
                 name: parts.name,
                 agent: parts.agent,
                 profile: Arc::new(parts.profile),
@@ -168,6 +173,11 @@ impl Engine {
     #[must_use]
     pub fn profile(&self) -> &Arc<Profile> {
         &self.shared.profile
+    }
+
+    /// The headers of a request that the agent is to see, if any.
+    pub(crate) fn forwards(&self) -> Option<&Arc<[HeaderName]>> {
+        self.shared.forwards.as_ref()
     }
 
     /// The log of a task that this call may see.

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use hyper::header::HeaderName;
 use switchboard_types::Error;
 use switchboard_types::model::{
     AgentCard, Capabilities, Event, Message, MessageId, Part, Role, Task, TaskId,
@@ -29,6 +30,7 @@ type Running = Pin<Box<dyn Future<Output = Result<Outcome, AgentError>> + Send>>
 pub struct FnAgent {
     run: Box<dyn Fn(Turn, Progress) -> Running + Send + Sync>,
     restart: Restart,
+    forwards: Vec<HeaderName>,
 }
 
 impl FnAgent {
@@ -41,7 +43,15 @@ impl FnAgent {
         Self {
             run: Box::new(move |turn, progress| Box::pin(run(turn, progress))),
             restart: Restart::Fail,
+            forwards: Vec::new(),
         }
+    }
+
+    /// The same agent, which sees these headers of a request.
+    #[must_use]
+    pub fn forwarding(mut self, names: &[HeaderName]) -> Self {
+        self.forwards = names.to_vec();
+        self
     }
 
     /// The same agent, which can take a turn again after a restart.
@@ -66,6 +76,10 @@ impl Agent for FnAgent {
 
     fn on_restart(&self) -> Restart {
         self.restart
+    }
+
+    fn forwards(&self) -> &[HeaderName] {
+        &self.forwards
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use hyper::header::{AUTHORIZATION, HeaderName};
 use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::auth::keys::{ApiKeys, KeyScheme};
 use switchboard_server::auth::{
-    Access, Alternative, Ask, Audit, Authenticator, Authorized, Denial, Failures, Policy, Scheme,
-    Verdict,
+    Access, Alternative, Ask, Audit, Authenticator, Authorized, Denial, Failures, Policy,
+    Principal, Scheme, Verdict,
 };
 use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Origin, Target};
 use switchboard_server::engine::{Engine, Parts, Settings};
@@ -33,6 +34,8 @@ pub(crate) struct House {
     pub(crate) table: Arc<Table>,
     pub(crate) access: Arc<dyn AccessStore>,
     pub(crate) audit: Audit,
+    /// Who asked, with what.
+    pub(crate) callers: Arc<Mutex<Vec<Principal>>>,
     tasks: Tasks,
 }
 
@@ -131,6 +134,7 @@ impl Policy for Strict {
 /// | `archive` | a bearer, who may not look at tasks that are over |
 /// | `shop`, `stall` | a key, else a bearer; the stall never comes to an end |
 /// | `kiosk` | a key, which its card wants in the query |
+/// | `porter` | a bearer; it sees some of the headers |
 pub(crate) async fn open(names: &[&str]) -> House {
     open_with(names, Arc::new(MemoryAccess::new())).await
 }
@@ -221,6 +225,7 @@ pub(crate) async fn serve_with(
     change: impl FnOnce(&mut http::Parts),
 ) -> House {
     let default = Arc::clone(&agents[0].0);
+    let callers: Arc<Mutex<Vec<Principal>>> = Arc::default();
     let log = Log::new(Arc::new(MemoryStore::default()));
     let agent = |(name, access): (Arc<str>, Access)| {
         let mut profile = profile();
@@ -228,14 +233,22 @@ pub(crate) async fn serve_with(
         profile.extended = Some(profile.card.clone());
         access.declare(&mut profile);
         let works_on = &*name == "stall";
-        let engine = Engine::new(Parts {
-            name: Arc::clone(&name),
-            agent: Arc::new(FnAgent::new(move |_, _| async move {
+        let seen = Arc::clone(&callers);
+        let agent = FnAgent::new(move |turn, _| {
+            seen.lock().unwrap().push(turn.principal);
+            async move {
                 if works_on {
                     std::future::pending::<()>().await;
                 }
                 Ok(Outcome::Completed(Said::text("done")))
-            })),
+            }
+        });
+        let engine = Engine::new(Parts {
+            name: Arc::clone(&name),
+            agent: Arc::new(match &*name {
+                "porter" => agent.forwarding(&[AUTHORIZATION, HeaderName::from_static("x-trace")]),
+                _ => agent,
+            }),
             profile,
             settings: Settings::default(),
             log: log.clone(),
@@ -271,6 +284,7 @@ pub(crate) async fn serve_with(
         table,
         access: books.store,
         audit: books.audit,
+        callers,
         tasks,
     }
 }

@@ -10,6 +10,7 @@ use switchboard_server::clock;
 use switchboard_server::store::access::{
     AccessStore, AuditEntry, AuditQuery, KeyRecord, MemoryAccess, SqliteAccess, What,
 };
+use switchboard_types::model::Timestamp;
 use tokio::time::{sleep, timeout};
 
 use crate::house::{House, open, open_with};
@@ -235,6 +236,39 @@ async fn a_command_beside_the_server_opens_and_closes_within_a_second() {
     let said = "the credentials are not valid";
     assert!(refused.error().contains(said), "{refused:?}");
     assert!(!revoke(&command, &record.id, &by).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_key_opens_as_soon_as_it_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let ours = Arc::new(SqliteAccess::open(dir.path()).unwrap());
+    let house = open_with(&["shop"], ours).await;
+    let command = SqliteAccess::open(dir.path()).unwrap();
+    for _ in 0..3 {
+        let (_, key) = make(&command, opens(&["shop"])).await;
+        assert_eq!(house.knock("shop", &header(&key)).await.status, 404);
+    }
+}
+
+#[tokio::test]
+async fn the_streams_of_a_key_end_with_it() {
+    let elsewhere = MemoryAccess::new();
+    let (record, key) = make(&elsewhere, opens(&["stall"])).await;
+    let house = open_with(&["stall"], Arc::new(MemoryAccess::new())).await;
+    let record = KeyRecord {
+        expires: Some(Timestamp::from_micros(clock::now().as_micros() + 2_000_000)),
+        ..record
+    };
+    let noted = AuditEntry::new(What::KeyCreated, "operator");
+    house.access.put_key(record, noted).await.unwrap();
+    let params =
+        json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}});
+    let stream = house.rpc("/a2a/stall", &key, "SendStreamingMessage", params);
+    let stream = timeout(SOON, stream).await.unwrap();
+    assert_eq!(stream.status, 200, "{stream:?}");
+    let events = String::from_utf8_lossy(&stream.body);
+    assert!(events.contains("TASK_STATE_"), "{events}");
+    assert_eq!(house.knock("stall", &header(&key)).await.status, 401);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 
 mod crowds;
 mod doors;
+mod forwarded;
 mod house;
 mod issuer;
 mod keys;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::header::HeaderValue;
 use switchboard_server::auth::keys::PREFIX;
-use switchboard_server::auth::{Carried, Finding, Identity, Kind, Rejection, Scheme};
+use switchboard_server::auth::{Carried, Finding, Identity, Kind, Principal, Rejection, Scheme};
 use switchboard_types::model::{ApiKeyLocation, SecurityScheme};
 
 /// A bearer token that says who one is: `ann` is Ann's, and that of `maker` grants making keys.
@@ -58,12 +58,12 @@ impl Scheme for Bearer {
 }
 
 impl Bearer {
-    fn knows(&self, subject: &str) -> Arc<Identity> {
+    fn knows(&self, subject: &str) -> Principal {
         let scopes: &[&str] = match subject {
             "maker" => &["keys:create", "read"],
             _ => &[],
         };
-        Arc::new(Identity {
+        Principal::from(Identity {
             scheme: Arc::clone(&self.0),
             kind: Kind::Token,
             realm: "tests".into(),
@@ -88,7 +88,7 @@ impl Scheme for Badge {
             return Finding::Absent;
         };
         Finding::Now(match badge.to_str() {
-            Ok(subject) => Ok(Arc::new(Identity {
+            Ok(subject) => Ok(Principal::from(Identity {
                 scheme: Arc::clone(&self.0),
                 realm: "badges".into(),
                 subject: subject.into(),

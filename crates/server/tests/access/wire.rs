@@ -195,7 +195,7 @@ impl House {
         self.rpc_of(path, "", bearer(token), &get).await
     }
 
-    async fn rpc_of(
+    pub(crate) async fn rpc_of(
         &self,
         path: &str,
         agent: &str,

@@ -1,7 +1,7 @@
 //! API keys: random, told once, kept as a hash, for some agents only.
 //!
-//! All keys are in memory, so that a request waits for no store. What another process does to them is seen within a
-//! second.
+//! All keys are in memory, so that a request waits for no store, unless its key is not known: it may have been made just
+//! now. What else another process does to keys is seen within a second.
 //!
 //! - `issue`: making and revoking keys.
 //! - `scheme`: where a request carries one.
@@ -20,10 +20,10 @@ use switchboard_keys::sha256;
 use switchboard_types::Error;
 use switchboard_types::model::{Secret, Timestamp};
 use tokio::sync::Mutex;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{Identity, Kind, Rejection};
+use super::{Identity, Kind, Principal, Rejection};
 use crate::clock;
 use crate::shutdown::Tasks;
 use crate::store;
@@ -45,6 +45,9 @@ const LONGEST: usize = 256;
 /// How often it is looked what others have done to the keys.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long it is not looked again for keys that nobody knows.
+const REST: Duration = Duration::from_millis(50);
+
 /// After so many looks it is kept when keys were used last.
 const LOOKS: u32 = 60;
 
@@ -57,8 +60,8 @@ struct Shared {
     store: Arc<dyn AccessStore>,
     scheme: Arc<str>,
     known: RwLock<Known>,
-    /// One reads at a time: nobody puts back what was known before.
-    reading: Mutex<()>,
+    /// One reads at a time: nobody puts back what was known before. When the last one began.
+    reading: Mutex<Instant>,
 }
 
 /// The keys as of one revision, by their hashes.
@@ -71,7 +74,7 @@ struct Known {
 #[derive(Debug)]
 struct Key {
     id: KeyId,
-    identity: Arc<Identity>,
+    caller: Principal,
     expires: Option<Timestamp>,
     revoked: bool,
     /// Microseconds since 1970; 0: never.
@@ -95,7 +98,7 @@ impl ApiKeys {
             store,
             scheme: scheme.into(),
             known: RwLock::default(),
-            reading: Mutex::default(),
+            reading: Mutex::new(Instant::now()),
         }));
         keys.read().await?;
         tasks.spawn(keys.clone().keep_up(tasks.stopping().clone()));
@@ -112,7 +115,7 @@ impl ApiKeys {
     /// # Errors
     ///
     /// If it is nobody's, or no good any more.
-    pub(super) fn find(&self, text: &str) -> Result<Arc<Identity>, Rejection> {
+    pub(super) fn find(&self, text: &str) -> Result<Principal, Rejection> {
         if !text.starts_with(PREFIX) || text.len() > LONGEST {
             return Err(Rejection::Malformed);
         }
@@ -127,7 +130,22 @@ impl ApiKeys {
             return Err(Rejection::Expired);
         }
         key.used.store(now.as_micros(), Ordering::Relaxed);
-        Ok(Arc::clone(&key.identity))
+        Ok(key.caller.clone())
+    }
+
+    /// The same of a key that is not known: it may have been made just now. Many who guess at once share one look.
+    pub(super) async fn find_anew(&self, text: &str) -> Result<Principal, Rejection> {
+        let asked = Instant::now();
+        let mut last = self.0.reading.lock().await;
+        if *last < asked {
+            sleep_until(*last + REST).await;
+            *last = Instant::now();
+            if let Err(error) = self.read_alone().await {
+                tracing::warn!(%error, "API keys cannot be read: those of before still count");
+            }
+        }
+        drop(last);
+        self.find(text)
     }
 
     /// Makes a key, which opens at once.
@@ -146,7 +164,12 @@ impl ApiKeys {
 
     /// Reads the keys again if something has happened to them.
     async fn read(&self) -> Result<(), store::Error> {
-        let _alone = self.0.reading.lock().await;
+        let mut last = self.0.reading.lock().await;
+        *last = Instant::now();
+        self.read_alone().await
+    }
+
+    async fn read_alone(&self) -> Result<(), store::Error> {
         let store = &self.0.store;
         // The number first: what happens in between is read again the next time.
         let revision = store.revision().await?;
@@ -175,12 +198,22 @@ impl ApiKeys {
         for (hash, key) in before.keys {
             let stays = known.keys.get(&hash);
             if stays.is_none_or(|stays| stays.revoked && !key.revoked)
-                && let Some(revoked) = &key.identity.revoked
+                && let Some(revoked) = key.caller.revoked()
             {
                 revoked.cancel();
             }
         }
         Ok(())
+    }
+
+    /// Ends the streams of keys that were good until now.
+    fn end_expired(&self) {
+        let now = clock::now();
+        let known = self.known();
+        let over = |key: &&Arc<Key>| key.expires.is_some_and(|expires| expires <= now);
+        let over = known.keys.values().filter(over);
+        over.filter_map(|key| key.caller.revoked())
+            .for_each(CancellationToken::cancel);
     }
 
     fn known(&self) -> RwLockReadGuard<'_, Known> {
@@ -215,6 +248,7 @@ impl ApiKeys {
             if let Err(error) = self.read().await {
                 tracing::warn!(%error, "API keys cannot be read: those of before still count");
             }
+            self.end_expired();
             if (stop || look.is_multiple_of(LOOKS))
                 && let Err(error) = self.keep_used().await
             {
@@ -235,7 +269,7 @@ impl Key {
         let claims = claims.map(|(name, value)| (name.to_owned(), value.into()));
         Self {
             id: record.id.clone(),
-            identity: Arc::new(Identity {
+            caller: Principal::from(Identity {
                 scheme: Arc::clone(scheme),
                 kind: Kind::Key,
                 realm: REALM.into(),

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use hyper::header::{COOKIE, HeaderValue};
+use hyper::header::{COOKIE, HeaderName, HeaderValue};
 use switchboard_types::model::{ApiKeyLocation, SecurityScheme};
 
 use super::{ApiKeys, PREFIX};
 use crate::auth::{Carried, Finding, Rejection, Scheme};
 
 /// Where keys are taken from whatever the card says.
-const X_API_KEY: &str = "X-API-Key";
+static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Callers who have an API key. It is taken from where the card says, from `X-API-Key`, and as a bearer token.
 #[derive(Debug)]
@@ -17,13 +17,15 @@ pub struct KeyScheme {
     keys: ApiKeys,
     location: ApiKeyLocation,
     parameter: String,
+    /// Where the card says, if that is another header.
+    header: Option<HeaderName>,
 }
 
 impl KeyScheme {
     /// Cards say that a key goes into `X-API-Key`.
     #[must_use]
     pub fn new(keys: ApiKeys) -> Self {
-        Self::declared_in(keys, ApiKeyLocation::Header, X_API_KEY)
+        Self::declared_in(keys, ApiKeyLocation::Header, "X-API-Key")
     }
 
     /// Cards say that a key goes there, under that name.
@@ -32,10 +34,13 @@ impl KeyScheme {
         location: ApiKeyLocation,
         parameter: impl Into<String>,
     ) -> Self {
+        let parameter = parameter.into();
+        let header = HeaderName::try_from(&parameter).ok();
         Self {
             keys,
             location,
-            parameter: parameter.into(),
+            parameter,
+            header: header.filter(|name| location == ApiKeyLocation::Header && *name != X_API_KEY),
         }
     }
 
@@ -44,32 +49,34 @@ impl KeyScheme {
         let bearer = carried.authorization("Bearer");
         // Other tokens are for others to judge.
         let bearer = bearer.filter(|token| token.is_ok_and(|token| token.starts_with(PREFIX)));
-        let header = |name: &str| carried.headers().get_all(name).into_iter().map(text);
-        let mut all: Vec<_> = bearer.into_iter().chain(header(X_API_KEY)).collect();
+        let header = |name: &HeaderName| carried.headers().get_all(name).into_iter().map(text);
+        let usual = bearer.into_iter().chain(header(&X_API_KEY));
         let name = &*self.parameter;
         match self.location {
-            ApiKeyLocation::Header => all.extend(header(name)),
+            ApiKeyLocation::Header => alone(usual.chain(self.header.iter().flat_map(header))),
             ApiKeyLocation::Query => {
                 let pairs = carried.query().unwrap_or_default().split('&');
-                all.extend(pairs.filter_map(|pair| value_of(pair, name)).map(Ok));
+                alone(usual.chain(pairs.filter_map(|pair| value_of(pair, name)).map(Ok)))
             }
             ApiKeyLocation::Cookie => {
                 let cookies = carried.headers().get_all(COOKIE).into_iter();
                 let cookies = cookies.filter_map(|cookies| cookies.to_str().ok());
-                let pairs = cookies
-                    .flat_map(|cookies| cookies.split(';'))
-                    .map(str::trim);
-                all.extend(pairs.filter_map(|pair| value_of(pair, name)).map(Ok));
+                let pairs = cookies.flat_map(|cookies| cookies.split(';'));
+                let values = pairs.filter_map(|pair| value_of(pair.trim(), name));
+                alone(usual.chain(values.map(Ok)))
             }
         }
-        let (first, others) = all.split_first()?;
-        // Of two keys nobody knows which one counts.
-        let alone = others.iter().all(|other| other == first);
-        Some(if alone {
-            *first
-        } else {
-            Err(Rejection::Malformed)
-        })
+    }
+}
+
+/// Of two keys nobody knows which one counts.
+fn alone<'a>(
+    mut all: impl Iterator<Item = Result<&'a str, Rejection>>,
+) -> Option<Result<&'a str, Rejection>> {
+    let first = all.next()?;
+    match all.all(|other| other == first) {
+        true => Some(first),
+        false => Some(Err(Rejection::Malformed)),
     }
 }
 
@@ -92,7 +99,11 @@ impl Scheme for KeyScheme {
     fn identify<'a>(&'a self, carried: &'a Carried<'_>) -> Finding<'a> {
         match self.carried(carried) {
             None => Finding::Absent,
-            Some(key) => Finding::Now(key.and_then(|key| self.keys.find(key))),
+            Some(Err(cause)) => Finding::Now(Err(cause)),
+            Some(Ok(key)) => match self.keys.find(key) {
+                Err(Rejection::Unknown) => Finding::Later(Box::pin(self.keys.find_anew(key))),
+                found => Finding::Now(found),
+            },
         }
     }
 

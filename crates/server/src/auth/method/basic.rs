@@ -11,7 +11,7 @@ use hyper::header::HeaderValue;
 use switchboard_keys::{same, sha256};
 use switchboard_types::model::{Secret, SecurityScheme};
 
-use crate::auth::{Carried, Finding, Identity, Rejection, Scheme};
+use crate::auth::{Carried, Finding, Identity, Principal, Rejection, Scheme};
 
 /// Base64, with padding or without: some leave it out.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -35,7 +35,7 @@ pub struct User {
 /// Knows users by name and password.
 pub struct Basic {
     name: Arc<str>,
-    users: HashMap<String, ([u8; 32], Arc<Identity>)>,
+    users: HashMap<String, ([u8; 32], Principal)>,
 }
 
 impl Basic {
@@ -52,13 +52,13 @@ impl Basic {
                 ..Identity::default()
             };
             let password = sha256(user.password.reveal().as_bytes());
-            (user.name, (password, Arc::new(identity)))
+            (user.name, (password, identity.into()))
         };
         let users = users.into_iter().map(known).collect();
         Self { name, users }
     }
 
-    fn find(&self, credentials: &str) -> Result<Arc<Identity>, Rejection> {
+    fn find(&self, credentials: &str) -> Result<Principal, Rejection> {
         let bytes = BASE64
             .decode(credentials)
             .map_err(|_| Rejection::Malformed)?;
@@ -70,7 +70,7 @@ impl Basic {
         let right = known.map_or(&[0; 32], |(right, _)| right);
         let matches = same(&password, right);
         match known {
-            Some((_, identity)) if matches => Ok(Arc::clone(identity)),
+            Some((_, caller)) if matches => Ok(caller.clone()),
             _ => Err(Rejection::Unknown),
         }
     }
@@ -124,6 +124,7 @@ mod tests {
         let basic = Basic::new("ops".into(), vec![alice]);
         let find = |text: &str| basic.find(&BASE64.encode(text));
         let found = find("alice:a:b \u{fc}").unwrap();
+        let found = found.identity().unwrap();
         assert_eq!((&*found.realm, &*found.subject), ("basic", "alice"));
         assert_eq!(found.tenant.as_deref(), Some("corp"));
         for text in [

@@ -11,7 +11,7 @@ use super::claims::Claims;
 use super::fault;
 use super::jwks::KeySource;
 use super::tokens::Tokens;
-use crate::auth::{Carried, Finding, Identity, Rejection, Scheme};
+use crate::auth::{Carried, Finding, Principal, Rejection, Scheme};
 use crate::clock;
 
 /// What an API key of ours begins with: it comes as a bearer too, but is no token.
@@ -96,19 +96,14 @@ impl Jwt {
     }
 
     /// The token is signed as it must be; who has it?
-    fn believe(
-        &self,
-        text: &str,
-        token: Token<'_>,
-        version: u64,
-    ) -> Result<Arc<Identity>, Rejection> {
+    fn believe(&self, text: &str, token: Token<'_>, version: u64) -> Result<Principal, Rejection> {
         let now = clock::now();
         let (identity, until) = self.claims.judge(&self.name, token.said, now)?;
-        let identity = Arc::new(identity);
-        let kept = Arc::clone(&identity);
+        let caller = Principal::from(identity);
+        let kept = caller.clone();
         self.tokens
             .keep(Tokens::print(text), kept, until, version, now);
-        Ok(identity)
+        Ok(caller)
     }
 
     fn check(
@@ -117,7 +112,7 @@ impl Jwt {
         token: Token<'_>,
         keys: &PublicKeys,
         version: u64,
-    ) -> Result<Arc<Identity>, Rejection> {
+    ) -> Result<Principal, Rejection> {
         if keys.verify(&token.jws, &self.algorithms) {
             self.believe(text, token, version)
         } else {
@@ -137,8 +132,8 @@ impl Jwt {
         let seen = self
             .version()
             .and_then(|keys| self.tokens.find(&Tokens::print(text), keys, clock::now()));
-        if let Some(identity) = seen {
-            return Finding::Now(Ok(identity));
+        if let Some(caller) = seen {
+            return Finding::Now(Ok(caller));
         }
         let token = match self.open(text) {
             Ok(token) => token,

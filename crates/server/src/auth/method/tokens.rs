@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use switchboard_keys::sha256;
 use switchboard_types::model::Timestamp;
 
-use crate::auth::Identity;
+use crate::auth::Principal;
 
 /// Threads seldom meet at one of so many locks.
 const SHARDS: usize = 16;
@@ -32,7 +32,7 @@ struct Shard {
 }
 
 struct Entry {
-    identity: Arc<Identity>,
+    caller: Principal,
     until: Timestamp,
     /// The keys it was checked with; with others it may be good no more.
     keys: u64,
@@ -51,27 +51,27 @@ impl Tokens {
     }
 
     /// Who has this token, if it is still good.
-    pub(super) fn find(&self, print: &Print, keys: u64, now: Timestamp) -> Option<Arc<Identity>> {
+    pub(super) fn find(&self, print: &Print, keys: u64, now: Timestamp) -> Option<Principal> {
         let mut shard = self.shard(print);
         let entry = shard.known.get_mut(print)?;
         if entry.keys != keys || now >= entry.until {
             return None;
         }
         entry.used = true;
-        Some(Arc::clone(&entry.identity))
+        Some(entry.caller.clone())
     }
 
     pub(super) fn keep(
         &self,
         print: Print,
-        identity: Arc<Identity>,
+        caller: Principal,
         until: Timestamp,
         keys: u64,
         now: Timestamp,
     ) {
         let mut shard = self.shard(&print);
         let entry = Entry {
-            identity,
+            caller,
             until,
             keys,
             used: false,
@@ -124,12 +124,12 @@ mod tests {
     fn a_token_is_known_until_it_expires_or_the_keys_change() {
         let tokens = Tokens::new();
         let print = Tokens::print("a.b.c");
-        tokens.keep(print, Arc::default(), at(100), 1, at(0));
+        tokens.keep(print, Principal::anonymous(), at(100), 1, at(0));
         assert!(tokens.find(&print, 1, at(99)).is_some());
         assert!(tokens.find(&print, 1, at(100)).is_none());
         assert!(tokens.find(&print, 2, at(50)).is_none());
         assert!(tokens.find(&Tokens::print("a.b.d"), 1, at(50)).is_none());
-        tokens.keep(print, Arc::default(), at(200), 2, at(50));
+        tokens.keep(print, Principal::anonymous(), at(200), 2, at(50));
         assert!(tokens.find(&print, 2, at(150)).is_some());
     }
 
@@ -137,10 +137,10 @@ mod tests {
     fn there_is_room_for_so_many_and_those_in_use_stay() {
         let tokens = Tokens::new();
         let used = Tokens::print("used");
-        tokens.keep(used, Arc::default(), at(100), 1, at(0));
+        tokens.keep(used, Principal::anonymous(), at(100), 1, at(0));
         for n in 0..4 * SHARDS * MOST {
             let print = Tokens::print(&n.to_string());
-            tokens.keep(print, Arc::default(), at(100), 1, at(0));
+            tokens.keep(print, Principal::anonymous(), at(100), 1, at(0));
             assert!(tokens.find(&used, 1, at(0)).is_some(), "{n}");
         }
         for shard in &tokens.shards {
