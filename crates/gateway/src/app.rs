@@ -11,6 +11,7 @@ use switchboard_server::agent::Agent;
 use switchboard_server::auth::{Access, Audit, Authorized};
 use switchboard_server::engine::{self, Engine, Profile, recover};
 use switchboard_server::http::{self, BaseUrl};
+use switchboard_server::limit::{Gate, Turns};
 use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
@@ -109,6 +110,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
             public_url: config.public_url,
             trusted_proxies: config.trust_forwarded,
         },
+        cors: config.cors,
         limits: config.limits,
         tasks: tasks.clone(),
     });
@@ -199,6 +201,9 @@ fn engines(
     guard: &Arc<Guard>,
     tasks: &Tasks,
 ) -> HashMap<Arc<str>, Engine> {
+    let length = config.limits.queue.length;
+    let gate = |most: Option<usize>| most.map(|most| Gate::new(most, length));
+    let everywhere = gate(config.tasks);
     let engine = |agent: &config::Agent| {
         let mut profile = Profile {
             is_default: agent.name == config.default_agent,
@@ -211,7 +216,13 @@ fn engines(
             name: Arc::clone(&agent.name),
             agent: backend(&agent.backend, table),
             profile,
-            settings: agent.settings.clone(),
+            settings: engine::Settings {
+                turns: Turns {
+                    everywhere: everywhere.clone(),
+                    here: gate(agent.tasks),
+                },
+                ..agent.settings.clone()
+            },
             log: log.clone(),
             guard: Arc::clone(guard),
             tasks: tasks.clone(),

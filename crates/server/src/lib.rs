@@ -15,7 +15,7 @@
 //!
 //! What goes out in our name, cards and notifications, is signed by [`sign`].
 //!
-//! Between [`binding`] and [`engine`] a call is let in if there is room (`limit`), and answered if its agent's policy
+//! Between [`binding`] and [`engine`] a call is let in if there is room ([`limit`]), and answered if its agent's policy
 //! allows it ([`auth::Authorized`]).
 //!
 //! An event is real only when it is in the log. SSE, subscriptions, blocking sends and webhooks are all
@@ -28,7 +28,7 @@ pub mod call;
 pub mod clock;
 pub mod engine;
 pub mod http;
-mod limit;
+pub mod limit;
 pub mod log;
 pub mod net;
 pub mod push;

@@ -19,7 +19,7 @@ use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Tar
 use switchboard_server::clock;
 use switchboard_server::engine::recover::{Recovered, recover};
 use switchboard_server::engine::{Engine, Parts, Settings};
-use switchboard_server::http::{self as server, BaseUrl, Limits, Service};
+use switchboard_server::http::{self as server, BaseUrl, Cors, Limits, Service};
 use switchboard_server::log::Log;
 use switchboard_server::push::Guard;
 use switchboard_server::shutdown::Tasks;
@@ -171,6 +171,7 @@ impl World {
             directory: only,
             authenticator: Authenticator::new(vec![scheme]),
             base_url: BaseUrl::default(),
+            cors: Cors::default(),
             limits: Limits::default(),
             tasks: tasks.clone(),
         }));

@@ -137,6 +137,7 @@ impl Check<'_> {
     ) -> Agent {
         let access = self.agent_auth(at, raw.auth.take(), &doors.ways);
         let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
+        let (rate, tasks) = self.agent_limits(at, raw.limits.take());
         let settings = self.settings(at, &mut raw, &base);
         let profile = self.profile(at, name, raw, base);
         skills.of(&profile, &mut rights);
@@ -145,6 +146,8 @@ impl Check<'_> {
             profile,
             access,
             rights,
+            rate,
+            tasks,
             backend: Backend::Script(script),
             settings,
         };
@@ -252,6 +255,7 @@ impl Check<'_> {
             dedupe_by_message_id: raw
                 .dedupe_by_message_id
                 .unwrap_or(default.dedupe_by_message_id),
+            ..default
         }
     }
 }
@@ -289,7 +293,7 @@ fn check_name(name: &str) -> Result<(), (String, String)> {
 }
 
 /// Whether something stands behind a key.
-fn is_given(node: &yaml::Node) -> bool {
+pub(super) fn is_given(node: &yaml::Node) -> bool {
     !matches!(&node.data, yaml::Data::Scalar(scalar) if scalar.is_null())
 }
 

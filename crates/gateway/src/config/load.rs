@@ -223,6 +223,7 @@ impl Check<'_> {
             // An agent that could not be read is not one that is missing.
             self.calls_reach_someone(&agents);
         }
+        self.shared_limits(&raw_limits, &mut agents);
         let default_agent = self.default_agent(raw.default_agent, &agents);
         let signing = self.signing(raw.signing, raw.public_url.is_some());
         let secret_key = self.secret_key(raw.secrets);
@@ -239,6 +240,8 @@ impl Check<'_> {
             default_agent: default_agent?,
             store: store?,
             limits,
+            tasks: raw_limits.tasks.and_then(|count| count.0),
+            cors: self.cors(raw.cors.unwrap_or_default()),
             methods,
             failed_logins: self.failed_logins(&raw_limits),
             signing,

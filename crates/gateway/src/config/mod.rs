@@ -8,7 +8,8 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`: the checks of each part.
+//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`: the checks of each
+//!   part.
 //! - `question`: what `check --explain` is asked.
 //! - [`value`]: durations, sizes, addresses, networks.
 
@@ -16,8 +17,10 @@ mod access;
 mod agent;
 mod auth;
 mod card;
+mod cors;
 pub mod env;
 mod jwt;
+mod limits;
 pub mod load;
 pub mod problem;
 pub(crate) mod question;
@@ -39,7 +42,8 @@ use std::time::Duration;
 
 use switchboard_agents::script::Script;
 use switchboard_server::engine::{Profile, Settings};
-use switchboard_server::http::Limits;
+use switchboard_server::http::{Cors, Limits};
+use switchboard_server::limit::Rate;
 use switchboard_server::log::Retention;
 use switchboard_server::net::Cidr;
 use switchboard_server::push::{Allow, SealingKey};
@@ -76,6 +80,10 @@ pub struct Config {
     pub store: Store,
     /// What a caller may ask of the machine.
     pub limits: Limits,
+    /// How many tasks of all agents are worked on at once; any number if `None`.
+    pub tasks: Option<usize>,
+    /// Which web pages may call.
+    pub cors: Cors,
     /// The ways to show who one is; names unique.
     pub methods: Vec<Method>,
     /// How often an address may fail to.
@@ -149,6 +157,10 @@ pub struct Agent {
     pub access: Ways,
     /// What those may do.
     pub rights: Rights,
+    /// How often each caller may ask it.
+    pub rate: Option<Rate>,
+    /// How many of its tasks are worked on at once; any number if `None`.
+    pub tasks: Option<usize>,
     /// What stands behind it.
     pub backend: Backend,
     /// How it treats its tasks. `unlimited` is [`UNLIMITED`].

@@ -4,14 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use switchboard_server::http::Limits;
 use switchboard_server::log::Retention;
 use switchboard_server::store::sqlite::{Durability, SqliteOptions};
 
 use super::load::{Check, Flags};
 use super::problem::{Place, Problem};
 use super::raw;
-use super::value::{Bound, Listen, Size};
+use super::value::{Bound, Listen};
 use super::yaml::Step::Key;
 use super::{Log, Push, Store};
 
@@ -88,33 +87,6 @@ impl Check<'_> {
                 Some(raw::Durability::ProcessDeath) => Durability::ProcessDeath,
             },
         }))
-    }
-
-    pub(super) fn limits(&mut self, raw: &raw::Limits) -> Limits {
-        let at = |key| [Key("limits"), Key(key)];
-        let default = Limits::default();
-        if raw.body == Some(Size(0)) {
-            self.wrong(&at("body"), "must be more than zero".to_owned(), None);
-        }
-        let body = raw
-            .body
-            .map(|body| usize::try_from(body.0).unwrap_or(usize::MAX));
-        Limits {
-            body: body.unwrap_or(default.body),
-            connections: self.count(&at("connections"), raw.connections, default.connections),
-            streams: self.count(&at("streams"), raw.streams, default.streams),
-            header_timeout: self.some_time(
-                &at("header_timeout"),
-                raw.header_timeout,
-                default.header_timeout,
-            ),
-            body_timeout: self.some_time(
-                &at("body_timeout"),
-                raw.body_timeout,
-                default.body_timeout,
-            ),
-            heartbeat: self.some_time(&at("heartbeat"), raw.heartbeat, default.heartbeat),
-        }
     }
 
     pub(super) fn push(&mut self, raw: raw::Push) -> Push {

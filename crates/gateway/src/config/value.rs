@@ -216,7 +216,7 @@ impl FromStr for PushTarget {
 }
 
 /// Reads any of the values above from a text.
-fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(super) fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr<Err = String>,

@@ -141,6 +141,10 @@ pub(crate) fn ruled(
 pub(crate) fn doors(config: &Config, methods: &Methods) -> HashMap<Arc<str>, Arc<Access>> {
     let door = |agent: &config::Agent| {
         let access = ruled(agent, Access::by(methods.ways(agent)), rules(agent));
+        let access = match agent.rate {
+            Some(rate) => access.limited_to(rate),
+            None => access,
+        };
         (Arc::clone(&agent.name), Arc::new(access))
     };
     config.agents.iter().map(door).collect()

@@ -19,12 +19,12 @@ async fn slow_clients_lose_their_connection() {
         .await
         .expect("bytes");
     let mut head = connect(&server).await;
-    head.write_all(b"POST /a2a/echo HTTP/1.1\r\nHost: x\r\nX: ")
+    head.write_all(b"POST /a2a/echo HTTP/1.1\r\nHost: localhost\r\nX: ")
         .await
         .expect("bytes");
     let mut again = connect(&server).await;
     again
-        .write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        .write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
         .await
         .expect("bytes");
     for (what, socket) in [
@@ -39,7 +39,7 @@ async fn slow_clients_lose_their_connection() {
     }
     let body = exchange(
         &server,
-        b"POST /a2a/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{",
+        b"POST /a2a/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
     )
     .await;
     assert_eq!(body.status(), 400, "{}", body.text);
@@ -76,7 +76,7 @@ async fn connections_beyond_the_limit_are_told_to_come_again() {
     for _ in 0..4 {
         let mut socket = connect(&server).await;
         socket
-            .write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+            .write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
             .await
             .expect("bytes");
         until(&mut socket, "alive").await;
@@ -173,7 +173,7 @@ async fn streams_beyond_the_limit_are_refused_before_a_task_begins() {
 async fn large_bodies_that_never_end_share_bounded_room() {
     let server = crate::server("limits: { body: 1MiB, body_timeout: 20s }").await;
     let (before, _) = memory(&server);
-    let head = "POST /a2a/echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1048576\r\n\r\n";
+    let head = "POST /a2a/echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 1048576\r\n\r\n";
     let most = [head.as_bytes(), &vec![b' '; 1_048_000]].concat();
     let mut open = Vec::new();
     let mut refused = None;

@@ -8,6 +8,7 @@ mod auth;
 mod cards;
 mod examples;
 mod input;
+mod limits;
 mod methods;
 mod policies;
 mod push;

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::engine::Profile;
 use crate::http::{BaseUrl, Peer};
+use crate::limit::Rate;
 
 /// Who may ask an agent, and for what.
 #[derive(Debug)]
@@ -24,6 +25,7 @@ pub struct Access {
     pub(super) scopes: Vec<Arc<str>>,
     pub(super) skills: Vec<SkillAccess>,
     visible: bool,
+    rate: Option<Rate>,
 }
 
 /// Schemes that are enough together; none at all lets everyone in.
@@ -77,6 +79,7 @@ impl Access {
             scopes: Vec::new(),
             skills: Vec::new(),
             visible: true,
+            rate: None,
         }
     }
 
@@ -112,6 +115,18 @@ impl Access {
     #[must_use]
     pub fn is_visible(&self) -> bool {
         self.visible
+    }
+
+    /// The same door, at which each caller may knock so often.
+    #[must_use]
+    pub fn limited_to(mut self, rate: Rate) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+
+    /// How often each caller may ask.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        self.rate
     }
 
     /// The rules for those who are in.
@@ -172,6 +187,11 @@ impl Access {
         };
         let met = self.meet(agent, &presented);
         met.map_err(|shut| self.error(shut))
+    }
+
+    /// Whether everyone is let in.
+    pub(crate) fn is_open(&self) -> bool {
+        self.alternatives.iter().any(|either| either.0.is_empty())
     }
 
     /// Whether this caller would be let in.
@@ -314,7 +334,7 @@ impl Access {
                 let seconds = wait.as_secs() + 1;
                 let message = format!("too many failed logins: try again in {seconds} s");
                 let error = Error::new(ErrorKind::ResourceExhausted, message);
-                return error.fact("retryAfterSeconds", seconds.to_string());
+                return error.retry_in(seconds);
             }
             Shut::Bad(_, cause @ Rejection::KeysUnavailable) => {
                 return Error::new(ErrorKind::Unavailable, cause.told());

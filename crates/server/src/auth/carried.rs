@@ -57,10 +57,10 @@ impl<'a> Carried<'a> {
         self.head.uri.query()
     }
 
-    /// The other end of the connection.
+    /// Where the request comes from: behind a proxy that is trusted, what the proxy says.
     #[must_use]
     pub fn address(&self) -> IpAddr {
-        self.peer.address.ip()
+        self.base_url.client(self.head, self.peer)
     }
 
     /// The certificate that the client has shown, if the connection is encrypted.

@@ -1,12 +1,14 @@
 //! The brake on guessing: who fails too often is not listened to for a while.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::net::network;
 
 /// The most addresses that are remembered.
 const MOST: usize = 65_536;
@@ -85,16 +87,10 @@ impl Failures {
     }
 }
 
-/// Who has one address of IPv6 has all of its network.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-        IpAddr::V4(address) => address.into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]

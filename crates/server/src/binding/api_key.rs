@@ -128,6 +128,6 @@ fn refuse(refusal: &Refusal) -> Response<Body> {
     let mut response = super::json(status, JSON, body);
     challenge(response.headers_mut(), refusal);
     tell_scopes(response.headers_mut(), &refusal.error);
-    tell_when_to_retry(&mut response, &refusal.error);
+    tell_when_to_retry(response.headers_mut(), &refusal.error);
     response
 }

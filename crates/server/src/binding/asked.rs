@@ -135,6 +135,7 @@ impl<'a> Asked<'a> {
         }
         let (name, access) = (&listing.name, &listing.access);
         let mut principal = access.admit(name, &self.presented, &carried)?;
+        self.service.count(self.head, &listing, &principal)?;
         if matches!(operation, Operation::ExtendedCard)
             && listing.profile.has_extended()
             && principal.is_anonymous()

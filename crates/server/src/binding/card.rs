@@ -120,13 +120,14 @@ pub(crate) fn refuse(refusal: &Refusal) -> Response<Body> {
     let status = match refusal.error.kind() {
         ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
         ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
+        ErrorKind::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
         ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::NOT_FOUND,
     };
     let mut response = json(status, JSON, body);
     challenge(response.headers_mut(), refusal);
     tell_scopes(response.headers_mut(), &refusal.error);
-    tell_when_to_retry(&mut response, &refusal.error);
+    tell_when_to_retry(response.headers_mut(), &refusal.error);
     response
 }
 

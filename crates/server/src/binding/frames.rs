@@ -100,7 +100,7 @@ impl Frames {
             tracing::warn!(%error, "refused for now");
         }
         tell_scopes(response.headers_mut(), error);
-        tell_when_to_retry(&mut response, error);
+        tell_when_to_retry(response.headers_mut(), error);
         response
     }
 

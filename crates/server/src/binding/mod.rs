@@ -15,7 +15,9 @@ pub(crate) mod jsonrpc;
 pub(crate) mod rest;
 mod sse;
 
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{
+    CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use switchboard_types::{Dialect, Error, ErrorKind};
@@ -101,6 +103,12 @@ fn no_grpc(why: &str) -> Response<Body> {
     json(StatusCode::UNSUPPORTED_MEDIA_TYPE, JSON, body)
 }
 
+/// A refusal before anything is read, so whatever is spoken.
+pub(crate) fn forbid(error: &Error) -> Response<Body> {
+    let (_, body) = switchboard_types::wire::rest::write_error(Dialect::V1, error);
+    json(StatusCode::FORBIDDEN, JSON, body)
+}
+
 /// Adds how to get in: one line for each way.
 fn challenge(headers: &mut HeaderMap, refusal: &Refusal) {
     for line in &refusal.challenges {
@@ -122,14 +130,8 @@ fn tell_scopes(headers: &mut HeaderMap, error: &Error) {
 }
 
 /// Adds what every refusal for lack of room says: when to come again.
-fn tell_when_to_retry(response: &mut Response<Body>, error: &Error) {
-    if matches!(
-        error.kind(),
-        ErrorKind::ResourceExhausted | ErrorKind::Unavailable
-    ) {
-        let value = HeaderValue::from_static("1");
-        response
-            .headers_mut()
-            .insert(hyper::header::RETRY_AFTER, value);
+fn tell_when_to_retry(headers: &mut HeaderMap, error: &Error) {
+    if let Some(seconds) = error.retry_after() {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
 }

@@ -1,9 +1,10 @@
 //! The engine of one agent: turns calls into tasks, turns and answers.
 //!
-//! One file per concern: `send` decides between new task and next turn, `run` watches the agent,
-//! [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
+//! One file per concern: `send` decides between new task and next turn, `bounds` says how much is taken, `run` watches
+//! the agent, [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
 //! the rest, [`recover`] leaves no task hanging at start.
 
+mod bounds;
 mod cancel;
 pub mod card;
 mod client;
@@ -28,7 +29,8 @@ use switchboard_types::{Error, ErrorKind};
 
 use crate::agent::Agent;
 use crate::auth::{Owner, Principal};
-use crate::call::{Answering, Call, Handler, Reply, ReplyBody, ServiceParams};
+use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams};
+use crate::limit::Turns;
 use crate::log::{Log, TaskLog};
 use crate::push::Guard;
 use crate::shutdown::Tasks;
@@ -78,6 +80,12 @@ pub struct Settings {
     pub on_disconnect: OnDisconnect,
     /// A message id names a request, as an `Idempotency-Key` does.
     pub dedupe_by_message_id: bool,
+    /// How many turns may be at work.
+    pub turns: Turns,
+    /// How many parts a message may have.
+    pub most_parts: usize,
+    /// With how many messages a task takes no more.
+    pub longest_history: usize,
 }
 
 impl Default for Settings {
@@ -91,6 +99,9 @@ impl Default for Settings {
             cancel_grace: Duration::from_secs(5),
             on_disconnect: OnDisconnect::Keep,
             dedupe_by_message_id: false,
+            turns: Turns::default(),
+            most_parts: 1_000,
+            longest_history: 10_000,
         }
     }
 }
@@ -196,6 +207,7 @@ impl Engine {
 struct Scope {
     principal: Principal,
     params: ServiceParams,
+    origin: Origin,
 }
 
 impl Handler for Engine {
@@ -210,6 +222,7 @@ impl Engine {
         let scope = Scope {
             principal: call.principal,
             params: call.params,
+            origin: call.origin,
         };
         let body = match call.operation {
             Operation::Send(send) => self.send(&scope, send).await?,

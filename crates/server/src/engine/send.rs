@@ -9,7 +9,7 @@ use switchboard_types::model::{Message, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
 use tokio_util::sync::CancellationToken;
 
-use super::events::{fresh_ids, status, status_event};
+use super::events::{addressed, fresh_ids, status, status_event, with_message};
 use super::idempotency::Claim;
 use super::question::{open_request, redacted, tool_result_id, unasked};
 use super::{Engine, Scope, storage};
@@ -94,6 +94,7 @@ impl Engine {
 
     /// Stores the message, as the beginning of a task or of its next turn.
     async fn accept(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
+        self.require_few_parts(&send.message)?;
         self.profile().require_input(&send.message)?;
         if send.configuration.push.is_some() {
             self.profile().require_push()?;
@@ -181,6 +182,11 @@ impl Engine {
                 "does not belong to the task named by message.taskId",
             ));
         }
+        self.require_short_history(&log)?;
+        let ticket = match self.turn_ticket(scope) {
+            Err(error) if log.is_idle() => return Err(error),
+            ticket => ticket,
+        };
         let webhook = self.webhook_of(scope, &origin.id, &send, log.last().0)?;
         let message = addressed(send.message, &origin);
         // What opens a door elsewhere is no one's to read.
@@ -211,7 +217,11 @@ impl Engine {
                 let mut turn = self.turn(scope, &log, message, canceled);
                 turn.metadata = send.metadata;
                 turn.accepted_output_modes = send.configuration.accepted_output_modes;
-                self.start(&log, turn, None);
+                match ticket {
+                    Ok(ticket) => self.start(&log, turn, None, ticket),
+                    // A turn ran when there was no room for another, and has ended since.
+                    Err(_) => self.start_when_there_is_room(&log, turn),
+                }
             }
         }
         Ok(Sent { log, since })
@@ -232,6 +242,7 @@ impl Engine {
             context: send.message.context_id.clone().unwrap_or(context),
         };
         let webhook = self.webhook_of(scope, &origin.id, &send, 0)?;
+        let ticket = self.turn_ticket(scope)?;
         let log = self.shared.log.create(origin.clone());
         let message = addressed(send.message, &origin);
         let task = Arc::new(Task {
@@ -256,7 +267,7 @@ impl Engine {
             canceled,
             conversation: self.conversation(&origin, scope.principal.clone()),
         };
-        self.start(&log, turn, claim);
+        self.start(&log, turn, claim, ticket);
         Ok(Sent { log, since: 1 })
     }
 
@@ -378,19 +389,4 @@ fn beside(webhook: Option<Webhook>, claim: Option<&Claim>, task: &TaskId) -> Vec
     let webhook = webhook.map(Change::PutWebhook);
     let answered = claim.map(|claim| claim.answered_by_task(task));
     webhook.into_iter().chain(answered).collect()
-}
-
-/// The message as it goes into the task's history.
-fn addressed(message: Message, origin: &Origin) -> Arc<Message> {
-    Arc::new(Message {
-        task_id: Some(origin.id.clone()),
-        context_id: Some(origin.context.clone()),
-        ..message
-    })
-}
-
-fn with_message(task: &Task, message: &Arc<Message>) -> Task {
-    let mut task = task.clone();
-    task.history.push(Arc::clone(message));
-    task
 }

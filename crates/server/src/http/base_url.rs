@@ -71,7 +71,7 @@ impl BaseUrl {
         }
     }
 
-    fn trusts(&self, address: IpAddr) -> bool {
+    pub(super) fn trusts(&self, address: IpAddr) -> bool {
         self.trusted_proxies
             .iter()
             .any(|range| range.contains(address))

@@ -2,7 +2,10 @@
 
 mod base_url;
 mod body;
+mod client;
+mod cors;
 mod health;
+mod origin;
 mod place;
 mod pulse;
 mod serve;
@@ -27,16 +30,18 @@ use crate::auth::{Audit, Authenticator, Carried, KeyDesk, Presented, Principal, 
 use crate::binding::{self, Asked};
 use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
-use crate::limit::{Admission, Admitted};
+use crate::limit::{Admission, Admitted, Caller, Entrance, Queue, Tallies};
 use crate::shutdown::Tasks;
 use crate::sign::Signer;
 
 pub use base_url::BaseUrl;
 pub use body::Body;
+pub use cors::Cors;
 pub use serve::serve;
 
 pub(crate) use base_url::Peer;
 pub(crate) use body::not_allowed;
+use origin::Pages;
 use place::Place;
 pub(crate) use wellknown::RESOURCE;
 
@@ -58,8 +63,17 @@ pub struct Limits {
     pub header_timeout: Duration,
     /// How many connections may be open.
     pub connections: usize,
+    /// How many connections one address may have; any number if `None`.
+    pub connections_per_address: Option<usize>,
     /// How many event streams may be open.
     pub streams: usize,
+    /// How many of them may be one caller's. `None`: a quarter, if the caller is known by name; others may share an
+    /// address.
+    pub streams_per_caller: Option<usize>,
+    /// How many requests are worked on at once. A stream counts until it begins.
+    pub requests: usize,
+    /// Where others wait.
+    pub queue: Queue,
     /// How long an event stream may be silent: idle proxies cut connections that are.
     pub heartbeat: Duration,
 }
@@ -71,7 +85,11 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(30),
             header_timeout: Duration::from_secs(10),
             connections: 16_384,
+            connections_per_address: None,
             streams: 12_288,
+            streams_per_caller: None,
+            requests: 4_096,
+            queue: Queue::default(),
             heartbeat: Duration::from_secs(15),
         }
     }
@@ -88,6 +106,8 @@ pub struct Parts {
     pub authenticator: Authenticator,
     /// How our own address is found out.
     pub base_url: BaseUrl,
+    /// Which web pages may call.
+    pub cors: Cors,
     /// What clients may ask of us.
     pub limits: Limits,
     /// Who owns connections and streams.
@@ -101,6 +121,8 @@ pub struct Service {
     pub(crate) directory: Arc<dyn Directory>,
     authenticator: Authenticator,
     admission: Admission,
+    tallies: Tallies,
+    pages: Pages,
     pub(crate) base_url: BaseUrl,
     pub(crate) limits: Limits,
     pub(crate) tasks: Tasks,
@@ -135,11 +157,22 @@ impl Service {
     /// Assembles the HTTP side.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
+        let (limits, listed) = (&parts.limits, parts.directory.list());
         Self {
             handler: parts.handler,
+            tallies: Tallies::new(&listed),
             directory: parts.directory,
+            pages: Pages {
+                cors: parts.cors,
+                by_name: listed.iter().any(|agent| agent.access.is_open()),
+            },
             authenticator: parts.authenticator,
-            admission: Admission::new(parts.limits.streams),
+            admission: Admission::new(
+                limits.requests,
+                limits.queue,
+                limits.streams,
+                limits.streams_per_caller,
+            ),
             base_url: parts.base_url,
             bodies: Semaphore::new(parts.limits.body.div_ceil(1024) * LARGEST_BODIES),
             limits: parts.limits,
@@ -157,7 +190,26 @@ impl Service {
     }
 
     /// Answers one request.
-    async fn respond(&self, asks: Asks) -> Response<Body> {
+    async fn respond(&self, mut asks: Asks) -> Response<Body> {
+        let checked = self.pages.check(&asks.head, &asks.peer, &self.base_url);
+        let page = match checked {
+            Ok(page) => page.cloned(),
+            Err(error) => return binding::forbid(&error),
+        };
+        let tally = self.tallies.begin(&mut asks.head.extensions);
+        let mut response = match self.pages.cors.preflight(&asks.head) {
+            Some(response) => response,
+            None => self.answer(asks).await,
+        };
+        let headers = response.headers_mut();
+        if let Some(tally) = tally {
+            tally.tell(headers);
+        }
+        self.pages.cors.decorate(page.as_ref(), headers);
+        response
+    }
+
+    async fn answer(&self, asks: Asks) -> Response<Body> {
         if binding::is_grpc(&asks.head) {
             return Box::pin(binding::grpc::answer(
                 self,
@@ -193,10 +245,32 @@ impl Service {
         let elsewhere = |other: &Listing| other.access.admits(&other.name, &presented);
         let (name, access) = (&listing.name, &listing.access);
         let checked = access.check(name, &presented, &carried);
-        if checked.is_err() && agent.is_none() && self.directory.list().iter().any(elsewhere) {
-            return Ok(presented);
+        let counted = self.tallies.count(&head.extensions, &listing, || {
+            match access.admit(name, &presented, &carried) {
+                Ok(caller) => Caller::of(&caller),
+                Err(_) => Caller::at(carried.address()),
+            }
+        });
+        if agent.is_none() {
+            // The body may mean another agent: only then is it sure who refuses.
+            if checked.is_ok() || self.directory.list().iter().any(elsewhere) {
+                return Ok(presented);
+            }
         }
-        checked.map(|()| presented)
+        checked?;
+        counted?;
+        Ok(presented)
+    }
+
+    /// Counts a request to this agent, if it was not; now it is sure that it is this one.
+    pub(crate) fn count(
+        &self,
+        head: &Head,
+        listing: &Listing,
+        caller: &Principal,
+    ) -> Result<(), Error> {
+        let caller = || Caller::of(caller);
+        self.tallies.count(&head.extensions, listing, caller)
     }
 
     /// The agent of that name, as far as this caller may know.
@@ -227,9 +301,13 @@ impl Service {
         self.authenticator.desk()
     }
 
-    /// Lets a call in, and hands it on. The room it takes is to be kept until its answer is over.
+    /// Lets a call in, and hands it on. The room that its stream takes is to be kept until the stream is over.
     pub(crate) async fn take(&self, call: Call) -> Result<(Reply, Admitted), Error> {
         let admitted = self.admission.admit(&call)?;
+        let _room = match self.admission.room(&call)? {
+            Entrance::Now(room) => room,
+            Entrance::Later(room) => room.await?,
+        };
         let dialect = call.params.dialect;
         let mut reply = self.handler.handle(call).await?;
         if let ReplyBody::Response(Answer::Card(card)) = &mut reply.body {

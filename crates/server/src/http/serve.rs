@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,12 +23,22 @@ use super::pulse::{Busy, Felt, Pulse};
 use super::tls::Tls;
 use super::{Asks, Body, Service};
 use crate::binding::EVENT_STREAM;
+use crate::limit::{Counted, Counts};
+use crate::net::network;
 
 /// How long to wait after the system refused a connection (out of file descriptors, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long a connection that is to end may take to do so, if nothing is under way on it.
 const GOODBYE: Duration = Duration::from_secs(1);
+
+/// The largest head of a request, in bytes.
+const LARGEST_HEAD: u32 = 64 << 10;
+
+/// How many requests of HTTP/2 a client may take back before anyone has looked at them, and how many it may spoil: work
+/// that costs the client nothing.
+const MOST_RESETS: usize = 20;
+const MOST_FAULTS: usize = 256;
 
 /// What a client hears when there is no room: written by hand, so that it costs next to nothing.
 const NO_ROOM: &str = r#"{"error":{"code":503,"status":"UNAVAILABLE","message":"too many connections: try again later"}}"#;
@@ -42,7 +52,7 @@ const NOT_PLAIN: &str = r#"{"error":{"code":400,"status":"INVALID_ARGUMENT","mes
 /// Serves `listener` until shutdown begins, then lets open requests finish. The caller drains the tasks. Connections are
 /// encrypted if there is something to encrypt them with.
 pub async fn serve(listener: TcpListener, service: Arc<Service>, tls: Option<Arc<Tls>>) {
-    let room = Arc::new(Semaphore::new(service.limits.connections));
+    let room = Room::new(&service);
     let stopping = service.tasks.stopping().clone();
     loop {
         let accepted = tokio::select! {
@@ -59,25 +69,53 @@ pub async fn serve(listener: TcpListener, service: Arc<Service>, tls: Option<Arc
     }
 }
 
+/// Room for connections.
+struct Room {
+    all: Arc<Semaphore>,
+    by_address: Option<Counts<IpAddr>>,
+}
+
+/// The room of one connection.
+type Taken = (OwnedSemaphorePermit, Option<Counted<IpAddr>>);
+
+impl Room {
+    fn new(service: &Service) -> Self {
+        let by_address = service.limits.connections_per_address;
+        Self {
+            all: Arc::new(Semaphore::new(service.limits.connections)),
+            by_address: by_address.map(Counts::new),
+        }
+    }
+
+    fn take(&self, address: SocketAddr) -> Option<Taken> {
+        let one = Arc::clone(&self.all).try_acquire_owned().ok()?;
+        let of_address = match &self.by_address {
+            Some(by_address) => Some(by_address.take(network(address.ip()))?),
+            None => None,
+        };
+        Some((one, of_address))
+    }
+}
+
 fn admit(
     stream: TcpStream,
     address: SocketAddr,
-    room: &Arc<Semaphore>,
+    room: &Room,
     service: &Arc<Service>,
     tls: Option<&Arc<Tls>>,
 ) {
-    match Arc::clone(room).try_acquire_owned() {
-        Ok(permit) => {
+    match room.take(address) {
+        Some(taken) => {
             let service = Arc::clone(service);
             let (tasks, tls) = (service.tasks.clone(), tls.cloned());
-            tasks.spawn(async move { connection(stream, address, service, tls, permit).await });
+            tasks.spawn(async move { connection(stream, address, service, tls, taken).await });
         }
-        Err(_) if tls.is_none() => {
+        None if tls.is_none() => {
             let status = "503 Service Unavailable\r\nRetry-After: 1";
             service.tasks.spawn(turn_away(stream, status, NO_ROOM));
         }
         // To tell it would cost more than there is: the connection is closed.
-        Err(_) => {}
+        None => {}
     }
 }
 
@@ -100,7 +138,7 @@ async fn connection(
     address: SocketAddr,
     service: Arc<Service>,
     tls: Option<Arc<Tls>>,
-    _room: OwnedSemaphorePermit,
+    _room: Taken,
 ) {
     // Small frames must not wait for more; a socket that refuses the option still works.
     drop(stream.set_nodelay(true));
@@ -164,11 +202,17 @@ async fn converse(
     let peer = Arc::new(peer);
     let mut builder = Builder::new(TokioExecutor::new());
     // Head and body leave in one plain write: copying a small answer costs less than a vectored one.
-    builder.http1().max_buf_size(64 << 10).writev(false);
+    builder
+        .http1()
+        .max_buf_size(LARGEST_HEAD as usize)
+        .writev(false);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(256)
+        .max_header_list_size(LARGEST_HEAD)
+        .max_pending_accept_reset_streams(MOST_RESETS)
+        .max_local_error_reset_streams(MOST_FAULTS)
         .keep_alive_interval(Duration::from_secs(30));
     let stopping = service.tasks.stopping().clone();
     let patience = service.limits.header_timeout;

@@ -16,7 +16,7 @@ use switchboard_server::call::{
     Answering, Call, Directory, Handler, Listing, Origin, Target, no_such_tenant,
 };
 use switchboard_server::engine::{Engine, Parts, Settings};
-use switchboard_server::http::{self, BaseUrl, Limits};
+use switchboard_server::http::{self, BaseUrl, Cors, Limits};
 use switchboard_server::log::Log;
 use switchboard_server::push::Guard;
 use switchboard_server::shutdown::Tasks;
@@ -230,7 +230,7 @@ fn on_card(skill: &SkillAccess) -> Skill {
 /// Where keys and what happens at the doors are kept.
 pub(crate) struct Books {
     store: Arc<dyn AccessStore>,
-    audit: Audit,
+    pub(crate) audit: Audit,
 }
 
 impl Books {
@@ -251,6 +251,17 @@ pub(crate) async fn serve(
     authenticator: Authenticator,
     books: Books,
     tasks: Tasks,
+) -> House {
+    serve_with(agents, authenticator, books, tasks, |_| {}).await
+}
+
+/// The same, with something about it changed.
+pub(crate) async fn serve_with(
+    agents: Vec<(Arc<str>, Access)>,
+    authenticator: Authenticator,
+    books: Books,
+    tasks: Tasks,
+    change: impl FnOnce(&mut http::Parts),
 ) -> House {
     let default = Arc::clone(&agents[0].0);
     let callers: Arc<Mutex<Vec<Principal>>> = Arc::default();
@@ -293,7 +304,7 @@ pub(crate) async fn serve(
         agents: agents.into_iter().map(agent).collect(),
         default,
     });
-    let service = Arc::new(http::Service::new(http::Parts {
+    let mut parts = http::Parts {
         handler: Arc::clone(&table) as _,
         directory: Arc::clone(&table) as _,
         authenticator,
@@ -301,9 +312,12 @@ pub(crate) async fn serve(
             public_url: Some("http://here".into()),
             trusted_proxies: Vec::new(),
         },
+        cors: Cors::default(),
         limits: Limits::default(),
         tasks: tasks.clone(),
-    }));
+    };
+    change(&mut parts);
+    let service = Arc::new(http::Service::new(parts));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tasks.spawn(http::serve(listener, service, None));

@@ -60,7 +60,7 @@ impl House {
         self.ask("POST", path, headers, body.to_owned()).await
     }
 
-    async fn audited(&self, what: What) -> Vec<AuditEntry> {
+    pub(crate) async fn audited(&self, what: What) -> Vec<AuditEntry> {
         self.audit.close().await;
         let query = AuditQuery {
             what: Some(what),

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
+mod crowds;
 mod doors;
 mod forwarded;
 mod house;
@@ -10,6 +11,8 @@ mod issuer;
 mod keys;
 mod logins;
 mod order;
+mod pages;
+mod rates;
 mod rules;
 mod schemes;
 mod skills;

@@ -15,7 +15,7 @@ use switchboard_server::auth::method::{Basic, User};
 use switchboard_server::auth::{Access, Alternative, Authenticator, Authorized, Scheme};
 use switchboard_server::call::{Directory, Listing, Target};
 use switchboard_server::engine::Settings;
-use switchboard_server::http::{self, BaseUrl, Limits};
+use switchboard_server::http::{self, BaseUrl, Cors, Limits};
 use switchboard_server::log::Log;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
@@ -102,6 +102,7 @@ pub(crate) async fn serve_with(limits: Limits) -> Server {
         handler: Arc::new(agent),
         authenticator: Authenticator::new(vec![known]),
         base_url: BaseUrl::default(),
+        cors: Cors::default(),
         limits,
         tasks: tasks.clone(),
     }));

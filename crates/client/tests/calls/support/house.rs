@@ -11,7 +11,7 @@ use switchboard_server::auth::{Access, Alternative, Authenticator, Authorized, S
 use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Target};
 use switchboard_server::engine::recover::recover;
 use switchboard_server::engine::{Engine, Parts, Profile, Settings};
-use switchboard_server::http::{self, BaseUrl, Limits, Service};
+use switchboard_server::http::{self, BaseUrl, Cors, Limits, Service};
 use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
@@ -118,6 +118,7 @@ impl House {
             directory: table,
             authenticator: Authenticator::new(vec![ann]),
             base_url: BaseUrl::default(),
+            cors: Cors::default(),
             limits: Limits::default(),
             tasks: tasks.clone(),
         }));

@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use switchboard_agents::script::Script;
 
-use super::{Access, AgentAuth};
+use super::{Access, AgentAuth, AgentLimits};
 use crate::config::value::{Bound, Time, Url};
 
 /// The agents, in the order of the file.
@@ -95,6 +95,8 @@ pub(crate) struct Agent {
     /// Everyone may know of it. If not, it is not there for those who may not use it.
     #[schemars(extend("default" = true))]
     pub(crate) visible: Option<bool>,
+    /// What callers may ask of it.
+    pub(crate) limits: Option<AgentLimits>,
     /// What it answers with.
     #[schemars(extend("default" = "task"))]
     pub(crate) reply: Option<ReplyKind>,

@@ -7,6 +7,8 @@
 mod access;
 mod agent;
 mod auth;
+mod cors;
+mod limits;
 mod signing;
 mod tls;
 
@@ -21,10 +23,12 @@ pub(crate) use agent::{
 pub(crate) use auth::{
     AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Mtls, Named, Requirement,
 };
+pub(crate) use cors::Cors;
+pub(crate) use limits::{AgentLimits, AgentRate, Limits, Rate};
 pub(crate) use signing::{KeyUse, Secrets, Signing, SigningKey};
 pub(crate) use tls::{ClientCertificates, Tls};
 
-use super::value::{Bound, Listen, Network, PushTarget, Size, Time, Url};
+use super::value::{Bound, Listen, Network, PushTarget, Time, Url};
 
 /// Top-level keys that hold one value, and so can be set by a variable without `__`.
 pub(super) const TOP_LEVEL_VALUES: [&str; 6] = [
@@ -48,7 +52,7 @@ pub(crate) struct Config {
     pub(crate) listen: Option<Listen>,
     /// The address callers use, if it is not the one they seem to use: put into agent cards. May have a path.
     pub(crate) public_url: Option<Url>,
-    /// Proxies whose `X-Forwarded-Proto`, `-Host` and `-Prefix` headers are believed. None by default.
+    /// Proxies whose `X-Forwarded-For`, `-Proto`, `-Host` and `-Prefix` headers are believed. None by default.
     #[schemars(extend("default" = []))]
     pub(crate) trust_forwarded: Option<Vec<Network>>,
     /// Who may call. Must be written out to listen beyond this machine.
@@ -70,6 +74,8 @@ pub(crate) struct Config {
     pub(crate) store: Option<Store>,
     /// What a caller may ask of the machine.
     pub(crate) limits: Option<Limits>,
+    /// Web pages that may call. None by default.
+    pub(crate) cors: Option<Cors>,
     /// How long things are kept.
     pub(crate) retention: Option<Retention>,
     /// Webhooks.
@@ -112,43 +118,6 @@ pub(crate) enum Durability {
     PowerLoss,
     /// The death of the process, `kill -9` included, but not of the machine: faster.
     ProcessDeath,
-}
-
-/// What a caller may ask of the machine.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Limits {
-    /// The largest body of a request.
-    #[schemars(extend("default" = "10MiB"))]
-    pub(crate) body: Option<Size>,
-    /// Connections open at the same time.
-    #[schemars(extend("default" = 16_384, "minimum" = 1))]
-    pub(crate) connections: Option<usize>,
-    /// Event streams open at the same time.
-    #[schemars(extend("default" = 12_288, "minimum" = 1))]
-    pub(crate) streams: Option<usize>,
-    /// How long the head of a request may take to arrive.
-    #[schemars(extend("default" = "10s"))]
-    pub(crate) header_timeout: Option<Time>,
-    /// How long the body of a request may take to arrive.
-    #[schemars(extend("default" = "30s"))]
-    pub(crate) body_timeout: Option<Time>,
-    /// A stream on which nothing happens gets a comment this often, so that proxies keep it open.
-    #[schemars(extend("default" = "15s"))]
-    pub(crate) heartbeat: Option<Time>,
-    /// How often an address may fail to show who it is; then it is not listened to for as long.
-    pub(crate) failed_logins: Option<FailedLogins>,
-}
-
-/// How often an address may fail to show who it is.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FailedLogins {
-    /// So often; 20 by default.
-    #[schemars(extend("minimum" = 1))]
-    pub(crate) requests: Option<u32>,
-    /// In this time; `60s` by default.
-    pub(crate) per: Option<Time>,
 }
 
 /// How long things are kept. Tasks count from their end; a task that is not over is always kept.

@@ -36,7 +36,7 @@ use tonic::{Code, Status};
 use self::codec::Bytewise;
 use self::deadline::Deadline;
 use self::messages::Messages;
-use super::{Asked, challenge, no_grpc, tell_extensions, tell_scopes};
+use super::{Asked, challenge, no_grpc, tell_extensions, tell_scopes, tell_when_to_retry};
 use crate::auth::{Presented, Refusal};
 use crate::call::{Call, ReplyBody};
 use crate::http::{Body, Peer, Service};
@@ -190,6 +190,7 @@ fn status(version: ProtocolVersion, error: &Error) -> Status {
     let code = Code::from_i32(said.code);
     let mut headers = HeaderMap::new();
     tell_scopes(&mut headers, error);
+    tell_when_to_retry(&mut headers, error);
     let metadata = MetadataMap::from_headers(headers);
     Status::with_details_and_metadata(code, said.message, said.details.into(), metadata)
 }
