@@ -22,7 +22,8 @@ use tokio::net::TcpListener;
 
 use crate::config::{self, Backend, Config};
 use crate::route::Table;
-use crate::trust::{Methods, doors};
+pub use crate::trust::ToTrust;
+use crate::trust::{self, Methods, doors};
 
 /// How many webhooks are read at once, and how many dead letters at most.
 const PAGE: usize = 256;
@@ -31,12 +32,26 @@ const DEAD_LETTERS: usize = 10_000;
 /// Who may ask which agent.
 type Doors = HashMap<Arc<str>, Arc<Access>>;
 
-/// Serves until a signal to stop. `ready` is called once, with the address, when calls can come in.
+/// Where calls can come in.
+#[derive(Debug, Clone)]
+pub struct Listening {
+    /// The address.
+    pub address: SocketAddr,
+    /// Whether connections are encrypted.
+    pub encrypted: bool,
+    /// The certificate that nobody vouches for, if it is one.
+    pub to_trust: Option<ToTrust>,
+}
+
+/// Serves until a signal to stop. `ready` is called once, when calls can come in.
 ///
 /// # Errors
 ///
 /// If the address is taken, the store cannot be opened, or the server breaks.
-pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> anyhow::Result<()> {
+pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyhow::Result<()> {
+    for doubt in &config.doubts {
+        tracing::warn!("{doubt}");
+    }
     // The address first: if it is taken, nothing else has happened yet.
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!(
@@ -48,12 +63,25 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     open_as_many_files_as_allowed();
     let log = Log::new(open_store(&config.store)?);
     let tasks = Tasks::default();
-    let guard = Arc::new(Guard::new(config.push.allow.clone()));
+    let guard = Guard::new(config.push.allow.clone()).sealing(trust::seal(&config)?);
+    let guard = Arc::new(guard);
+    let signer = trust::signer(&config)?;
+    let encryption = trust::encryption(&config, &tasks)?;
     let table = Arc::new(Table::default());
     let access = open_access(&config.store)?;
     let audit = Audit::start(Arc::clone(&access), &tasks);
     let methods = Methods::open(&config.methods, &access, &tasks).await?;
     let doors = doors(&config, &methods);
+    for agent in config
+        .agents
+        .iter()
+        .filter(|agent| agent.hides_extended_card())
+    {
+        tracing::warn!(
+            agent = &*agent.name,
+            "nobody can read the extended card: the agent asks nobody who they are"
+        );
+    }
     let engines = engines(&config, &doors, &table, &log, &guard, &tasks);
     table.fill(
         guarded(&engines, &doors, &audit),
@@ -69,11 +97,12 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let push = push::Settings {
         timeout: config.push.timeout,
         give_up_after: config.push.give_up_after,
+        signer: signer.clone().filter(|_| signs_webhooks(&config)),
         ..push::Settings::default()
     };
     Outbox::start(log.clone(), guard, push, tasks.clone())?;
     log.keep_up(config.retention, &tasks);
-    let service = Arc::new(http::Service::new(http::Parts {
+    let mut service = http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: table,
         authenticator: methods.authenticator(config.failed_logins, audit.clone()),
@@ -84,9 +113,18 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
         cors: config.cors,
         limits: config.limits,
         tasks: tasks.clone(),
-    }));
-    tasks.spawn(http::serve(listener, service));
-    ready(address);
+    });
+    if let Some(signer) = signer {
+        service = service.signing(signer);
+    }
+    let (tls, to_trust) = encryption.map_or((None, None), |with| (Some(with.tls), with.to_trust));
+    let encrypted = tls.is_some();
+    tasks.spawn(http::serve(listener, Arc::new(service), tls));
+    ready(Listening {
+        address,
+        encrypted,
+        to_trust,
+    });
     stop_signal().await?;
     tracing::info!("stopping");
     tasks.stop();
@@ -111,6 +149,13 @@ fn open_as_many_files_as_allowed() {
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
+}
+
+fn signs_webhooks(config: &Config) -> bool {
+    config
+        .signing
+        .as_ref()
+        .is_some_and(|signing| signing.webhooks)
 }
 
 fn open_store(store: &config::Store) -> anyhow::Result<Arc<dyn Store>> {

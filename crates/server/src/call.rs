@@ -6,9 +6,9 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use hyper::header::HeaderName;
 use switchboard_types::operation::{Operation, Response};
-use switchboard_types::{Dialect, Error};
+use switchboard_types::{Dialect, Error, ErrorKind};
 
-use crate::auth::{Access, Principal};
+use crate::auth::{Access, Carried, Presented, Principal};
 use crate::engine::Profile;
 use crate::log::Cursor;
 
@@ -101,6 +101,22 @@ pub trait Handler: Send + Sync + fmt::Debug {
     fn handle(&self, call: Call) -> Answering<'_>;
 }
 
+/// There is no agent of that name, as far as the caller may know.
+#[must_use]
+pub fn no_such_agent(name: &str) -> Error {
+    Error::new(
+        ErrorKind::MethodNotFound,
+        format!("there is no agent named {name:?}"),
+    )
+    .fact("agent", name)
+}
+
+/// There is no such tenant: it looks like an unknown task.
+#[must_use]
+pub fn no_such_tenant(name: &str) -> Error {
+    Error::task_not_found("").fact("tenant", name)
+}
+
 /// Knows which agents there are.
 pub trait Directory: Send + Sync + fmt::Debug {
     /// The agent a path means; `None` means the default one.
@@ -128,4 +144,11 @@ pub struct Listing {
     pub access: Arc<Access>,
     /// The headers of a request that it is to see, if any.
     pub forwards: Option<Arc<[HeaderName]>>,
+}
+
+impl Listing {
+    /// Whether this caller may know that there is this agent.
+    pub(crate) fn is_seen_by(&self, presented: &Presented, carried: &Carried<'_>) -> bool {
+        self.access.is_seen_by(&self.name, presented, carried)
+    }
 }

@@ -13,6 +13,8 @@
 //! | [`store`] | where is it kept? |
 //! | [`push`] | who wants to be called? |
 //!
+//! What goes out in our name, cards and notifications, is signed by [`sign`].
+//!
 //! Between [`binding`] and [`engine`] a call is let in if there is room ([`limit`]), and answered if its agent's policy
 //! allows it ([`auth::Authorized`]).
 //!
@@ -31,6 +33,7 @@ pub mod log;
 pub mod net;
 pub mod push;
 pub mod shutdown;
+pub mod sign;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -36,6 +36,7 @@ Examples:
   switchboard serve                           reads ./switchboard.yaml
   switchboard serve -c /etc/switchboard.yaml --listen 0.0.0.0:7420 --auth none
   SWITCHBOARD_LIMITS__BODY=20MiB switchboard serve
+  switchboard serve --tls self-signed         https, with a certificate made at once
 
 A configuration, complete:
   agents:
@@ -47,12 +48,14 @@ A configuration, complete:
 Every key can be set by a variable: SWITCHBOARD_ and its path in capitals, levels joined by two
 underscores. Flags win over variables, variables over the file.
 
-Signals: TERM and INT end the process after running requests, at most `shutdown.grace` later.";
+Signals: TERM and INT end the process after running requests, at most `shutdown.grace` later; HUP
+reads the certificates of `tls` again.";
 
 const CHECK: &str = "\
 Examples:
   switchboard check
   switchboard check deploy/switchboard.yaml && echo fine
+  switchboard check --explain question.yaml
 
 Prints a summary, or every problem with its line and column. Exit code 0 or 2. For help while you write,
 put this line at the top of the file:
@@ -192,6 +195,9 @@ pub struct Place {
     /// Who may call; `none` is needed to listen beyond this machine
     #[arg(long, value_name = "WHO")]
     pub auth: Option<AuthFlag>,
+    /// Encrypts connections with a certificate that is made at once
+    #[arg(long, value_name = "HOW")]
+    pub tls: Option<TlsFlag>,
     /// The directory for what must last
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -205,6 +211,13 @@ pub struct Place {
 pub enum AuthFlag {
     /// Everyone who can reach the address
     None,
+}
+
+/// How to encrypt connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TlsFlag {
+    /// With a certificate of our own making
+    SelfSigned,
 }
 
 /// `switchboard up`
@@ -242,6 +255,9 @@ pub struct CheckArgs {
         hide_env_values = true
     )]
     pub config: Option<PathBuf>,
+    /// Tells what would be decided on a request, and by which rule: agent, operation and caller in a file, or `-`
+    #[arg(long, value_name = "QUESTION")]
+    pub explain: Option<PathBuf>,
 }
 
 /// `switchboard deliveries`
@@ -370,6 +386,7 @@ impl Place {
             data: self.data.clone(),
             memory: self.memory,
             auth_none: self.auth == Some(AuthFlag::None),
+            self_signed: self.tls == Some(TlsFlag::SelfSigned),
             log_level: global.log_level.clone(),
             log_format: global.log_format,
         }

@@ -41,6 +41,8 @@ pub enum MethodKind {
     ApiKey(ApiKey),
     /// Names and passwords.
     Basic(Vec<User>),
+    /// Client certificates: whose.
+    Certificate(Vec<String>),
 }
 
 /// API keys.
@@ -101,6 +103,7 @@ impl Check<'_> {
                     Some(MethodKind::ApiKey(self.api_key(&at, key)))
                 }
                 raw::Method::Basic(basic) => Some(self.basic(&join(&at, Key("basic")), basic)),
+                raw::Method::Mtls(mtls) => Some(self.mtls(&join(&at, Key("mtls")), mtls)),
             };
             methods.extend(kind.map(|kind| Method {
                 name: name.into(),
@@ -206,6 +209,15 @@ impl Check<'_> {
             name,
             create_scope: scope.into(),
         }
+    }
+
+    fn mtls(&mut self, at: &[Step<'_>], raw: raw::Mtls) -> MethodKind {
+        let subjects = raw.subjects.unwrap_or_default();
+        if (subjects.is_empty() || subjects.iter().any(String::is_empty)) && !self.is_damaged(at) {
+            let hint = "write `subjects: [\"*\"]` if every certificate will do".to_owned();
+            self.wrong(at, "must name subjects".to_owned(), Some(hint));
+        }
+        MethodKind::Certificate(subjects)
     }
 
     /// How often an address may fail.

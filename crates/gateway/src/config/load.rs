@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::agent::Doors;
 use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
 use super::server::retention;
@@ -34,6 +35,8 @@ pub struct Flags {
     pub memory: bool,
     /// `--auth none`
     pub auth_none: bool,
+    /// `--tls self-signed`
+    pub self_signed: bool,
     /// `--log-level`
     pub log_level: Option<String>,
     /// `--log-format`
@@ -65,11 +68,15 @@ pub fn load(source: &Source, env: &Env, flags: &Flags) -> Result<Config, Problem
         base,
         env,
         problems,
+        doubts: Vec::new(),
     };
     let config = raw.and_then(|raw| check.config(raw, source, flags));
     let mut problems = check.problems;
     match config {
-        Some(config) if problems.is_empty() => Ok(config),
+        Some(config) if problems.is_empty() => Ok(Config {
+            doubts: check.doubts,
+            ..config
+        }),
         _ => {
             problems.sort_by_key(|problem| order(&problem.place));
             Err(Problems(problems))
@@ -126,18 +133,28 @@ pub(super) struct Check<'a> {
     pub(super) env: &'a Env,
     /// What was found so far.
     pub(super) problems: Vec<Problem>,
+    /// What may not be meant.
+    pub(super) doubts: Vec<Problem>,
 }
 
 impl Check<'_> {
     /// Something is wrong at `path`.
     pub(super) fn wrong(&mut self, path: &[Step<'_>], message: String, hint: Option<String>) {
-        let place = self.tree.place_of(path).clone();
-        self.problems.push(Problem {
-            place,
+        self.problems.push(self.at(path, message, hint));
+    }
+
+    /// Something can be done, but may not be meant.
+    pub(super) fn doubt(&mut self, path: &[Step<'_>], message: String, hint: Option<String>) {
+        self.doubts.push(self.at(path, message, hint));
+    }
+
+    fn at(&self, path: &[Step<'_>], message: String, hint: Option<String>) -> Problem {
+        Problem {
+            place: self.tree.place_of(path).clone(),
             path: yaml::show(path),
             message,
             hint,
-        });
+        }
     }
 
     /// A duration that must not be zero.
@@ -188,10 +205,14 @@ impl Check<'_> {
         let push = self.push(raw.push.unwrap_or_default());
         let shutdown = raw.shutdown.unwrap_or_default();
         let log = self.log(raw.log.unwrap_or_default(), flags);
+        let tls = self.tls(raw.tls, flags);
         let (methods, ways) = self.auth(raw.auth);
+        self.certificates_are_asked_for(&methods, tls.as_ref());
+        let rules = self.rules(&[], raw.access);
+        let doors = Doors { ways, rules };
         let mut agents = match (source, raw.agents.unwrap_or_default()) {
-            (Source::File(_), agents) => self.agents(agents, &ways),
-            (Source::BuiltIn, agents) => self.built_in(agents, &ways),
+            (Source::File(_), agents) => self.agents(agents, &doors),
+            (Source::BuiltIn, agents) => self.built_in(agents, &doors),
         };
         if flags.auth_none {
             agents
@@ -204,7 +225,9 @@ impl Check<'_> {
         }
         self.shared_limits(&raw_limits, &mut agents);
         let default_agent = self.default_agent(raw.default_agent, &agents);
-        Some(Config {
+        let signing = self.signing(raw.signing, raw.public_url.is_some());
+        let secret_key = self.secret_key(raw.secrets);
+        let config = Config {
             listen,
             public_url: raw.public_url.map(|url| Arc::from(url.0)),
             trust_forwarded: raw
@@ -213,6 +236,7 @@ impl Check<'_> {
                 .into_iter()
                 .map(|network| network.0)
                 .collect(),
+            tls,
             default_agent: default_agent?,
             store: store?,
             limits,
@@ -220,6 +244,8 @@ impl Check<'_> {
             cors: self.cors(raw.cors.unwrap_or_default()),
             methods,
             failed_logins: self.failed_logins(&raw_limits),
+            signing,
+            secret_key,
             retention,
             push,
             shutdown_grace: shutdown
@@ -227,7 +253,10 @@ impl Check<'_> {
                 .map_or(Duration::from_secs(10), |time| time.0),
             log,
             agents,
-        })
+            doubts: Vec::new(),
+        };
+        self.credentials_are_hidden(&config, flags);
+        Some(config)
     }
 
     fn default_agent(

@@ -57,6 +57,7 @@ impl Check<'_> {
     ) -> Option<(&'static str, Secret)> {
         let in_file = match key {
             "secret" => "secret_file",
+            "key" => "key_file",
             _ => "password_file",
         };
         match (text, file) {

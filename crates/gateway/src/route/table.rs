@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use switchboard_server::auth::Authorized;
-use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Target};
+use switchboard_server::call::{
+    Answering, Call, Directory, Handler, Listing, Target, no_such_tenant,
+};
 use switchboard_types::Error;
 
 /// All agents of this gateway. Agents may call each other through it, so it exists before they do.
@@ -38,11 +40,8 @@ impl Table {
             (Some(name), _) | (None, Some(name)) => name,
             (None, None) => &agents.default,
         };
-        // An unknown tenant looks like an unknown task.
-        agents
-            .known
-            .get(name)
-            .ok_or_else(|| Error::task_not_found("").fact("tenant", name))
+        let known = agents.known.get(name);
+        known.ok_or_else(|| no_such_tenant(name))
     }
 
     fn target(&self, target: &Target) -> Result<&Authorized, Error> {

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use switchboard_server::auth::keys::{ApiKeys, KeyScheme};
-use switchboard_server::auth::method::{Basic, JwksFrom, Jwt, JwtKeys, KeySource};
-use switchboard_server::auth::{Access, Alternative, Audit, Authenticator, Failures, Scheme};
+use switchboard_server::auth::method::{Basic, Certificates, JwksFrom, Jwt, JwtKeys, KeySource};
+use switchboard_server::auth::{
+    Access, Alternative, Audit, Authenticator, Failures, Policy, Scheme,
+};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::AccessStore;
 
 use crate::config::{self, Config, Keys, Method, MethodKind};
+use crate::policy::Rules;
 
 /// All methods, ready to use. Those whose keys are elsewhere begin to fetch them.
 pub(crate) struct Methods {
@@ -54,6 +57,9 @@ impl Methods {
                 Arc::new(KeyScheme::declared_in(keys, key.place, &*key.name))
             }
             MethodKind::Basic(users) => Arc::new(Basic::new(name, users.clone())),
+            MethodKind::Certificate(subjects) => {
+                Arc::new(Certificates::new(name, subjects.clone()))
+            }
             MethodKind::Jwt(jwt) => Arc::new(Jwt::new(
                 name,
                 keys(&jwt.keys, tasks)?,
@@ -62,6 +68,20 @@ impl Methods {
                 jwt.declared.clone(),
             )),
         })
+    }
+
+    /// The ways in to an agent.
+    pub(crate) fn ways(&self, agent: &config::Agent) -> Vec<Alternative> {
+        let scheme = |name: &Arc<str>| {
+            let found = self.schemes.iter().find(|scheme| scheme.name() == name);
+            found.map(Arc::clone)
+        };
+        // A way with a method that is not there is no way in: it must not become an easier one.
+        let ways = agent.access.iter().filter_map(|way| {
+            let all: Option<Vec<_>> = way.iter().map(scheme).collect();
+            all.map(Alternative)
+        });
+        ways.collect()
     }
 
     /// Who knows callers by them.
@@ -86,19 +106,41 @@ fn keys(keys: &Keys, tasks: &Tasks) -> anyhow::Result<JwtKeys> {
     Ok(JwtKeys::Published(KeySource::start(from, tasks)?))
 }
 
+/// The rules of an agent; none if it has none.
+pub(crate) fn rules(agent: &config::Agent) -> Option<Rules> {
+    let skills = agent
+        .rights
+        .skills
+        .iter()
+        .map(|skill| Arc::clone(&skill.id));
+    let rules = agent.rights.rules.clone();
+    (!rules.is_empty()).then(|| Rules::new(rules, skills.collect()))
+}
+
+/// An agent's door, with what is behind it.
+pub(crate) fn ruled(
+    agent: &config::Agent,
+    door: Access,
+    policy: Option<impl Policy + 'static>,
+) -> Access {
+    let config::Rights {
+        scopes,
+        skills,
+        visible,
+        ..
+    } = &agent.rights;
+    let door = door.needing(scopes.clone()).with_skills(skills.clone());
+    let door = match policy {
+        Some(policy) => door.ruled_by(Arc::new(policy)),
+        None => door,
+    };
+    if *visible { door } else { door.hidden() }
+}
+
 /// Who may ask each agent.
 pub(crate) fn doors(config: &Config, methods: &Methods) -> HashMap<Arc<str>, Arc<Access>> {
-    let scheme = |name: &Arc<str>| {
-        let found = methods.schemes.iter().find(|scheme| scheme.name() == name);
-        found.map(Arc::clone)
-    };
     let door = |agent: &config::Agent| {
-        // A way with a method that is not there is no way in: it must not become an easier one.
-        let ways = agent.access.iter().filter_map(|way| {
-            let all: Option<Vec<_>> = way.iter().map(scheme).collect();
-            all.map(Alternative)
-        });
-        let access = Access::by(ways.collect());
+        let access = ruled(agent, Access::by(methods.ways(agent)), rules(agent));
         let access = match agent.rate {
             Some(rate) => access.limited_to(rate),
             None => access,

@@ -1,9 +1,10 @@
 //! A server that asks everyone who they are.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use switchboard_types::model::TaskId;
 use switchboard_types::operation::{Method, Operation};
+use tokio::time::Instant;
 
 use crate::credentials::{Header, Keys, Tokens};
 use crate::support::{Server, answer};
@@ -29,7 +30,7 @@ agents:
     script: [{ ask: And? }]
     extended_card: {}
   scoped:
-    # scopes: [use]
+    scopes: [use]
     script: [{ ask: And? }]
     extended_card: {}
   open:

@@ -11,6 +11,7 @@ mod environment;
 mod langgraph;
 mod our_client;
 mod rows;
+mod signatures;
 #[path = "../support/mod.rs"]
 mod support;
 mod their_clients;

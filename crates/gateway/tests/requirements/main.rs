@@ -10,6 +10,7 @@ mod examples;
 mod input;
 mod limits;
 mod methods;
+mod policies;
 mod push;
 mod rest;
 mod router;
@@ -20,6 +21,9 @@ mod wire;
 const AGENTS: &str = r#"
 default_agent: quick
 push: { allow: ["127.0.0.1"] }
+auth:
+  methods: { bearer: { jwt: { secret: "${KIT_SECRET}", audience: [kit] } } }
+  require: [none]
 agents:
   quick:
     description: Answers at once, with an artifact
@@ -92,6 +96,7 @@ agents:
     script:
       - complete: done
   secretive:
+    auth: [bearer, none]
     extended_card:
       description: More than meets the eye
       skills: [{ id: hidden, description: Only for friends }]

@@ -22,13 +22,19 @@ use tokio::time::Instant;
 /// How long a server may take to start, and an answer to come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What the profiles of the conformance kit check tokens with.
+const KIT_SECRET: &str = "the conformance kit and Switchboard share this";
+
+/// A token made with it, for the audience `kit`, good until 2096.
+pub(crate) const KIT_TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJraXQiLCJhdWQiOiJraXQiLCJleHAiOjQwMDAwMDAwMDB9.CdDnNvJb7rkqev1Q-4hvkISuzs2H9n_6CKVvaZkd37o";
+
 /// A running server.
 pub(crate) struct Server {
     child: Child,
     dir: TempDir,
     args: Vec<String>,
     variables: Vec<(String, String)>,
-    /// `http://127.0.0.1:PORT`
+    /// `http://127.0.0.1:PORT`, or `https` if it is encrypted.
     pub(crate) base: String,
     /// Speaks to it.
     pub(crate) http: reqwest::Client,
@@ -87,7 +93,8 @@ impl Server {
         Self::start(&["serve", "-c", file, "--memory"], "").await
     }
 
-    async fn start(args: &[&str], yaml: &str) -> Self {
+    /// Some command that serves, in a directory with a configuration.
+    pub(crate) async fn start(args: &[&str], yaml: &str) -> Self {
         Self::start_with(args, yaml, &[], &[]).await
     }
 
@@ -141,6 +148,11 @@ impl Server {
     /// Where it keeps its tasks.
     pub(crate) fn data(&self) -> std::path::PathBuf {
         self.dir.path().join("data")
+    }
+
+    /// What it has written to standard output.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("out.txt")).expect("an output")
     }
 
     /// Its configuration.
@@ -224,6 +236,7 @@ async fn launch(args: &[String], dir: &Path, variables: &[(String, String)]) -> 
         .arg(dir.join("data"))
         .current_dir(dir)
         .env_remove("SWITCHBOARD_LOG")
+        .env("KIT_SECRET", KIT_SECRET)
         .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(file("out.txt"))
@@ -247,16 +260,21 @@ async fn launch(args: &[String], dir: &Path, variables: &[(String, String)]) -> 
 
 /// The address in the welcome of `up`.
 fn welcomed(said: &str) -> Option<String> {
-    let (_, rest) = said.split_once("at http://")?;
-    let (address, _) = rest.split_once('\n')?;
-    Some(format!("http://{address}"))
+    let (_, rest) = said.split_once(" at http")?;
+    let (rest, _) = rest.split_once('\n')?;
+    Some(format!("http{rest}"))
 }
 
 /// The address in a line that `serve` logs.
 fn listening(line: &str) -> Option<String> {
     let record: Value = serde_json::from_str(line).ok()?;
     let address = record.get("address")?.as_str()?;
-    (record["message"] == "listening").then(|| format!("http://{address}"))
+    let scheme = if record["tls"] == true {
+        "https"
+    } else {
+        "http"
+    };
+    (record["message"] == "listening").then(|| format!("{scheme}://{address}"))
 }
 
 /// Sends a request and reads the whole answer.

@@ -4,19 +4,27 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::header::HeaderValue;
-use switchboard_types::model::SecurityRequirement;
+use hyper::Request;
+use hyper::header::{HeaderMap, HeaderValue};
+use switchboard_types::model::{SecurityRequirement, SecurityScheme};
 use switchboard_types::{Error, ErrorKind};
 
-use super::{AllowAll, Carried, Identity, Policy, Presented, Principal, Rejection, Scheme};
+use super::{
+    AllowAll, Authenticator, Carried, Identity, Policy, Presented, Principal, Rejection, Scheme,
+    SkillAccess,
+};
 use crate::engine::Profile;
+use crate::http::{BaseUrl, Peer};
 use crate::limit::Rate;
 
 /// Who may ask an agent, and for what.
 #[derive(Debug)]
 pub struct Access {
     alternatives: Vec<Alternative>,
-    policy: Arc<dyn Policy>,
+    pub(super) policy: Option<Arc<dyn Policy>>,
+    pub(super) scopes: Vec<Arc<str>>,
+    pub(super) skills: Vec<SkillAccess>,
+    visible: bool,
     rate: Option<Rate>,
 }
 
@@ -67,7 +75,10 @@ impl Access {
     pub fn by(alternatives: Vec<Alternative>) -> Self {
         Self {
             alternatives,
-            policy: Arc::new(AllowAll),
+            policy: None,
+            scopes: Vec::new(),
+            skills: Vec::new(),
+            visible: true,
             rate: None,
         }
     }
@@ -75,8 +86,35 @@ impl Access {
     /// The same door with rules behind it.
     #[must_use]
     pub fn ruled_by(mut self, policy: Arc<dyn Policy>) -> Self {
-        self.policy = policy;
+        self.policy = Some(policy);
         self
+    }
+
+    /// The same door, for those who have been granted all of this.
+    #[must_use]
+    pub fn needing(mut self, scopes: Vec<Arc<str>>) -> Self {
+        self.scopes = scopes;
+        self
+    }
+
+    /// The same door to an agent with these skills: all it has, whatever they ask for.
+    #[must_use]
+    pub fn with_skills(mut self, skills: Vec<SkillAccess>) -> Self {
+        self.skills = skills;
+        self
+    }
+
+    /// The same door, which only those see who may use it.
+    #[must_use]
+    pub fn hidden(mut self) -> Self {
+        self.visible = false;
+        self
+    }
+
+    /// Whether everyone may know that there is this agent.
+    #[must_use]
+    pub fn is_visible(&self) -> bool {
+        self.visible
     }
 
     /// The same door, at which each caller may knock so often.
@@ -93,7 +131,62 @@ impl Access {
 
     /// The rules for those who are in.
     pub(super) fn policy(&self) -> &dyn Policy {
-        &*self.policy
+        self.policy.as_deref().unwrap_or(&AllowAll)
+    }
+
+    /// Whether anyone can show who they are here.
+    pub(crate) fn knows_callers(&self) -> bool {
+        self.schemes().next().is_some()
+    }
+
+    /// Whether this caller may know that there is this agent.
+    pub(crate) fn is_seen_by(
+        &self,
+        agent: &str,
+        presented: &Presented,
+        carried: &Carried<'_>,
+    ) -> bool {
+        self.visible || {
+            let admitted = self.admit(agent, presented, carried);
+            admitted.is_ok_and(|caller| self.shows(agent, &caller, None))
+        }
+    }
+
+    /// Who reads a card: everyone may, and who is not let in is nobody in particular.
+    pub(crate) fn reader(
+        &self,
+        agent: &str,
+        presented: &Presented,
+        carried: &Carried<'_>,
+    ) -> Principal {
+        let admitted = self.admit(agent, presented, carried);
+        admitted.unwrap_or_else(|_| Principal::anonymous().at(carried.address()))
+    }
+
+    /// Turns a caller away who is let in, but has to show who it is for what it asks.
+    ///
+    /// # Errors
+    ///
+    /// Always, if anyone can show who they are.
+    pub(crate) fn ask_who(&self, agent: &str, carried: &Carried<'_>) -> Result<(), Refusal> {
+        if self.knows_callers() {
+            return Err(self.refuse(Shut::Missing, carried.at(agent)));
+        }
+        Ok(())
+    }
+
+    /// Lets someone in of whom these identities are known, whatever they were shown by.
+    ///
+    /// # Errors
+    ///
+    /// If they open no way in.
+    pub fn admit_known(&self, agent: &str, identities: Vec<Identity>) -> Result<Principal, Error> {
+        let presented = Presented {
+            callers: identities.into_iter().map(Principal::from).collect(),
+            ..Presented::default()
+        };
+        let met = self.meet(agent, &presented);
+        met.map_err(|shut| self.error(shut))
     }
 
     /// Whether everyone is let in.
@@ -118,7 +211,7 @@ impl Access {
         carried: &Carried<'_>,
     ) -> Result<(), Refusal> {
         let met = self.meet(agent, presented).map(drop);
-        met.map_err(|shut| self.refuse(shut, carried))
+        met.map_err(|shut| self.refuse(shut, carried.at(agent)))
     }
 
     /// Lets a caller in.
@@ -134,13 +227,33 @@ impl Access {
     ) -> Result<Principal, Refusal> {
         match self.meet(agent, presented) {
             Ok(caller) => Ok(caller.at(carried.address())),
-            Err(shut) => Err(self.refuse(shut, carried)),
+            Err(shut) => Err(self.refuse(shut, carried.at(agent))),
         }
+    }
+
+    /// Lets someone in who shows this in the headers of a request.
+    ///
+    /// # Errors
+    ///
+    /// If it opens no way in.
+    pub async fn admit_showing(
+        &self,
+        agent: &str,
+        headers: HeaderMap,
+        authenticator: &Authenticator,
+    ) -> Result<Principal, Error> {
+        let (mut head, ()) = Request::new(()).into_parts();
+        head.headers = headers;
+        let (base_url, peer) = (BaseUrl::default(), Peer::here());
+        let carried = Carried::new(&head, &peer, &base_url);
+        let presented = authenticator.identify(&carried).await;
+        let met = self.meet(agent, &presented);
+        met.map_err(|shut| self.error(shut))
     }
 
     fn meet<'a>(&self, agent: &str, presented: &'a Presented) -> Met<'a> {
         if let Some(wait) = presented.wait
-            && self.schemes().next().is_some()
+            && self.knows_callers()
         {
             return Err(Shut::Wait(wait));
         }
@@ -187,51 +300,89 @@ impl Access {
         })
     }
 
-    fn refuse(&self, shut: Shut<'_>, carried: &Carried<'_>) -> Refusal {
-        let cause = match shut {
-            Shut::Wait(wait) => {
-                let seconds = wait.as_secs() + 1;
-                let message = format!("too many failed logins: try again in {seconds} s");
-                let error = Error::new(ErrorKind::ResourceExhausted, message);
-                return error.retry_in(seconds).into();
+    fn refuse(&self, shut: Shut<'_>, carried: Carried<'_>) -> Refusal {
+        let error = self.error(shut);
+        if error.kind() != ErrorKind::Unauthenticated {
+            return error.into();
+        }
+        let challenges = self.schemes().map(|scheme| match shut {
+            Shut::Bad(name, cause) if name == scheme.name() => {
+                scheme.challenge(Some(cause), &carried)
             }
-            Shut::Bad(_, cause @ Rejection::KeysUnavailable) => {
-                return Error::new(ErrorKind::Unavailable, cause.told()).into();
-            }
-            Shut::Bad(scheme, cause) => Some((scheme, cause)),
-            Shut::Missing => None,
-        };
-        let message = match cause {
-            Some((_, cause)) => format!("authentication is needed: {}", cause.told()),
-            None => "authentication is needed".to_owned(),
-        };
-        let names: Vec<&str> = self.schemes().map(|scheme| &**scheme.name()).collect();
-        let challenges = self.schemes().map(|scheme| {
-            let at_fault = cause.filter(|(name, _)| *name == scheme.name());
-            scheme.challenge(at_fault.map(|(_, cause)| cause), carried)
+            _ => scheme.challenge(None, &carried),
         });
         Refusal {
-            error: Error::new(ErrorKind::Unauthenticated, message).fact("schemes", names.join(",")),
+            error,
             challenges: challenges.collect(),
         }
     }
 
+    /// The addresses of those who issue what opens the door, each once.
+    pub(crate) fn issuers(&self) -> Vec<&str> {
+        let mut issuers: Vec<&str> = Vec::new();
+        for issuer in self.schemes().filter_map(|scheme| scheme.issuer()) {
+            if !issuers.contains(&issuer) {
+                issuers.push(issuer);
+            }
+        }
+        issuers
+    }
+
+    fn error(&self, shut: Shut<'_>) -> Error {
+        let message = match shut {
+            Shut::Wait(wait) => {
+                let seconds = wait.as_secs() + 1;
+                let message = format!("too many failed logins: try again in {seconds} s");
+                let error = Error::new(ErrorKind::ResourceExhausted, message);
+                return error.retry_in(seconds);
+            }
+            Shut::Bad(_, cause @ Rejection::KeysUnavailable) => {
+                return Error::new(ErrorKind::Unavailable, cause.told());
+            }
+            Shut::Bad(_, cause) => format!("authentication is needed: {}", cause.told()),
+            Shut::Missing => "authentication is needed".to_owned(),
+        };
+        let names: Vec<&str> = self.schemes().map(|scheme| &**scheme.name()).collect();
+        Error::new(ErrorKind::Unauthenticated, message).fact("schemes", names.join(","))
+    }
+
     /// Writes on an agent's cards who may ask it.
     pub fn declare(&self, profile: &mut Profile) {
-        if self.schemes().next().is_none() {
+        if !self.knows_callers() {
             return;
         }
         for card in iter::once(&mut profile.card).chain(&mut profile.extended) {
             let schemes = self.schemes();
             let declared = schemes.map(|scheme| (scheme.name().to_string(), scheme.declared()));
             card.security_schemes = declared.collect();
-            card.security = self.alternatives.iter().map(requirement).collect();
+            let requirements = self.alternatives.iter();
+            card.security = requirements.map(|way| self.requirement(way, &[])).collect();
+            for skill in &mut card.skills {
+                let Some(own) = self.skills.iter().find(|own| *own.id == *skill.id) else {
+                    continue;
+                };
+                if !own.scopes.is_empty() {
+                    // Nobody in particular has been granted anything.
+                    let ways = self.alternatives.iter().filter(|way| !way.0.is_empty());
+                    skill.security = ways.map(|way| self.requirement(way, &own.scopes)).collect();
+                }
+            }
         }
     }
-}
 
-/// An alternative, as a card says it.
-fn requirement(either: &Alternative) -> SecurityRequirement {
-    let names = either.0.iter().map(|scheme| scheme.name().to_string());
-    SecurityRequirement(names.map(|name| (name, Vec::new())).collect())
+    /// An alternative, as a card says it: tokens must grant the scopes.
+    fn requirement(&self, way: &Alternative, more: &[Arc<str>]) -> SecurityRequirement {
+        let needed = |scheme: &Arc<dyn Scheme>| match scheme.declared() {
+            SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect { .. } => true,
+            SecurityScheme::Http { scheme, .. } => scheme == "bearer",
+            SecurityScheme::ApiKey { .. } | SecurityScheme::MutualTls { .. } => false,
+        };
+        let entry = |scheme: &Arc<dyn Scheme>| {
+            let needed = needed(scheme);
+            let scopes = self.scopes.iter().chain(more).filter(|_| needed);
+            let scopes = scopes.map(|scope| scope.to_string());
+            (scheme.name().to_string(), scopes.collect())
+        };
+        SecurityRequirement(way.0.iter().map(entry).collect())
+    }
 }

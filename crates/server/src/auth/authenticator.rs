@@ -25,6 +25,11 @@ pub trait Scheme: Send + Sync + fmt::Debug {
 
     /// What a card says about it.
     fn declared(&self) -> SecurityScheme;
+
+    /// The address of who issues its credentials, if there is one to turn to (RFC 9728).
+    fn issuer(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// What a scheme found.
@@ -156,6 +161,11 @@ impl Authenticator {
             scope: scope.into(),
         });
         self
+    }
+
+    /// Where it is written down who fails.
+    pub(crate) fn audit(&self) -> &Audit {
+        &self.audit
     }
 
     /// Where keys are made, if they are.

@@ -1,82 +1,17 @@
 //! The one place where an operation is allowed or not: around each engine, so that nothing goes past it.
 
-use std::fmt;
 use std::sync::Arc;
 
-use switchboard_types::model::{ContextId, TaskId, TaskState};
-use switchboard_types::operation::{Method, Operation};
+use switchboard_types::model::TaskId;
+use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Error, ErrorKind};
 
-use super::{Access, Audit, Principal};
-use crate::call::{Answering, Call, Handler, Listing, Origin, Reply};
+use super::{About, Access, Action, Ask, Audit, Denial, Principal, TaskFacts, Verdict, skill};
+use crate::call::{Answering, Call, Handler, Listing, Reply, ReplyBody};
+use crate::clock;
 use crate::engine::Engine;
+use crate::log::TaskLog;
 use crate::store::access::{AuditEntry, What};
-
-/// Decides what callers who are let in may do.
-pub trait Policy: Send + Sync + fmt::Debug {
-    /// May they?
-    fn decide(&self, ask: &Ask<'_>) -> Verdict;
-
-    /// Whether it also wants to be asked with the task that the operation is about. It is shown a caller's own
-    /// tasks only: a refusal must not tell that there is a task.
-    fn looks_at_tasks(&self) -> bool {
-        false
-    }
-}
-
-/// What a policy is asked.
-#[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
-    /// Who asks.
-    pub caller: &'a Principal,
-    /// Which agent.
-    pub agent: &'a str,
-    /// For what.
-    pub operation: Method,
-    /// About which task; `None` until it is known to be the caller's.
-    pub task: Option<TaskFacts<'a>>,
-    /// By which way.
-    pub origin: &'a Origin,
-}
-
-/// What a policy may know of a task.
-#[derive(Debug, Clone, Copy)]
-pub struct TaskFacts<'a> {
-    /// The task.
-    pub id: &'a TaskId,
-    /// Its conversation.
-    pub context: &'a ContextId,
-    /// How it stands.
-    pub state: TaskState,
-}
-
-/// What a policy says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// Go on.
-    Allow,
-    /// No.
-    Deny(Denial),
-}
-
-/// Why not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denial {
-    /// The rule that said so, for our log.
-    pub rule: Arc<str>,
-    /// What the caller is told.
-    pub message: String,
-}
-
-/// Allows everything.
-#[derive(Debug, Clone, Copy)]
-pub struct AllowAll;
-
-impl Policy for AllowAll {
-    fn decide(&self, _: &Ask<'_>) -> Verdict {
-        Verdict::Allow
-    }
-}
 
 /// An engine that answers only what its agent's policy allows.
 #[derive(Debug)]
@@ -115,78 +50,160 @@ impl Authorized {
         }
     }
 
-    fn decide(&self, call: &Call, task: Option<TaskFacts<'_>>) -> Result<(), Error> {
-        let operation = call.operation.method();
+    /// Says no, if the agent's access does.
+    fn decide(&self, call: &Call, skill: Option<&str>, task: About<'_>) -> Result<(), Error> {
         let ask = Ask {
             caller: &call.principal,
             agent: self.engine.name(),
-            operation,
+            action: Action::Call(call.operation.method()),
+            skill,
             task,
             origin: &call.origin,
+            now: clock::now(),
         };
-        let Verdict::Deny(Denial { rule, message }) = self.access.policy().decide(&ask) else {
-            return Ok(());
-        };
-        let (who, operation) = (call.principal.owner().as_str(), operation.name());
-        tracing::debug!(who, agent = ask.agent, operation, %rule, "denied");
-        let denied = self.noted(What::Denied, &call.principal);
-        self.audit
-            .note(denied.about(operation).with("rule", &*rule));
-        Err(Error::new(ErrorKind::PermissionDenied, message))
+        self.access.allow(&ask, &self.audit)?;
+        // Only those who are let through learn which skills there are.
+        self.access.knows_skill(skill)
     }
 
-    fn noted(&self, what: What, who: &Principal) -> AuditEntry {
-        AuditEntry {
-            agent: Some(self.engine.name().to_string()),
-            address: who.address().map(|address| address.to_string()),
-            ..AuditEntry::new(what, who.owner().as_str())
+    /// Whether the operation is about a task, as far as it can be told without looking for it.
+    fn about(&self, operation: &Operation) -> About<'static> {
+        let continues = match operation {
+            Operation::Send(send) | Operation::Stream(send) => Engine::may_continue(&send.message),
+            other => task_in(other).is_some(),
+        };
+        if continues {
+            About::Unseen
+        } else {
+            About::Nothing
         }
     }
 
     /// Hands a call to the engine.
     fn pass(&self, call: Call) -> Answering<'_> {
-        let Operation::Cancel(cancel) = &call.operation else {
-            return self.engine.handle(call);
-        };
-        let canceled = self.noted(What::Canceled, &call.principal);
-        let canceled = canceled.about(cancel.id.as_str());
-        Box::pin(async move {
-            let reply = self.engine.handle(call).await?;
-            self.audit.note(canceled);
-            Ok(reply)
-        })
+        match &call.operation {
+            Operation::Cancel(cancel) => {
+                let canceled = noted(What::Canceled, &call.principal, self.engine.name());
+                let canceled = canceled.about(cancel.id.as_str());
+                Box::pin(async move {
+                    let reply = self.engine.handle(call).await?;
+                    self.audit.note(canceled);
+                    Ok(reply)
+                })
+            }
+            Operation::ExtendedCard => Box::pin(async move {
+                let caller = call.principal.clone();
+                let mut reply = self.engine.handle(call).await?;
+                if let ReplyBody::Response(Response::Card(card)) = &mut reply.body {
+                    self.access.show(self.engine.name(), &caller, card);
+                }
+                Ok(reply)
+            }),
+            _ => self.engine.handle(call),
+        }
     }
 
     /// Asks again, with the task: it is the caller's, or it is not there.
-    async fn look_at_task(&self, call: Call, id: &TaskId) -> Result<Reply, Error> {
-        let log = self.engine.own_task(&call.principal, id).await?;
-        let task = TaskFacts {
+    async fn look_at_task(&self, call: Call, skill: Option<String>) -> Result<Reply, Error> {
+        let log = match &call.operation {
+            Operation::Send(send) | Operation::Stream(send) => {
+                let continued = self.engine.continued(&call.principal, &send.message);
+                continued.await?
+            }
+            other => match task_in(other) {
+                Some(id) => Some(self.engine.own_task(&call.principal, id).await?),
+                None => None,
+            },
+        };
+        match log {
+            Some(log) => self.decide_with(&call, skill, &log)?,
+            None => self.decide(&call, skill.as_deref(), About::Nothing)?,
+        }
+        self.pass(call).await
+    }
+
+    fn decide_with(&self, call: &Call, skill: Option<String>, log: &TaskLog) -> Result<(), Error> {
+        let task = log.view().map(|(_, task)| task);
+        let task = task.as_deref();
+        let facts = TaskFacts {
             id: log.id(),
             context: &log.origin().context,
             state: log.last().1,
+            updated: task.and_then(|task| task.status.timestamp),
         };
-        self.decide(&call, Some(task))?;
-        self.pass(call).await
+        // Whoever answers a question does not say again what the task is about.
+        let skill = match skill {
+            None if Action::Call(call.operation.method()).needs_skill() => {
+                task.and_then(skill::begun_with)
+            }
+            named => named,
+        };
+        self.decide(call, skill.as_deref(), About::Own(facts))
+    }
+}
+
+impl Access {
+    /// Says no, if it may not be, and writes that down.
+    ///
+    /// # Errors
+    ///
+    /// What the caller is told.
+    pub(crate) fn allow(&self, ask: &Ask<'_>, audit: &Audit) -> Result<(), Error> {
+        let Verdict::Deny(denial) = self.decide(ask) else {
+            return Ok(());
+        };
+        let (who, operation) = (ask.caller.owner().as_str(), ask.action.name());
+        let rule = &*denial.rule;
+        tracing::debug!(who, agent = ask.agent, operation, %rule, "denied");
+        let denied = noted(What::Denied, ask.caller, ask.agent);
+        audit.note(denied.about(operation).with("rule", rule));
+        Err(denial.into())
+    }
+}
+
+impl From<Denial> for Error {
+    fn from(denial: Denial) -> Self {
+        let mut error = Self::new(ErrorKind::PermissionDenied, denial.message);
+        if denial.tell {
+            error = error.fact("rule", &*denial.rule);
+        }
+        if !denial.missing.is_empty() {
+            error = error.fact("scope", denial.missing.join(" "));
+        }
+        error
+    }
+}
+
+fn noted(what: What, who: &Principal, agent: &str) -> AuditEntry {
+    AuditEntry {
+        agent: Some(agent.to_owned()),
+        address: who.address().map(|address| address.to_string()),
+        ..AuditEntry::new(what, who.owner().as_str())
     }
 }
 
 impl Handler for Authorized {
     fn handle(&self, call: Call) -> Answering<'_> {
-        if let Err(error) = self.decide(&call, None) {
+        if self.access.allows_all() {
+            return self.pass(call);
+        }
+        let skill = skill::named(&call.operation);
+        let about = self.about(&call.operation);
+        if let Err(error) = self.decide(&call, skill.as_deref(), about) {
             return Box::pin(std::future::ready(Err(error)));
         }
-        let task = Some(&call.operation).filter(|_| self.access.policy().looks_at_tasks());
-        match task.and_then(task_in).cloned() {
-            Some(id) => Box::pin(async move { self.look_at_task(call, &id).await }),
-            None => self.pass(call),
+        let open = skill.is_none() && self.access.has_restricted_skills();
+        let again = open || self.access.policy().looks_at_tasks();
+        match about {
+            About::Unseen if again => Box::pin(self.look_at_task(call, skill)),
+            _ => self.pass(call),
         }
     }
 }
 
-/// The task that an operation is about.
+/// The task that an operation names; messages apart, which may name it in other ways, too.
 fn task_in(operation: &Operation) -> Option<&TaskId> {
     match operation {
-        Operation::Send(send) | Operation::Stream(send) => send.message.task_id.as_ref(),
         Operation::Get(get) => Some(&get.id),
         Operation::Cancel(cancel) => Some(&cancel.id),
         Operation::Subscribe(watch) => Some(&watch.id),
@@ -194,6 +211,9 @@ fn task_in(operation: &Operation) -> Option<&TaskId> {
         Operation::GetPushConfig(get) => Some(&get.task_id),
         Operation::ListPushConfigs(list) => Some(&list.task_id),
         Operation::DeletePushConfig(delete) => Some(&delete.task_id),
-        Operation::List(_) | Operation::ExtendedCard => None,
+        Operation::Send(_)
+        | Operation::Stream(_)
+        | Operation::List(_)
+        | Operation::ExtendedCard => None,
     }
 }

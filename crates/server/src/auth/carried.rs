@@ -7,7 +7,8 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use hyper::http::request::Parts;
 
 use super::Rejection;
-use crate::http::{BaseUrl, Peer};
+use crate::http::tls::Certificate;
+use crate::http::{BaseUrl, Peer, RESOURCE};
 
 /// What a request carries to show who asks. Only the head: nobody's body is read before.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +16,8 @@ pub struct Carried<'a> {
     head: &'a Parts,
     peer: &'a Peer,
     base_url: &'a BaseUrl,
+    /// Whose door this is about.
+    agent: Option<&'a str>,
 }
 
 impl<'a> Carried<'a> {
@@ -23,7 +26,14 @@ impl<'a> Carried<'a> {
             head,
             peer,
             base_url,
+            agent: None,
         }
+    }
+
+    /// The same at the door of an agent.
+    pub(super) fn at(mut self, agent: &'a str) -> Self {
+        self.agent = Some(agent);
+        self
     }
 
     /// What stands in `Authorization` after that scheme, such as `Bearer`; `None` if it is not there.
@@ -53,10 +63,22 @@ impl<'a> Carried<'a> {
         self.base_url.client(self.head, self.peer)
     }
 
+    /// The certificate that the client has shown, if the connection is encrypted.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&'a Certificate> {
+        self.peer.encrypted.as_ref()?.certificate.as_ref()
+    }
+
     /// Where the caller reached us, without a trailing slash.
     #[must_use]
     pub fn base_url(&self) -> Arc<str> {
         self.base_url.of(self.head, self.peer)
+    }
+
+    /// Where it says who issues tokens for the agent that is asked (RFC 9728 §5.1).
+    pub(super) fn resource_metadata(&self) -> Option<String> {
+        let agent = self.agent?;
+        Some(format!("{}{RESOURCE}/a2a/{agent}", self.base_url()))
     }
 }
 
@@ -88,6 +110,7 @@ mod tests {
         let peer = Peer {
             address: "10.0.0.9:4000".parse().unwrap(),
             local: "127.0.0.1:7420".parse().unwrap(),
+            encrypted: None,
         };
         for (values, bearer) in [
             (&["Bearer  abc "][..], Some(Ok("abc"))),

@@ -7,6 +7,9 @@
 //! - `method`: the ways to show who one is that Switchboard brings along.
 //! - `failures`: the brake on guessing.
 //! - `access`: one agent's door. Is one of the identities enough for it?
+//! - `policy`: what a policy is asked, and what it says.
+//! - `skill`: which skill is asked for, and what it asks of callers.
+//! - `decide`: what those who are in may do: scopes, skills, policy.
 //! - `authorize`: the one place where an operation is allowed or not.
 //! - [`keys`]: API keys.
 //! - `audit`: what happened at the doors, written down.
@@ -16,18 +19,23 @@ mod audit;
 mod authenticator;
 mod authorize;
 mod carried;
+mod decide;
 mod failures;
 pub mod keys;
 pub mod method;
+mod policy;
 mod principal;
+mod skill;
 
 pub use access::{Access, Alternative};
 pub use audit::Audit;
 pub use authenticator::{Authenticator, Finding, Rejection, Scheme};
-pub use authorize::{AllowAll, Ask, Authorized, Denial, Policy, TaskFacts, Verdict};
+pub use authorize::Authorized;
 pub use carried::Carried;
 pub use failures::Failures;
+pub use policy::{About, Action, AllowAll, Ask, Denial, Policy, TaskFacts, Verdict};
 pub use principal::{Identity, Kind, Owner, Principal};
+pub use skill::SkillAccess;
 
 pub(crate) use access::Refusal;
 pub(crate) use authenticator::{KeyDesk, Presented};

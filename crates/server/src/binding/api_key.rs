@@ -13,9 +13,10 @@ use switchboard_types::model::{Secret, Timestamp};
 use switchboard_types::wire::rest;
 use switchboard_types::{Dialect, Error, ErrorKind};
 
-use super::{JSON, challenge, no_such_agent, tell_when_to_retry};
-use crate::auth::keys::{By, NewKey};
-use crate::auth::{Carried, KeyDesk, Kind, Principal, Refusal};
+use super::{JSON, challenge, no_such_agent, tell_scopes, tell_when_to_retry};
+use crate::auth::keys::{By, NewKey, may_make};
+use crate::auth::{About, Action, Ask, Carried, Refusal};
+use crate::call::Origin;
 use crate::clock;
 use crate::http::{Body, Peer, Service, not_allowed};
 use crate::store::access::KeyRecord;
@@ -67,16 +68,27 @@ async fn make(
     agent: &str,
 ) -> Result<(KeyRecord, Secret), Refusal> {
     let presented = service.enter(head, peer, Some(agent)).await?;
-    let listing = service.directory.find(Some(agent));
-    let listing = listing.ok_or_else(|| no_such_agent(agent))?;
     let carried = Carried::new(head, peer, &service.base_url);
+    let listing = service.directory.find(Some(agent));
+    let listing = listing.filter(|listing| listing.is_seen_by(&presented, &carried));
+    let listing = listing.ok_or_else(|| no_such_agent(agent))?;
     let (name, access) = (&listing.name, &listing.access);
     let caller = access.admit(name, &presented, &carried)?;
     let desk = service.key_desk().ok_or_else(|| {
         let nowhere = "keys are made by `switchboard key create` only";
         Error::new(ErrorKind::MethodNotFound, nowhere)
     })?;
-    may_make(&caller, desk)?;
+    may_make(&caller, &desk.scope)?;
+    let ask = Ask {
+        caller: &caller,
+        agent: name,
+        action: Action::CreateApiKey,
+        skill: None,
+        task: About::Nothing,
+        origin: &Origin::Network,
+        now: clock::now(),
+    };
+    access.allow(&ask, service.audit())?;
     let wanted = read(&service.read_body(head, incoming).await?)?;
     let granted = |scope: &String| caller.scopes().any(|had| had == *scope);
     if let Some(more) = wanted.scopes.iter().find(|scope| !granted(scope)) {
@@ -100,21 +112,6 @@ async fn make(
     Ok(desk.keys.issue(new, &by).await?)
 }
 
-/// A key that could make keys could not be taken back; nor could anything else that has no end.
-fn may_make(caller: &Principal, desk: &KeyDesk) -> Result<(), Error> {
-    let message = if caller
-        .identity()
-        .is_none_or(|known| known.kind != Kind::Token)
-    {
-        "only a token makes keys".to_owned()
-    } else if !caller.scopes().any(|scope| *scope == *desk.scope) {
-        format!("the token does not grant {:?}", desk.scope)
-    } else {
-        return Ok(());
-    };
-    Err(Error::new(ErrorKind::PermissionDenied, message))
-}
-
 fn read(body: &[u8]) -> Result<Wanted, Error> {
     if body.is_empty() {
         return Ok(Wanted::default());
@@ -130,6 +127,7 @@ fn refuse(refusal: &Refusal) -> Response<Body> {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = super::json(status, JSON, body);
     challenge(response.headers_mut(), refusal);
+    tell_scopes(response.headers_mut(), &refusal.error);
     tell_when_to_retry(response.headers_mut(), &refusal.error);
     response
 }

@@ -9,7 +9,7 @@ use switchboard_types::{Dialect, Error, ErrorKind};
 
 use super::{A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, no_such_agent, version_in_query};
 use crate::auth::{Carried, Presented, Refusal};
-use crate::call::{Call, Origin, ServiceParams, Target};
+use crate::call::{Call, Origin, ServiceParams, Target, no_such_tenant};
 use crate::http::{Peer, Service};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -60,9 +60,10 @@ impl<'a> Asked<'a> {
         let accept = text("accept").unwrap_or_default();
         let idempotency_key = text(IDEMPOTENCY_KEY);
         let last_event_id = text(LAST_EVENT_ID);
+        let carried = Carried::new(head, peer, &service.base_url);
         let known = |name| match service.directory.find(Some(name)) {
-            Some(listing) => Ok(Some(listing.name)),
-            None => Err(name),
+            Some(listing) if listing.is_seen_by(&presented, &carried) => Ok(Some(listing.name)),
+            _ => Err(name),
         };
         Self {
             service,
@@ -126,9 +127,21 @@ impl<'a> Asked<'a> {
         };
         let carried = Carried::new(self.head, self.peer, &self.service.base_url);
         let listing = self.service.directory.resolve(&target)?;
+        if !listing.is_seen_by(&self.presented, &carried) {
+            return Err(match target.tenant.as_deref() {
+                Some(tenant) if !tenant.is_empty() => no_such_tenant(tenant).into(),
+                _ => no_such_agent("").into(),
+            });
+        }
         let (name, access) = (&listing.name, &listing.access);
         let mut principal = access.admit(name, &self.presented, &carried)?;
         self.service.count(self.head, &listing, &principal)?;
+        if matches!(operation, Operation::ExtendedCard)
+            && listing.profile.has_extended()
+            && principal.is_anonymous()
+        {
+            access.ask_who(name, &carried)?;
+        }
         if let (Some(wanted), Operation::Send(_) | Operation::Stream(_)) =
             (&listing.forwards, &operation)
         {

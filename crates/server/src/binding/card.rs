@@ -11,13 +11,18 @@ use switchboard_types::wire::card::{CardShape, encode_card};
 use switchboard_types::wire::rest;
 use switchboard_types::{Dialect, ErrorKind};
 
-use super::{Asked, JSON, challenge, json, tell_when_to_retry, version_in_query};
+use super::{
+    Asked, JSON, PRIVATE, challenge, json, tell_scopes, tell_when_to_retry, version_in_query,
+};
 use crate::auth::Refusal;
 use crate::call::ReplyBody;
 use crate::http::{Body, Peer, Service, not_allowed, status};
 
+/// What the card of an agent differs by that knows its callers.
+const BY_CALLER: &str = "A2A-Version, Host, Authorization, X-API-Key, Cookie";
+
 /// Answers a request for a public card.
-pub(crate) fn answer(
+pub(crate) async fn answer(
     service: &Service,
     head: &Parts,
     peer: &Peer,
@@ -28,7 +33,7 @@ pub(crate) fn answer(
     }
     let query = head.uri.query().unwrap_or_default();
     let name = agent.or_else(|| assistant_id(query));
-    let Some(listing) = service.directory.find(name) else {
+    let Some((listing, caller)) = service.seen(head, peer, name).await else {
         return no_card(name);
     };
     let asked = head.headers.get(super::A2A_VERSION);
@@ -38,10 +43,20 @@ pub(crate) fn answer(
         .unwrap_or_default();
     let shape = CardShape::asked_for(asked).unwrap_or(listing.profile.shape);
     let base_url = service.base_url.of(head, peer);
-    let card = listing.profile.card_at(&base_url, &listing.name);
+    let mut card = listing.profile.card_at(&base_url, &listing.name);
+    listing.access.show(&listing.name, &caller, &mut card);
+    service.sign(shape, &mut card);
     let mut body = Vec::with_capacity(2048);
     encode_card(shape, &card, &mut body);
-    cached(head, body, service.started)
+    let mut response = cached(head, body, service.started);
+    let headers = response.headers_mut();
+    if listing.access.knows_callers() {
+        headers.insert(VARY, HeaderValue::from_static(BY_CALLER));
+    }
+    if !caller.is_anonymous() || !listing.access.is_visible() {
+        headers.insert(CACHE_CONTROL, PRIVATE);
+    }
+    response
 }
 
 /// The card with what a cache needs; nothing but that if the caller has it already.
@@ -90,7 +105,9 @@ pub(crate) async fn extended(service: &Service, asked: Asked<'_>) -> Response<Bo
         Ok(ReplyBody::Response(Answer::Card(card))) => {
             let mut body = Vec::with_capacity(2048);
             encode_card(CardShape::V0, &card, &mut body);
-            json(StatusCode::OK, JSON, body)
+            let mut response = json(StatusCode::OK, JSON, body);
+            response.headers_mut().insert(CACHE_CONTROL, PRIVATE);
+            response
         }
         Ok(_) => status(StatusCode::INTERNAL_SERVER_ERROR),
         Err(error) => refuse(&error.into()),
@@ -109,6 +126,7 @@ pub(crate) fn refuse(refusal: &Refusal) -> Response<Body> {
     };
     let mut response = json(status, JSON, body);
     challenge(response.headers_mut(), refusal);
+    tell_scopes(response.headers_mut(), &refusal.error);
     tell_when_to_retry(response.headers_mut(), &refusal.error);
     response
 }

@@ -1,13 +1,13 @@
 //! How answers, errors and events are framed, for one caller.
 
 use bytes::Bytes;
-use hyper::header::HeaderValue;
+use hyper::header::{CACHE_CONTROL, HeaderValue};
 use hyper::{Response, StatusCode};
 use switchboard_types::wire::jsonrpc::{self, Id};
 use switchboard_types::wire::{rest, sse};
 use switchboard_types::{Dialect, Error, ErrorKind, operation, wire};
 
-use super::{JSON, challenge, json, tell_when_to_retry};
+use super::{JSON, PRIVATE, challenge, json, tell_scopes, tell_when_to_retry};
 use crate::auth::Refusal;
 use crate::http::Body;
 use crate::log::Item;
@@ -37,7 +37,7 @@ impl Frames {
     /// An answer.
     pub(super) fn respond(&self, response: &operation::Response) -> Response<Body> {
         let mut out = Vec::with_capacity(1024);
-        match self {
+        let mut answer = match self {
             Self::JsonRpc { id, dialect, .. } => {
                 jsonrpc::write_response(&mut out, id, *dialect, response);
                 json(StatusCode::OK, JSON, out)
@@ -46,7 +46,12 @@ impl Frames {
                 wire::encode_response(*dialect, response, &mut out);
                 json(StatusCode::OK, media_type(*dialect, *plain), out)
             }
+        };
+        if matches!(response, operation::Response::Card(_)) {
+            // It was made for one caller.
+            answer.headers_mut().insert(CACHE_CONTROL, PRIVATE);
         }
+        answer
     }
 
     /// A refusal. JSON-RPC says most of them with the status of a success, once there is an envelope to answer.
@@ -94,6 +99,7 @@ impl Frames {
         if error.kind() == ErrorKind::Unavailable {
             tracing::warn!(%error, "refused for now");
         }
+        tell_scopes(response.headers_mut(), error);
         tell_when_to_retry(response.headers_mut(), error);
         response
     }

@@ -23,7 +23,7 @@ use hyper::{Response, StatusCode};
 use switchboard_types::{Dialect, Error, ErrorKind};
 
 use crate::auth::Refusal;
-use crate::call::{Call, ReplyBody};
+use crate::call::{Call, ReplyBody, no_such_agent};
 use crate::http::{Body, Service};
 
 pub(crate) use asked::Asked;
@@ -31,6 +31,8 @@ use frames::Frames;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+/// For one caller, not for those behind the same proxy.
+const PRIVATE: HeaderValue = HeaderValue::from_static("private, max-age=60");
 const A2A_VERSION: &str = "a2a-version";
 const A2A_EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
 /// As 0.x names it.
@@ -107,19 +109,23 @@ pub(crate) fn forbid(error: &Error) -> Response<Body> {
     json(StatusCode::FORBIDDEN, JSON, body)
 }
 
-/// The agent a path names does not exist.
-fn no_such_agent(name: &str) -> Error {
-    Error::new(
-        ErrorKind::MethodNotFound,
-        format!("there is no agent named {name:?}"),
-    )
-    .fact("agent", name)
-}
-
 /// Adds how to get in: one line for each way.
 fn challenge(headers: &mut HeaderMap, refusal: &Refusal) {
     for line in &refusal.challenges {
         headers.append(WWW_AUTHENTICATE, line.clone());
+    }
+}
+
+/// Adds what a token would have to grant (RFC 6750).
+fn tell_scopes(headers: &mut HeaderMap, error: &Error) {
+    let scope = error.facts().iter().find(|(key, _)| key == "scope");
+    let Some((_, scope)) = scope.filter(|_| error.kind() == ErrorKind::PermissionDenied) else {
+        return;
+    };
+    let line =
+        format!("Bearer realm=\"switchboard\", error=\"insufficient_scope\", scope=\"{scope}\"");
+    if let Ok(line) = HeaderValue::from_str(&line) {
+        headers.append(WWW_AUTHENTICATE, line);
     }
 }
 

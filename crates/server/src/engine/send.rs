@@ -14,6 +14,7 @@ use super::idempotency::Claim;
 use super::question::{open_request, redacted, tool_result_id, unasked};
 use super::{Engine, Scope, storage};
 use crate::agent::{Conversation, Said, Turn};
+use crate::auth::Principal;
 use crate::call::ReplyBody;
 use crate::log::{Cursor, Joined, Origin, Received, TaskLog, Until};
 use crate::store::{Change, Delivery, Webhook};
@@ -98,8 +99,7 @@ impl Engine {
         if send.configuration.push.is_some() {
             self.profile().require_push()?;
         }
-        let continues = send.message.task_id.is_some() || tool_result_id(&send.message).is_some();
-        if !continues && self.key_of(scope, &send).is_none() {
+        if !Self::may_continue(&send.message) && self.key_of(scope, &send).is_none() {
             return self.begin(scope, send, None);
         }
         // Boxed: the future of every call would have room for it.
@@ -114,7 +114,7 @@ impl Engine {
         {
             return Ok(before);
         }
-        match self.task_to_continue(scope, &send.message).await? {
+        match self.continued(&scope.principal, &send.message).await? {
             Some(log) => {
                 let first =
                     |send, claim: Option<Claim>| self.go_on(scope, log, send, claim.as_ref());
@@ -127,16 +127,21 @@ impl Engine {
         }
     }
 
+    /// Whether a message may belong to a task that is there.
+    pub(crate) fn may_continue(message: &Message) -> bool {
+        message.task_id.is_some() || tool_result_id(message).is_some()
+    }
+
     /// The task a message belongs to: named by `taskId`, or by a tool result that answers the question of a
     /// referenced task.
-    async fn task_to_continue(
+    pub(crate) async fn continued(
         &self,
-        scope: &Scope,
+        principal: &Principal,
         message: &Message,
     ) -> Result<Option<Arc<TaskLog>>, Error> {
         let result_id = tool_result_id(message);
         if let Some(id) = &message.task_id {
-            let log = self.task_of(scope, id).await?;
+            let log = self.own_task(principal, id).await?;
             if let (Some(result), Some(asked)) = (&result_id, open_request(&log))
                 && *result != asked.request_id
             {
@@ -148,7 +153,7 @@ impl Engine {
             return Ok(None);
         };
         for id in &message.reference_task_ids {
-            let Ok(log) = self.task_of(scope, id).await else {
+            let Ok(log) = self.own_task(principal, id).await else {
                 continue;
             };
             match open_request(&log) {
@@ -184,7 +189,9 @@ impl Engine {
         };
         let webhook = self.webhook_of(scope, &origin.id, &send, log.last().0)?;
         let message = addressed(send.message, &origin);
-        let sensitive = open_request(&log).is_some_and(|asked| asked.sensitive);
+        // What opens a door elsewhere is no one's to read.
+        let sensitive = log.last().1 == TaskState::AuthRequired
+            || open_request(&log).is_some_and(|asked| asked.sensitive);
         let received = Received {
             recorded: if sensitive {
                 Arc::new(redacted(&message))
@@ -277,7 +284,7 @@ impl Engine {
 
     pub(super) fn turn_for(
         &self,
-        principal: crate::auth::Principal,
+        principal: Principal,
         log: &TaskLog,
         message: Arc<Message>,
         canceled: CancellationToken,
@@ -309,7 +316,7 @@ impl Engine {
         }
     }
 
-    fn conversation(&self, origin: &Origin, principal: crate::auth::Principal) -> Conversation {
+    fn conversation(&self, origin: &Origin, principal: Principal) -> Conversation {
         Conversation {
             store: Arc::clone(self.shared.log.store()),
             agent: Arc::clone(&origin.agent),

@@ -9,6 +9,8 @@ mod origin;
 mod place;
 mod pulse;
 mod serve;
+pub mod tls;
+mod wellknown;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +21,18 @@ use hyper::body::Incoming;
 use hyper::http::request::Parts as Head;
 use hyper::{Method, Request, Response, StatusCode};
 use switchboard_types::Error;
-use switchboard_types::model::Timestamp;
+use switchboard_types::model::{AgentCard, Timestamp};
+use switchboard_types::operation::Response as Answer;
+use switchboard_types::wire::card::CardShape;
 use tokio::sync::Semaphore;
 
-use crate::auth::{Authenticator, Carried, KeyDesk, Presented, Principal, Refusal};
+use crate::auth::{Audit, Authenticator, Carried, KeyDesk, Presented, Principal, Refusal};
 use crate::binding::{self, Asked};
-use crate::call::{Call, Directory, Handler, Listing, Reply};
+use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
 use crate::limit::{Admission, Admitted, Caller, Entrance, Queue, Tallies};
 use crate::shutdown::Tasks;
+use crate::sign::Signer;
 
 pub use base_url::BaseUrl;
 pub use body::Body;
@@ -38,6 +43,7 @@ pub(crate) use base_url::Peer;
 pub(crate) use body::not_allowed;
 use origin::Pages;
 use place::Place;
+pub(crate) use wellknown::RESOURCE;
 
 /// How many bodies of the largest size are held at once; without a bound the connections alone would allow for
 /// more than any machine has.
@@ -124,6 +130,8 @@ pub struct Service {
     bodies: Semaphore,
     /// When this server began: cards have not changed since.
     pub(crate) started: Timestamp,
+    /// Signs cards, if they are signed.
+    pub(crate) signer: Option<Arc<Signer>>,
 }
 
 /// A request and where it comes from. Boxed: it goes through many hands, and each future that passes it on has room
@@ -170,7 +178,15 @@ impl Service {
             limits: parts.limits,
             tasks: parts.tasks,
             started: clock::now(),
+            signer: None,
         }
+    }
+
+    /// The same, with cards that are signed.
+    #[must_use]
+    pub fn signing(mut self, signer: Arc<Signer>) -> Self {
+        self.signer = Some(signer);
+        self
     }
 
     /// Answers one request.
@@ -220,7 +236,9 @@ impl Service {
     ) -> Result<Presented, Refusal> {
         let carried = Carried::new(head, peer, &self.base_url);
         let presented = self.authenticator.identify(&carried).await;
-        let Some(listing) = self.directory.find(agent) else {
+        let listing = self.directory.find(agent);
+        let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
+        else {
             // Whoever it is: there is no such agent.
             return Ok(presented);
         };
@@ -255,6 +273,29 @@ impl Service {
         self.tallies.count(&head.extensions, listing, caller)
     }
 
+    /// The agent of that name, as far as this caller may know.
+    pub(crate) async fn seen(
+        &self,
+        head: &Head,
+        peer: &Peer,
+        agent: Option<&str>,
+    ) -> Option<(Listing, Principal)> {
+        let listing = self.directory.find(agent)?;
+        let carried = Carried::new(head, peer, &self.base_url);
+        let presented = match listing.access.knows_callers() {
+            true => self.authenticator.identify(&carried).await,
+            false => Presented::default(),
+        };
+        let seen = listing.is_seen_by(&presented, &carried);
+        let caller = listing.access.reader(&listing.name, &presented, &carried);
+        seen.then_some((listing, caller))
+    }
+
+    /// Where denials are written down.
+    pub(crate) fn audit(&self) -> &Audit {
+        self.authenticator.audit()
+    }
+
     /// Where keys are made, if they are.
     pub(crate) fn key_desk(&self) -> Option<&KeyDesk> {
         self.authenticator.desk()
@@ -267,8 +308,19 @@ impl Service {
             Entrance::Now(room) => room,
             Entrance::Later(room) => room.await?,
         };
-        let reply = self.handler.handle(call).await?;
+        let dialect = call.params.dialect;
+        let mut reply = self.handler.handle(call).await?;
+        if let ReplyBody::Response(Answer::Card(card)) = &mut reply.body {
+            self.sign(CardShape::answered_in(dialect), card);
+        }
         Ok((reply, admitted))
+    }
+
+    /// Signs a card that is complete, if cards are signed.
+    pub(crate) fn sign(&self, shape: CardShape, card: &mut AgentCard) {
+        if let Some(signer) = &self.signer {
+            signer.sign_card(shape, card);
+        }
     }
 
     /// Reads the body of a request within the limits.
@@ -294,9 +346,13 @@ impl Service {
             peer,
         } = asks;
         let path = head.uri.path();
-        let place = Place::of(path, |name| self.directory.find(Some(name)).is_some());
+        // An agent that not everyone may know of has no short address: that would tell of it.
+        let in_view = |agent: Listing| agent.access.is_visible();
+        let place = Place::of(path, |name| {
+            self.directory.find(Some(name)).is_some_and(in_view)
+        });
         let (agent, rest) = match place {
-            Place::Live | Place::Ready | Place::Version
+            Place::Live | Place::Ready | Place::Version | Place::Jwks | Place::Resource(_)
                 if head.method != Method::GET && head.method != Method::HEAD =>
             {
                 return Err(body::not_allowed("GET, HEAD").into());
@@ -304,8 +360,13 @@ impl Service {
             Place::Live => return Err(health::live().into()),
             Place::Ready => return Err(health::ready(self).into()),
             Place::Version => return Err(health::version().into()),
+            Place::Jwks => return Err(wellknown::jwks(self).into()),
+            Place::Resource(agent) => {
+                return Err(wellknown::resource(self, &head, &peer, agent).into());
+            }
             Place::Card(agent) => {
-                return Err(binding::card::answer(self, &head, &peer, agent).into());
+                let shown = binding::card::answer(self, &head, &peer, agent);
+                return Err(Box::pin(shown).await.into());
             }
             Place::CardElsewhere => return Err(binding::card::redirect(path).into()),
             Place::ExtendedCard(agent) => {

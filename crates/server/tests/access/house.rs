@@ -9,10 +9,12 @@ use hyper::header::{AUTHORIZATION, HeaderName};
 use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::auth::keys::{ApiKeys, KeyScheme};
 use switchboard_server::auth::{
-    Access, Alternative, Ask, Audit, Authenticator, Authorized, Denial, Failures, Policy,
-    Principal, Scheme, Verdict,
+    About, Access, Action, Alternative, Ask, Audit, Authenticator, Authorized, Denial, Failures,
+    Policy, Principal, Scheme, SkillAccess, Verdict,
 };
-use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Origin, Target};
+use switchboard_server::call::{
+    Answering, Call, Directory, Handler, Listing, Origin, Target, no_such_tenant,
+};
 use switchboard_server::engine::{Engine, Parts, Settings};
 use switchboard_server::http::{self, BaseUrl, Cors, Limits};
 use switchboard_server::log::Log;
@@ -22,7 +24,7 @@ use switchboard_server::store::MemoryStore;
 use switchboard_server::store::access::{AccessStore, MemoryAccess};
 use switchboard_server::testing::agent::{FnAgent, profile};
 use switchboard_types::Error;
-use switchboard_types::model::{ApiKeyLocation, TaskState};
+use switchboard_types::model::{ApiKeyLocation, Skill, TaskState};
 use switchboard_types::operation::Method;
 use tokio::net::TcpListener;
 
@@ -66,7 +68,8 @@ impl Table {
 
     fn target(&self, target: &Target) -> Result<&Authorized, Error> {
         let named = target.agent.as_deref().or(target.tenant.as_deref());
-        self.agent(named).ok_or_else(|| Error::task_not_found(""))
+        let unknown = || no_such_tenant(named.unwrap_or_default());
+        self.agent(named).ok_or_else(unknown)
     }
 }
 
@@ -101,16 +104,17 @@ struct Strict {
 
 impl Policy for Strict {
     fn decide(&self, ask: &Ask<'_>) -> Verdict {
-        let no = |rule: &str, message: &str| {
-            Verdict::Deny(Denial {
-                rule: rule.into(),
-                message: message.to_owned(),
-            })
+        let no = |rule: &str, message: &str| Verdict::Deny(Denial::by(rule, message));
+        let ended = match ask.task {
+            About::Own(task) => task.state == TaskState::Completed,
+            About::Nothing | About::Unseen => false,
         };
-        let ended = ask.task.map(|task| task.state) == Some(TaskState::Completed);
-        match (ask.origin, ask.operation) {
+        match (ask.origin, ask.action) {
             (Origin::Agent(name), _) => no("no-errands", &format!("{name} may not ask for others")),
-            (_, Method::Get | Method::Stream) if !self.tasks => no("no-reading", "not for you"),
+            (_, Action::CreateApiKey) => no("no-keys", "no keys for you"),
+            (_, Action::Call(Method::Get | Method::Stream)) if !self.tasks => {
+                no("no-reading", "not for you")
+            }
             _ if ended => no("no-looking-back", "it is over"),
             _ => Verdict::Allow,
         }
@@ -133,6 +137,8 @@ impl Policy for Strict {
 /// | `vault` | a bearer, who may not read or stream |
 /// | `archive` | a bearer, who may not look at tasks that are over |
 /// | `shop`, `stall` | a key, else a bearer; the stall never comes to an end |
+/// | `guild` | a bearer, else nobody known; one skill is for all, `gild` and `show` for who may read |
+/// | `cellar` | a bearer who may read; others do not see it |
 /// | `kiosk` | a key, which its card wants in the query |
 /// | `porter` | a bearer; it sees some of the headers |
 pub(crate) async fn open(names: &[&str]) -> House {
@@ -174,6 +180,12 @@ pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>
             "shop" | "stall" => {
                 Access::by(vec![Alternative(vec![Arc::clone(&key)]), with_bearer()])
             }
+            "guild" => {
+                Access::by(vec![with_bearer(), Alternative::default()]).with_skills(skills())
+            }
+            "cellar" => Access::by(vec![with_bearer()])
+                .needing(vec!["read".into()])
+                .hidden(),
             "kiosk" => Access::by(vec![Alternative(vec![Arc::clone(&asked_for)])]),
             _ => Access::by(vec![with_bearer()]),
         };
@@ -186,6 +198,33 @@ pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>
         .audited(books.audit.clone())
         .making_keys(made_here, "keys:create");
     serve(agents, authenticator, books, tasks).await
+}
+
+/// What the skills of `guild` ask for.
+fn skills() -> Vec<SkillAccess> {
+    let skill = |id: &str, scopes: &[&str], listed| SkillAccess {
+        id: id.into(),
+        scopes: scopes.iter().map(|scope| Arc::from(*scope)).collect(),
+        listed,
+    };
+    vec![
+        skill("carve", &[], false),
+        skill("gild", &["read"], false),
+        skill("show", &["read"], true),
+    ]
+}
+
+fn on_card(skill: &SkillAccess) -> Skill {
+    Skill {
+        id: skill.id.to_string(),
+        name: skill.id.to_string(),
+        description: "a craft".to_owned(),
+        tags: Vec::new(),
+        examples: Vec::new(),
+        input_modes: Vec::new(),
+        output_modes: Vec::new(),
+        security: Vec::new(),
+    }
 }
 
 /// Where keys and what happens at the doors are kept.
@@ -230,6 +269,9 @@ pub(crate) async fn serve_with(
     let agent = |(name, access): (Arc<str>, Access)| {
         let mut profile = profile();
         profile.card.capabilities.extended_agent_card = Some(true);
+        if &*name == "guild" {
+            profile.card.skills = skills().iter().map(on_card).collect();
+        }
         profile.extended = Some(profile.card.clone());
         access.declare(&mut profile);
         let works_on = &*name == "stall";
@@ -278,7 +320,7 @@ pub(crate) async fn serve_with(
     let service = Arc::new(http::Service::new(parts));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tasks.spawn(http::serve(listener, service));
+    tasks.spawn(http::serve(listener, service, None));
     House {
         address,
         table,

@@ -15,5 +15,7 @@ mod pages;
 mod rates;
 mod rules;
 mod schemes;
+mod skills;
 mod tokens;
+mod unseen;
 mod wire;

@@ -160,7 +160,8 @@ async fn a_token_for_something_else_opens_nothing() {
     assert_eq!(
         answer.challenges(),
         [
-            "Bearer realm=\"switchboard\", error=\"invalid_token\", error_description=\"the credentials are for another service\""
+            "Bearer realm=\"switchboard\", error=\"invalid_token\", error_description=\"the credentials are for another \
+             service\", resource_metadata=\"http://here/.well-known/oauth-protected-resource/a2a/desk\""
         ]
     );
 }

@@ -11,7 +11,8 @@ use hyper_util::rt::TokioExecutor;
 use prost::Message;
 use switchboard_proto::{rpc, v1_0};
 use switchboard_server::agent::{Outcome, Said};
-use switchboard_server::auth::{Access, Authenticator, Authorized};
+use switchboard_server::auth::method::{Basic, User};
+use switchboard_server::auth::{Access, Alternative, Authenticator, Authorized, Scheme};
 use switchboard_server::call::{Directory, Listing, Target};
 use switchboard_server::engine::Settings;
 use switchboard_server::http::{self, BaseUrl, Cors, Limits};
@@ -20,7 +21,7 @@ use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
 use switchboard_server::testing::agent::{FnAgent, Line, profile};
 use switchboard_types::model::{
-    AgentCard, Artifact, ArtifactId, Content, Extension, Json, Part, Skill,
+    AgentCard, Artifact, ArtifactId, Content, Extension, Json, Part, Secret, Skill,
 };
 use tokio::net::TcpListener;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder, Streaming};
@@ -89,12 +90,17 @@ pub(crate) async fn serve_with(limits: Limits) -> Server {
         ..Settings::default()
     };
     let line = Line::with_profile(&log, Arc::new(agent()), settings, profile);
-    let agent = Authorized::new(line.engine, Arc::new(Access::open()));
+    let known: Arc<dyn Scheme> = Arc::new(Basic::new("ops".into(), vec![ann()]));
+    let known_or_not = vec![
+        Alternative(vec![Arc::clone(&known)]),
+        Alternative::default(),
+    ];
+    let agent = Authorized::new(line.engine, Arc::new(Access::by(known_or_not)));
     let tasks = Tasks::default();
     let service = Arc::new(http::Service::new(http::Parts {
         directory: Arc::new(One(agent.listing())),
         handler: Arc::new(agent),
-        authenticator: Authenticator::none(),
+        authenticator: Authenticator::new(vec![known]),
         base_url: BaseUrl::default(),
         cors: Cors::default(),
         limits,
@@ -102,8 +108,20 @@ pub(crate) async fn serve_with(limits: Limits) -> Server {
     }));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tasks.spawn(http::serve(listener, service));
+    tasks.spawn(http::serve(listener, service, None));
     Server { address, tasks }
+}
+
+/// How Ann shows who she is.
+pub(crate) const ANN: &str = "Basic YW5uOm9wZW4=";
+
+fn ann() -> User {
+    User {
+        name: "ann".to_owned(),
+        password: Secret::new("open"),
+        tenant: None,
+        scopes: Vec::new(),
+    }
 }
 
 /// Does what its message says.

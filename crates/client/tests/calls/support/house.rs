@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use switchboard_agents::script::ScriptAgent;
 use switchboard_agents::script::builtin::{self, Builtin};
-use switchboard_server::auth::{Access, Authenticator, Authorized};
+use switchboard_server::auth::method::{Basic, User};
+use switchboard_server::auth::{Access, Alternative, Authenticator, Authorized, Scheme};
 use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Target};
 use switchboard_server::engine::recover::recover;
 use switchboard_server::engine::{Engine, Parts, Profile, Settings};
@@ -16,7 +17,7 @@ use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_types::Error;
-use switchboard_types::model::{AgentCard, Capabilities, Extension};
+use switchboard_types::model::{AgentCard, Capabilities, Extension, Secret};
 use switchboard_types::wire::card::CardShape;
 use tokio::net::TcpListener;
 
@@ -79,9 +80,17 @@ impl House {
         let guard = Arc::new(Guard::new(vec![push::Allow::parse("127.0.0.1").unwrap()]));
         let table = Arc::new(Table::default());
         let scripts = builtin::agents().unwrap();
+        let ann: Arc<dyn Scheme> = Arc::new(Basic::new("ops".into(), vec![ann()]));
+        let known_or_not = || {
+            let known = Alternative(vec![Arc::clone(&ann)]);
+            Access::by(vec![known, Alternative::default()])
+        };
         let engines = scripts.into_iter().map(|Builtin { name, script, .. }| {
             let name: Arc<str> = Arc::from(name);
             let mut profile = profile(&name);
+            if profile.is_default {
+                known_or_not().declare(&mut profile);
+            }
             change(&mut profile.card);
             let engine = Engine::new(Parts {
                 name: Arc::clone(&name),
@@ -96,7 +105,7 @@ impl House {
         });
         let engines: HashMap<Arc<str>, Engine> = engines.collect();
         let guarded = engines.iter().map(|(name, engine)| {
-            let access = Arc::new(Access::open());
+            let access = Arc::new(known_or_not());
             (Arc::clone(name), Authorized::new(engine.clone(), access))
         });
         table.0.set(guarded.collect()).unwrap();
@@ -107,13 +116,13 @@ impl House {
         let service = Arc::new(Service::new(http::Parts {
             handler: table.clone(),
             directory: table,
-            authenticator: Authenticator::none(),
+            authenticator: Authenticator::new(vec![ann]),
             base_url: BaseUrl::default(),
             cors: Cors::default(),
             limits: Limits::default(),
             tasks: tasks.clone(),
         }));
-        tasks.spawn(http::serve(listener, service));
+        tasks.spawn(http::serve(listener, service, None));
         Self {
             base,
             tasks,
@@ -141,6 +150,16 @@ impl House {
         self.tasks.stop();
         self.tasks.drain(Duration::from_secs(5)).await;
         self.log.close().await;
+    }
+}
+
+/// Whom the house knows.
+fn ann() -> User {
+    User {
+        name: "ann".to_owned(),
+        password: Secret::new("open sesame"),
+        tenant: None,
+        scopes: Vec::new(),
     }
 }
 

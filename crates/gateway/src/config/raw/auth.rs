@@ -48,6 +48,17 @@ pub(crate) enum Method {
     ApiKey(ApiKey),
     /// A name and a password.
     Basic(Basic),
+    /// A client certificate; needs `tls.client_ca_file`.
+    Mtls(Mtls),
+}
+
+/// Client certificates (mutual TLS).
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Mtls {
+    /// Whose certificates are taken, by a name in them: a URI, a host, or `sha256:` and the fingerprint. `*` stands for
+    /// any text.
+    pub(crate) subjects: Option<Vec<String>>,
 }
 
 /// Keys that `switchboard key create` makes. They are taken from `X-API-Key` and as a bearer token, too, whatever cards

@@ -4,23 +4,29 @@
 //! Doc comments here are the descriptions in the published schema. A `default` in the schema is a
 //! promise: a test compares it with what the code does.
 
+mod access;
 mod agent;
 mod auth;
 mod cors;
 mod limits;
+mod signing;
+mod tls;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use access::{Access, Rule, RuleOn};
 pub(crate) use agent::{
     Agent, Agents, CardShape, ExtendedCard, Extension, OnDisconnect, OnInputTimeout, ReplyKind,
     Skill, Timeouts,
 };
 pub(crate) use auth::{
-    AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Named, Requirement,
+    AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Mtls, Named, Requirement,
 };
 pub(crate) use cors::Cors;
 pub(crate) use limits::{AgentLimits, AgentRate, Limits, Rate};
+pub(crate) use signing::{KeyUse, Secrets, Signing, SigningKey};
+pub(crate) use tls::{ClientCertificates, Tls};
 
 use super::value::{Bound, Listen, Network, PushTarget, Time, Url};
 
@@ -51,6 +57,14 @@ pub(crate) struct Config {
     pub(crate) trust_forwarded: Option<Vec<Network>>,
     /// Who may call. Must be written out to listen beyond this machine.
     pub(crate) auth: Option<Auth>,
+    /// What those may do who may call any agent; an agent's own rules come after these.
+    pub(crate) access: Option<Access>,
+    /// Encrypted connections. Without it, and without a proxy that encrypts, others can read what is sent.
+    pub(crate) tls: Option<Tls>,
+    /// Signatures of our own: on cards, and on what webhooks are sent. Nothing is signed by default.
+    pub(crate) signing: Option<Signing>,
+    /// What the secrets of webhooks are sealed with when they are stored.
+    pub(crate) secrets: Option<Secrets>,
     /// The agent at the root address; the first one in this file by default.
     pub(crate) default_agent: Option<String>,
     /// The directory for what must last; made if it does not exist. By default `switchboard` in the user's data

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use switchboard_keys::{encoded, random, sha256};
-use switchboard_types::Error;
 use switchboard_types::model::{Secret, Timestamp};
+use switchboard_types::{Error, ErrorKind};
 
 use super::PREFIX;
+use crate::auth::{Identity, Kind, Principal};
 use crate::clock;
 use crate::engine::storage;
 use crate::store::access::{AccessStore, AuditEntry, KeyId, KeyRecord, What};
@@ -102,6 +103,24 @@ pub async fn issue(
     let kept = store.put_key(record.clone(), noted).await;
     kept.map_err(storage)?;
     Ok((record, Secret::new(key)))
+}
+
+/// Whether this caller may make keys over the network. A key that could make keys could not be taken back; nor could
+/// anything else that has no end.
+///
+/// # Errors
+///
+/// If it has shown no token, or one that does not grant the scope.
+pub fn may_make(caller: &Principal, scope: &str) -> Result<(), Error> {
+    let token = |known: &Identity| known.kind == Kind::Token;
+    let message = if !caller.identity().is_some_and(token) {
+        "only a token makes keys".to_owned()
+    } else if !caller.scopes().any(|granted| granted == scope) {
+        format!("the token does not grant {scope:?}")
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::PermissionDenied, message))
 }
 
 /// Takes a key back. False if there is no such key, or it was taken back before.

@@ -29,7 +29,7 @@ use crate::shutdown::Tasks;
 use crate::store;
 use crate::store::access::{AccessStore, KeyId, KeyRecord};
 
-pub use issue::{By, NewKey, issue, revoke};
+pub use issue::{By, NewKey, issue, may_make, revoke};
 pub use scheme::KeyScheme;
 
 /// How every key begins: by it people, and programs that look for secrets, know what they have found. No other token

@@ -183,10 +183,22 @@ impl Scheme for Jwt {
         }
     }
 
-    fn challenge(&self, cause: Option<Rejection>, _: &Carried<'_>) -> HeaderValue {
-        let text = format!("Bearer realm=\"switchboard\"{}", fault(cause));
+    fn challenge(&self, cause: Option<Rejection>, carried: &Carried<'_>) -> HeaderValue {
+        let mut text = format!("Bearer realm=\"switchboard\"{}", fault(cause));
+        if self.issuer().is_some()
+            && let Some(place) = carried.resource_metadata()
+        {
+            text = format!("{text}, resource_metadata=\"{place}\"");
+        }
         let plain = HeaderValue::from_static("Bearer realm=\"switchboard\"");
         HeaderValue::from_str(&text).unwrap_or(plain)
+    }
+
+    fn issuer(&self) -> Option<&str> {
+        let issuer = self.claims.issuer.as_deref()?;
+        // Some issuers are only a name.
+        let is_address = issuer.starts_with("https://") || issuer.starts_with("http://");
+        is_address.then_some(issuer)
     }
 
     fn declared(&self) -> SecurityScheme {

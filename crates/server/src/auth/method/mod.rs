@@ -4,14 +4,17 @@
 //! - `jwks`: where the keys of an issuer come from.
 //! - `tokens`: tokens that were found good.
 //! - `basic`: a name and a password.
+//! - `certificate`: a client certificate.
 
 mod basic;
+mod certificate;
 mod claims;
 mod jwks;
 mod jwt;
 mod tokens;
 
 pub use basic::{Basic, User};
+pub use certificate::Certificates;
 pub use claims::Claims;
 pub use jwks::{JwksFrom, KeySource};
 pub use jwt::{Declared, Jwt, JwtKeys};

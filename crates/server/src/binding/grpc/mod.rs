@@ -36,7 +36,7 @@ use tonic::{Code, Status};
 use self::codec::Bytewise;
 use self::deadline::Deadline;
 use self::messages::Messages;
-use super::{Asked, challenge, no_grpc, tell_extensions, tell_when_to_retry};
+use super::{Asked, challenge, no_grpc, tell_extensions, tell_scopes, tell_when_to_retry};
 use crate::auth::{Presented, Refusal};
 use crate::call::{Call, ReplyBody};
 use crate::http::{Body, Peer, Service};
@@ -187,14 +187,12 @@ fn status(version: ProtocolVersion, error: &Error) -> Status {
         tracing::warn!(%error, "refused for now");
     }
     let said = grpc::write_status(version, error);
+    let code = Code::from_i32(said.code);
     let mut headers = HeaderMap::new();
+    tell_scopes(&mut headers, error);
     tell_when_to_retry(&mut headers, error);
-    Status::with_details_and_metadata(
-        Code::from_i32(said.code),
-        said.message,
-        said.details.into(),
-        MetadataMap::from_headers(headers),
-    )
+    let metadata = MetadataMap::from_headers(headers);
+    Status::with_details_and_metadata(code, said.message, said.details.into(), metadata)
 }
 
 /// The same for a caller who is not let in, with how to get in.
