@@ -82,7 +82,7 @@ async fn half_open_handshakes_end_by_themselves_and_others_are_served_meanwhile(
 async fn plain_http_is_told_to_come_by_https() {
     let safe = Safe::open("", "").await;
     for request in [
-        "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(),
+        "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
         format!(
             "POST / HTTP/1.1\r\nContent-Length: 5000\r\n\r\n{}",
             "x".repeat(5000)
@@ -129,7 +129,7 @@ async fn slow_clients_lose_their_connection() {
     let open = async || safe.connect(How::default()).await.expect("a connection");
     let mut idle = open().await;
     let mut head = open().await;
-    head.write_all(b"POST /a2a/echo HTTP/1.1\r\nHost: x\r\nX: ")
+    head.write_all(b"POST /a2a/echo HTTP/1.1\r\nHost: localhost\r\nX: ")
         .await
         .expect("bytes");
     let mut again = open().await;
@@ -144,7 +144,7 @@ async fn slow_clients_lose_their_connection() {
         assert!(!left.contains("HTTP/"), "{left}");
     }
     let mut body = open().await;
-    let half = b"POST /a2a/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{";
+    let half = b"POST /a2a/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{";
     body.write_all(half).await.expect("bytes");
     let answer = rest(&mut body).await;
     assert!(answer.contains("did not arrive within 500ms"), "{answer}");
@@ -167,7 +167,7 @@ fn long_call(length: usize) -> Vec<u8> {
     );
     let length = body.len();
     let head = format!(
-        "POST /a2a/echo/message:send HTTP/1.1\r\nHost: x\r\nA2A-Version: 1.0\r\n\
+        "POST /a2a/echo/message:send HTTP/1.1\r\nHost: localhost\r\nA2A-Version: 1.0\r\n\
          Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
     );
     [head.into_bytes(), body.into_bytes()].concat()
