@@ -175,7 +175,7 @@ impl World {
             limits: Limits::default(),
             tasks: tasks.clone(),
         }));
-        tasks.spawn(server::serve(listener, service));
+        tasks.spawn(server::serve(listener, service, None));
         Self {
             base,
             log,

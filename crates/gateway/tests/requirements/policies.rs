@@ -88,6 +88,9 @@ agents:
   desk:
     auth: none
     script: [{{ call: {{ agent: ghost, text: hi }} }}, {{ complete: done }}]
+  porter:
+    auth: none
+    script: [{{ call: {{ agent: ghost, text: hi }} }}, {{ complete: done }}]
 "#,
             keys.display()
         );
@@ -371,14 +374,17 @@ async fn rules_about_a_task_tell_nobody_that_it_is_there() {
 async fn an_agent_that_calls_another_obeys_the_rules_on_delegation() {
     let poets = Poets::open().await;
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": say("x")});
-    let answered = poets.server.post("/a2a/desk", &call).await;
-    let state = &answered.body["result"]["status"]["state"];
-    assert_eq!(*state, "failed", "{answered:?}");
+    // The rule names one of them. What the ghost asks of callers is not asked of agents.
+    for (agent, ends) in [("desk", "failed"), ("porter", "completed")] {
+        let answered = poets.server.post(&format!("/a2a/{agent}"), &call).await;
+        let state = &answered.body["result"]["status"]["state"];
+        assert_eq!(*state, ends, "{answered:?}");
+    }
 }
 
 #[tokio::test]
 async fn s1_029_an_answer_to_auth_required_is_not_kept() {
-    let server = Server::serve(
+    let mut server = Server::serve(
         r#"
 agents:
   vaulted:
@@ -386,7 +392,9 @@ agents:
       - choose:
           - when: { turn: 1 }
             do: [{ require_auth: "your code, please" }]
-      - complete: "thank you for {{text}}"
+          - when: { text: swordfish-4711 }
+            do: [{ complete: right }]
+      - complete: wrong
 "#,
     )
     .await;
@@ -397,13 +405,90 @@ agents:
     let done = server
         .result("vaulted", "message/send", json!({"message": reply}))
         .await;
-    assert_eq!(done["status"]["state"], "completed", "{done}");
     // The agent heard it.
-    assert!(
-        done["status"].to_string().contains("swordfish-4711"),
-        "{done}"
-    );
+    assert!(done["status"].to_string().contains("right"), "{done}");
     let history = done["history"].to_string();
     assert!(!history.contains("swordfish"), "{history}");
     assert!(history.contains("[redacted]"), "{history}");
+    server.kill().await;
+    let kept = std::fs::read_dir(server.data()).expect("a directory");
+    let kept: Vec<_> = kept.flatten().map(|file| file.path()).collect();
+    assert!(!kept.is_empty());
+    for file in kept {
+        let bytes = std::fs::read(&file).expect("a file");
+        let found = bytes.windows(9).any(|text| text == b"swordfish");
+        assert!(!found, "{}", file.display());
+    }
+    assert!(!server.logged().contains("swordfish"));
+}
+
+#[tokio::test]
+async fn a_rule_is_asked_about_every_operation_by_its_name() {
+    let operations = [
+        ("SendMessage", "POST", "/message:send"),
+        ("SendStreamingMessage", "POST", "/message:stream"),
+        ("GetTask", "GET", "/tasks/t"),
+        ("ListTasks", "GET", "/tasks"),
+        ("CancelTask", "POST", "/tasks/t:cancel"),
+        ("SubscribeToTask", "GET", "/tasks/t:subscribe"),
+        (
+            "CreateTaskPushNotificationConfig",
+            "POST",
+            "/tasks/t/pushNotificationConfigs",
+        ),
+        (
+            "GetTaskPushNotificationConfig",
+            "GET",
+            "/tasks/t/pushNotificationConfigs/c",
+        ),
+        (
+            "ListTaskPushNotificationConfigs",
+            "GET",
+            "/tasks/t/pushNotificationConfigs",
+        ),
+        (
+            "DeleteTaskPushNotificationConfig",
+            "DELETE",
+            "/tasks/t/pushNotificationConfigs/c",
+        ),
+        ("GetExtendedAgentCard", "GET", "/extendedAgentCard"),
+    ];
+    let rules = operations.map(|(name, ..)| {
+        format!("        - {{ deny: 'operation == \"{name}\"', name: {name}, tell: true }}\n")
+    });
+    let server = Server::serve(&format!(
+        "agents:\n  shut:\n    extended_card: {{}}\n    access:\n      rules:\n{}    script: [complete: x]\n",
+        rules.concat()
+    ))
+    .await;
+    let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]});
+    let params =
+        json!({"message": message, "id": "t", "taskId": "t", "url": "https://hooks.example/x"});
+    for (name, verb, path) in operations {
+        let told = |answer: &Answer| {
+            assert_eq!(answer.status, 403, "{name}: {answer:?}");
+            let details = answer.body["error"].get("data");
+            let details = details.unwrap_or(&answer.body["error"]["details"]);
+            details[0]["metadata"]["rule"].clone()
+        };
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": name, "params": match name {
+            "ListTasks" | "GetExtendedAgentCard" => json!({}),
+            "SendMessage" | "SendStreamingMessage" => json!({"message": message}),
+            _ => params.clone(),
+        }});
+        assert_eq!(told(&server.post_v1("/a2a/shut", &call).await), name);
+        let verb = verb.parse().expect("a verb");
+        let request = server
+            .http
+            .request(verb, server.url(&format!("/a2a/shut{path}")));
+        let request = request.header("A2A-Version", "1.0");
+        let request = match name {
+            "SendMessage" | "SendStreamingMessage" => request.json(&json!({"message": message})),
+            "CreateTaskPushNotificationConfig" => {
+                request.json(&json!({"url": "https://hooks.example/x"}))
+            }
+            _ => request,
+        };
+        assert_eq!(told(&answer(request).await), name);
+    }
 }

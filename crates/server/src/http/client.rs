@@ -58,6 +58,7 @@ mod tests {
         let peer = Peer {
             address: peer.parse().unwrap(),
             local: "127.0.0.1:7420".parse().unwrap(),
+            encrypted: None,
         };
         config.client(&head, &peer).to_string()
     }

@@ -144,6 +144,7 @@ mod tests {
             let peer = Peer {
                 address: "127.0.0.1:4000".parse().unwrap(),
                 local: self.local.parse().unwrap(),
+                encrypted: None,
             };
             self.pages.check(&head, &peer, &self.base_url).is_ok()
         }
