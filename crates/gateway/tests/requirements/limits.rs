@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, answer, say};
 
-fn call(method: &str, params: Value) -> Value {
+fn call(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
@@ -16,7 +16,7 @@ async fn s2_099_answers_say_how_often_one_may_ask() {
                 rare: {script: [{complete: hi}], limits: {rate: {requests: 1, per: 1h}}}\n  \
                 free: {script: [{complete: hi}], limits: {rate: unlimited}}\n";
     let server = Server::serve(yaml).await;
-    let send = call("message/send", say("hi"));
+    let send = call("message/send", &say("hi"));
     for left in ["99", "98"] {
         let taken = server.post("/a2a/quick", &send).await;
         assert_eq!(taken.status, 200);
@@ -50,7 +50,7 @@ async fn s1_040_tasks_beyond_the_limit_wait_and_are_kept() {
     let server = Server::serve(yaml).await;
     let mut params = say("hi");
     params["configuration"] = json!({"blocking": false});
-    let send = call("message/send", params);
+    let send = call("message/send", &params);
     let first = server.post("/a2a/slow", &send).await;
     let second = server.post("/a2a/slow", &send).await;
     assert_eq!(second.body["result"]["status"]["state"], "submitted");
@@ -60,10 +60,10 @@ async fn s1_040_tasks_beyond_the_limit_wait_and_are_kept() {
     assert_eq!(third.body["error"]["data"]["reason"], "RESOURCE_EXHAUSTED");
     let id = &first.body["result"]["id"];
     let canceled = server
-        .post("/a2a/slow", &call("tasks/cancel", json!({"id": id})))
+        .post("/a2a/slow", &call("tasks/cancel", &json!({"id": id})))
         .await;
     assert_eq!(canceled.body["result"]["status"]["state"], "canceled");
-    let get = call("tasks/get", json!({"id": second.body["result"]["id"]}));
+    let get = call("tasks/get", &json!({"id": second.body["result"]["id"]}));
     let began = tokio::time::timeout(std::time::Duration::from_secs(20), async {
         while server.post("/a2a/slow", &get).await.body["result"]["status"]["state"] != "working" {
             tokio::task::yield_now().await;
@@ -77,7 +77,7 @@ async fn a_page_of_elsewhere_is_refused_and_one_on_the_list_is_not() {
     let yaml =
         "cors: {origins: ['https://app.example']}\nagents: {quick: {script: [{complete: hi}]}}\n";
     let server = Server::serve(yaml).await;
-    let body = call("message/send", say("hi"));
+    let body = call("message/send", &say("hi"));
     let from = |origin: &str| {
         let request = server.http.post(server.url("/a2a/quick")).json(&body);
         answer(request.header("origin", origin))

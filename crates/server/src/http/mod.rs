@@ -6,6 +6,7 @@ mod client;
 mod cors;
 mod door;
 mod health;
+mod limits;
 mod origin;
 mod place;
 mod pulse;
@@ -14,7 +15,6 @@ pub mod tls;
 mod wellknown;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -31,13 +31,14 @@ use crate::auth::{Authenticator, Presented};
 use crate::binding::{self, Asked};
 use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
-use crate::limit::{Admission, Admitted, Entrance, Queue, Tallies};
+use crate::limit::{Admission, Admitted, Entrance, Tallies};
 use crate::shutdown::Tasks;
 use crate::sign::Signer;
 
 pub use base_url::BaseUrl;
 pub use body::Body;
 pub use cors::Cors;
+pub use limits::Limits;
 pub use serve::serve;
 
 pub(crate) use base_url::Peer;
@@ -52,49 +53,6 @@ const LARGEST_BODIES: usize = 32;
 
 /// How much is read of the body of a caller who is turned away: enough to find out what id to answer with.
 const REFUSED_BODY: usize = 64 << 10;
-
-/// What one client may ask of us.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// The largest request body, in bytes.
-    pub body: usize,
-    /// How long a request body may take to arrive.
-    pub body_timeout: Duration,
-    /// How long request headers may take to arrive, and a connection to ask again.
-    pub header_timeout: Duration,
-    /// How many connections may be open.
-    pub connections: usize,
-    /// How many connections one address may have; any number if `None`.
-    pub connections_per_address: Option<usize>,
-    /// How many event streams may be open.
-    pub streams: usize,
-    /// How many of them may be one caller's. `None`: a quarter, if the caller is known by name; others may share an
-    /// address.
-    pub streams_per_caller: Option<usize>,
-    /// How many requests are worked on at once. A stream counts until it begins.
-    pub requests: usize,
-    /// Where others wait.
-    pub queue: Queue,
-    /// How long an event stream may be silent: idle proxies cut connections that are.
-    pub heartbeat: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            body: 10 << 20,
-            body_timeout: Duration::from_secs(30),
-            header_timeout: Duration::from_secs(10),
-            connections: 16_384,
-            connections_per_address: None,
-            streams: 12_288,
-            streams_per_caller: None,
-            requests: 4_096,
-            queue: Queue::default(),
-            heartbeat: Duration::from_secs(15),
-        }
-    }
-}
 
 /// What the server is made of.
 #[derive(Debug)]
