@@ -120,17 +120,17 @@ pub fn no_such_tenant(name: &str) -> Error {
 /// Knows which agents there are.
 pub trait Directory: Send + Sync + fmt::Debug {
     /// The agent a path means; `None` means the default one.
-    fn find(&self, name: Option<&str>) -> Option<Listing>;
+    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>>;
 
     /// The agent that path and tenant mean together: the one that will answer.
     ///
     /// # Errors
     ///
     /// If there is none, or they contradict each other.
-    fn resolve(&self, target: &Target) -> Result<Listing, Error>;
+    fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error>;
 
     /// All agents.
-    fn list(&self) -> Vec<Listing>;
+    fn list(&self) -> Vec<Arc<Listing>>;
 }
 
 /// An agent in the directory.

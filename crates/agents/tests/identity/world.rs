@@ -122,17 +122,17 @@ impl Handler for Only {
 }
 
 impl Directory for Only {
-    fn find(&self, name: Option<&str>) -> Option<Listing> {
+    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
         let listing = self.0.listing();
         name.is_none_or(|name| *name == *listing.name)
             .then_some(listing)
     }
 
-    fn resolve(&self, _: &Target) -> Result<Listing, Error> {
+    fn resolve(&self, _: &Target) -> Result<Arc<Listing>, Error> {
         Ok(self.0.listing())
     }
 
-    fn list(&self) -> Vec<Listing> {
+    fn list(&self) -> Vec<Arc<Listing>> {
         vec![self.0.listing()]
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use foldhash::fast::RandomState;
 use switchboard_server::auth::Authorized;
 use switchboard_server::call::{
     Answering, Call, Directory, Handler, Listing, Target, no_such_tenant,
@@ -17,14 +18,18 @@ pub struct Table {
 
 #[derive(Debug)]
 struct Agents {
-    known: HashMap<Arc<str>, Authorized>,
+    /// Asked for several times a request.
+    known: HashMap<Arc<str>, Authorized, RandomState>,
     default: Arc<str>,
 }
 
 impl Table {
     /// Fills the table; a second time does nothing.
     pub fn fill(&self, known: HashMap<Arc<str>, Authorized>, default: Arc<str>) {
-        self.agents.get_or_init(|| Agents { known, default });
+        self.agents.get_or_init(|| Agents {
+            known: known.into_iter().collect(),
+            default,
+        });
     }
 
     /// The agent that a path and a tenant mean together.
@@ -60,15 +65,15 @@ impl Handler for Table {
 }
 
 impl Directory for Table {
-    fn find(&self, name: Option<&str>) -> Option<Listing> {
+    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
         self.agent(name, None).ok().map(Authorized::listing)
     }
 
-    fn resolve(&self, target: &Target) -> Result<Listing, Error> {
+    fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error> {
         self.target(target).map(Authorized::listing)
     }
 
-    fn list(&self) -> Vec<Listing> {
+    fn list(&self) -> Vec<Arc<Listing>> {
         let agents = self.agents.get().into_iter();
         let known = agents.flat_map(|agents| agents.known.values());
         known.map(Authorized::listing).collect()

@@ -252,6 +252,11 @@ impl Access {
     }
 
     fn meet<'a>(&self, agent: &str, presented: &'a Presented) -> Met<'a> {
+        if let [Alternative(schemes)] = &*self.alternatives
+            && schemes.is_empty()
+        {
+            return Ok(Principal::anonymous());
+        }
         if let Some(wait) = presented.wait
             && self.knows_callers()
         {

@@ -10,6 +10,7 @@ use switchboard_types::model::SecurityScheme;
 
 use super::keys::ApiKeys;
 use super::{Audit, Carried, Failures, Principal};
+use crate::call::Listing;
 use crate::store::access::{AuditEntry, What};
 
 /// One way to show who one is.
@@ -96,6 +97,8 @@ pub(crate) struct Presented {
     pub(super) rejected: Vec<(Arc<str>, Rejection)>,
     /// How long nothing of this caller is looked at.
     pub(super) wait: Option<Duration>,
+    /// The agent that the head of the request names, if the caller may know of it.
+    pub(crate) at: Option<Arc<Listing>>,
 }
 
 impl Presented {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{ACCEPT, HeaderMap};
+use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
 use hyper::http::request::Parts;
 use switchboard_types::operation::Operation;
 use switchboard_types::{Dialect, Error, ErrorKind};
@@ -12,8 +12,9 @@ use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target, no_such_tenant};
 use crate::http::{Peer, Service};
 
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
-const LAST_EVENT_ID: &str = "last-event-id";
+static VERSION: HeaderName = HeaderName::from_static(A2A_VERSION);
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// A request's head. Borrowed: most of it is only looked at.
 #[derive(Debug)]
@@ -46,24 +47,23 @@ impl<'a> Asked<'a> {
         presented: Presented,
     ) -> Self {
         let mut odd = None;
-        let mut text = |name: &'static str| {
+        let mut text = |name: &HeaderName| {
             read_header(&head.headers, name).unwrap_or_else(|error| {
                 odd.get_or_insert(error);
                 None
             })
         };
-        let version = text(A2A_VERSION)
+        let version = text(&VERSION)
             .or_else(|| head.uri.query().and_then(version_in_query))
             .unwrap_or_default();
-        let content_type = text("content-type").unwrap_or_default();
-        let content_encoding = text("content-encoding").unwrap_or_default().trim();
-        let accept = text("accept").unwrap_or_default();
-        let idempotency_key = text(IDEMPOTENCY_KEY);
-        let last_event_id = text(LAST_EVENT_ID);
-        let carried = Carried::new(head, peer, &service.base_url);
-        let known = |name| match service.directory.find(Some(name)) {
-            Some(listing) if listing.is_seen_by(&presented, &carried) => Ok(Some(listing.name)),
-            _ => Err(name),
+        let content_type = text(&CONTENT_TYPE).unwrap_or_default();
+        let content_encoding = text(&CONTENT_ENCODING).unwrap_or_default().trim();
+        let accept = text(&ACCEPT).unwrap_or_default();
+        let idempotency_key = text(&IDEMPOTENCY_KEY);
+        let last_event_id = text(&LAST_EVENT_ID);
+        let known = |name| match &presented.at {
+            Some(listing) => Ok(Some(Arc::clone(&listing.name))),
+            None => Err(name),
         };
         Self {
             service,
@@ -126,13 +126,19 @@ impl<'a> Asked<'a> {
             tenant,
         };
         let carried = Carried::new(self.head, self.peer, &self.service.base_url);
-        let listing = self.service.directory.resolve(&target)?;
-        if !listing.is_seen_by(&self.presented, &carried) {
-            return Err(match target.tenant.as_deref() {
-                Some(tenant) if !tenant.is_empty() => no_such_tenant(tenant).into(),
-                _ => no_such_agent("").into(),
-            });
-        }
+        let tenant = target.tenant.as_deref().filter(|name| !name.is_empty());
+        let listing = match (&self.presented.at, tenant) {
+            (Some(listing), None) => Arc::clone(listing),
+            (_, tenant) => {
+                let listing = self.service.directory.resolve(&target)?;
+                if !listing.is_seen_by(&self.presented, &carried) {
+                    return Err(tenant
+                        .map_or_else(|| no_such_agent(""), no_such_tenant)
+                        .into());
+                }
+                listing
+            }
+        };
         let (name, access) = (&listing.name, &listing.access);
         let mut principal = access.admit(name, &self.presented, &carried)?;
         self.service.count(self.head, &listing, &principal)?;
@@ -224,12 +230,12 @@ impl<'a> Asked<'a> {
 /// # Errors
 ///
 /// If it is no text, or given more than once in different ways.
-fn read_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Error> {
+fn read_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Error> {
     let mut values = headers.get_all(name).into_iter();
     let Some(first) = values.next() else {
         return Ok(None);
     };
-    if name != ACCEPT && values.any(|other| other != first) {
+    if *name != ACCEPT && values.any(|other| other != first) {
         return Err(Error::invalid_params(
             spelling(name),
             "is given more than once",
@@ -242,11 +248,11 @@ fn read_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<
 }
 
 /// How people write a header's name.
-fn spelling(name: &'static str) -> &'static str {
-    match name {
+fn spelling(name: &HeaderName) -> &'static str {
+    match name.as_str() {
         A2A_VERSION => "A2A-Version",
-        IDEMPOTENCY_KEY => "Idempotency-Key",
-        LAST_EVENT_ID => "Last-Event-ID",
+        "idempotency-key" => "Idempotency-Key",
+        "last-event-id" => "Last-Event-ID",
         "content-type" => "Content-Type",
         "content-encoding" => "Content-Encoding",
         _ => "Accept",

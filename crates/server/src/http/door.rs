@@ -1,5 +1,7 @@
 //! Who is at the door: asked before a body is read, and for cards.
 
+use std::sync::Arc;
+
 use hyper::http::request::Parts as Head;
 use switchboard_types::Error;
 
@@ -18,14 +20,14 @@ impl Service {
         agent: Option<&str>,
     ) -> Result<Presented, Refusal> {
         let carried = Carried::new(head, peer, &self.base_url);
-        let presented = self.authenticator.identify(&carried).await;
+        let mut presented = self.authenticator.identify(&carried).await;
         let listing = self.directory.find(agent);
         let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
         else {
             // Whoever it is: there is no such agent.
             return Ok(presented);
         };
-        let elsewhere = |other: &Listing| other.access.admits(&other.name, &presented);
+        let elsewhere = |other: &Arc<Listing>| other.access.admits(&other.name, &presented);
         let (name, access) = (&listing.name, &listing.access);
         let checked = access.check(name, &presented, &carried);
         let counted = self.tallies.count(&head.extensions, &listing, || {
@@ -34,14 +36,14 @@ impl Service {
                 Err(_) => Caller::at(carried.address()),
             }
         });
-        if agent.is_none() {
-            // The body may mean another agent: only then is it sure who refuses.
-            if checked.is_ok() || self.directory.list().iter().any(elsewhere) {
-                return Ok(presented);
-            }
+        // The body may mean another agent: only then is it sure who refuses.
+        let later =
+            agent.is_none() && (checked.is_ok() || self.directory.list().iter().any(elsewhere));
+        if !later {
+            checked?;
+            counted?;
         }
-        checked?;
-        counted?;
+        presented.at = Some(listing);
         Ok(presented)
     }
 
@@ -62,7 +64,7 @@ impl Service {
         head: &Head,
         peer: &Peer,
         agent: Option<&str>,
-    ) -> Option<(Listing, Principal)> {
+    ) -> Option<(Arc<Listing>, Principal)> {
         let listing = self.directory.find(agent)?;
         let carried = Carried::new(head, peer, &self.base_url);
         let presented = match listing.access.knows_callers() {

@@ -156,9 +156,17 @@ impl Service {
             Err(error) => return binding::forbid(&error),
         };
         let tally = self.tallies.begin(&mut asks.head.extensions);
-        let mut response = match self.pages.cors.preflight(&asks.head) {
-            Some(response) => response,
-            None => self.answer(asks).await,
+        // One future for all of it: each more would copy the request once more.
+        let mut response = if let Some(response) = self.pages.cors.preflight(&asks.head) {
+            response
+        } else if binding::is_grpc(&asks.head) {
+            let (head, peer) = (&asks.head, &asks.peer);
+            Box::pin(binding::grpc::answer(self, head, asks.incoming, peer)).await
+        } else {
+            match self.read(asks).await {
+                Ok(ready) => binding::answer(self, ready).await,
+                Err(response) => *response,
+            }
         };
         let headers = response.headers_mut();
         if let Some(tally) = tally {
@@ -166,23 +174,6 @@ impl Service {
         }
         self.pages.cors.decorate(page.as_ref(), headers);
         response
-    }
-
-    async fn answer(&self, asks: Asks) -> Response<Body> {
-        if binding::is_grpc(&asks.head) {
-            return Box::pin(binding::grpc::answer(
-                self,
-                &asks.head,
-                asks.incoming,
-                &asks.peer,
-            ))
-            .await;
-        }
-        let ready = match self.read(asks).await {
-            Ok(ready) => ready,
-            Err(response) => return *response,
-        };
-        binding::answer(self, ready).await
     }
 
     /// Lets a call in, and hands it on. The room that its stream takes is to be kept until the stream is over.
@@ -231,7 +222,7 @@ impl Service {
         } = asks;
         let path = head.uri.path();
         // An agent that not everyone may know of has no short address: that would tell of it.
-        let in_view = |agent: Listing| agent.access.is_visible();
+        let in_view = |agent: Arc<Listing>| agent.access.is_visible();
         let place = Place::of(path, |name| {
             self.directory.find(Some(name)).is_some_and(in_view)
         });

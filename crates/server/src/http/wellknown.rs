@@ -25,7 +25,9 @@ pub(super) fn resource(
     peer: &Peer,
     agent: Option<&str>,
 ) -> Response<Body> {
-    let Some(listing) = service.directory.find(agent) else {
+    let listing = service.directory.find(agent);
+    // Who may not know of an agent learns nothing of it here.
+    let Some(listing) = listing.filter(|listing| listing.access.is_visible()) else {
         return status(StatusCode::NOT_FOUND);
     };
     let issuers = listing.access.issuers();

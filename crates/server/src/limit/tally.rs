@@ -34,7 +34,7 @@ struct Counted {
 
 impl Tallies {
     /// Where no agent has a rate, nothing is counted, and nothing travels.
-    pub(crate) fn new(agents: &[Listing]) -> Self {
+    pub(crate) fn new(agents: &[Arc<Listing>]) -> Self {
         let any = agents.iter().any(|agent| agent.access.rate().is_some());
         Self {
             rates: any.then(Rates::new),

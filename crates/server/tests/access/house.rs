@@ -83,15 +83,15 @@ impl Handler for Table {
 }
 
 impl Directory for Table {
-    fn find(&self, name: Option<&str>) -> Option<Listing> {
+    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
         self.agent(name).map(Authorized::listing)
     }
 
-    fn resolve(&self, target: &Target) -> Result<Listing, Error> {
+    fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error> {
         self.target(target).map(Authorized::listing)
     }
 
-    fn list(&self) -> Vec<Listing> {
+    fn list(&self) -> Vec<Arc<Listing>> {
         self.agents.values().map(Authorized::listing).collect()
     }
 }

@@ -41,19 +41,19 @@ pub(crate) struct Server {
 }
 
 #[derive(Debug)]
-struct One(Listing);
+struct One(Arc<Listing>);
 
 impl Directory for One {
-    fn find(&self, name: Option<&str>) -> Option<Listing> {
+    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
         let known = name.is_none_or(|name| name == &*self.0.name);
         known.then(|| self.0.clone())
     }
 
-    fn resolve(&self, _: &Target) -> Result<Listing, switchboard_types::Error> {
+    fn resolve(&self, _: &Target) -> Result<Arc<Listing>, switchboard_types::Error> {
         Ok(self.0.clone())
     }
 
-    fn list(&self) -> Vec<Listing> {
+    fn list(&self) -> Vec<Arc<Listing>> {
         vec![self.0.clone()]
     }
 }

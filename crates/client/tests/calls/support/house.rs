@@ -49,16 +49,16 @@ impl Handler for Table {
 }
 
 impl Directory for Table {
-    fn find(&self, name: Option<&str>) -> Option<Listing> {
+    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
         self.agent(name).map(Authorized::listing)
     }
 
-    fn resolve(&self, target: &Target) -> Result<Listing, Error> {
+    fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error> {
         let known = self.target(target).map(Authorized::listing);
         known.ok_or_else(|| Error::task_not_found(""))
     }
 
-    fn list(&self) -> Vec<Listing> {
+    fn list(&self) -> Vec<Arc<Listing>> {
         let all = self.0.get().unwrap().values();
         all.map(Authorized::listing).collect()
     }
