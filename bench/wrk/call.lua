@@ -1,5 +1,5 @@
--- The load: one JSON-RPC call, again and again. Arguments after `--`: method, and for GetTask a file of task
--- ids, one a line. At the end one line of JSON says how it went.
+-- The load: one JSON-RPC call, again and again. Arguments after `--`: method, for GetTask a file of task ids, one a
+-- line, else `-`, and a token if the server wants one. At the end one line of JSON says how it went.
 
 local calls = {}
 local next_call = 0
@@ -11,7 +11,10 @@ local function body(method, params)
 end
 
 function init(args)
-  local method, file = args[1], args[2]
+  local method, file, token = args[1], args[2], args[3]
+  if token then
+    head["Authorization"] = "Bearer " .. token
+  end
   if method == "GetTask" then
     for id in io.lines(file) do
       calls[#calls + 1] = wrk.format("POST", nil, head, body(method, '{"id":"' .. id .. '"}'))

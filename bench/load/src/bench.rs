@@ -51,6 +51,7 @@ impl Bench {
             cores: self.cores,
             kind,
             built_in: false,
+            closed_by: None,
         }
     }
 }

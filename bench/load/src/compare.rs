@@ -79,14 +79,16 @@ const CASES: [Case; 7] = [
 const TIME: Duration = Duration::from_secs(2);
 
 /// A server that is ready for one method.
-struct Subject {
-    server: Server,
+pub struct Subject {
+    pub server: Server,
+    /// What it wants to see.
+    token: Option<String>,
     /// The tasks to ask for.
     ids: Option<PathBuf>,
     /// The size of one answer, without its head.
     size: usize,
     /// One a round.
-    runs: Vec<Outcome>,
+    pub runs: Vec<Outcome>,
 }
 
 /// Compares everything and reports it.
@@ -147,18 +149,35 @@ async fn measure(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let cases: Vec<Case> = CASES.into_iter().filter(|case| case.1 == method).collect();
-    let mut subjects = vec![Subject::new(bench, Kind::Bare, method).await?];
-    for case in &cases {
-        subjects.push(Subject::new(bench, case.2, method).await?);
+    let kinds = cases.iter().map(|case| case.2);
+    let mut subjects = Vec::new();
+    for kind in std::iter::once(Kind::Bare).chain(kinds) {
+        let server = bench.start(kind).fresh()?;
+        subjects.push(Subject::new(server, None, method).await?);
     }
+    in_turns(bench, connections, method, &mut subjects)?;
+    for (case, subject) in cases.iter().zip(&subjects[1..]) {
+        tell(report, case, connections, &subjects[0].runs, &subject.runs);
+    }
+    Ok(())
+}
+
+/// The same load on all servers, round by round.
+pub fn in_turns(
+    bench: &Bench,
+    connections: u32,
+    method: &str,
+    subjects: &mut [Subject],
+) -> anyhow::Result<()> {
     let script = bench.places.bench.join("wrk/call.lua");
     let warm_up = std::iter::once(Duration::from_secs(1));
     for time in warm_up.chain(std::iter::repeat_n(TIME, bench.rounds)) {
-        for subject in &mut subjects {
+        for subject in &mut *subjects {
             let load = Load {
                 script: &script,
                 method,
                 ids: subject.ids.as_deref(),
+                token: subject.token.as_deref(),
                 connections,
                 time,
             };
@@ -167,11 +186,8 @@ async fn measure(
             subject.runs.push(outcome);
         }
     }
-    for subject in &mut subjects {
+    for subject in subjects {
         subject.runs.remove(0);
-    }
-    for (case, subject) in cases.iter().zip(&subjects[1..]) {
-        tell(report, case, connections, &subjects[0].runs, &subject.runs);
     }
     Ok(())
 }
@@ -207,17 +223,18 @@ fn tell(report: &mut Report, case: &Case, connections: u32, bare: &[Outcome], ou
 }
 
 impl Subject {
-    /// Starts a server, makes the tasks that will be asked for, and looks at one answer closely.
-    async fn new(bench: &Bench, kind: Kind, method: &str) -> anyhow::Result<Self> {
-        let server = bench.start(kind).fresh()?;
+    /// Makes the tasks that will be asked for, and looks at one answer closely.
+    pub async fn new(server: Server, token: Option<String>, method: &str) -> anyhow::Result<Self> {
         let path = server.path("one");
-        let mut connection = Connection::open(server.address, None).await?;
+        let connection = Connection::open(server.address, None).await?;
+        let mut connection = connection.with_token(token.as_deref());
         let hello = http::message("hello there");
         if method == "SendStreamingMessage" {
             let call = http::call(method, &hello);
             let size = look_at_stream(connection, &path, &call).await?;
             return Ok(Self {
                 server,
+                token,
                 ids: None,
                 size,
                 runs: Vec::new(),
@@ -244,6 +261,7 @@ impl Subject {
         let size = answer.len();
         Ok(Self {
             server,
+            token,
             ids,
             size,
             runs: Vec::new(),

@@ -20,7 +20,7 @@ pub fn answers(address: SocketAddr, path: &str) -> bool {
         stream.set_read_timeout(Some(second))?;
         write!(
             stream,
-            "GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         )?;
         let mut head = [0; 12];
         stream.read_exact(&mut head)?;
@@ -50,6 +50,8 @@ pub struct Connection {
     buffer: Vec<u8>,
     /// How much is read at once.
     room: usize,
+    /// The line that tells who asks.
+    authorization: String,
 }
 
 /// How the body of an answer is delimited.
@@ -72,6 +74,7 @@ impl Connection {
             stream,
             buffer: Vec::new(),
             room: 64 << 10,
+            authorization: String::new(),
         })
     }
 
@@ -79,6 +82,15 @@ impl Connection {
     pub fn frugal(self) -> Self {
         Self {
             room: 1 << 10,
+            ..self
+        }
+    }
+
+    /// Shows a token with every call.
+    pub fn with_token(self, token: Option<&str>) -> Self {
+        let line = |token: &str| format!("Authorization: Bearer {token}\r\n");
+        Self {
+            authorization: token.map(line).unwrap_or_default(),
             ..self
         }
     }
@@ -124,8 +136,9 @@ impl Connection {
 
     async fn send(&mut self, path: &str, body: &str) -> anyhow::Result<()> {
         let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n\
-             A2A-Version: 1.0\r\nContent-Length: {}\r\n\r\n{body}",
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             A2A-Version: 1.0\r\n{}Content-Length: {}\r\n\r\n{body}",
+            self.authorization,
             body.len()
         );
         Ok(self.stream.write_all(request.as_bytes()).await?)
@@ -140,7 +153,7 @@ impl Connection {
             self.fill().await?;
         };
         let head = std::str::from_utf8(&self.buffer[..end])?.to_ascii_lowercase();
-        ensure!(head.starts_with("http/1.1 200"), "{head}");
+        ensure!(head.starts_with("http/1.1 20"), "{head}");
         let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
         let framing = match header("content-length: ") {
             Some(length) => Framing::Length(length.parse()?),

@@ -1,5 +1,6 @@
 //! Runs the benchmarks; `bench/run` builds what it needs and starts it.
 
+mod auth;
 mod bench;
 mod bindings;
 mod burst;
@@ -32,6 +33,7 @@ usage: bench/run [MODE…]
   million    1,000,000 stored tasks: memory, disk, reading (takes minutes; needs about 2 GB of disk)
   hundred    the same with 100,000 tasks
   bindings   send, GetTask and streaming send by our own client, over JSON-RPC, HTTP+JSON and gRPC
+  auth       send and GetTask with a token and with an API key, against the same without either
   fanout     tasks of 1,000 events, each with 100 subscribers, over each binding
 
 Without a mode: start burst calls idle.";
@@ -46,6 +48,7 @@ enum Mode {
     Million(usize),
     Bindings,
     Fanout,
+    Auth,
 }
 
 /// What is measured if nothing is named: all that is done in a few minutes.
@@ -102,6 +105,7 @@ impl Mode {
             "million" => Self::Million(1_000_000),
             "bindings" => Self::Bindings,
             "fanout" => Self::Fanout,
+            "auth" => Self::Auth,
             "hundred" => Self::Million(100_000),
             _ => return None,
         })
@@ -116,6 +120,7 @@ impl Mode {
             Self::Million(most) => million::run(bench, most, report).await,
             Self::Bindings => bindings::run(bench, report).await,
             Self::Fanout => fanout::run(bench, report).await,
+            Self::Auth => auth::run(bench, report).await,
         }
     }
 }

@@ -69,6 +69,8 @@ pub struct Start<'a> {
     pub kind: Kind,
     /// The built-in agents, as `switchboard up` has them, instead of those of the benchmarks.
     pub built_in: bool,
+    /// The public keys by which it knows who asks; else it asks nobody.
+    pub closed_by: Option<&'a Path>,
 }
 
 impl Start<'_> {
@@ -116,8 +118,10 @@ impl Start<'_> {
         if self.built_in {
             command.arg("up");
         } else {
-            let config = self.places.bench.join("agents.yaml");
+            let name = self.closed_by.map_or("agents.yaml", |_| "closed.yaml");
+            let config = self.places.bench.join(name);
             command.arg("serve").arg("--config").arg(config);
+            command.envs(self.closed_by.map(|keys| ("BENCH_JWKS", keys)));
         }
         command
             .arg("--listen")

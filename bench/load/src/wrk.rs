@@ -37,6 +37,8 @@ pub struct Load<'a> {
     pub method: &'a str,
     /// A file of task ids, for `GetTask`.
     pub ids: Option<&'a Path>,
+    /// What the server wants to see.
+    pub token: Option<&'a str>,
     pub connections: u32,
     pub time: Duration,
 }
@@ -70,7 +72,8 @@ impl Load<'_> {
             .arg(self.script)
             .arg(format!("http://{}{}", server.address, server.path(agent)))
             .args(["--", self.method])
-            .args(self.ids);
+            .arg(self.ids.unwrap_or(Path::new("-")))
+            .args(self.token);
         let before = server.cpu()?;
         let output = command.output().context("cannot run wrk")?;
         let cpu = server.cpu()? - before;

@@ -237,7 +237,7 @@ class Column:
                 same(sent.get("x-a2a-notification-token"), rows.TOKEN, "the token")
 
     async def extended_card(self):
-        # 0.3 gives it to those it knows, and nobody is known here.
+        # It is for those who are known, and nobody is known here.
         await self.refused((await self.client()).get_card(), FORBIDDEN)
         return "refused, as it must be"
 

@@ -2,15 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::slice;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 use switchboard_agents::script::ScriptAgent;
 use switchboard_agents::script::builtin::{self, Builtin};
-use switchboard_server::auth::Principal;
-use switchboard_server::call::{Answering, Call, Handler, ReplyBody, ServiceParams, Target};
+use switchboard_server::auth::{Owner, Principal};
+use switchboard_server::call::{
+    Answering, Call, Handler, Origin, ReplyBody, ServiceParams, Target,
+};
 use switchboard_server::engine::recover::{Recovered, recover};
 use switchboard_server::engine::{Engine, Parts, Profile, Settings};
 use switchboard_server::log::{Entry, Log};
@@ -28,13 +30,21 @@ use switchboard_types::{Error, ErrorKind};
 
 /// All engines of a house, and the way to them.
 #[derive(Debug, Default)]
-struct Router(OnceLock<HashMap<Arc<str>, Engine>>);
+struct Router {
+    engines: OnceLock<HashMap<Arc<str>, Engine>>,
+    /// Whom an agent has asked, and which one.
+    errands: Mutex<BTreeSet<(String, String)>>,
+}
 
 impl Handler for Router {
     fn handle(&self, call: Call) -> Answering<'_> {
         Box::pin(async move {
-            let engines = self.0.get().unwrap();
+            let engines = self.engines.get().unwrap();
             let name = call.target.agent.clone().unwrap();
+            if let Origin::Agent(by) = &call.origin {
+                let errand = (by.to_string(), name.to_string());
+                self.errands.lock().unwrap().insert(errand);
+            }
             let missing = || Error::new(ErrorKind::MethodNotFound, "no such agent");
             engines.get(&name).ok_or_else(missing)?.handle(call).await
         })
@@ -66,7 +76,7 @@ impl House {
             });
             (name, engine)
         });
-        router.0.set(engines.collect()).unwrap();
+        router.engines.set(engines.collect()).unwrap();
         Self { log, router }
     }
 
@@ -75,7 +85,7 @@ impl House {
         self.log.stopping().cancel();
         self.log.close().await;
         let house = Self::open(store);
-        let engines = house.router.0.get().unwrap();
+        let engines = house.router.engines.get().unwrap();
         let recovered = recover(&house.log, engines).await.unwrap();
         (house, recovered)
     }
@@ -87,11 +97,12 @@ impl House {
                 agent: Some(Arc::from(agent)),
                 tenant: None,
             },
-            principal: Principal::anonymous(),
+            principal: Principal::from(Owner::new("tester")),
             params: ServiceParams {
                 last_event_id: last,
                 ..ServiceParams::internal()
             },
+            origin: Origin::Network,
         };
         self.router.handle(call).await.unwrap().body
     }
@@ -229,6 +240,17 @@ async fn desk_makes_a_tree_of_tasks() {
     let told = told(&house.events("desk", &task.id).await);
     assert!(told.contains(&"working passed to research".to_owned()));
     assert!(told.contains(&"working research: Reading three sources".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delegated_call_says_whose_errand_it_is() {
+    let house = House::open(&store());
+    house.send("echo", "one", None, true).await;
+    assert!(house.router.errands.lock().unwrap().is_empty());
+    house.send("desk", "plan a team lunch", None, true).await;
+    let errands = house.router.errands.lock().unwrap().clone();
+    let errand = |to: &str| ("desk".to_owned(), to.to_owned());
+    assert_eq!(errands, BTreeSet::from(["echo", "research"].map(errand)));
 }
 
 #[tokio::test(start_paused = true)]

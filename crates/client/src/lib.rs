@@ -47,7 +47,10 @@ mod wait;
 pub mod webhook;
 
 pub use answer::{HasAnswer, answer_parts, answer_text};
-pub use auth::{AccessToken, Credential, Credentials, Prompt};
+pub use auth::{
+    AccessToken, Credential, Credentials, ExchangeTarget, Prompt, TokenClient, TokenEndpoint,
+    Tokens,
+};
 pub use builder::Builder;
 pub use client::{Answer, Client, Sent};
 pub use connect::address::Address;

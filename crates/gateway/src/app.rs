@@ -5,30 +5,53 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
+use switchboard_server::auth::{Access, Audit, Authorized};
 use switchboard_server::engine::{self, Engine, Profile, recover};
 use switchboard_server::http::{self, BaseUrl};
+use switchboard_server::limit::{Gate, Turns};
 use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
+use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess};
 use switchboard_server::store::sqlite::SqliteStore;
 use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
 use tokio::net::TcpListener;
 
 use crate::config::{self, Backend, Config};
 use crate::route::Table;
+pub use crate::trust::ToTrust;
+use crate::trust::{self, Methods, doors};
 
 /// How many webhooks are read at once, and how many dead letters at most.
 const PAGE: usize = 256;
 const DEAD_LETTERS: usize = 10_000;
 
-/// Serves until a signal to stop. `ready` is called once, with the address, when calls can come in.
+/// Who may ask which agent.
+type Doors = HashMap<Arc<str>, Arc<Access>>;
+
+/// Where calls can come in.
+#[derive(Debug, Clone)]
+pub struct Listening {
+    /// The address.
+    pub address: SocketAddr,
+    /// Whether connections are encrypted.
+    pub encrypted: bool,
+    /// The certificate that nobody vouches for, if it is one.
+    pub to_trust: Option<ToTrust>,
+}
+
+/// Serves until a signal to stop. `ready` is called once, when calls can come in.
 ///
 /// # Errors
 ///
 /// If the address is taken, the store cannot be opened, or the server breaks.
-pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> anyhow::Result<()> {
+pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyhow::Result<()> {
+    for doubt in &config.doubts {
+        tracing::warn!("{doubt}");
+    }
     // The address first: if it is taken, nothing else has happened yet.
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!(
@@ -37,12 +60,33 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
         )
     })?;
     let address = listener.local_addr()?;
+    open_as_many_files_as_allowed();
     let log = Log::new(open_store(&config.store)?);
     let tasks = Tasks::default();
-    let guard = Arc::new(Guard::new(config.push.allow.clone()));
+    let guard = Guard::new(config.push.allow.clone()).sealing(trust::seal(&config)?);
+    let guard = Arc::new(guard);
+    let signer = trust::signer(&config)?;
+    let encryption = trust::encryption(&config, &tasks)?;
     let table = Arc::new(Table::default());
-    let engines = engines(&config, &table, &log, &guard, &tasks);
-    table.fill(engines.clone(), Arc::clone(&config.default_agent));
+    let access = open_access(&config.store)?;
+    let audit = Audit::start(Arc::clone(&access), &tasks);
+    let methods = Methods::open(&config.methods, &access, &tasks).await?;
+    let doors = doors(&config, &methods);
+    for agent in config
+        .agents
+        .iter()
+        .filter(|agent| agent.hides_extended_card())
+    {
+        tracing::warn!(
+            agent = &*agent.name,
+            "nobody can read the extended card: the agent asks nobody who they are"
+        );
+    }
+    let engines = engines(&config, &doors, &table, &log, &guard, &tasks);
+    table.fill(
+        guarded(&engines, &doors, &audit),
+        Arc::clone(&config.default_agent),
+    );
     let recovered = recover::recover(&log, &engines).await?;
     tracing::info!(
         resumed = recovered.resumed,
@@ -53,33 +97,65 @@ pub async fn serve(config: Config, ready: impl FnOnce(SocketAddr) + Send) -> any
     let push = push::Settings {
         timeout: config.push.timeout,
         give_up_after: config.push.give_up_after,
+        signer: signer.clone().filter(|_| signs_webhooks(&config)),
         ..push::Settings::default()
     };
     Outbox::start(log.clone(), guard, push, tasks.clone())?;
     log.keep_up(config.retention, &tasks);
-    let service = Arc::new(http::Service::new(http::Parts {
+    let mut service = http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: table,
+        authenticator: methods.authenticator(config.failed_logins, audit.clone()),
         base_url: BaseUrl {
             public_url: config.public_url,
             trusted_proxies: config.trust_forwarded,
         },
+        cors: config.cors,
         limits: config.limits,
         tasks: tasks.clone(),
-    }));
-    tasks.spawn(http::serve(listener, service));
-    ready(address);
+    });
+    if let Some(signer) = signer {
+        service = service.signing(signer);
+    }
+    let (tls, to_trust) = encryption.map_or((None, None), |with| (Some(with.tls), with.to_trust));
+    let encrypted = tls.is_some();
+    tasks.spawn(http::serve(listener, Arc::new(service), tls));
+    ready(Listening {
+        address,
+        encrypted,
+        to_trust,
+    });
     stop_signal().await?;
     tracing::info!("stopping");
     tasks.stop();
     if !tasks.drain(config.shutdown_grace).await {
         tracing::warn!("some work did not end in time: it goes on at the next start");
     }
+    audit.close().await;
     log.close().await;
     if let Err(error) = log.store().close().await {
         tracing::warn!(%error, "the store was not closed: the next start tidies up");
     }
     Ok(())
+}
+
+/// A connection is an open file, and the usual limit of a shell is far below `limits.connections`.
+fn open_as_many_files_as_allowed() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+}
+
+fn signs_webhooks(config: &Config) -> bool {
+    config
+        .signing
+        .as_ref()
+        .is_some_and(|signing| signing.webhooks)
 }
 
 fn open_store(store: &config::Store) -> anyhow::Result<Arc<dyn Store>> {
@@ -93,22 +169,60 @@ fn open_store(store: &config::Store) -> anyhow::Result<Arc<dyn Store>> {
     }
 }
 
+fn open_access(store: &config::Store) -> anyhow::Result<Arc<dyn AccessStore>> {
+    match store {
+        config::Store::Memory => Ok(Arc::new(MemoryAccess::new())),
+        config::Store::Sqlite(options) => {
+            let store = SqliteAccess::open(&options.dir);
+            let store = store
+                .with_context(|| format!("cannot open the keys in {}", options.dir.display()))?;
+            Ok(Arc::new(store))
+        }
+    }
+}
+
+/// Where `switchboard key` and `switchboard audit` find what a server keeps, running or not.
+///
+/// # Errors
+///
+/// If nothing is kept, or it cannot be opened.
+pub fn access_store_on_disk(config: &Config) -> anyhow::Result<Arc<dyn AccessStore>> {
+    if matches!(config.store, config::Store::Memory) {
+        anyhow::bail!("a store in memory ends with its process: there are no keys to see");
+    }
+    open_access(&config.store)
+}
+
 fn engines(
     config: &Config,
+    doors: &Doors,
     table: &Arc<Table>,
     log: &Log,
     guard: &Arc<Guard>,
     tasks: &Tasks,
 ) -> HashMap<Arc<str>, Engine> {
+    let length = config.limits.queue.length;
+    let gate = |most: Option<usize>| most.map(|most| Gate::new(most, length));
+    let everywhere = gate(config.tasks);
     let engine = |agent: &config::Agent| {
+        let mut profile = Profile {
+            is_default: agent.name == config.default_agent,
+            ..agent.profile.clone()
+        };
+        if let Some(door) = doors.get(&agent.name) {
+            door.declare(&mut profile);
+        }
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
             agent: backend(&agent.backend, table),
-            profile: Profile {
-                is_default: agent.name == config.default_agent,
-                ..agent.profile.clone()
+            profile,
+            settings: engine::Settings {
+                turns: Turns {
+                    everywhere: everywhere.clone(),
+                    here: gate(agent.tasks),
+                },
+                ..agent.settings.clone()
             },
-            settings: agent.settings.clone(),
             log: log.clone(),
             guard: Arc::clone(guard),
             tasks: tasks.clone(),
@@ -116,6 +230,20 @@ fn engines(
         (Arc::clone(&agent.name), Engine::new(parts))
     };
     config.agents.iter().map(engine).collect()
+}
+
+/// Each engine behind its agent's door.
+fn guarded(
+    engines: &HashMap<Arc<str>, Engine>,
+    doors: &Doors,
+    audit: &Audit,
+) -> HashMap<Arc<str>, Authorized> {
+    let guarded = doors.iter().filter_map(|(name, access)| {
+        let engine = engines.get(name)?.clone();
+        let guarded = Authorized::new(engine, Arc::clone(access)).audited(audit.clone());
+        Some((Arc::clone(name), guarded))
+    });
+    guarded.collect()
 }
 
 fn backend(backend: &Backend, table: &Arc<Table>) -> Arc<dyn Agent> {

@@ -2,16 +2,22 @@
 //!
 //! # Layout
 //!
+//! - `cel`: expressions that people write into the configuration.
 //! - [`cli`]: the commands. `main` calls [`cli::run`] and nothing else.
 //! - [`config`]: from a YAML file, the environment and flags to a checked [`config::Config`].
 //! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
 //! - `conformance`: any agent against the specification.
+//! - [`policy`]: what callers may do, by rules.
 //! - [`route`]: which agent a call is for.
 //! - [`telemetry`]: what the process tells its operators.
+//! - `trust`: from what the configuration says of trust to the parts that keep it.
 
 pub mod app;
+mod cel;
 pub mod cli;
 pub mod config;
 mod conformance;
+pub mod policy;
 pub mod route;
 pub mod telemetry;
+mod trust;

@@ -40,6 +40,17 @@ fn check_sums_up_what_is_right() {
 }
 
 #[test]
+fn check_tells_who_may_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let yaml = "store: {kind: memory}\nauth: {methods: {corp: {jwt: {issuer: 'https://a.example', audience: [a]}}}}\n\
+                agents: {a: {script: []}, b: {script: [], auth: none}, c: {script: [], auth: [corp, none]}}\n";
+    std::fs::write(dir.path().join("switchboard.yaml"), yaml).unwrap();
+    let output = switchboard(&dir, &["check"]);
+    let told = text(&output.stdout);
+    assert!(told.ends_with("\nauth: corp \u{b7} open: b, c\n"), "{told}");
+}
+
+#[test]
 fn check_tells_what_is_wrong_on_standard_error() {
     let dir = dir_with("lisen: 1\nagents: {a: {script: []}}\n");
     let output = switchboard(&dir, &["check"]);
@@ -122,4 +133,83 @@ fn schema_and_completions_go_to_standard_output() {
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert!(output.stdout.len() > 500, "{args:?}");
     }
+}
+
+#[test]
+fn a_key_is_shown_when_it_is_made_and_never_again() {
+    let dir = dir_with("data: kept\nagents: {a: {script: []}, b: {script: []}}\n");
+    let run = |args: &[&str]| switchboard(&dir, &[args, &["-c", "switchboard.yaml"]].concat());
+    let made = run(&[
+        "key",
+        "create",
+        "--agent",
+        "a",
+        "--label",
+        "ci",
+        "--expires",
+        "1d",
+    ]);
+    assert_eq!(made.status.code(), Some(0), "{made:?}");
+    let key = text(&made.stdout).trim_end();
+    let (id, secret) = key.strip_prefix("sbk_").unwrap().split_once('_').unwrap();
+    assert!(text(&made.stderr).contains(id) && !text(&made.stderr).contains(secret));
+
+    let listed = run(&["key", "list"]);
+    for told in [id, "a", "\"ci\"", "by operator", "never used", "expires"] {
+        assert!(text(&listed.stdout).contains(told), "{told}: {listed:?}");
+    }
+    let revoked = run(&["key", "revoke", id]);
+    assert_eq!(text(&revoked.stdout), format!("key {id} is revoked\n"));
+    let again = run(&["key", "revoke", id]);
+    assert_eq!(again.status.code(), Some(1));
+    assert_eq!(
+        text(&again.stderr),
+        format!("error: there is no key {id:?} that could be revoked\n")
+    );
+
+    let json = run(&["key", "list", "-o", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["agents"], serde_json::json!(["a"]));
+    assert!(json["revokedAt"].is_string(), "{json}");
+    let audit = run(&["audit", "-o", "json"]);
+    let lines: Vec<serde_json::Value> = text(&audit.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let what: Vec<_> = lines.iter().map(|line| &line["what"]).collect();
+    assert_eq!(what, ["key-revoked", "key-created"]);
+    assert!(lines.iter().all(|line| line["object"] == id), "{lines:?}");
+    let some = run(&["audit", "--what", "key-created", "--since", "1h"]);
+    assert_eq!(text(&some.stdout).lines().count(), 1, "{some:?}");
+    for output in [listed, audit, some] {
+        assert!(!text(&output.stdout).contains(secret), "{output:?}");
+    }
+}
+
+#[test]
+fn a_key_must_say_what_it_opens() {
+    let dir = dir_with("data: kept\nagents: {a: {script: []}, b: {script: []}}\n");
+    let run = |args: &[&str]| switchboard(&dir, &[args, &["-c", "switchboard.yaml"]].concat());
+    for args in [
+        &["key", "create"][..],
+        &["key", "create", "--agent", "a", "--all-agents"],
+        &["audit", "--what", "nonsense"],
+    ] {
+        assert_eq!(run(args).status.code(), Some(2), "{args:?}");
+    }
+    let unknown = run(&["key", "create", "--agent", "c"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert_eq!(
+        text(&unknown.stderr),
+        "error: there is no agent named \"c\"\n  hint: the configuration has a, b\n"
+    );
+    let odd = run(&["key", "create", "--all-agents", "--scope", "two words"]);
+    assert_eq!(odd.status.code(), Some(1));
+    assert!(text(&odd.stderr).contains("scopes"), "{odd:?}");
+    let all = run(&["key", "create", "--all-agents", "-o", "json"]);
+    let all: serde_json::Value = serde_json::from_slice(&all.stdout).unwrap();
+    assert!(all["apiKey"].as_str().unwrap().starts_with("sbk_"));
+    assert!(all["agents"].is_null(), "{all}");
+    let listed = run(&["key", "list"]);
+    assert_eq!(text(&listed.stdout).lines().count(), 1, "{listed:?}");
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 
 use crate::base64url::{decoded, encoded};
+use crate::random::random;
 
 /// What a sealed text begins with; the number is the form's. It is sealed too, so that one form is not taken for another.
 const MARK: &str = "sealed:1:";
@@ -23,6 +24,20 @@ impl SealingKey {
         Self(RandomizedNonceKey::new(&AES_256_GCM, &bytes).expect("a key"))
     }
 
+    /// The key of a text: 32 bytes as base64, in either alphabet, padded or not.
+    #[must_use]
+    pub fn from_base64(text: &str) -> Option<Self> {
+        let text = text.trim().replace('+', "-").replace('/', "_");
+        let bytes: [u8; 32] = decoded(&text)?.try_into().ok()?;
+        Some(Self::from_bytes(bytes))
+    }
+
+    /// The text of a new key: it is the secret itself.
+    #[must_use]
+    pub fn fresh() -> String {
+        encoded(&random::<32>())
+    }
+
     /// Seals a text: `sealed:1:` and what only this key opens. Never the same twice.
     #[must_use]
     #[expect(
@@ -37,6 +52,12 @@ impl SealingKey {
             .expect("a sealed text");
         let bytes = [&nonce.as_ref()[..], &sealed].concat();
         format!("{MARK}{}", encoded(&bytes))
+    }
+
+    /// Whether a text looks sealed, by whatever key.
+    #[must_use]
+    pub fn is_sealed(text: &str) -> bool {
+        text.starts_with(MARK)
     }
 
     /// Opens a text that this key sealed; nothing if it is none, or was changed.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use hyper::header::HeaderName;
 use switchboard_types::model::{Artifact, ContextId, Message, Object, Part, Task, TaskId};
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +34,12 @@ pub trait Agent: Send + Sync + fmt::Debug {
     /// once the task is durable, so that a crash cannot leave work done for a task nobody knows.
     fn has_effects(&self) -> bool {
         true
+    }
+
+    /// The headers of a caller's request that the agent is to see, in [`Principal::forwarded`]: it may need them to
+    /// act on the caller's behalf elsewhere. None, unless it says so.
+    fn forwards(&self) -> &[HeaderName] {
+        &[]
     }
 }
 
@@ -68,6 +75,12 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// The agent whose turn it is.
+    #[must_use]
+    pub fn agent(&self) -> &Arc<str> {
+        &self.conversation.agent
+    }
+
     /// The task's id.
     #[must_use]
     pub fn task_id(&self) -> &TaskId {

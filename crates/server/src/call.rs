@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use hyper::header::HeaderName;
 use switchboard_types::operation::{Operation, Response};
-use switchboard_types::{Dialect, Error};
+use switchboard_types::{Dialect, Error, ErrorKind};
 
-use crate::auth::Principal;
+use crate::auth::{Access, Carried, Presented, Principal};
 use crate::engine::Profile;
 use crate::log::Cursor;
 
@@ -22,6 +23,17 @@ pub struct Call {
     pub principal: Principal,
     /// What came beside the operation.
     pub params: ServiceParams,
+    /// By which way it came.
+    pub origin: Origin,
+}
+
+/// By which way a call came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Over the network.
+    Network,
+    /// From this agent, on behalf of one who called it.
+    Agent(Arc<str>),
 }
 
 /// Which agent is meant.
@@ -89,10 +101,36 @@ pub trait Handler: Send + Sync + fmt::Debug {
     fn handle(&self, call: Call) -> Answering<'_>;
 }
 
+/// There is no agent of that name, as far as the caller may know.
+#[must_use]
+pub fn no_such_agent(name: &str) -> Error {
+    Error::new(
+        ErrorKind::MethodNotFound,
+        format!("there is no agent named {name:?}"),
+    )
+    .fact("agent", name)
+}
+
+/// There is no such tenant: it looks like an unknown task.
+#[must_use]
+pub fn no_such_tenant(name: &str) -> Error {
+    Error::task_not_found("").fact("tenant", name)
+}
+
 /// Knows which agents there are.
 pub trait Directory: Send + Sync + fmt::Debug {
     /// The agent a path means; `None` means the default one.
-    fn find(&self, name: Option<&str>) -> Option<Listing>;
+    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>>;
+
+    /// The agent that path and tenant mean together: the one that will answer.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or they contradict each other.
+    fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error>;
+
+    /// All agents.
+    fn list(&self) -> Vec<Arc<Listing>>;
 }
 
 /// An agent in the directory.
@@ -102,4 +140,15 @@ pub struct Listing {
     pub name: Arc<str>,
     /// What its card says.
     pub profile: Arc<Profile>,
+    /// Who may ask it.
+    pub access: Arc<Access>,
+    /// The headers of a request that it is to see, if any.
+    pub forwards: Option<Arc<[HeaderName]>>,
+}
+
+impl Listing {
+    /// Whether this caller may know that there is this agent.
+    pub(crate) fn is_seen_by(&self, presented: &Presented, carried: &Carried<'_>) -> bool {
+        self.access.is_seen_by(&self.name, presented, carried)
+    }
 }

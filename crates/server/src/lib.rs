@@ -5,13 +5,18 @@
 //! | module | question |
 //! |---|---|
 //! | [`http`] | is this request bearable? |
-//! | [`auth`] | who are you? |
+//! | [`auth`] | who are you? may you? |
 //! | [`binding`] | what do you ask? (bytes become a [`call::Call`]) |
 //! | [`engine`] | new task or next turn? who watches the agent? |
 //! | [`agent`] | what is the answer? |
 //! | [`log`] | is it safe? (append, then wake readers) |
 //! | [`store`] | where is it kept? |
 //! | [`push`] | who wants to be called? |
+//!
+//! What goes out in our name, cards and notifications, is signed by [`sign`].
+//!
+//! Between [`binding`] and [`engine`] a call is let in if there is room ([`limit`]), and answered if its agent's policy
+//! allows it ([`auth::Authorized`]).
 //!
 //! An event is real only when it is in the log. SSE, subscriptions, blocking sends and webhooks are all
 //! [`log::Cursor`]s on it; no event travels from agent to socket by any other way.
@@ -23,10 +28,12 @@ pub mod call;
 pub mod clock;
 pub mod engine;
 pub mod http;
+pub mod limit;
 pub mod log;
 pub mod net;
 pub mod push;
 pub mod shutdown;
+pub mod sign;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -1,6 +1,6 @@
 //! Ranges of network addresses.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// A range of addresses, such as `10.0.0.0/8` or `::1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,14 @@ impl Cidr {
             (IpAddr::V6(a), IpAddr::V6(b)) => bits(a.to_bits(), 128) == bits(b.to_bits(), 128),
             _ => false,
         }
+    }
+}
+
+/// What one address stands for where people are told apart by it: who has one address of IPv6 has all of its network.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        IpAddr::V4(address) => address.into(),
     }
 }
 

@@ -18,6 +18,9 @@ struct Inner {
 /// The longest text that is said back: errors name what was sent, which may be of any length.
 const LONGEST: usize = 1000;
 
+/// The fact that says in how many seconds to ask again.
+const RETRY_AFTER: &str = "retryAfterSeconds";
+
 /// One bad field of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
@@ -209,6 +212,26 @@ impl Error {
     #[must_use]
     pub fn facts(&self) -> &[(Cow<'static, str>, String)] {
         &self.0.facts
+    }
+
+    /// In how many seconds it makes sense to ask again; `None` if it does not.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<u64> {
+        if !matches!(
+            self.kind(),
+            ErrorKind::ResourceExhausted | ErrorKind::Unavailable
+        ) {
+            return None;
+        }
+        let said = self.facts().iter().find(|(key, _)| key == RETRY_AFTER);
+        let said = said.and_then(|(_, seconds)| seconds.parse().ok());
+        Some(said.unwrap_or(1))
+    }
+
+    /// The same error, worth asking again in so many seconds.
+    #[must_use]
+    pub fn retry_in(self, seconds: u64) -> Self {
+        self.fact(RETRY_AFTER, seconds.to_string())
     }
 
     /// Bad fields.

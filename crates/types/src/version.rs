@@ -137,17 +137,6 @@ impl Dialect {
         }
     }
 
-    /// Whether a caller nobody knows is refused the extended card.
-    ///
-    /// Both versions want it behind authentication (A2A 0.3 §7.10; A2A 1.0 §3.1.11, and §13.3 as a MUST). For
-    /// 0.x that is kept. For 1.0 it is not, as long as Switchboard cannot authenticate anyone: no scheme is
-    /// declared that a caller could use, and the conformance kit for 1.0 asks for the card without one
-    /// (CARD-EXT-001, -002). To be made `true` for both once there is authentication.
-    #[must_use]
-    pub fn extended_card_needs_authentication(self) -> bool {
-        self.version() == ProtocolVersion::V0_3
-    }
-
     /// A short name for storage: push configs are rendered in the dialect they were made in.
     #[must_use]
     pub fn tag(self) -> &'static str {

@@ -125,6 +125,7 @@ impl Agent for ScriptAgent {
             progress: &progress,
             handler: self.handler.as_ref(),
             principal: turn.principal.clone(),
+            agent: Arc::clone(turn.agent()),
         };
         let earlier = if self.looks_back {
             let tasks = turn.earlier(EARLIER).await?;

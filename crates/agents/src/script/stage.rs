@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use switchboard_server::agent::{AgentError, Progress, Said};
 use switchboard_server::auth::Principal;
-use switchboard_server::call::{Call, Handler, ReplyBody, ServiceParams, Target};
+use switchboard_server::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
 use switchboard_server::log::{Cursor, Item};
 use switchboard_types::model::{Artifact, Event, Task, TaskId};
 use switchboard_types::operation::{
@@ -62,6 +62,8 @@ pub(super) struct Live<'a> {
     pub(super) progress: &'a Progress,
     pub(super) handler: Option<&'a Arc<dyn Handler>>,
     pub(super) principal: Principal,
+    /// Whose turn it is.
+    pub(super) agent: Arc<str>,
 }
 
 impl Live<'_> {
@@ -87,6 +89,7 @@ impl Live<'_> {
             },
             principal: self.principal.clone(),
             params,
+            origin: Origin::Agent(Arc::clone(&self.agent)),
         };
         let reply = handler.handle(call).await;
         reply.map(|r| r.body).map_err(|e| e.message().to_owned())

@@ -12,7 +12,8 @@ use switchboard_types::model::{
 };
 use tokio::time::Instant;
 
-use super::oauth::{Source, Terms};
+use super::issuer::Terms;
+use super::oauth::Source;
 use super::{AccessToken, Credential, Credentials, Step};
 use crate::error::{Error, Kind};
 use crate::transport::http::{Http, Outgoing};
@@ -143,7 +144,7 @@ impl Authority {
                 }
                 Step::Token(source) => {
                     let token = source.token(deadline).await?;
-                    out.headers.insert(AUTHORIZATION, bearer(&token)?);
+                    out.headers.insert(AUTHORIZATION, bearer(&token.token)?);
                 }
             }
         }
@@ -167,7 +168,7 @@ impl Authority {
             Step::Header(..) | Step::Query(..) | Step::Cookie(..) => None,
         });
         match source {
-            Some(source) => source.lasting(deadline).await.map(Some),
+            Some(source) => source.token(deadline).await.map(Some),
             None => Ok(None),
         }
     }

@@ -21,6 +21,12 @@ const LONGEST_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How often to ask whether the person is done, unless told otherwise (RFC 8628 §3.5).
 pub(super) const USUAL_INTERVAL: Duration = Duration::from_secs(5);
 
+/// A longer token fits no request.
+const LONGEST_TOKEN: usize = 16 << 10;
+
+/// The most characters of what an issuer says of a failure.
+const LONGEST_REASON: usize = 300;
+
 /// A token, and how long it is good for.
 #[derive(Debug)]
 pub(super) struct Token {
@@ -46,13 +52,34 @@ pub(super) struct Granted {
 }
 
 impl Granted {
+    /// The same without what the issuer was told in confidence, and no longer than one reads.
+    pub(super) fn without(mut self, secrets: &[String]) -> Self {
+        for said in [&mut self.error, &mut self.error_description] {
+            let Some(text) = said else { continue };
+            for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+                *text = text.replace(secret, "***");
+            }
+            *text = text
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(LONGEST_REASON)
+                .collect();
+        }
+        self
+    }
+
     /// The token, if one was given.
     pub(super) fn token(&self) -> Result<Token, Error> {
-        let Some(access) = &self.access_token else {
+        let access = self.access_token.as_ref();
+        let Some(access) = access.filter(|token| !token.is_empty()) else {
             let why = self.error.as_deref().unwrap_or("no token was given");
             let more = self.error_description.as_deref().unwrap_or_default();
             return Err(refused(format!("{why} {more}").trim()));
         };
+        if access.len() > LONGEST_TOKEN {
+            let message = format!("the token has more than {LONGEST_TOKEN} bytes");
+            return Err(Error::new(Kind::TooLarge, message));
+        }
         let life = self.expires_in.unwrap_or(USUAL_LIFE).min(LONGEST_LIFE);
         Ok(Token {
             access: Secret::new(access.as_str()),
@@ -97,6 +124,7 @@ impl DeviceCode {
 
 #[derive(Deserialize)]
 pub(super) struct Metadata {
+    pub(super) issuer: Option<String>,
     pub(super) token_endpoint: String,
     pub(super) device_authorization_endpoint: Option<String>,
 }

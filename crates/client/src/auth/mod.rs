@@ -6,7 +6,10 @@
 
 mod apply;
 mod grant;
+mod held;
+mod issuer;
 pub(crate) mod oauth;
+mod tokens;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +18,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::{HeaderName, HeaderValue};
 use switchboard_types::model::Secret;
+
+pub use tokens::{ExchangeTarget, TokenClient, TokenEndpoint, Tokens};
 
 pub(crate) use apply::{Authority, Means};
 

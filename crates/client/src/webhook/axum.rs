@@ -30,9 +30,9 @@ where
             };
             let body: Bytes = body;
             match receiver.look(&head.headers, &body) {
-                Ok(Some((notification, mark))) => {
+                Ok(Some((notification, marks))) => {
                     told(notification).await;
-                    receiver.remember(mark);
+                    receiver.remember(&marks);
                     StatusCode::NO_CONTENT
                 }
                 Ok(None) => StatusCode::NO_CONTENT,

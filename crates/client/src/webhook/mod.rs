@@ -16,14 +16,17 @@ use http::header::AUTHORIZATION;
 use switchboard_types::Dialect;
 use switchboard_types::model::{Event, Secret, TaskId};
 use switchboard_types::wire::decode_event;
+use url::Url;
 
 #[cfg(feature = "webhook")]
 pub use self::axum::handler;
-use self::seen::{Mark, Seen};
+use self::seen::{Mark, Marks, Seen};
+use self::signed::Audience;
 use crate::keys::Keys;
 
 const TOKEN: &str = "x-a2a-notification-token";
 const EVENT_ID: &str = "x-a2a-event-id";
+const SIGNATURE: &str = "x-a2a-signature";
 
 /// Takes what is posted to a webhook.
 #[derive(Debug, Default)]
@@ -31,6 +34,7 @@ pub struct Receiver {
     token: Option<Secret>,
     authorization: Option<(String, Secret)>,
     keys: Option<Keys>,
+    audience: Option<Audience>,
     any_task: bool,
     expected: Mutex<HashSet<TaskId>>,
     seen: Mutex<Seen>,
@@ -94,10 +98,22 @@ impl Receiver {
         self
     }
 
-    /// Asks for a signature: a JWT as bearer, made with one of these keys.
+    /// Asks for a signature made with one of these keys: a JWT in `X-A2A-Signature`, else as bearer. Whoever overhears
+    /// a notification can post it again only as long as its signature holds, and it is then known by what was signed.
     #[must_use]
     pub fn keys(mut self, keys: Keys) -> Self {
         self.keys = Some(keys);
+        self
+    }
+
+    /// Asks for signatures that are meant for us: `url` is the address that was registered, and its origin or the whole
+    /// of it must be the audience. Without this, what another receiver was sent can be posted here.
+    #[must_use]
+    pub fn audience(mut self, url: &Url) -> Self {
+        self.audience = Some(Audience {
+            origin: url.origin().ascii_serialization(),
+            url: url.as_str().to_owned(),
+        });
         self
     }
 
@@ -131,15 +147,15 @@ impl Receiver {
         body: &[u8],
     ) -> Result<Option<Notification>, Rejected> {
         let new = self.look(headers, body)?;
-        Ok(new.and_then(|(notification, mark)| self.remember(mark).then_some(notification)))
+        Ok(new.and_then(|(notification, marks)| self.remember(&marks).then_some(notification)))
     }
 
-    /// What was posted, unless it was told before. It counts as told once its mark is remembered.
+    /// What was posted, unless it was told before. It counts as told once its marks are remembered.
     fn look(
         &self,
         headers: &HeaderMap,
         body: &[u8],
-    ) -> Result<Option<(Notification, Option<Mark>)>, Rejected> {
+    ) -> Result<Option<(Notification, Marks)>, Rejected> {
         let proof = self.prove(headers, body)?;
         let event = read(body)?;
         let task_id = match &event {
@@ -155,22 +171,33 @@ impl Receiver {
         if named.is_some_and(|named| task_id.as_ref().is_none_or(|id| id.as_str() != named)) {
             return Err(Rejected::NotAuthentic("it was signed for another task"));
         }
-        let id = text(headers, EVENT_ID).map(str::to_owned);
+        let told = text(headers, EVENT_ID);
+        let signed = proof.id.as_deref();
+        if proof.numbers_events && told.is_some() && told != signed {
+            return Err(Rejected::NotAuthentic("it was signed for another event"));
+        }
         let task = task_id.as_ref().map(TaskId::as_str).unwrap_or_default();
-        // A repetition may be signed anew.
-        let number = id.as_deref().or(proof.id.as_deref());
-        let mark = Mark::of(task, number, &event, body);
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if mark.is_some_and(|mark| seen.knows(mark)) {
+        // Only what is signed is sure: another number in the header makes no other event of it.
+        let signed_mark = signed.map(|number| Mark::numbered(task, number));
+        let marks = Marks {
+            plain: Mark::of(task, told.or(signed), &event, body),
+            signed: signed_mark.or(proof.token).zip(proof.until),
+        };
+        let id = told.or(signed.filter(|_| proof.numbers_events));
+        let id = id.map(str::to_owned);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.knows(&marks) {
+            // It may be signed anew, and that must not count later either.
+            seen.remember(&marks, signed::now());
             return Ok(None);
         }
-        Ok(Some((Notification { task_id, event, id }, mark)))
+        Ok(Some((Notification { task_id, event, id }, marks)))
     }
 
     /// It was told. Whether nobody else was quicker.
-    fn remember(&self, mark: Option<Mark>) -> bool {
+    fn remember(&self, marks: &Marks) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        mark.is_none_or(|mark| seen.remember(mark))
+        seen.remember(marks, signed::now())
     }
 
     fn is_expected(&self, task: Option<&TaskId>) -> bool {
@@ -196,13 +223,14 @@ impl Receiver {
                 ));
             }
         }
-        match &self.keys {
-            Some(_) if !scheme.eq_ignore_ascii_case("bearer") => {
-                Err(Rejected::NotAuthentic("the signature is missing"))
-            }
-            Some(keys) => signed::prove(keys, credentials.trim(), body),
-            None => Ok(signed::Proof::default()),
-        }
+        let Some(keys) = &self.keys else {
+            return Ok(signed::Proof::default());
+        };
+        let bearer = scheme.eq_ignore_ascii_case("bearer").then_some(credentials);
+        let Some(signature) = text(headers, SIGNATURE).or(bearer) else {
+            return Err(Rejected::NotAuthentic("the signature is missing"));
+        };
+        signed::prove(keys, self.audience.as_ref(), signature.trim(), body)
     }
 }
 

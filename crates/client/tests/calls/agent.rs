@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use switchboard_client::{Client, Kind, Sent, Wait, answer_text, text};
+use switchboard_client::{Client, Credential, Credentials, Kind, Sent, Wait, answer_text, text};
 use switchboard_types::ErrorKind;
-use switchboard_types::model::{Event, Part, PushConfig, PushConfigId, TaskId, TaskState};
+use switchboard_types::model::{Event, Part, PushConfig, PushConfigId, Secret, TaskId, TaskState};
 use switchboard_types::operation::{ListTasks, SendMessage};
 
 use crate::support::{House, connect, ways};
@@ -207,8 +207,16 @@ async fn webhooks_are_registered_read_and_removed() {
 #[tokio::test]
 async fn the_extended_card_replaces_the_public_one() {
     let house = House::open().await;
-    let way = ways().remove(0);
-    let agent = connect(&house.base, &way).await;
+    let stranger = connect(&house.base, &ways().remove(0)).await;
+    let refused = stranger.extended_card().await.unwrap_err();
+    let kind = refused.protocol().map(switchboard_types::Error::kind);
+    assert_eq!(kind, Some(ErrorKind::Unauthenticated), "{refused:?}");
+    let ann = Credential::Basic {
+        user: "ann".to_owned(),
+        password: Secret::new("open sesame"),
+    };
+    let builder = Client::builder().credentials(Credentials::any(ann));
+    let agent = builder.connect(house.base.as_str()).await.unwrap();
     assert_eq!(agent.card().description, "for tests");
     let card = agent.extended_card().await.unwrap();
     assert_eq!(card.description, "for those who know");

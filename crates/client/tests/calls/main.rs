@@ -26,6 +26,7 @@ mod resume;
 mod router;
 mod stream_request;
 mod tls;
+mod tokens;
 mod trust;
 mod webhook;
 #[cfg(feature = "webhook")]

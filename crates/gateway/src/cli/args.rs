@@ -7,7 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::call::args::{
     self as call, AuthCommand, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
 };
-use crate::config::value::{Listen, Time};
+use super::{audit, conformance, key};
+use crate::config::value::Listen;
 use crate::config::{Flags, LogFormat};
 
 const EXAMPLES: &str = "\
@@ -35,6 +36,7 @@ Examples:
   switchboard serve                           reads ./switchboard.yaml
   switchboard serve -c /etc/switchboard.yaml --listen 0.0.0.0:7420 --auth none
   SWITCHBOARD_LIMITS__BODY=20MiB switchboard serve
+  switchboard serve --tls self-signed         https, with a certificate made at once
 
 A configuration, complete:
   agents:
@@ -46,12 +48,14 @@ A configuration, complete:
 Every key can be set by a variable: SWITCHBOARD_ and its path in capitals, levels joined by two
 underscores. Flags win over variables, variables over the file.
 
-Signals: TERM and INT end the process after running requests, at most `shutdown.grace` later.";
+Signals: TERM and INT end the process after running requests, at most `shutdown.grace` later; HUP
+reads the certificates of `tls` again.";
 
 const CHECK: &str = "\
 Examples:
   switchboard check
   switchboard check deploy/switchboard.yaml && echo fine
+  switchboard check --explain question.yaml
 
 Prints a summary, or every problem with its line and column. Exit code 0 or 2. For help while you write,
 put this line at the top of the file:
@@ -69,19 +73,6 @@ Examples:
 
 Editors use it if the configuration begins with
   # yaml-language-server: $schema=config.schema.json";
-
-const CONFORMANCE: &str = "\
-Examples:
-  switchboard conformance -a http://127.0.0.1:7420/a2a/echo
-  switchboard conformance -a agent.example.com --bearer \"$TOKEN\" --report conformance.html
-  switchboard conformance -a card.json --message hi --long-message 'count to 20' --ask-message 'book a table'
-  switchboard conformance -a 127.0.0.1:7420 --only S-05,S-117 --level must -o json
-  switchboard conformance --request request.json
-
-Checks every interface that the card offers, in its binding and version. It sends real messages: --message should be
-something the agent answers soon and with a task. What needs --long-message or --ask-message is `not seen` without it.
-
-Exit codes: 0 no MUST is broken, 1 one is, 2 wrong usage, 3 the agent cannot be reached or has no card.";
 
 const COMPLETION: &str = "\
 Examples:
@@ -119,6 +110,12 @@ pub enum Command {
     /// Lists webhook deliveries that fail or were given up
     #[command(after_help = DELIVERIES)]
     Deliveries(DeliveriesArgs),
+    /// Makes, lists and revokes API keys
+    #[command(subcommand, after_help = key::KEY)]
+    Key(key::KeyCommand),
+    /// Shows what happened at the doors: failed logins, keys, denials
+    #[command(after_help = audit::AUDIT)]
+    Audit(audit::AuditArgs),
     /// Shows the card of any agent: who it is, what it offers
     #[command(subcommand, after_help = call::CARD)]
     Card(CardCommand),
@@ -138,8 +135,8 @@ pub enum Command {
     #[command(subcommand, after_help = call::CONFIG)]
     Config(ConfigCommand),
     /// Checks any A2A agent against the specification
-    #[command(after_help = CONFORMANCE)]
-    Conformance(ConformanceArgs),
+    #[command(after_help = conformance::CONFORMANCE)]
+    Conformance(conformance::ConformanceArgs),
     /// Prints the JSON Schema of the configuration file
     #[command(after_help = SCHEMA)]
     Schema,
@@ -185,6 +182,9 @@ pub struct Place {
     /// Who may call; `none` is needed to listen beyond this machine
     #[arg(long, value_name = "WHO")]
     pub auth: Option<AuthFlag>,
+    /// Encrypts connections with a certificate that is made at once
+    #[arg(long, value_name = "HOW")]
+    pub tls: Option<TlsFlag>,
     /// The directory for what must last
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -198,6 +198,13 @@ pub struct Place {
 pub enum AuthFlag {
     /// Everyone who can reach the address
     None,
+}
+
+/// How to encrypt connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TlsFlag {
+    /// With a certificate of our own making
+    SelfSigned,
 }
 
 /// `switchboard up`
@@ -235,6 +242,9 @@ pub struct CheckArgs {
         hide_env_values = true
     )]
     pub config: Option<PathBuf>,
+    /// Tells what would be decided on a request, and by which rule: agent, operation and caller in a file, or `-`
+    #[arg(long, value_name = "QUESTION")]
+    pub explain: Option<PathBuf>,
 }
 
 /// `switchboard deliveries`
@@ -258,81 +268,6 @@ pub struct DeliveriesArgs {
     /// How to print them
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
-}
-
-/// `switchboard conformance`
-#[derive(Clone, Args)]
-pub struct ConformanceArgs {
-    /// The agent: a host, the address of its card, or a file
-    #[arg(short, long, value_name = "REF", env = "A2ACLI_AGENT_CARD")]
-    pub agent_card: Option<String>,
-    /// A token, sent as `Authorization: Bearer …`
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        env = "A2ACLI_BEARER",
-        hide_env_values = true
-    )]
-    pub bearer: Option<String>,
-    /// A key, sent where the card says, or as X-API-Key
-    #[arg(
-        long,
-        value_name = "KEY",
-        env = "A2ACLI_API_KEY",
-        hide_env_values = true
-    )]
-    pub api_key: Option<String>,
-    /// A header for every request, as name:value; may be given more than once
-    #[arg(long, value_name = "NAME:VALUE")]
-    pub svc_param: Vec<String>,
-    /// The longest that one exchange may take
-    #[arg(long, value_name = "TIME", default_value = "30s")]
-    pub timeout: Time,
-    /// What to say: the agent should answer soon, with a task
-    #[arg(long, value_name = "TEXT", default_value = "hello")]
-    pub message: String,
-    /// What keeps the agent busy for some seconds
-    #[arg(long, value_name = "TEXT")]
-    pub long_message: Option<String>,
-    /// What makes the agent ask for input
-    #[arg(long, value_name = "TEXT")]
-    pub ask_message: Option<String>,
-    /// Where to listen for webhooks: an address of this machine that the agent can reach
-    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
-    pub webhook_host: String,
-    /// Only the rules whose numbers begin so; several with commas
-    #[arg(long, value_name = "NUMBERS")]
-    pub only: Vec<String>,
-    /// Only what matters at least so much
-    #[arg(long, value_name = "LEVEL", default_value = "should")]
-    pub level: LevelFlag,
-    /// How to print the result
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub output: Output,
-    /// Writes the result as a page for people, too
-    #[arg(long, value_name = "FILE.html")]
-    pub report: Option<PathBuf>,
-    /// Checks one JSON-RPC request in a file instead of an agent
-    #[arg(long, value_name = "FILE", conflicts_with = "report")]
-    pub request: Option<PathBuf>,
-}
-
-/// What matters at least so much.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LevelFlag {
-    /// MUST and MUST NOT
-    Must,
-    /// SHOULD and SHOULD NOT, too
-    Should,
-}
-
-impl std::fmt::Debug for ConformanceArgs {
-    /// Without credentials.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ConformanceArgs")
-            .field("agent_card", &self.agent_card)
-            .finish_non_exhaustive()
-    }
 }
 
 /// How to print a result.
@@ -363,6 +298,7 @@ impl Place {
             data: self.data.clone(),
             memory: self.memory,
             auth_none: self.auth == Some(AuthFlag::None),
+            self_signed: self.tls == Some(TlsFlag::SelfSigned),
             log_level: global.log_level.clone(),
             log_format: global.log_format,
         }

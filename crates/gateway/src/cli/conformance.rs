@@ -1,15 +1,105 @@
 //! `switchboard conformance`: an agent against the checklist, and what came of it.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::{Args, ValueEnum};
 use http::{HeaderName, HeaderValue};
 use switchboard_types::model::Secret;
 
-use super::args::{ConformanceArgs, LevelFlag, Output};
+use super::args::Output;
 use super::{Failure, block_on, out};
+use crate::config::value::Time;
 use crate::conformance::{Level, Plan, Unreachable, report, request, run as check};
+
+pub(super) const CONFORMANCE: &str = "\
+Examples:
+  switchboard conformance -a http://127.0.0.1:7420/a2a/echo
+  switchboard conformance -a agent.example.com --bearer \"$TOKEN\" --report conformance.html
+  switchboard conformance -a card.json --message hi --long-message 'count to 20' --ask-message 'book a table'
+  switchboard conformance -a 127.0.0.1:7420 --only S-05,S-117 --level must -o json
+  switchboard conformance --request request.json
+
+Checks every interface that the card offers, in its binding and version. It sends real messages: --message should be
+something the agent answers soon and with a task. What needs --long-message or --ask-message is `not seen` without it.
+
+Exit codes: 0 no MUST is broken, 1 one is, 2 wrong usage, 3 the agent cannot be reached or has no card.";
+
+/// `switchboard conformance`
+#[derive(Clone, Args)]
+pub struct ConformanceArgs {
+    /// The agent: a host, the address of its card, or a file
+    #[arg(short, long, value_name = "REF", env = "A2ACLI_AGENT_CARD")]
+    pub agent_card: Option<String>,
+    /// A token, sent as `Authorization: Bearer …`
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "A2ACLI_BEARER",
+        hide_env_values = true
+    )]
+    pub bearer: Option<String>,
+    /// A key, sent where the card says, or as X-API-Key
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "A2ACLI_API_KEY",
+        hide_env_values = true
+    )]
+    pub api_key: Option<String>,
+    /// A header for every request, as name:value; may be given more than once
+    #[arg(long, value_name = "NAME:VALUE")]
+    pub svc_param: Vec<String>,
+    /// The longest that one exchange may take
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub timeout: Time,
+    /// What to say: the agent should answer soon, with a task
+    #[arg(long, value_name = "TEXT", default_value = "hello")]
+    pub message: String,
+    /// What keeps the agent busy for some seconds
+    #[arg(long, value_name = "TEXT")]
+    pub long_message: Option<String>,
+    /// What makes the agent ask for input
+    #[arg(long, value_name = "TEXT")]
+    pub ask_message: Option<String>,
+    /// Where to listen for webhooks: an address of this machine that the agent can reach
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    pub webhook_host: String,
+    /// Only the rules whose numbers begin so; several with commas
+    #[arg(long, value_name = "NUMBERS")]
+    pub only: Vec<String>,
+    /// Only what matters at least so much
+    #[arg(long, value_name = "LEVEL", default_value = "should")]
+    pub level: LevelFlag,
+    /// How to print the result
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub output: Output,
+    /// Writes the result as a page for people, too
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Checks one JSON-RPC request in a file instead of an agent
+    #[arg(long, value_name = "FILE", conflicts_with = "report")]
+    pub request: Option<PathBuf>,
+}
+
+/// What matters at least so much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LevelFlag {
+    /// MUST and MUST NOT
+    Must,
+    /// SHOULD and SHOULD NOT, too
+    Should,
+}
+
+impl std::fmt::Debug for ConformanceArgs {
+    /// Without credentials.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConformanceArgs")
+            .field("agent_card", &self.agent_card)
+            .finish_non_exhaustive()
+    }
+}
 
 pub(super) fn run(args: &ConformanceArgs) -> Result<(), Failure> {
     if let Some(file) = &args.request {

@@ -4,10 +4,12 @@
 //! 2 wrong usage or a wrong configuration, 3 an agent cannot be reached.
 
 mod args;
+mod audit;
 mod call;
 mod check;
 mod conformance;
 mod deliveries;
+mod key;
 mod serve;
 mod up;
 
@@ -64,6 +66,8 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(&args, &cli.global, &env),
         Command::Check(args) => check::run(&args, &cli.global, &env),
         Command::Deliveries(args) => deliveries::run(&args, &cli.global, &env),
+        Command::Key(command) => key::run(command, &cli.global, &env),
+        Command::Audit(args) => audit::run(args, &cli.global, &env),
         Command::Conformance(args) => conformance::run(&args),
         Command::Schema => {
             let text = schema::text().map_err(Failure::failed)?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::args::{Global, ServeArgs};
 use super::{Failure, block_on};
+use crate::app::ToTrust;
 use crate::config::{Env, Source, load};
 use crate::{app, telemetry};
 
@@ -14,10 +15,19 @@ pub(super) fn run(args: &ServeArgs, global: &Global, env: &Env) -> Result<(), Fa
     let source = Source::File(file(args.config.clone())?);
     let config = load(&source, env, &args.place.flags(global))?;
     telemetry::start(&config.log).map_err(Failure::Failed)?;
-    block_on(app::serve(
-        config,
-        |address| tracing::info!(%address, "listening"),
-    ))
+    block_on(app::serve(config, |listening| {
+        let (address, tls) = (listening.address, listening.encrypted);
+        tracing::info!(%address, tls, "listening");
+        match listening.to_trust {
+            None => {}
+            Some(ToTrust::File(file)) => {
+                tracing::info!(file = %file.display(), "clients must be told to trust this certificate");
+            }
+            Some(ToTrust::Fingerprint(fingerprint)) => {
+                tracing::info!(fingerprint, "nobody vouches for this certificate");
+            }
+        }
+    }))
 }
 
 /// The configuration file: the one named, or the one here.

@@ -1,9 +1,12 @@
 //! The command line: what it teaches, and what `up` shows.
 
+use std::net::SocketAddr;
+
 use clap::{CommandFactory, Parser};
 
 use super::args::Cli;
 use super::up::welcome;
+use crate::app::{Listening, ToTrust};
 use crate::config::{Env, Flags, Source, load};
 
 #[test]
@@ -48,11 +51,19 @@ fn completions_are_made_for_each_shell() {
     assert!(Cli::try_parse_from(["switchboard", "completion", "tcsh"]).is_err());
 }
 
+fn plain(address: SocketAddr) -> Listening {
+    Listening {
+        address,
+        encrypted: false,
+        to_trust: None,
+    }
+}
+
 #[test]
 fn up_shows_little_and_all_of_it_can_be_pasted() {
     let env = Env::from_pairs([("HOME", "/home/user")]);
     let config = load(&Source::BuiltIn, &env, &Flags::default()).unwrap();
-    let text = welcome(&config, "0.0.0.0:7420".parse().unwrap(), 4711);
+    let text = welcome(&config, &plain("0.0.0.0:7420".parse().unwrap()), 4711);
     assert_eq!(
         text,
         r#"  agents    echo research approver flaky desk   at http://127.0.0.1:7420
@@ -78,7 +89,30 @@ fn what_is_not_kept_is_not_promised() {
         ..Flags::default()
     };
     let config = load(&Source::BuiltIn, &Env::default(), &flags).unwrap();
-    let text = welcome(&config, config.listen, 1);
+    let text = welcome(&config, &plain(config.listen), 1);
     assert!(text.contains("everything is lost at the end"), "{text}");
     assert!(!text.contains("kill -9"), "{text}");
+}
+
+#[test]
+fn up_says_how_to_trust_its_certificate() {
+    let env = Env::from_pairs([("HOME", "/home/user")]);
+    let config = load(&Source::BuiltIn, &env, &Flags::default()).unwrap();
+    let shown = |to_trust| {
+        let listening = Listening {
+            encrypted: true,
+            to_trust: Some(to_trust),
+            ..plain(config.listen)
+        };
+        welcome(&config, &listening, 1)
+    };
+    let text = shown(ToTrust::File("/data/dev-cert.pem".into()));
+    assert!(
+        text.contains("at https://127.0.0.1:7420\n") && !text.contains("http:"),
+        "{text}"
+    );
+    assert_eq!(text.matches("curl --cacert /data/dev-cert.pem ").count(), 3);
+    let text = shown(ToTrust::Fingerprint("sha256:0a".to_owned()));
+    assert!(text.contains("tls       sha256:0a\n"), "{text}");
+    assert_eq!(text.matches("curl -k ").count(), 3);
 }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::args::{Global, UpArgs};
 use super::{Failure, block_on, out};
+use crate::app::{Listening, ToTrust};
 use crate::config::{Config, Env, Source, Store, load};
 use crate::{app, telemetry};
 
@@ -11,8 +12,8 @@ pub(super) fn run(args: &UpArgs, global: &Global, env: &Env) -> Result<(), Failu
     let config = load(&Source::BuiltIn, env, &args.place.flags(global))?;
     telemetry::start(&config.log).map_err(Failure::Failed)?;
     let shown = config.clone();
-    block_on(app::serve(config, move |address| {
-        let text = welcome(&shown, address, std::process::id());
+    block_on(app::serve(config, move |listening| {
+        let text = welcome(&shown, &listening, std::process::id());
         if let Err(error) = out(format_args!("{text}")) {
             tracing::warn!(%error, "cannot write to standard output");
         }
@@ -20,9 +21,21 @@ pub(super) fn run(args: &UpArgs, global: &Global, env: &Env) -> Result<(), Failu
 }
 
 /// What a newcomer sees: at most twelve lines, each command ready to paste.
-pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> String {
+pub(super) fn welcome(config: &Config, listening: &Listening, process: u32) -> String {
     let names: Vec<&str> = config.agents.iter().map(|agent| &*agent.name).collect();
-    let base = format!("http://{}", reachable(address));
+    let scheme = if listening.encrypted { "https" } else { "http" };
+    let base = format!("{scheme}://{}", reachable(listening.address));
+    let (tls, curl) = match &listening.to_trust {
+        None => (String::new(), "curl".to_owned()),
+        Some(ToTrust::File(file)) => {
+            let file = file.display();
+            let tls = format!("  tls       {file}: tell clients to trust it\n");
+            (tls, format!("curl --cacert {file}"))
+        }
+        Some(ToTrust::Fingerprint(fingerprint)) => {
+            (format!("  tls       {fingerprint}\n"), "curl -k".to_owned())
+        }
+    };
     let first = &config.default_agent;
     let kept = match &config.store {
         Store::Memory => "nowhere: everything is lost at the end".to_owned(),
@@ -31,9 +44,9 @@ pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> Str
     let mut text = format!(
         "  agents    {agents}   at {base}
   tasks     {kept}
-
-  card      curl -s {base}/a2a/{first}/.well-known/agent-card.json
-  stream    curl -N {base}/a2a/{first}/message:stream -H 'A2A-Version: 1.0' \\
+{tls}
+  card      {curl} -s {base}/a2a/{first}/.well-known/agent-card.json
+  stream    {curl} -N {base}/a2a/{first}/message:stream -H 'A2A-Version: 1.0' \\
               --json '{{\"message\":{{\"messageId\":\"1\",\"role\":\"ROLE_USER\",\"parts\":[{{\"text\":\"hello there\"}}]}}}}'
 ",
         agents = names.join(" "),
@@ -45,7 +58,7 @@ pub(super) fn welcome(config: &Config, address: SocketAddr, process: u32) -> Str
             "  survive   stream from {slow} instead; remember the task's id and the last `id:`; then, from elsewhere,
               kill -9 {process}
             start again, and go on at the next event:
-              curl -N -X POST {base}/a2a/{slow}/tasks/TASK_ID:subscribe -H 'A2A-Version: 1.0' \\
+              {curl} -N -X POST {base}/a2a/{slow}/tasks/TASK_ID:subscribe -H 'A2A-Version: 1.0' \\
                 -H 'Last-Event-ID: LAST_ID'
 "
         ));

@@ -6,11 +6,13 @@ use switchboard_agents::profile as agents;
 use switchboard_agents::script::{AgentFile, Script, builtin};
 use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
+use super::auth::Ways;
 use super::load::{Check, read_file};
 use super::problem::did_you_mean;
 use super::raw;
 use super::yaml::{self, Step, Step::Item, Step::Key};
 use super::{Agent, Backend};
+use crate::policy::Rule;
 
 /// Names that addresses of Switchboard itself begin with, now or soon.
 const RESERVED: [&str; 27] = [
@@ -46,9 +48,18 @@ const RESERVED: [&str; 27] = [
 /// Longer names make addresses no one can read.
 const LONGEST_NAME: usize = 63;
 
+/// What counts for all agents.
+#[derive(Debug)]
+pub(super) struct Doors {
+    /// What callers are asked for by agents that do not say it themselves.
+    pub(super) ways: Ways,
+    /// Rules.
+    pub(super) rules: Vec<Arc<Rule>>,
+}
+
 impl Check<'_> {
     /// All agents of the file.
-    pub(super) fn agents(&mut self, raw: raw::Agents) -> Vec<Agent> {
+    pub(super) fn agents(&mut self, raw: raw::Agents, doors: &Doors) -> Vec<Agent> {
         if raw.0.is_empty() && self.tree.get("agents").is_none_or(is_empty) {
             self.wrong(
                 &[Key("agents")],
@@ -61,7 +72,7 @@ impl Check<'_> {
         }
         raw.0
             .into_iter()
-            .filter_map(|(name, agent)| self.agent(&name, agent))
+            .filter_map(|(name, agent)| self.agent(&name, agent, doors))
             .collect()
     }
 
@@ -85,7 +96,7 @@ impl Check<'_> {
     }
 
     /// The agents Switchboard brings along; `raw` may change how they are served.
-    pub(super) fn built_in(&mut self, mut raw: raw::Agents) -> Vec<Agent> {
+    pub(super) fn built_in(&mut self, mut raw: raw::Agents, doors: &Doors) -> Vec<Agent> {
         let built_in = builtin::agents().unwrap_or_else(|error| {
             self.wrong(&[], format!("a built-in agent is damaged: {error}"), None);
             Vec::new()
@@ -95,23 +106,23 @@ impl Check<'_> {
             let changes = raw.0.iter().position(|(name, _)| name == own.name);
             let changes = changes.map(|at| raw.0.remove(at).1).unwrap_or_default();
             let at = [Key("agents"), Key(own.name)];
-            agents.push(self.assemble(&at, own.name, changes, own.profile, own.script));
+            agents.push(self.assemble(&at, own.name, changes, own.profile, own.script, doors));
         }
         agents.extend(
             raw.0
                 .into_iter()
-                .filter_map(|(name, agent)| self.agent(&name, agent)),
+                .filter_map(|(name, agent)| self.agent(&name, agent, doors)),
         );
         agents
     }
 
-    fn agent(&mut self, name: &str, mut raw: raw::Agent) -> Option<Agent> {
+    fn agent(&mut self, name: &str, mut raw: raw::Agent, doors: &Doors) -> Option<Agent> {
         let at = [Key("agents"), Key(name)];
         if let Err((message, hint)) = check_name(name) {
             self.wrong(&at, message, Some(hint));
         }
         let file = self.backend(&at, raw.script.take(), raw.script_file.take())?;
-        Some(self.assemble(&at, name, raw, file.profile, file.script))
+        Some(self.assemble(&at, name, raw, file.profile, file.script, doors))
     }
 
     /// An agent from what is said of it, here first and then in `base`.
@@ -122,15 +133,26 @@ impl Check<'_> {
         mut raw: raw::Agent,
         base: agents::Profile,
         script: Script,
+        doors: &Doors,
     ) -> Agent {
+        let access = self.agent_auth(at, raw.auth.take(), &doors.ways);
+        let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
+        let (rate, tasks) = self.agent_limits(at, raw.limits.take());
         let settings = self.settings(at, &mut raw, &base);
         let profile = self.profile(at, name, raw, base);
-        Agent {
+        skills.of(&profile, &mut rights);
+        let agent = Agent {
             name: Arc::from(name),
             profile,
+            access,
+            rights,
+            rate,
+            tasks,
             backend: Backend::Script(script),
             settings,
-        }
+        };
+        self.scopes_can_be_had(at, &agent);
+        agent
     }
 
     /// Exactly one thing stands behind an agent. New kinds of backend add a line here.
@@ -233,6 +255,7 @@ impl Check<'_> {
             dedupe_by_message_id: raw
                 .dedupe_by_message_id
                 .unwrap_or(default.dedupe_by_message_id),
+            ..default
         }
     }
 }
@@ -270,7 +293,7 @@ fn check_name(name: &str) -> Result<(), (String, String)> {
 }
 
 /// Whether something stands behind a key.
-fn is_given(node: &yaml::Node) -> bool {
+pub(super) fn is_given(node: &yaml::Node) -> bool {
     !matches!(&node.data, yaml::Data::Scalar(scalar) if scalar.is_null())
 }
 
@@ -286,7 +309,7 @@ fn is_whole(problem: &super::Problem) -> bool {
     matches!(problem.place, super::Place::Whole(_))
 }
 
-fn at_path<'n>(tree: &'n yaml::Node, path: &[Step<'_>]) -> Option<&'n yaml::Node> {
+pub(super) fn at_path<'n>(tree: &'n yaml::Node, path: &[Step<'_>]) -> Option<&'n yaml::Node> {
     path.iter().try_fold(tree, |node, step| match step {
         Key(key) => node.get(key),
         Item(_) => None,

@@ -82,6 +82,7 @@ fn set(node: &mut Node, path: &[&str], value: &str, place: &Place, id: &mut usiz
         node.data = Data::Scalar(Scalar {
             text: value.to_owned(),
             origin: Origin::Variable,
+            given: true,
         });
         return Some(());
     };

@@ -7,15 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_server::http::Limits;
-use switchboard_server::log::Retention;
-use switchboard_server::store::sqlite::{Durability, SqliteOptions};
-
+use super::agent::Doors;
 use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
-use super::value::{Bound, Listen, Size, Time};
+use super::server::retention;
+use super::value::{Bound, Listen, Time};
 use super::yaml::{self, Node, Step, Step::Key};
-use super::{Config, Env, Log, LogFormat, Push, Store, UNLIMITED, env};
+use super::{Config, Env, LogFormat, UNLIMITED, auth, env};
 
 /// Where the agents come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +35,8 @@ pub struct Flags {
     pub memory: bool,
     /// `--auth none`
     pub auth_none: bool,
+    /// `--tls self-signed`
+    pub self_signed: bool,
     /// `--log-level`
     pub log_level: Option<String>,
     /// `--log-format`
@@ -68,11 +68,15 @@ pub fn load(source: &Source, env: &Env, flags: &Flags) -> Result<Config, Problem
         base,
         env,
         problems,
+        doubts: Vec::new(),
     };
     let config = raw.and_then(|raw| check.config(raw, source, flags));
     let mut problems = check.problems;
     match config {
-        Some(config) if problems.is_empty() => Ok(config),
+        Some(config) if problems.is_empty() => Ok(Config {
+            doubts: check.doubts,
+            ..config
+        }),
         _ => {
             problems.sort_by_key(|problem| order(&problem.place));
             Err(Problems(problems))
@@ -102,7 +106,7 @@ pub(super) fn read_file(path: &Path, env: &Env, problems: &mut Vec<Problem>) -> 
     }
 }
 
-fn lower_first(text: &str) -> String {
+pub(super) fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {
         Some(first) => first.to_lowercase().chain(chars).collect(),
@@ -129,18 +133,28 @@ pub(super) struct Check<'a> {
     pub(super) env: &'a Env,
     /// What was found so far.
     pub(super) problems: Vec<Problem>,
+    /// What may not be meant.
+    pub(super) doubts: Vec<Problem>,
 }
 
 impl Check<'_> {
     /// Something is wrong at `path`.
     pub(super) fn wrong(&mut self, path: &[Step<'_>], message: String, hint: Option<String>) {
-        let place = self.tree.place_of(path).clone();
-        self.problems.push(Problem {
-            place,
+        self.problems.push(self.at(path, message, hint));
+    }
+
+    /// Something can be done, but may not be meant.
+    pub(super) fn doubt(&mut self, path: &[Step<'_>], message: String, hint: Option<String>) {
+        self.doubts.push(self.at(path, message, hint));
+    }
+
+    fn at(&self, path: &[Step<'_>], message: String, hint: Option<String>) -> Problem {
+        Problem {
+            place: self.tree.place_of(path).clone(),
             path: yaml::show(path),
             message,
             hint,
-        });
+        }
     }
 
     /// A duration that must not be zero.
@@ -168,7 +182,13 @@ impl Check<'_> {
         self.some_time(path, time, default)
     }
 
-    fn count(&mut self, path: &[Step<'_>], count: Option<usize>, default: usize) -> usize {
+    /// A number that must not be zero.
+    pub(super) fn count(
+        &mut self,
+        path: &[Step<'_>],
+        count: Option<usize>,
+        default: usize,
+    ) -> usize {
         if count == Some(0) {
             self.wrong(path, "must be at least 1".to_owned(), None);
         }
@@ -179,21 +199,35 @@ impl Check<'_> {
         let listen = self.listen(&raw, flags);
         let data = self.data(raw.data, flags);
         let store = self.store(&raw.store.unwrap_or_default(), data, flags);
-        let limits = self.limits(&raw.limits.unwrap_or_default());
+        let raw_limits = raw.limits.unwrap_or_default();
+        let limits = self.limits(&raw_limits);
         let retention = retention(&raw.retention.unwrap_or_default());
         let push = self.push(raw.push.unwrap_or_default());
         let shutdown = raw.shutdown.unwrap_or_default();
         let log = self.log(raw.log.unwrap_or_default(), flags);
-        let agents = match source {
-            Source::File(_) => self.agents(raw.agents.unwrap_or_default()),
-            Source::BuiltIn => self.built_in(raw.agents.unwrap_or_default()),
+        let tls = self.tls(raw.tls, flags);
+        let (methods, ways) = self.auth(raw.auth);
+        self.certificates_are_asked_for(&methods, tls.as_ref());
+        let rules = self.rules(&[], raw.access);
+        let doors = Doors { ways, rules };
+        let mut agents = match (source, raw.agents.unwrap_or_default()) {
+            (Source::File(_), agents) => self.agents(agents, &doors),
+            (Source::BuiltIn, agents) => self.built_in(agents, &doors),
         };
+        if flags.auth_none {
+            agents
+                .iter_mut()
+                .for_each(|agent| agent.access = auth::open());
+        }
         if self.problems.is_empty() {
             // An agent that could not be read is not one that is missing.
             self.calls_reach_someone(&agents);
         }
+        self.shared_limits(&raw_limits, &mut agents);
         let default_agent = self.default_agent(raw.default_agent, &agents);
-        Some(Config {
+        let signing = self.signing(raw.signing, raw.public_url.is_some());
+        let secret_key = self.secret_key(raw.secrets);
+        let config = Config {
             listen,
             public_url: raw.public_url.map(|url| Arc::from(url.0)),
             trust_forwarded: raw
@@ -202,9 +236,16 @@ impl Check<'_> {
                 .into_iter()
                 .map(|network| network.0)
                 .collect(),
+            tls,
             default_agent: default_agent?,
             store: store?,
             limits,
+            tasks: raw_limits.tasks.and_then(|count| count.0),
+            cors: self.cors(raw.cors.unwrap_or_default()),
+            methods,
+            failed_logins: self.failed_logins(&raw_limits),
+            signing,
+            secret_key,
             retention,
             push,
             shutdown_grace: shutdown
@@ -212,141 +253,10 @@ impl Check<'_> {
                 .map_or(Duration::from_secs(10), |time| time.0),
             log,
             agents,
-        })
-    }
-
-    fn listen(&mut self, raw: &raw::Config, flags: &Flags) -> std::net::SocketAddr {
-        let here = Listen(([127, 0, 0, 1], 7420).into());
-        let listen = flags.listen.or(raw.listen).unwrap_or(here).0;
-        let open = flags.auth_none || matches!(raw.auth, Some(raw::Auth::None));
-        if !listen.ip().is_loopback() && !open && self.tree.get("auth").is_none() {
-            let written = self.tree.place_of(&[Key("listen")]).clone();
-            let (place, path, way) = match flags.listen {
-                Some(_) => (Place::Flag("--listen"), "", "give `--auth none`"),
-                None => (written, "listen", "write `auth: none`"),
-            };
-            self.problems.push(Problem {
-                place,
-                path: path.to_owned(),
-                message: format!(
-                    "{listen} can be reached from other machines, without authentication"
-                ),
-                hint: Some(format!(
-                    "{way} if everyone who can reach it may call the agents, or listen on 127.0.0.1"
-                )),
-            });
-        }
-        listen
-    }
-
-    /// The data directory; `None` if there is no place for one.
-    fn data(&self, written: Option<String>, flags: &Flags) -> Option<PathBuf> {
-        if let Some(data) = &flags.data {
-            return Some(data.clone());
-        }
-        if let Some(data) = written.filter(|data| !data.is_empty()) {
-            // What stands in a file is relative to the file; what comes from elsewhere, to where we are.
-            return Some(match self.tree.place_of(&[Key("data")]) {
-                Place::File { .. } => self.base.join(data).components().collect(),
-                _ => PathBuf::from(data),
-            });
-        }
-        let absolute = |name| {
-            let path = PathBuf::from(self.env.get(name)?);
-            path.is_absolute().then_some(path)
+            doubts: Vec::new(),
         };
-        absolute("XDG_DATA_HOME")
-            .or_else(|| absolute("LOCALAPPDATA"))
-            .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
-            .map(|dir| dir.join("switchboard"))
-    }
-
-    fn store(&mut self, raw: &raw::Store, data: Option<PathBuf>, flags: &Flags) -> Option<Store> {
-        if flags.memory || matches!(raw.kind, Some(raw::StoreKind::Memory)) {
-            return Some(Store::Memory);
-        }
-        let Some(data) = data else {
-            self.wrong(
-                &[Key("data")],
-                "there is no directory for data: neither XDG_DATA_HOME nor HOME is set".to_owned(),
-                Some("write `data: DIRECTORY`, or give `--data DIRECTORY`".to_owned()),
-            );
-            return None;
-        };
-        Some(Store::Sqlite(SqliteOptions {
-            dir: data,
-            durability: match raw.durability {
-                None | Some(raw::Durability::PowerLoss) => Durability::PowerLoss,
-                Some(raw::Durability::ProcessDeath) => Durability::ProcessDeath,
-            },
-        }))
-    }
-
-    fn limits(&mut self, raw: &raw::Limits) -> Limits {
-        let at = |key| [Key("limits"), Key(key)];
-        let default = Limits::default();
-        if raw.body == Some(Size(0)) {
-            self.wrong(&at("body"), "must be more than zero".to_owned(), None);
-        }
-        let body = raw
-            .body
-            .map(|body| usize::try_from(body.0).unwrap_or(usize::MAX));
-        Limits {
-            body: body.unwrap_or(default.body),
-            connections: self.count(&at("connections"), raw.connections, default.connections),
-            streams: self.count(&at("streams"), raw.streams, default.streams),
-            header_timeout: self.some_time(
-                &at("header_timeout"),
-                raw.header_timeout,
-                default.header_timeout,
-            ),
-            body_timeout: self.some_time(
-                &at("body_timeout"),
-                raw.body_timeout,
-                default.body_timeout,
-            ),
-            heartbeat: self.some_time(&at("heartbeat"), raw.heartbeat, default.heartbeat),
-        }
-    }
-
-    fn push(&mut self, raw: raw::Push) -> Push {
-        let at = |key| [Key("push"), Key(key)];
-        let allow = raw.allow.unwrap_or_default();
-        Push {
-            allow: allow.into_iter().map(|target| target.0).collect(),
-            timeout: self.some_time(&at("timeout"), raw.timeout, Duration::from_secs(15)),
-            give_up_after: raw.give_up_after.map_or(DAY, |time| time.0),
-        }
-    }
-
-    fn log(&mut self, raw: raw::Log, flags: &Flags) -> Log {
-        let variable = self.env.get("SWITCHBOARD_LOG").map(str::to_owned);
-        let (level, place) = match (&flags.log_level, variable, raw.level) {
-            (Some(flag), ..) => (flag.clone(), Place::Flag("--log-level")),
-            (None, Some(variable), _) if !variable.is_empty() => {
-                (variable, Place::Variable("SWITCHBOARD_LOG".into()))
-            }
-            (.., Some(level)) => {
-                let place = self.tree.place_of(&[Key("log"), Key("level")]);
-                (level, place.clone())
-            }
-            (.., None) => ("info".to_owned(), Place::Default),
-        };
-        if let Err(problem) = crate::telemetry::check_level(&level) {
-            self.problems.push(Problem {
-                place,
-                path: String::new(),
-                message: problem,
-                hint: Some(
-                    "write error, warn, info, debug or trace, or directives such as info,switchboard=debug"
-                        .to_owned(),
-                ),
-            });
-        }
-        Log {
-            level,
-            format: flags.log_format.or(raw.format),
-        }
+        self.credentials_are_hidden(&config, flags);
+        Some(config)
     }
 
     fn default_agent(
@@ -373,19 +283,5 @@ impl Check<'_> {
             );
         }
         found.map(|agent| Arc::clone(&agent.name))
-    }
-}
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
-fn retention(raw: &raw::Retention) -> Retention {
-    let keep = |bound: Option<Bound>| bound.map_or(Some(DAY), |bound| bound.0);
-    Retention {
-        completed: keep(raw.completed),
-        failed: keep(raw.failed),
-        canceled: keep(raw.canceled),
-        rejected: keep(raw.rejected),
-        replay_window: keep(raw.replay_window),
-        idempotency_keys: raw.idempotency_keys.map_or(DAY, |time| time.0),
     }
 }

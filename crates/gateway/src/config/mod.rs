@@ -8,15 +8,28 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
+//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`: the checks of each
+//!   part.
+//! - `question`: what `check --explain` is asked.
 //! - [`value`]: durations, sizes, addresses, networks.
 
+mod access;
 mod agent;
+mod auth;
 mod card;
+mod cors;
 pub mod env;
+mod jwt;
+mod limits;
 pub mod load;
 pub mod problem;
+pub(crate) mod question;
 mod raw;
 pub mod schema;
+mod secret;
+mod server;
+mod signing;
+mod tls;
 pub mod value;
 mod yaml;
 
@@ -29,16 +42,22 @@ use std::time::Duration;
 
 use switchboard_agents::script::Script;
 use switchboard_server::engine::{Profile, Settings};
-use switchboard_server::http::Limits;
+use switchboard_server::http::{Cors, Limits};
+use switchboard_server::limit::Rate;
 use switchboard_server::log::Retention;
 use switchboard_server::net::Cidr;
-use switchboard_server::push::Allow;
+use switchboard_server::push::{Allow, SealingKey};
 use switchboard_server::store::sqlite::SqliteOptions;
 
+pub use self::access::Rights;
+pub use self::auth::{ApiKey, Method, MethodKind, Ways};
 pub use self::env::Env;
+pub use self::jwt::{Jwt, Keys};
 pub use self::load::{Flags, Source, load};
 pub use self::problem::{Place, Problem, Problems};
 pub use self::raw::LogFormat;
+pub use self::signing::{Signing, SigningKey};
+pub use self::tls::{Own, Tls};
 
 /// What `unlimited` means for a timeout: longer than any process lives, short enough to count with.
 pub const UNLIMITED: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -53,12 +72,26 @@ pub struct Config {
     pub public_url: Option<Arc<str>>,
     /// Peers whose `X-Forwarded-*` headers are believed.
     pub trust_forwarded: Vec<Cidr>,
+    /// Encrypted connections; `None`: they are not.
+    pub tls: Option<Tls>,
     /// The agent at the root address. Always one of `agents`.
     pub default_agent: Arc<str>,
     /// Where tasks are kept.
     pub store: Store,
     /// What a caller may ask of the machine.
     pub limits: Limits,
+    /// How many tasks of all agents are worked on at once; any number if `None`.
+    pub tasks: Option<usize>,
+    /// Which web pages may call.
+    pub cors: Cors,
+    /// The ways to show who one is; names unique.
+    pub methods: Vec<Method>,
+    /// How often an address may fail to.
+    pub failed_logins: FailedLogins,
+    /// What is signed, and with which keys; `None`: nothing is. There is a `public_url` if something is.
+    pub signing: Option<Signing>,
+    /// What secrets are sealed with that are stored; `None`: a key in the data directory.
+    pub secret_key: Option<Arc<SealingKey>>,
     /// How long things are kept.
     pub retention: Retention,
     /// Webhooks.
@@ -69,6 +102,17 @@ pub struct Config {
     pub log: Log,
     /// The agents, in the order of the file; at least one, names unique.
     pub agents: Vec<Agent>,
+    /// What can be done, but may not be meant.
+    pub doubts: Vec<Problem>,
+}
+
+/// How often an address may fail to show who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedLogins {
+    /// So often; at least once.
+    pub requests: u32,
+    /// In this time, and then it is not listened to for as long.
+    pub per: Duration,
 }
 
 /// Where tasks are kept.
@@ -109,10 +153,31 @@ pub struct Agent {
     /// What its cards say, interfaces apart. Streaming, webhooks and extensions are capabilities there. Skills
     /// and modes are never empty.
     pub profile: Profile,
+    /// What it asks callers for; every name is one of the methods.
+    pub access: Ways,
+    /// What those may do.
+    pub rights: Rights,
+    /// How often each caller may ask it.
+    pub rate: Option<Rate>,
+    /// How many of its tasks are worked on at once; any number if `None`.
+    pub tasks: Option<usize>,
     /// What stands behind it.
     pub backend: Backend,
     /// How it treats its tasks. `unlimited` is [`UNLIMITED`].
     pub settings: Settings,
+}
+
+impl Agent {
+    /// Whether everyone may call it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.access.iter().any(Vec::is_empty)
+    }
+
+    /// Whether its extended card is for nobody: it is shown to those who are known, and nobody can be.
+    pub(crate) fn hides_extended_card(&self) -> bool {
+        self.profile.extended.is_some() && self.access.iter().all(Vec::is_empty)
+    }
 }
 
 /// What stands behind an agent.

@@ -13,6 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use switchboard_server::net::Cidr;
 use switchboard_server::push::Allow;
+use switchboard_types::model::Secret;
 
 /// A length of time: `500ms`, `30s`, `10m`, `24h`, `7d`, `1h30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,10 @@ pub struct Network(pub Cidr);
 /// Where webhooks may go that they otherwise may not: a host, an address or a network, for all ports or one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushTarget(pub Allow);
+
+/// A secret. Where it came from is checked by who knows the tree.
+#[derive(Debug, Clone)]
+pub struct SecretText(pub Secret);
 
 impl FromStr for Time {
     type Err = String;
@@ -211,7 +216,7 @@ impl FromStr for PushTarget {
 }
 
 /// Reads any of the values above from a text.
-fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(super) fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr<Err = String>,
@@ -259,6 +264,26 @@ impl<'de> Deserialize<'de> for Network {
 impl<'de> Deserialize<'de> for PushTarget {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_text(deserializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self(Secret::new(text)))
+    }
+}
+
+impl JsonSchema for SecretText {
+    fn schema_name() -> Cow<'static, str> {
+        "Secret".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": r"^\$\{[A-Za-z_][A-Za-z0-9_]*\}$",
+            "description": "A secret, from an environment variable: `${NAME}`."
+        })
     }
 }
 

@@ -1,10 +1,13 @@
-//! The table of agents: path, tenant or default name one, and its engine answers.
+//! The table of agents: path, tenant or default name one, and its engine answers what its policy allows.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use switchboard_server::call::{Answering, Call, Directory, Handler, Listing};
-use switchboard_server::engine::Engine;
+use foldhash::fast::RandomState;
+use switchboard_server::auth::Authorized;
+use switchboard_server::call::{
+    Answering, Call, Directory, Handler, Listing, Target, no_such_tenant,
+};
 use switchboard_types::Error;
 
 /// All agents of this gateway. Agents may call each other through it, so it exists before they do.
@@ -15,18 +18,22 @@ pub struct Table {
 
 #[derive(Debug)]
 struct Agents {
-    engines: HashMap<Arc<str>, Engine>,
+    /// Asked for several times a request.
+    known: HashMap<Arc<str>, Authorized, RandomState>,
     default: Arc<str>,
 }
 
 impl Table {
     /// Fills the table; a second time does nothing.
-    pub fn fill(&self, engines: HashMap<Arc<str>, Engine>, default: Arc<str>) {
-        self.agents.get_or_init(|| Agents { engines, default });
+    pub fn fill(&self, known: HashMap<Arc<str>, Authorized>, default: Arc<str>) {
+        self.agents.get_or_init(|| Agents {
+            known: known.into_iter().collect(),
+            default,
+        });
     }
 
-    /// The engine that a path and a tenant mean together.
-    fn engine(&self, agent: Option<&str>, tenant: Option<&str>) -> Result<&Engine, Error> {
+    /// The agent that a path and a tenant mean together.
+    fn agent(&self, agent: Option<&str>, tenant: Option<&str>) -> Result<&Authorized, Error> {
         let agents = self.agents.get().ok_or_else(Error::internal)?;
         let name = match (agent, tenant) {
             (Some(agent), Some(tenant)) if agent != tenant => {
@@ -38,30 +45,37 @@ impl Table {
             (Some(name), _) | (None, Some(name)) => name,
             (None, None) => &agents.default,
         };
-        // An unknown tenant looks like an unknown task.
-        agents
-            .engines
-            .get(name)
-            .ok_or_else(|| Error::task_not_found("").fact("tenant", name))
+        let known = agents.known.get(name);
+        known.ok_or_else(|| no_such_tenant(name))
+    }
+
+    fn target(&self, target: &Target) -> Result<&Authorized, Error> {
+        let tenant = target.tenant.as_deref().filter(|t| !t.is_empty());
+        self.agent(target.agent.as_deref(), tenant)
     }
 }
 
 impl Handler for Table {
     fn handle(&self, call: Call) -> Answering<'_> {
-        let tenant = call.target.tenant.as_deref().filter(|t| !t.is_empty());
-        match self.engine(call.target.agent.as_deref(), tenant) {
-            Ok(engine) => engine.handle(call),
+        match self.target(&call.target) {
+            Ok(agent) => agent.handle(call),
             Err(error) => Box::pin(async { Err(error) }),
         }
     }
 }
 
 impl Directory for Table {
-    fn find(&self, name: Option<&str>) -> Option<Listing> {
-        let engine = self.engine(name, None).ok()?;
-        Some(Listing {
-            name: Arc::clone(engine.name()),
-            profile: Arc::clone(engine.profile()),
-        })
+    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
+        self.agent(name, None).ok().map(Authorized::listing)
+    }
+
+    fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error> {
+        self.target(target).map(Authorized::listing)
+    }
+
+    fn list(&self) -> Vec<Arc<Listing>> {
+        let agents = self.agents.get().into_iter();
+        let known = agents.flat_map(|agents| agents.known.values());
+        known.map(Authorized::listing).collect()
     }
 }

@@ -155,6 +155,39 @@ async fn a_card_that_is_signed_by_others_is_not_valid_and_not_spoken_to() {
 }
 
 #[tokio::test]
+async fn a_signature_can_be_required() {
+    let keys = ["--card-keys", "keys.json", "--require-signature"];
+    let good = signed(&keys).await;
+    assert_eq!(good.code, Some(0), "{good:?}");
+    assert_eq!(good.field("Signature"), "good");
+    let other = signed(&["--card-keys", "other_keys.json", "--require-signature"]).await;
+    assert_eq!(other.code, Some(1), "{other:?}");
+    assert!(
+        other.err.contains("no signature of the card is good"),
+        "{other:?}"
+    );
+    let without = signed(&["--require-signature"]).await;
+    assert_eq!(without.code, Some(2), "{without:?}");
+    assert!(without.err.contains("--card-keys"), "{without:?}");
+
+    let agent = Agent::start().await;
+    let file = agent.dir.path().join("keys.json");
+    std::fs::write(file, include_str!("signed/keys.json")).unwrap();
+    let unsigned = agent.run(&[&["card", "get"], &keys[..]].concat()).await;
+    assert_eq!(unsigned.code, Some(1), "{unsigned:?}");
+    assert!(
+        unsigned.err.contains("the card is not signed"),
+        "{unsigned:?}"
+    );
+    let sent = agent.run(&[&["send", "hello"], &keys[..]].concat()).await;
+    assert!(sent.err.contains("A2ACLI_ERR_CARD_INVALID"), "{sent:?}");
+    let taken = agent
+        .run(&["send", "hello", "--card-keys", "keys.json"])
+        .await;
+    assert_eq!(taken.code, Some(0), "{taken:?}");
+}
+
+#[tokio::test]
 async fn an_agent_can_be_named_by_its_entry_in_a_catalogue() {
     let agent = Agent::start().await;
     let card = agent.json(&["card", "get"]).await;

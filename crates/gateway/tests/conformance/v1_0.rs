@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::profile;
-use crate::support::{Answer, Server, answer};
+use crate::support::{Answer, KIT_TOKEN, Server, answer};
 
 /// A JSON-RPC call of 1.0.
 async fn rpc(server: &Server, method: &str, params: Value) -> Answer {
@@ -62,7 +62,12 @@ async fn a_card_of_1_0_has_no_other_members_and_can_be_cached() {
         "documentationUrl",
         "iconUrl",
     ];
-    let extended = get(&server, "/extendedAgentCard").await;
+    let anonymous = get(&server, "/extendedAgentCard").await;
+    assert_eq!(anonymous.status, 401);
+    assert!(anonymous.headers.contains_key("www-authenticate"));
+    let request = server.http.get(server.url("/extendedAgentCard"));
+    let request = request.header("A2A-Version", "1.0").bearer_auth(KIT_TOKEN);
+    let extended = answer(request).await;
     for card in [&card.body, &extended.body] {
         let members = card.as_object().expect("a card");
         for (name, member) in members {

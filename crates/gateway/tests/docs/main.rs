@@ -66,6 +66,11 @@ fn configuration() {
 }
 
 #[test]
+fn encrypted_connections() {
+    run("docs/tls.md");
+}
+
+#[test]
 fn streaming() {
     run("docs/streaming.md");
 }
@@ -78,6 +83,11 @@ fn grpc() {
 #[test]
 fn webhooks() {
     run("docs/webhooks.md");
+}
+
+#[test]
+fn signatures() {
+    run("docs/signatures.md");
 }
 
 #[test]
@@ -96,8 +106,18 @@ fn versions() {
 }
 
 #[test]
+fn access() {
+    run("docs/access.md");
+}
+
+#[test]
 fn limits() {
     run("docs/limits.md");
+}
+
+#[test]
+fn policies() {
+    run("docs/policies.md");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
-use tokio::time::Instant;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::time::{Instant, timeout};
 
 use crate::wire::{Way, connect, envelope, exchange, healthy, memory, post, rest, until};
 
@@ -19,12 +19,12 @@ async fn slow_clients_lose_their_connection() {
         .await
         .expect("bytes");
     let mut head = connect(&server).await;
-    head.write_all(b"POST /a2a/echo HTTP/1.1\r\nHost: x\r\nX: ")
+    head.write_all(b"POST /a2a/echo HTTP/1.1\r\nHost: localhost\r\nX: ")
         .await
         .expect("bytes");
     let mut again = connect(&server).await;
     again
-        .write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        .write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
         .await
         .expect("bytes");
     for (what, socket) in [
@@ -39,7 +39,7 @@ async fn slow_clients_lose_their_connection() {
     }
     let body = exchange(
         &server,
-        b"POST /a2a/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{",
+        b"POST /a2a/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
     )
     .await;
     assert_eq!(body.status(), 400, "{}", body.text);
@@ -76,7 +76,7 @@ async fn connections_beyond_the_limit_are_told_to_come_again() {
     for _ in 0..4 {
         let mut socket = connect(&server).await;
         socket
-            .write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+            .write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
             .await
             .expect("bytes");
         until(&mut socket, "alive").await;
@@ -133,14 +133,14 @@ async fn streams_beyond_the_limit_are_refused_before_a_task_begins() {
         open.push(socket);
     }
     let says = "2 event streams are open: try again later";
-    for (way, path, status) in [
-        (Way::Rpc03, "/a2a/sleeper", 200),
-        (Way::Rpc10, "/a2a/sleeper", 200),
-        (Way::Rest03, "/a2a/sleeper/v1/message:stream", 429),
-        (Way::Rest10, "/a2a/sleeper/message:stream", 429),
+    for (way, path) in [
+        (Way::Rpc03, "/a2a/sleeper"),
+        (Way::Rpc10, "/a2a/sleeper"),
+        (Way::Rest03, "/a2a/sleeper/v1/message:stream"),
+        (Way::Rest10, "/a2a/sleeper/message:stream"),
     ] {
         let answer = exchange(&server, &stream(way, path)).await;
-        assert_eq!(answer.status(), status, "{way:?}: {}", answer.text);
+        assert_eq!(answer.status(), 429, "{way:?}: {}", answer.text);
         assert!(
             answer.text.contains(says) && answer.text.contains("RESOURCE_EXHAUSTED"),
             "{way:?}: {}",
@@ -173,7 +173,7 @@ async fn streams_beyond_the_limit_are_refused_before_a_task_begins() {
 async fn large_bodies_that_never_end_share_bounded_room() {
     let server = crate::server("limits: { body: 1MiB, body_timeout: 20s }").await;
     let (before, _) = memory(&server);
-    let head = "POST /a2a/echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1048576\r\n\r\n";
+    let head = "POST /a2a/echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 1048576\r\n\r\n";
     let most = [head.as_bytes(), &vec![b' '; 1_048_000]].concat();
     let mut open = Vec::new();
     let mut refused = None;
@@ -207,4 +207,55 @@ async fn large_bodies_that_never_end_share_bounded_room() {
         peak < before + 250,
         "{before} MiB before, {peak} MiB at the peak"
     );
+}
+
+/// Opens sockets, says nothing on half of them and half a head on the others, tells how many it has, and then how many
+/// the server has closed.
+const HALF_OPEN: &str = "
+import resource, select, socket, sys
+port, count = int(sys.argv[1]), int(sys.argv[2])
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+poll, open_ = select.epoll(), {}
+for n in range(count):
+    one = socket.create_connection(('127.0.0.1', port))
+    if n % 2:
+        one.sendall(b'POST /a2a/echo HTTP/1.1\\r\\nHost: loc')
+    poll.register(one, select.EPOLLIN)
+    open_[one.fileno()] = one
+print(len(open_), flush=True)
+closed = 0
+while open_:
+    for number, _ in poll.poll():
+        try:
+            over = not open_[number].recv(65536)
+        except OSError:
+            over = True
+        if over:
+            open_.pop(number).close()
+            closed += 1
+print(closed, flush=True)
+";
+
+#[tokio::test]
+async fn ten_thousand_half_open_connections_disturb_nobody() {
+    const MANY: usize = 10_000;
+    let server = crate::server("limits: { connections: 16384, header_timeout: 10s }").await;
+    let port = server.base.rsplit(':').next().expect("a port").to_owned();
+    let mut flood = tokio::process::Command::new("python3")
+        .args(["-c", HALF_OPEN, &port, &MANY.to_string()])
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("python3");
+    let mut said = BufReader::new(flood.stdout.take().expect("a pipe")).lines();
+    let mut told = async || said.next_line().await.expect("a line");
+    let opened = timeout(Duration::from_secs(60), told()).await;
+    assert_eq!(opened.expect("soon"), Some(MANY.to_string()));
+    healthy(&server).await;
+    let (now, _) = memory(&server);
+    assert!(now < 400, "{now} MiB");
+    let closed = timeout(Duration::from_secs(60), told()).await;
+    assert_eq!(closed.expect("soon"), Some(MANY.to_string()));
+    healthy(&server).await;
 }

@@ -10,15 +10,19 @@
 //! | `sockets` | HTTP itself: broken heads, chunks, half-closed sockets, HTTP/1.0, HTTP/2 |
 //! | `sizes` | bodies, arrays, nesting; memory |
 //! | `limits` | slow clients, too many connections, too many streams |
+//! | `smuggling` | requests that hide another one |
+//! | `inside` | webhooks that point to where only the server can reach |
 //! | `tasks` | tasks that are unknown, over, or asked for twice at once |
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
 mod envelope;
 mod fields;
 mod headers;
+mod inside;
 mod limits;
 mod queries;
 mod sizes;
+mod smuggling;
 mod sockets;
 #[path = "../support/mod.rs"]
 mod support;

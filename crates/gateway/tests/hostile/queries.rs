@@ -97,8 +97,8 @@ async fn odd_paths_lead_nowhere_and_break_nothing() {
         ("/a2a/echo/tasks/x:explode", 404, "task not found"),
         (
             "http://evil.example/a2a/echo/tasks/x",
-            404,
-            "task not found",
+            403,
+            "not called by that name",
         ),
         (
             "/a2a/echo/tasks/%00",

@@ -4,8 +4,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::wire::{Way, connect, exchange, exchange_half_closed, healthy, rest, until};
 
-const HEAD: &str =
-    "POST /a2a/echo HTTP/1.1\r\nHost: x\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\n";
+const HEAD: &str = "POST /a2a/echo HTTP/1.1\r\nHost: localhost\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\n";
 
 fn body() -> String {
     crate::wire::envelope("SendMessage", &Way::Rpc10.good().to_string())
@@ -14,21 +13,24 @@ fn body() -> String {
 #[tokio::test]
 async fn broken_heads_get_a_status() {
     let server = crate::server("").await;
-    let long_path = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(70_000));
+    let long_path = format!(
+        "GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "x".repeat(70_000)
+    );
     let long_header = format!(
-        "GET /livez HTTP/1.1\r\nHost: x\r\nA: {}\r\n\r\n",
+        "GET /livez HTTP/1.1\r\nHost: localhost\r\nA: {}\r\n\r\n",
         "x".repeat(70_000)
     );
     let many = (0..200).fold(String::new(), |all, n| format!("{all}a{n}: b\r\n"));
-    let many = format!("GET /livez HTTP/1.1\r\nHost: x\r\n{many}\r\n");
+    let many = format!("GET /livez HTTP/1.1\r\nHost: localhost\r\n{many}\r\n");
     for (bytes, status) in [
         (b"GARBAGE\r\n\r\n".as_slice(), 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 400),
-        (b"GET /livez HTTP/9.9\r\nHost: x\r\n\r\n", 400),
+        (b"GET /livez HTTP/9.9\r\nHost: localhost\r\n\r\n", 400),
         (b"GET /livez HTTP/1.1\r\nX Y: bad\r\n\r\n", 400),
         (b"GET /livez HTTP/1.1\r\nX: a\0b\r\n\r\n", 400),
         (b"GET /livez HTTP/1.1\r\nX: a\r\n folded\r\n\r\n", 400),
-        (b"GET /li vez HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (b"GET /li vez HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
         (
             b"POST /a2a/echo HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
             400,
@@ -144,7 +146,7 @@ async fn lawful_oddities_work() {
         (
             "no host",
             format!("{HEAD}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}")
-                .replace("Host: x\r\n", ""),
+                .replace("Host: localhost\r\n", ""),
         ),
         (
             "an upgrade to HTTP/2 is not taken",
@@ -158,7 +160,7 @@ async fn lawful_oddities_work() {
         assert!(answer.text.contains("TASK_STATE_COMPLETED"), "{what}");
     }
     let whole = format!("{HEAD}Content-Length: {length}\r\n\r\n{body}");
-    let last = whole.replace("Host: x", "Host: x\r\nConnection: close");
+    let last = whole.replace("Host: localhost", "Host: localhost\r\nConnection: close");
     let answer = exchange(&server, format!("{}{last}", whole.repeat(19)).as_bytes()).await;
     assert_eq!(answer.text.matches("HTTP/1.1 200").count(), 20, "pipelined");
     // Who closes its side before the answer counts as gone; the task is not.

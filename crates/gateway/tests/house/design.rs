@@ -66,6 +66,23 @@ fn the_heart_is_pure() {
     none("impure lines in the state machine", &found);
 }
 
+/// Who nobody knows is decided at the door, by one agent's access, and nowhere else.
+#[test]
+fn nobody_is_let_in_past_the_door() {
+    let mut found = Vec::new();
+    let others = |path: &str| !path.starts_with("crates/server/src/auth/");
+    for source in sources().into_iter().filter(|source| others(&source.path)) {
+        for (at, line) in source.statements() {
+            if line.contains("Principal::anonymous") {
+                found.push(format!("{}:{at}", source.path));
+            }
+        }
+    }
+    // This very check has to say it.
+    found.retain(|place| !place.starts_with("crates/gateway/tests/house/"));
+    none("callers that passed no door", &found);
+}
+
 /// The drawing at the top of the server is the tree.
 #[test]
 fn the_hops_that_are_drawn_exist() {

@@ -4,12 +4,14 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
 mod agent;
+mod auth;
 mod checked;
 mod column;
 mod environment;
 mod langgraph;
 mod our_client;
 mod rows;
+mod signatures;
 #[path = "../support/mod.rs"]
 mod support;
 mod their_clients;

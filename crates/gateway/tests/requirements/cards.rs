@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::server;
-use crate::support::{Server, answer};
+use crate::support::{KIT_TOKEN, Server, answer};
 
 #[tokio::test]
 async fn s1_047_the_card_is_at_every_known_place() {
@@ -121,24 +121,39 @@ async fn s1_007_the_service_answers_at_the_url_of_its_card() {
 #[tokio::test]
 async fn s1_161_the_extended_card_of_0_x_is_for_those_who_authenticate() {
     let server = server().await;
-    let extended = |agent: &str| format!("/a2a/{agent}/agent/authenticatedExtendedCard");
     let card = server
         .get("/a2a/secretive/.well-known/agent-card.json")
         .await;
     assert_eq!(card.body["supportsAuthenticatedExtendedCard"], true);
-    let by_http = server.get(&extended("secretive")).await;
-    assert_eq!(by_http.status, 403);
+    for (path, version) in [
+        ("/a2a/secretive/agent/authenticatedExtendedCard", "0.2"),
+        ("/a2a/secretive/v1/card", "0.3"),
+        ("/a2a/secretive/extendedAgentCard", "1.0"),
+    ] {
+        let ask = || {
+            let request = server.http.get(server.url(path));
+            request.header("A2A-Version", version)
+        };
+        let refused = answer(ask()).await;
+        assert_eq!(refused.status, 401, "{path}");
+        assert!(refused.headers.contains_key("www-authenticate"), "{path}");
+        let wrong = answer(ask().bearer_auth("x.y.z")).await;
+        assert_eq!(wrong.status, 401, "{path}");
+        let shown = answer(ask().bearer_auth(KIT_TOKEN)).await;
+        assert_eq!(shown.body["skills"][1]["id"], "hidden", "{path}");
+    }
     let method = "agent/getAuthenticatedExtendedCard";
     let by_method = server.error("secretive", method, Value::Null).await;
-    assert_eq!(by_method["data"]["reason"], "PERMISSION_DENIED");
-    assert_eq!(server.get(&extended("quick")).await.status, 404);
+    assert_eq!(by_method["data"]["reason"], "UNAUTHENTICATED");
+    let none = "/a2a/quick/agent/authenticatedExtendedCard";
+    assert_eq!(server.get(none).await.status, 404);
 }
 
 #[tokio::test]
 async fn s1_164_the_extended_card_has_more() {
     let server = server().await;
     let get = async |path: &str| {
-        let request = server.http.get(server.url(path));
+        let request = server.http.get(server.url(path)).bearer_auth(KIT_TOKEN);
         answer(request.header("A2A-Version", "1.0")).await.body
     };
     let card = get("/a2a/secretive/.well-known/agent-card.json").await;

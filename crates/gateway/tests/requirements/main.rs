@@ -4,10 +4,13 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod auth;
 mod cards;
 mod examples;
 mod input;
+mod limits;
 mod methods;
+mod policies;
 mod push;
 mod rest;
 mod router;
@@ -18,6 +21,9 @@ mod wire;
 const AGENTS: &str = r#"
 default_agent: quick
 push: { allow: ["127.0.0.1"] }
+auth:
+  methods: { bearer: { jwt: { secret: "${KIT_SECRET}", audience: [kit] } } }
+  require: [none]
 agents:
   quick:
     description: Answers at once, with an artifact
@@ -90,6 +96,7 @@ agents:
     script:
       - complete: done
   secretive:
+    auth: [bearer, none]
     extended_card:
       description: More than meets the eye
       skills: [{ id: hidden, description: Only for friends }]

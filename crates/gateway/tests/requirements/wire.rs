@@ -255,14 +255,11 @@ async fn s1_040_there_are_limits_of_number() {
     assert!(first.next().await.is_some());
     let body = json!({"jsonrpc": "2.0", "id": 2, "method": "message/stream", "params": say("hi")});
     let request = server.http.post(server.url("/a2a/slow")).json(&body);
-    let mut second = events(request).await;
-    assert_eq!(second.header("retry-after"), Some("1"));
-    let refused = second
-        .next()
-        .await
-        .map(|event| event.data)
-        .unwrap_or_default();
-    assert_eq!(refused["error"]["data"]["reason"], "RESOURCE_EXHAUSTED");
+    let refused = answer(request).await;
+    assert_eq!(refused.status, 429);
+    assert_eq!(refused.headers["retry-after"], "1");
+    let error = &refused.body["error"];
+    assert_eq!(error["data"]["reason"], "RESOURCE_EXHAUSTED");
 }
 
 #[tokio::test]

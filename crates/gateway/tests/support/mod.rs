@@ -22,12 +22,19 @@ use tokio::time::Instant;
 /// How long a server may take to start, and an answer to come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What the profiles of the conformance kit check tokens with.
+const KIT_SECRET: &str = "the conformance kit and Switchboard share this";
+
+/// A token made with it, for the audience `kit`, good until 2096.
+pub(crate) const KIT_TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJraXQiLCJhdWQiOiJraXQiLCJleHAiOjQwMDAwMDAwMDB9.CdDnNvJb7rkqev1Q-4hvkISuzs2H9n_6CKVvaZkd37o";
+
 /// A running server.
 pub(crate) struct Server {
     child: Child,
     dir: TempDir,
     args: Vec<String>,
-    /// `http://127.0.0.1:PORT`
+    variables: Vec<(String, String)>,
+    /// `http://127.0.0.1:PORT`, or `https` if it is encrypted.
     pub(crate) base: String,
     /// Speaks to it.
     pub(crate) http: reqwest::Client,
@@ -70,17 +77,42 @@ impl Server {
         Self::start(&["serve", "-c", "switchboard.yaml"], yaml).await
     }
 
+    /// The agents of a configuration with files beside it and variables.
+    pub(crate) async fn serve_with(
+        yaml: &str,
+        files: &[(&str, Vec<u8>)],
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let args = ["serve", "-c", "switchboard.yaml"];
+        Self::start_with(&args, yaml, files, variables).await
+    }
+
     /// The agents of a configuration that has a place of its own, with nothing on disk.
     pub async fn profile(file: &Path) -> Self {
         let file = file.to_str().expect("a path of text");
         Self::start(&["serve", "-c", file, "--memory"], "").await
     }
 
-    async fn start(args: &[&str], yaml: &str) -> Self {
+    /// Some command that serves, in a directory with a configuration.
+    pub(crate) async fn start(args: &[&str], yaml: &str) -> Self {
+        Self::start_with(args, yaml, &[], &[]).await
+    }
+
+    async fn start_with(
+        args: &[&str],
+        yaml: &str,
+        files: &[(&str, Vec<u8>)],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         std::fs::write(dir.path().join("switchboard.yaml"), yaml).expect("a configuration");
+        for (name, content) in files {
+            std::fs::write(dir.path().join(name), content).expect("a file");
+        }
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
-        let (child, base) = launch(&args, dir.path()).await;
+        let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        let variables: Vec<(String, String)> = variables.iter().map(owned).collect();
+        let (child, base) = launch(&args, dir.path(), &variables).await;
         let http = reqwest::Client::builder()
             .timeout(PATIENCE)
             .redirect(reqwest::redirect::Policy::none())
@@ -90,6 +122,7 @@ impl Server {
             child,
             dir,
             args,
+            variables,
             base,
             http,
         }
@@ -102,7 +135,7 @@ impl Server {
 
     /// Starts again on the same data, at another port.
     pub(crate) async fn restart(&mut self) {
-        let (child, base) = launch(&self.args, self.dir.path()).await;
+        let (child, base) = launch(&self.args, self.dir.path(), &self.variables).await;
         self.child = child;
         self.base = base;
     }
@@ -115,6 +148,16 @@ impl Server {
     /// Where it keeps its tasks.
     pub(crate) fn data(&self) -> std::path::PathBuf {
         self.dir.path().join("data")
+    }
+
+    /// What it has written to standard output.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("out.txt")).expect("an output")
+    }
+
+    /// Its configuration.
+    pub(crate) fn configuration(&self) -> std::path::PathBuf {
+        self.dir.path().join("switchboard.yaml")
     }
 
     /// What it has logged since it was started.
@@ -185,7 +228,7 @@ impl Server {
     }
 }
 
-async fn launch(args: &[String], dir: &Path) -> (Child, String) {
+async fn launch(args: &[String], dir: &Path, variables: &[(String, String)]) -> (Child, String) {
     let file = |name: &str| File::create(dir.join(name)).expect("a file");
     let mut child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
         .args(args)
@@ -193,6 +236,8 @@ async fn launch(args: &[String], dir: &Path) -> (Child, String) {
         .arg(dir.join("data"))
         .current_dir(dir)
         .env_remove("SWITCHBOARD_LOG")
+        .env("KIT_SECRET", KIT_SECRET)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(file("out.txt"))
         .stderr(file("log.txt"))
@@ -215,16 +260,21 @@ async fn launch(args: &[String], dir: &Path) -> (Child, String) {
 
 /// The address in the welcome of `up`.
 fn welcomed(said: &str) -> Option<String> {
-    let (_, rest) = said.split_once("at http://")?;
-    let (address, _) = rest.split_once('\n')?;
-    Some(format!("http://{address}"))
+    let (_, rest) = said.split_once(" at http")?;
+    let (rest, _) = rest.split_once('\n')?;
+    Some(format!("http{rest}"))
 }
 
 /// The address in a line that `serve` logs.
 fn listening(line: &str) -> Option<String> {
     let record: Value = serde_json::from_str(line).ok()?;
     let address = record.get("address")?.as_str()?;
-    (record["message"] == "listening").then(|| format!("http://{address}"))
+    let scheme = if record["tls"] == true {
+        "https"
+    } else {
+        "http"
+    };
+    (record["message"] == "listening").then(|| format!("{scheme}://{address}"))
 }
 
 /// Sends a request and reads the whole answer.

@@ -66,3 +66,27 @@ fn keys_can_be_shared_between_threads() {
     shared::<switchboard_keys::PublicKeys>();
     shared::<switchboard_keys::SharedSecret>();
 }
+
+#[test]
+fn a_key_is_read_from_either_kind_of_base64_and_from_nothing_else() {
+    let bytes: [u8; 32] = std::array::from_fn(|at| 255 - u8::try_from(at).unwrap());
+    let sealed = SealingKey::from_bytes(bytes).seal("text");
+    for text in [
+        "//79/Pv6+fj39vX08/Lx8O/u7ezr6uno5+bl5OPi4eA=",
+        "__79_Pv6-fj39vX08_Lx8O_u7ezr6uno5-bl5OPi4eA",
+        " __79_Pv6-fj39vX08_Lx8O_u7ezr6uno5-bl5OPi4eA=\n",
+    ] {
+        let key = SealingKey::from_base64(text).unwrap();
+        assert_eq!(key.open(&sealed).as_deref(), Some("text"), "{text}");
+    }
+    let long = SealingKey::fresh() + "AAAA";
+    for text in [
+        "",
+        "AAEC",
+        "no base64 at all, but long enough!!!!!!!!!!",
+        long.as_str(),
+    ] {
+        assert!(SealingKey::from_base64(text).is_none(), "{text}");
+    }
+    assert_ne!(SealingKey::fresh(), SealingKey::fresh());
+}

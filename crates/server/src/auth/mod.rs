@@ -1,56 +1,41 @@
-//! Who asks. Authentication turns headers into a [`Principal`]; no operation runs without one.
+//! Who asks, and may they? Authentication turns what a request carries into a [`Principal`]; no operation runs
+//! without one, and none that the agent's policy forbids.
+//!
+//! - `principal`: who asks, and whom a task belongs to.
+//! - `carried`: what a request carries, as a scheme reads it.
+//! - `authenticator`: what was carried becomes identities, whatever the agent.
+//! - `method`: the ways to show who one is that Switchboard brings along.
+//! - `failures`: the brake on guessing.
+//! - `access`: one agent's door. Is one of the identities enough for it?
+//! - `policy`: what a policy is asked, and what it says.
+//! - `skill`: which skill is asked for, and what it asks of callers.
+//! - `decide`: what those who are in may do: scopes, skills, policy.
+//! - `authorize`: the one place where an operation is allowed or not.
+//! - [`keys`]: API keys.
+//! - `audit`: what happened at the doors, written down.
 
-use std::sync::{Arc, LazyLock};
+mod access;
+mod audit;
+mod authenticator;
+mod authorize;
+mod carried;
+mod decide;
+mod failures;
+pub mod keys;
+pub mod method;
+mod policy;
+mod principal;
+mod skill;
 
-/// An authenticated caller; anonymous is one too.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Principal {
-    owner: Owner,
-}
+pub use access::{Access, Alternative};
+pub use audit::Audit;
+pub use authenticator::{Authenticator, Finding, Rejection, Scheme};
+pub use authorize::Authorized;
+pub use carried::Carried;
+pub use failures::Failures;
+pub use policy::{About, Action, AllowAll, Ask, Denial, Policy, TaskFacts, Verdict};
+pub use principal::{Identity, Kind, Owner, Principal};
+pub use skill::SkillAccess;
 
-/// Whom a task belongs to, in the form that stores keep and compare.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Owner(Arc<str>);
-
-impl Principal {
-    /// The caller of an agent that asks for no credentials.
-    #[must_use]
-    pub fn anonymous() -> Self {
-        static NOBODY: LazyLock<Owner> = LazyLock::new(|| Owner::new("anonymous"));
-        Self {
-            owner: NOBODY.clone(),
-        }
-    }
-
-    /// Whether nobody knows who this is.
-    #[must_use]
-    pub fn is_anonymous(&self) -> bool {
-        *self == Self::anonymous()
-    }
-
-    /// The owner of what this caller makes.
-    #[must_use]
-    pub fn owner(&self) -> &Owner {
-        &self.owner
-    }
-}
-
-impl From<Owner> for Principal {
-    /// The caller on whose behalf a stored task goes on.
-    fn from(owner: Owner) -> Self {
-        Self { owner }
-    }
-}
-
-impl Owner {
-    /// The owner a store has kept under that text.
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text to keep.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
+pub(crate) use access::Refusal;
+pub(crate) use authenticator::{KeyDesk, Presented};

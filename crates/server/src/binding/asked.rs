@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use hyper::header::{ACCEPT, HeaderMap};
+use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
 use hyper::http::request::Parts;
 use switchboard_types::operation::Operation;
 use switchboard_types::{Dialect, Error, ErrorKind};
 
 use super::{A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, no_such_agent, version_in_query};
-use crate::auth::Principal;
-use crate::call::{Call, ServiceParams, Target};
+use crate::auth::{Carried, Presented, Refusal};
+use crate::call::{Call, Origin, ServiceParams, Target, no_such_tenant};
 use crate::http::{Peer, Service};
 
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
-const LAST_EVENT_ID: &str = "last-event-id";
+static VERSION: HeaderName = HeaderName::from_static(A2A_VERSION);
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// A request's head. Borrowed: most of it is only looked at.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub(crate) struct Asked<'a> {
     accept: &'a str,
     idempotency_key: Option<&'a str>,
     last_event_id: Option<&'a str>,
-    principal: Principal,
+    presented: Presented,
     /// A header that cannot be read: it must not pass for one that is absent.
     odd: Option<Error>,
 }
@@ -43,25 +44,25 @@ impl<'a> Asked<'a> {
         head: &'a Parts,
         peer: &'a Peer,
         agent: Option<&'a str>,
-        principal: Principal,
+        presented: Presented,
     ) -> Self {
         let mut odd = None;
-        let mut text = |name: &'static str| {
+        let mut text = |name: &HeaderName| {
             read_header(&head.headers, name).unwrap_or_else(|error| {
                 odd.get_or_insert(error);
                 None
             })
         };
-        let version = text(A2A_VERSION)
+        let version = text(&VERSION)
             .or_else(|| head.uri.query().and_then(version_in_query))
             .unwrap_or_default();
-        let content_type = text("content-type").unwrap_or_default();
-        let content_encoding = text("content-encoding").unwrap_or_default().trim();
-        let accept = text("accept").unwrap_or_default();
-        let idempotency_key = text(IDEMPOTENCY_KEY);
-        let last_event_id = text(LAST_EVENT_ID);
-        let known = |name| match service.directory.find(Some(name)) {
-            Some(listing) => Ok(Some(listing.name)),
+        let content_type = text(&CONTENT_TYPE).unwrap_or_default();
+        let content_encoding = text(&CONTENT_ENCODING).unwrap_or_default().trim();
+        let accept = text(&ACCEPT).unwrap_or_default();
+        let idempotency_key = text(&IDEMPOTENCY_KEY);
+        let last_event_id = text(&LAST_EVENT_ID);
+        let known = |name| match &presented.at {
+            Some(listing) => Ok(Some(Arc::clone(&listing.name))),
             None => Err(name),
         };
         Self {
@@ -75,7 +76,7 @@ impl<'a> Asked<'a> {
             accept,
             idempotency_key,
             last_event_id,
-            principal,
+            presented,
             odd,
         }
     }
@@ -90,13 +91,18 @@ impl<'a> Asked<'a> {
         self.head.uri.query()
     }
 
-    /// The call, once the binding knows the operation.
+    /// The call, once the binding knows the operation. Only now is it sure which agent is meant, so only now is the
+    /// caller let in.
+    ///
+    /// # Errors
+    ///
+    /// If a header is wrong, there is no such agent, or it does not let the caller in.
     pub(super) fn call(
         self,
         dialect: Dialect,
         operation: Operation,
         tenant: Option<String>,
-    ) -> Result<Call, Error> {
+    ) -> Result<Call, Refusal> {
         let last_event_id = match self.last_event_id.map(str::trim) {
             None | Some("") => None,
             Some(text) => Some(text.parse().map_err(|_| {
@@ -107,22 +113,50 @@ impl<'a> Asked<'a> {
             .idempotency_key
             .is_some_and(|key| key.is_empty() || key.len() > 255)
         {
-            return Err(Error::invalid_params(
-                "Idempotency-Key",
-                "must be 1 to 255 characters",
-            ));
+            return Err(
+                Error::invalid_params("Idempotency-Key", "must be 1 to 255 characters").into(),
+            );
         }
         let base_url = match operation {
             Operation::ExtendedCard => self.service.base_url.of(self.head, self.peer),
             _ => Arc::default(),
         };
+        let target = Target {
+            agent: self.agent.map_err(no_such_agent)?,
+            tenant,
+        };
+        let carried = Carried::new(self.head, self.peer, &self.service.base_url);
+        let tenant = target.tenant.as_deref().filter(|name| !name.is_empty());
+        let listing = match (&self.presented.at, tenant) {
+            (Some(listing), None) => Arc::clone(listing),
+            (_, tenant) => {
+                let listing = self.service.directory.resolve(&target)?;
+                if !listing.is_seen_by(&self.presented, &carried) {
+                    return Err(tenant
+                        .map_or_else(|| no_such_agent(""), no_such_tenant)
+                        .into());
+                }
+                listing
+            }
+        };
+        let (name, access) = (&listing.name, &listing.access);
+        let mut principal = access.admit(name, &self.presented, &carried)?;
+        self.service.count(self.head, &listing, &principal)?;
+        if matches!(operation, Operation::ExtendedCard)
+            && listing.profile.has_extended()
+            && principal.is_anonymous()
+        {
+            access.ask_who(name, &carried)?;
+        }
+        if let (Some(wanted), Operation::Send(_) | Operation::Stream(_)) =
+            (&listing.forwards, &operation)
+        {
+            principal = principal.bringing(&self.head.headers, wanted);
+        }
         Ok(Call {
             operation,
-            target: Target {
-                agent: self.agent.map_err(no_such_agent)?,
-                tenant,
-            },
-            principal: self.principal,
+            target,
+            principal,
             params: ServiceParams {
                 dialect,
                 extensions: extensions(&self.head.headers),
@@ -130,6 +164,7 @@ impl<'a> Asked<'a> {
                 last_event_id,
                 base_url,
             },
+            origin: Origin::Network,
         })
     }
 
@@ -195,12 +230,12 @@ impl<'a> Asked<'a> {
 /// # Errors
 ///
 /// If it is no text, or given more than once in different ways.
-fn read_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Error> {
+fn read_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Error> {
     let mut values = headers.get_all(name).into_iter();
     let Some(first) = values.next() else {
         return Ok(None);
     };
-    if name != ACCEPT && values.any(|other| other != first) {
+    if *name != ACCEPT && values.any(|other| other != first) {
         return Err(Error::invalid_params(
             spelling(name),
             "is given more than once",
@@ -213,11 +248,11 @@ fn read_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<
 }
 
 /// How people write a header's name.
-fn spelling(name: &'static str) -> &'static str {
-    match name {
+fn spelling(name: &HeaderName) -> &'static str {
+    match name.as_str() {
         A2A_VERSION => "A2A-Version",
-        IDEMPOTENCY_KEY => "Idempotency-Key",
-        LAST_EVENT_ID => "Last-Event-ID",
+        "idempotency-key" => "Idempotency-Key",
+        "last-event-id" => "Last-Event-ID",
         "content-type" => "Content-Type",
         "content-encoding" => "Content-Encoding",
         _ => "Accept",

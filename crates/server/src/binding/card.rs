@@ -11,12 +11,18 @@ use switchboard_types::wire::card::{CardShape, encode_card};
 use switchboard_types::wire::rest;
 use switchboard_types::{Dialect, ErrorKind};
 
-use super::{Asked, JSON, json, version_in_query};
+use super::{
+    Asked, JSON, PRIVATE, challenge, json, tell_scopes, tell_when_to_retry, version_in_query,
+};
+use crate::auth::Refusal;
 use crate::call::ReplyBody;
 use crate::http::{Body, Peer, Service, not_allowed, status};
 
+/// What the card of an agent differs by that knows its callers.
+const BY_CALLER: &str = "A2A-Version, Host, Authorization, X-API-Key, Cookie";
+
 /// Answers a request for a public card.
-pub(crate) fn answer(
+pub(crate) async fn answer(
     service: &Service,
     head: &Parts,
     peer: &Peer,
@@ -27,7 +33,7 @@ pub(crate) fn answer(
     }
     let query = head.uri.query().unwrap_or_default();
     let name = agent.or_else(|| assistant_id(query));
-    let Some(listing) = service.directory.find(name) else {
+    let Some((listing, caller)) = service.seen(head, peer, name).await else {
         return no_card(name);
     };
     let asked = head.headers.get(super::A2A_VERSION);
@@ -37,10 +43,20 @@ pub(crate) fn answer(
         .unwrap_or_default();
     let shape = CardShape::asked_for(asked).unwrap_or(listing.profile.shape);
     let base_url = service.base_url.of(head, peer);
-    let card = listing.profile.card_at(&base_url, &listing.name);
+    let mut card = listing.profile.card_at(&base_url, &listing.name);
+    listing.access.show(&listing.name, &caller, &mut card);
+    service.sign(shape, &mut card);
     let mut body = Vec::with_capacity(2048);
     encode_card(shape, &card, &mut body);
-    cached(head, body, service.started)
+    let mut response = cached(head, body, service.started);
+    let headers = response.headers_mut();
+    if listing.access.knows_callers() {
+        headers.insert(VARY, HeaderValue::from_static(BY_CALLER));
+    }
+    if !caller.is_anonymous() || !listing.access.is_visible() {
+        headers.insert(CACHE_CONTROL, PRIVATE);
+    }
+    response
 }
 
 /// The card with what a cache needs; nothing but that if the caller has it already.
@@ -82,26 +98,37 @@ pub(crate) fn redirect(path: &str) -> Response<Body> {
 /// Answers the GET by which 0.2 asks for the extended card.
 pub(crate) async fn extended(service: &Service, asked: Asked<'_>) -> Response<Body> {
     let reply = match asked.call(Dialect::V0Json, Operation::ExtendedCard, None) {
-        Ok(call) => service.handler.handle(call).await,
-        Err(error) => Err(error),
+        Ok(call) => service.take(call).await,
+        Err(refusal) => return refuse(&refusal),
     };
-    match reply.map(|reply| reply.body) {
+    match reply.map(|(reply, _)| reply.body) {
         Ok(ReplyBody::Response(Answer::Card(card))) => {
             let mut body = Vec::with_capacity(2048);
             encode_card(CardShape::V0, &card, &mut body);
-            json(StatusCode::OK, JSON, body)
+            let mut response = json(StatusCode::OK, JSON, body);
+            response.headers_mut().insert(CACHE_CONTROL, PRIVATE);
+            response
         }
         Ok(_) => status(StatusCode::INTERNAL_SERVER_ERROR),
-        Err(error) => {
-            let (_, body) = rest::write_error(Dialect::V0Json, &error);
-            let status = match error.kind() {
-                ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
-                ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
-                _ => StatusCode::NOT_FOUND,
-            };
-            json(status, JSON, body)
-        }
+        Err(error) => refuse(&error.into()),
     }
+}
+
+/// Refuses the GET by which 0.2 asks for the extended card.
+pub(crate) fn refuse(refusal: &Refusal) -> Response<Body> {
+    let (_, body) = rest::write_error(Dialect::V0Json, &refusal.error);
+    let status = match refusal.error.kind() {
+        ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
+        ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
+        ErrorKind::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
+        ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::NOT_FOUND,
+    };
+    let mut response = json(status, JSON, body);
+    challenge(response.headers_mut(), refusal);
+    tell_scopes(response.headers_mut(), &refusal.error);
+    tell_when_to_retry(response.headers_mut(), &refusal.error);
+    response
 }
 
 fn no_card(name: Option<&str>) -> Response<Body> {

@@ -1,13 +1,14 @@
 //! How answers, errors and events are framed, for one caller.
 
 use bytes::Bytes;
-use hyper::header::HeaderValue;
+use hyper::header::{CACHE_CONTROL, HeaderValue};
 use hyper::{Response, StatusCode};
 use switchboard_types::wire::jsonrpc::{self, Id};
 use switchboard_types::wire::{rest, sse};
 use switchboard_types::{Dialect, Error, ErrorKind, operation, wire};
 
-use super::{JSON, json, tell_when_to_retry};
+use super::{JSON, PRIVATE, challenge, json, tell_scopes, tell_when_to_retry};
+use crate::auth::Refusal;
 use crate::http::Body;
 use crate::log::Item;
 
@@ -36,7 +37,7 @@ impl Frames {
     /// An answer.
     pub(super) fn respond(&self, response: &operation::Response) -> Response<Body> {
         let mut out = Vec::with_capacity(1024);
-        match self {
+        let mut answer = match self {
             Self::JsonRpc { id, dialect, .. } => {
                 jsonrpc::write_response(&mut out, id, *dialect, response);
                 json(StatusCode::OK, JSON, out)
@@ -45,15 +46,32 @@ impl Frames {
                 wire::encode_response(*dialect, response, &mut out);
                 json(StatusCode::OK, media_type(*dialect, *plain), out)
             }
+        };
+        if matches!(response, operation::Response::Card(_)) {
+            // It was made for one caller.
+            answer.headers_mut().insert(CACHE_CONTROL, PRIVATE);
         }
+        answer
     }
 
-    /// A refusal. JSON-RPC says it with the status of a success, once there is an envelope to answer.
+    /// A refusal. JSON-RPC says most of them with the status of a success, once there is an envelope to answer.
     pub(super) fn refuse(&self, error: &Error) -> Response<Body> {
         self.refuse_as(StatusCode::OK, error)
     }
 
-    /// A refusal; `status` is that of a JSON-RPC answer.
+    /// Tells a caller who is not let in how to get in.
+    pub(super) fn turn_away(&self, refusal: &Refusal) -> Response<Body> {
+        let status = match refusal.error.kind() {
+            // Nothing can be checked, so nothing was looked at.
+            ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::OK,
+        };
+        let mut response = self.refuse_as(status, &refusal.error);
+        challenge(response.headers_mut(), refusal);
+        response
+    }
+
+    /// A refusal; `status` is that of a JSON-RPC answer, unless the error has one of its own.
     pub(super) fn refuse_as(&self, status: StatusCode, error: &Error) -> Response<Body> {
         let mut response = match self {
             Self::JsonRpc {
@@ -63,10 +81,12 @@ impl Frames {
             } => {
                 let mut out = Vec::with_capacity(256);
                 jsonrpc::write_error(&mut out, id, *dialect, error);
-                if *errors_in_stream {
-                    super::sse::only(&out)
-                } else {
-                    json(status, JSON, out)
+                let own = jsonrpc::http_status(error.kind());
+                match own.and_then(|status| StatusCode::from_u16(status).ok()) {
+                    // Clients and proxies act on these before they look into a body.
+                    Some(status) => json(status, JSON, out),
+                    None if *errors_in_stream => super::sse::only(&out),
+                    None => json(status, JSON, out),
                 }
             }
             Self::Rest { dialect, plain } => {
@@ -79,7 +99,8 @@ impl Frames {
         if error.kind() == ErrorKind::Unavailable {
             tracing::warn!(%error, "refused for now");
         }
-        tell_when_to_retry(&mut response, error);
+        tell_scopes(response.headers_mut(), error);
+        tell_when_to_retry(response.headers_mut(), error);
         response
     }
 

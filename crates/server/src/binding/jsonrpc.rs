@@ -7,6 +7,7 @@ use switchboard_types::wire::jsonrpc::{self, Envelope, Id};
 use switchboard_types::{Dialect, Error, wire};
 
 use super::{Asked, Frames, Otherwise, Ready};
+use crate::auth::Refusal;
 
 /// Reads one JSON-RPC request.
 ///
@@ -74,8 +75,29 @@ fn read_call(asked: Asked<'_>, envelope: Envelope<'_>) -> Result<Ready, Otherwis
     };
     match asked.call(dialect, operation, request.tenant) {
         Ok(call) => Ok(Ready { call, frames }),
-        Err(error) => Err(frames.refuse(&error).into()),
+        Err(refusal) => Err(frames.turn_away(&refusal).into()),
     }
+}
+
+/// Turns a caller away whose request was not read but for its beginning, by the id it has there if it has one.
+pub(crate) fn refuse(
+    asked: &Asked<'_>,
+    body: Result<Bytes, Error>,
+    refusal: &Refusal,
+) -> Otherwise {
+    let body = body.unwrap_or_default();
+    let (id, dialect) = match jsonrpc::read(&body) {
+        Ok(Envelope { id, method, .. }) => match jsonrpc::negotiate(&method, asked.version) {
+            Ok((dialect, _)) | Err((dialect, _)) => (id, dialect),
+        },
+        Err(unread) => (unread.id, dialect_of_errors(asked.version)),
+    };
+    let frames = Frames::JsonRpc {
+        id,
+        dialect,
+        errors_in_stream: false,
+    };
+    frames.turn_away(refusal).into()
 }
 
 /// How to shape an error before the method is known.

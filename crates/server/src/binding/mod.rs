@@ -2,6 +2,7 @@
 //!
 //! Each binding only frames: the codecs are in `switchboard_types::wire`, the rules in the engine.
 
+pub(crate) mod api_key;
 mod asked;
 pub(crate) mod card;
 mod frames;
@@ -14,12 +15,15 @@ pub(crate) mod jsonrpc;
 pub(crate) mod rest;
 mod sse;
 
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{
+    CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use switchboard_types::{Dialect, Error, ErrorKind};
 
-use crate::call::{Call, ReplyBody};
+use crate::auth::Refusal;
+use crate::call::{Call, ReplyBody, no_such_agent};
 use crate::http::{Body, Service};
 
 pub(crate) use asked::Asked;
@@ -27,6 +31,8 @@ use frames::Frames;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+/// For one caller, not for those behind the same proxy.
+const PRIVATE: HeaderValue = HeaderValue::from_static("private, max-age=60");
 const A2A_VERSION: &str = "a2a-version";
 const A2A_EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
 /// As 0.x names it.
@@ -45,17 +51,13 @@ pub(crate) type Otherwise = Box<Response<Body>>;
 /// Answers a request.
 pub(crate) async fn answer(service: &Service, ready: Ready) -> Response<Body> {
     let Ready { call, frames } = ready;
-    let room = match sse::room(service, &call) {
-        Ok(room) => room,
-        Err(error) => return frames.refuse(&error),
-    };
-    let reply = match service.handler.handle(call).await {
-        Ok(reply) => reply,
+    let (reply, admitted) = match service.take(call).await {
+        Ok(taken) => taken,
         Err(error) => return frames.refuse(&error),
     };
     let mut response = match reply.body {
         ReplyBody::Response(response) => frames.respond(&response),
-        ReplyBody::Stream(cursor) => sse::answer(service, room, cursor, frames),
+        ReplyBody::Stream(cursor) => sse::answer(service, admitted, cursor, frames),
     };
     tell_extensions(response.headers_mut(), &reply.extensions);
     response
@@ -101,24 +103,35 @@ fn no_grpc(why: &str) -> Response<Body> {
     json(StatusCode::UNSUPPORTED_MEDIA_TYPE, JSON, body)
 }
 
-/// The agent a path names does not exist.
-fn no_such_agent(name: &str) -> Error {
-    Error::new(
-        ErrorKind::MethodNotFound,
-        format!("there is no agent named {name:?}"),
-    )
-    .fact("agent", name)
+/// A refusal before anything is read, so whatever is spoken.
+pub(crate) fn forbid(error: &Error) -> Response<Body> {
+    let (_, body) = switchboard_types::wire::rest::write_error(Dialect::V1, error);
+    json(StatusCode::FORBIDDEN, JSON, body)
+}
+
+/// Adds how to get in: one line for each way.
+fn challenge(headers: &mut HeaderMap, refusal: &Refusal) {
+    for line in &refusal.challenges {
+        headers.append(WWW_AUTHENTICATE, line.clone());
+    }
+}
+
+/// Adds what a token would have to grant (RFC 6750).
+fn tell_scopes(headers: &mut HeaderMap, error: &Error) {
+    let scope = error.facts().iter().find(|(key, _)| key == "scope");
+    let Some((_, scope)) = scope.filter(|_| error.kind() == ErrorKind::PermissionDenied) else {
+        return;
+    };
+    let line =
+        format!("Bearer realm=\"switchboard\", error=\"insufficient_scope\", scope=\"{scope}\"");
+    if let Ok(line) = HeaderValue::from_str(&line) {
+        headers.append(WWW_AUTHENTICATE, line);
+    }
 }
 
 /// Adds what every refusal for lack of room says: when to come again.
-fn tell_when_to_retry(response: &mut Response<Body>, error: &Error) {
-    if matches!(
-        error.kind(),
-        ErrorKind::ResourceExhausted | ErrorKind::Unavailable
-    ) {
-        let value = HeaderValue::from_static("1");
-        response
-            .headers_mut()
-            .insert(hyper::header::RETRY_AFTER, value);
+fn tell_when_to_retry(headers: &mut HeaderMap, error: &Error) {
+    if let Some(seconds) = error.retry_after() {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
 }

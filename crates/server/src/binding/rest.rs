@@ -5,6 +5,7 @@ use switchboard_types::wire::rest::{self, RouteError};
 use switchboard_types::{Dialect, Error, ErrorKind};
 
 use super::{Asked, Frames, Otherwise, Ready};
+use crate::auth::Refusal;
 use crate::call::Call;
 use crate::http::not_allowed;
 
@@ -36,28 +37,38 @@ pub(crate) fn read(
             call,
             frames: Frames::Rest { dialect, plain },
         }),
-        Err((dialect, error)) => Err(refuse(dialect, &error)),
+        Err((dialect, refusal)) => Err(Frames::Rest { dialect, plain }.turn_away(&refusal).into()),
     }
+}
+
+/// Turns a caller away before its request is read.
+pub(crate) fn refuse(asked: &Asked<'_>, path: &str, refusal: &Refusal) -> Otherwise {
+    let dialect = match rest::route(asked.verb(), path) {
+        Ok(route) => rest::dialect_of(route.version),
+        Err(_) => rest::dialect_of_errors(asked.version),
+    };
+    let plain = asked.prefers_plain_json();
+    Frames::Rest { dialect, plain }.turn_away(refusal).into()
 }
 
 fn read_call(
     asked: Asked<'_>,
     route: &rest::Route,
     body: Result<Bytes, Error>,
-) -> Result<(Dialect, Call), (Dialect, Error)> {
+) -> Result<(Dialect, Call), (Dialect, Refusal)> {
     let shape = rest::dialect_of(route.version);
-    asked.require_agent().map_err(|error| (shape, error))?;
-    route
-        .require_version(asked.version)
-        .map_err(|error| (shape, error))?;
-    let body = body.map_err(|error| (shape, error))?;
-    asked.require_headers().map_err(|error| (shape, error))?;
+    let early = |error: Error| (shape, Refusal::from(error));
+    asked.require_agent().map_err(early)?;
+    route.require_version(asked.version).map_err(early)?;
+    let body = body.map_err(early)?;
+    asked.require_headers().map_err(early)?;
     if !body.is_empty() {
-        asked.require_json().map_err(|error| (shape, error))?;
+        asked.require_json().map_err(early)?;
     }
-    let (dialect, request) = rest::decode(route, asked.query(), &body)?;
+    let (dialect, request) = rest::decode(route, asked.query(), &body)
+        .map_err(|(dialect, error)| (dialect, error.into()))?;
     let call = asked
         .call(dialect, request.operation, request.tenant)
-        .map_err(|error| (dialect, error))?;
+        .map_err(|refusal| (dialect, refusal))?;
     Ok((dialect, call))
 }

@@ -1,53 +1,25 @@
 //! How do you want it? A cursor becomes an event stream: `id:` is the event's place in the log.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, stream};
 use hyper::Response;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
-use switchboard_types::operation::Operation;
 use switchboard_types::wire::sse;
 use switchboard_types::{Error, ErrorKind};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::{EVENT_STREAM, Frames};
-use crate::call::Call;
 use crate::http::{Body, Service};
+use crate::limit::Admitted;
 use crate::log::Cursor;
-
-/// Room for the stream that a call asks for; none for calls that ask for none. Found before the call is
-/// answered: a message whose stream is refused must not start a task.
-///
-/// # Errors
-///
-/// If too many streams are open.
-pub(super) fn room(service: &Service, call: &Call) -> Result<Option<OwnedSemaphorePermit>, Error> {
-    if !matches!(
-        call.operation,
-        Operation::Stream(_) | Operation::Subscribe(_)
-    ) {
-        return Ok(None);
-    }
-    match Arc::clone(&service.streams).try_acquire_owned() {
-        Ok(permit) => Ok(Some(permit)),
-        Err(_) => Err(Error::new(
-            ErrorKind::ResourceExhausted,
-            format!(
-                "{} event streams are open: try again later",
-                service.limits.streams
-            ),
-        )),
-    }
-}
 
 /// A stream of a cursor's events. What has happened already leaves together with the head; a task that is over by
 /// then leaves in one piece.
 pub(super) fn answer(
     service: &Service,
-    room: Option<OwnedSemaphorePermit>,
+    admitted: Admitted,
     mut cursor: Cursor,
     frames: Frames,
 ) -> Response<Body> {
@@ -67,7 +39,7 @@ pub(super) fn answer(
         stopping: service.tasks.stopping().clone(),
         heartbeat: service.limits.heartbeat,
         over: false,
-        _room: room,
+        admitted,
     };
     let events = stream::unfold((first, reader), |(first, mut reader)| async move {
         let bytes = match first {
@@ -106,13 +78,13 @@ struct Reader {
     stopping: CancellationToken,
     heartbeat: Duration,
     over: bool,
-    _room: Option<OwnedSemaphorePermit>,
+    admitted: Admitted,
 }
 
 impl Reader {
     /// The next bytes for the socket; `None` ends the stream.
     async fn next(&mut self) -> Option<Bytes> {
-        if self.over {
+        if self.over || self.admitted.is_revoked() {
             return None;
         }
         let events = tokio::time::timeout(self.heartbeat, self.cursor.next());
@@ -121,6 +93,7 @@ impl Reader {
             found = events => found,
             // The reader comes back to the next process and goes on where it was.
             () = self.stopping.cancelled() => return None,
+            () = self.admitted.revoked() => return None,
         };
         match found {
             Err(_) => Some(Bytes::from_static(sse::KEEP_ALIVE.as_bytes())),

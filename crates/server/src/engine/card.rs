@@ -103,6 +103,11 @@ impl Profile {
             .any(|mode| mode_takes(mode, essence))
     }
 
+    /// Whether there is a second card.
+    pub(crate) fn has_extended(&self) -> bool {
+        self.extended.is_some() && self.card.capabilities.extended_agent_card == Some(true)
+    }
+
     /// The public card for a caller at `base_url`.
     #[must_use]
     pub fn card_at(&self, base_url: &str, name: &str) -> AgentCard {
@@ -174,7 +179,7 @@ impl Engine {
             &profile.extended,
             profile.card.capabilities.extended_agent_card,
         ) {
-            (Some(_), Some(true)) if Self::hides_extended_card(scope) => Err(Error::new(
+            (Some(_), Some(true)) if scope.principal.is_anonymous() => Err(Error::new(
                 ErrorKind::PermissionDenied,
                 "the extended card is shown after authentication only",
             )),
@@ -189,10 +194,6 @@ impl Engine {
             )),
             _ => Err(Error::unsupported("this agent has no extended card")),
         }
-    }
-
-    fn hides_extended_card(scope: &Scope) -> bool {
-        scope.principal.is_anonymous() && scope.params.dialect.extended_card_needs_authentication()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_types::model::{
-    ContextId, Event, Id, Message, Object, Role, StatusUpdate, TaskId, TaskState, TaskStatus,
+    ContextId, Event, Id, Message, Object, Role, StatusUpdate, Task, TaskId, TaskState, TaskStatus,
 };
 use uuid::Uuid;
 
@@ -94,4 +94,20 @@ pub(super) fn failure(text: &str, reason: &str) -> Said {
         metadata: Some(Object::from(&metadata)),
         ..Said::text(text)
     }
+}
+
+/// The message as it goes into the task's history.
+pub(super) fn addressed(message: Message, origin: &Origin) -> Arc<Message> {
+    Arc::new(Message {
+        task_id: Some(origin.id.clone()),
+        context_id: Some(origin.context.clone()),
+        ..message
+    })
+}
+
+/// The task with one message more.
+pub(super) fn with_message(task: &Task, message: &Arc<Message>) -> Task {
+    let mut task = task.clone();
+    task.history.push(Arc::clone(message));
+    task
 }

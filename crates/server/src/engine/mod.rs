@@ -1,9 +1,10 @@
 //! The engine of one agent: turns calls into tasks, turns and answers.
 //!
-//! One file per concern: `send` decides between new task and next turn, `run` watches the agent,
-//! [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
+//! One file per concern: `send` decides between new task and next turn, `bounds` says how much is taken, `run` watches
+//! the agent, [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
 //! the rest, [`recover`] leaves no task hanging at start.
 
+mod bounds;
 mod cancel;
 pub mod card;
 mod client;
@@ -21,11 +22,15 @@ mod subscribe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header::HeaderName;
+use switchboard_types::model::TaskId;
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Error, ErrorKind};
 
 use crate::agent::Agent;
-use crate::call::{Answering, Call, Handler, Reply, ReplyBody};
+use crate::auth::{Owner, Principal};
+use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams};
+use crate::limit::Turns;
 use crate::log::{Log, TaskLog};
 use crate::push::Guard;
 use crate::shutdown::Tasks;
@@ -52,6 +57,8 @@ struct Shared {
     guard: Arc<Guard>,
     tasks: Tasks,
     keys: idempotency::InFlight,
+    /// What the agent wants to see of requests; told once, so that nobody pays for nothing.
+    forwards: Option<Arc<[HeaderName]>>,
 }
 
 /// How an engine treats its tasks.
@@ -73,6 +80,12 @@ pub struct Settings {
     pub on_disconnect: OnDisconnect,
     /// A message id names a request, as an `Idempotency-Key` does.
     pub dedupe_by_message_id: bool,
+    /// How many turns may be at work.
+    pub turns: Turns,
+    /// How many parts a message may have.
+    pub most_parts: usize,
+    /// With how many messages a task takes no more.
+    pub longest_history: usize,
 }
 
 impl Default for Settings {
@@ -86,6 +99,9 @@ impl Default for Settings {
             cancel_grace: Duration::from_secs(5),
             on_disconnect: OnDisconnect::Keep,
             dedupe_by_message_id: false,
+            turns: Turns::default(),
+            most_parts: 1_000,
+            longest_history: 10_000,
         }
     }
 }
@@ -131,8 +147,10 @@ impl Engine {
     /// Assembles an engine.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
+        let forwards = parts.agent.forwards();
         Self {
             shared: Arc::new(Shared {
+                forwards: (!forwards.is_empty()).then(|| forwards.into()),
                 name: parts.name,
                 agent: parts.agent,
                 profile: Arc::new(parts.profile),
@@ -157,29 +175,39 @@ impl Engine {
         &self.shared.profile
     }
 
-    /// The log of a task that this caller may see. Absent and forbidden look alike.
-    async fn task_of(
+    /// The headers of a request that the agent is to see, if any.
+    pub(crate) fn forwards(&self) -> Option<&Arc<[HeaderName]>> {
+        self.shared.forwards.as_ref()
+    }
+
+    /// The log of a task that this call may see.
+    async fn task_of(&self, call: &Scope, id: &TaskId) -> Result<Arc<TaskLog>, Error> {
+        self.own_task(&call.principal, id).await
+    }
+
+    /// The log of a task that is this caller's. Absent and foreign look alike.
+    pub(crate) async fn own_task(
         &self,
-        call: &Scope,
-        id: &switchboard_types::model::TaskId,
+        principal: &Principal,
+        id: &TaskId,
     ) -> Result<Arc<TaskLog>, Error> {
         let log = self.shared.log.open(id).await.map_err(storage)?;
-        log.filter(|log| call.may_see(self, &log.origin().owner, &log.origin().agent))
+        log.filter(|log| self.shows(principal, &log.origin().owner, &log.origin().agent))
             .ok_or_else(|| Error::task_not_found(id.as_str()))
+    }
+
+    /// Whether this caller may see a task of that owner and agent.
+    fn shows(&self, principal: &Principal, owner: &Owner, agent: &str) -> bool {
+        owner == principal.owner() && *agent == *self.shared.name
     }
 }
 
 /// Who asks, once the operation has been taken out of the call.
 #[derive(Debug, Clone)]
 struct Scope {
-    principal: crate::auth::Principal,
-    params: crate::call::ServiceParams,
-}
-
-impl Scope {
-    fn may_see(&self, engine: &Engine, owner: &crate::auth::Owner, agent: &str) -> bool {
-        *owner == *self.principal.owner() && *agent == *engine.shared.name
-    }
+    principal: Principal,
+    params: ServiceParams,
+    origin: Origin,
 }
 
 impl Handler for Engine {
@@ -194,6 +222,7 @@ impl Engine {
         let scope = Scope {
             principal: call.principal,
             params: call.params,
+            origin: call.origin,
         };
         let body = match call.operation {
             Operation::Send(send) => self.send(&scope, send).await?,
@@ -225,7 +254,7 @@ impl Engine {
 }
 
 /// What a caller is told when the store could not do it; the cause is in the log.
-fn storage(error: store::Error) -> Error {
+pub(crate) fn storage(error: store::Error) -> Error {
     match error {
         store::Error::Unavailable(_) => Error::new(ErrorKind::Unavailable, error.to_string()),
         store::Error::Damaged(cause) => {

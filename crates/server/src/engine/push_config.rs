@@ -29,6 +29,7 @@ impl Engine {
             .ok_or_else(|| Error::invalid_params("taskId", "is missing"))?;
         let log = self.task_of(scope, &id).await?;
         let (last, _) = log.last();
+        let (token, authentication) = (config.token.clone(), config.authentication.clone());
         let webhook = Webhook {
             delivery: Delivery::up_to(last),
             ..self.new_webhook(scope, &id, config, "")?
@@ -41,13 +42,18 @@ impl Engine {
                 format!("has {MAX_WEBHOOKS} webhooks already: delete one first"),
             ));
         }
-        let config = webhook.config.clone();
+        // The client is told its own secrets; what is stored is sealed.
+        let config = PushConfig {
+            token,
+            authentication,
+            ..webhook.config.clone()
+        };
         log.has_webhooks();
         self.change(Change::PutWebhook(webhook)).await?;
         Ok(Response::PushConfig(config))
     }
 
-    /// Checks a config and makes it a webhook of the task. `at` is where it stands in the request.
+    /// Checks a config and makes it a webhook of the task, its secrets sealed. `at` is where it stands in the request.
     pub(super) fn new_webhook(
         &self,
         scope: &Scope,
@@ -66,11 +72,11 @@ impl Engine {
         Ok(Webhook {
             task: task.clone(),
             id: id.clone(),
-            config: PushConfig {
+            config: self.shared.guard.sealed(PushConfig {
                 id: Some(id),
                 task_id: Some(task.clone()),
                 ..config
-            },
+            }),
             dialect: scope.params.dialect,
             delivery: Delivery::up_to(0),
         })

@@ -18,7 +18,7 @@ impl Engine {
     pub(super) async fn get(&self, scope: &Scope, get: &GetTask) -> Result<Response, Error> {
         let found = self.shared.log.read(&get.id).await.map_err(storage)?;
         let (_, task) = found
-            .filter(|(head, _)| scope.may_see(self, &head.owner, &head.agent))
+            .filter(|(head, _)| self.shows(&scope.principal, &head.owner, &head.agent))
             .ok_or_else(|| Error::task_not_found(get.id.as_str()))?;
         Ok(Response::Task(TaskView {
             task,

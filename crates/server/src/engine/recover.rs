@@ -94,7 +94,7 @@ impl Engine {
             let mut turn = self.turn_for(principal, log, message, canceled);
             turn.emitted = cut_off.emitted;
             turn.input_timed_out = cut_off.input_timed_out;
-            self.start(log, turn, None);
+            self.start_when_there_is_room(log, turn);
             recovered.resumed += 1;
         }
         Ok(())

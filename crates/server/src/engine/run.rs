@@ -16,6 +16,7 @@ use super::events::{bare_message, failure, status_event};
 use super::idempotency::Claim;
 use super::{Engine, OnInputTimeout};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
+use crate::limit::{AtWork, Begins, Caller, TurnTicket};
 use crate::log::TaskLog;
 
 /// How an agent's [`Progress`] reaches the log.
@@ -76,9 +77,15 @@ enum Ending {
 impl Engine {
     /// Starts a turn. A quick agent often ends at the first poll, before anything could be stored: then all
     /// its events go into one commit, and there is nothing to spawn.
-    pub(super) fn start(&self, log: &Arc<TaskLog>, turn: Turn, claim: Option<Claim>) {
+    pub(super) fn start(
+        &self,
+        log: &Arc<TaskLog>,
+        turn: Turn,
+        claim: Option<Claim>,
+        ticket: TurnTicket,
+    ) {
         let claimed = claim.is_some();
-        let mut running = Box::pin(self.clone().run(Arc::clone(log), turn, claim));
+        let mut running = Box::pin(self.clone().run(Arc::clone(log), turn, claim, ticket));
         if claimed {
             // Begun under the lock on its key, where no agent may run.
             self.shared.tasks.spawn(running);
@@ -92,9 +99,32 @@ impl Engine {
         log.uncork();
     }
 
+    /// Starts a turn that was promised to someone who is not there to be told that there is no room.
+    pub(super) fn start_when_there_is_room(&self, log: &Arc<TaskLog>, turn: Turn) {
+        let turns = &self.shared.settings.turns;
+        let ticket = turns.ticket(Begins::Promised, || Caller::of(&turn.principal));
+        match ticket {
+            Ok(ticket) => self.start(log, turn, None, ticket),
+            Err(_) => log.turn_is_over(),
+        }
+    }
+
     /// Runs a turn, and those that follow from messages that came meanwhile.
-    async fn run(self, log: Arc<TaskLog>, mut turn: Turn, claim: Option<Claim>) {
+    async fn run(
+        self,
+        log: Arc<TaskLog>,
+        mut turn: Turn,
+        claim: Option<Claim>,
+        ticket: TurnTicket,
+    ) {
         let (principal, canceled) = (turn.principal.clone(), turn.canceled.clone());
+        let _at_work = match ticket.now() {
+            Ok(at_work) => at_work,
+            Err(ticket) => match self.wait_for_room(&log, ticket, &canceled).await {
+                Some(at_work) => at_work,
+                None => return,
+            },
+        };
         let begins = log.last().1 == TaskState::Submitted;
         if begins && !self.begin_working(&log).await {
             return;
@@ -120,6 +150,33 @@ impl Engine {
             }
         }
         self.watch_input(&log);
+    }
+
+    /// Waits until there is room for a turn; until then the task stands as it was made. `None` if it will not run.
+    fn wait_for_room<'a>(
+        &'a self,
+        log: &'a Arc<TaskLog>,
+        ticket: TurnTicket,
+        canceled: &'a CancellationToken,
+    ) -> BoxFuture<'a, Option<AtWork>> {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = canceled.cancelled() => {
+                    if log.is_held() {
+                        log.publish();
+                    }
+                    let ended = status_event(log.origin(), TaskState::Canceled, Said::default());
+                    log.end_turn(ended, || {
+                        status_event(log.origin(), TaskState::Working, Said::default())
+                    });
+                    None
+                }
+                // It is stored, and begins at the next start.
+                () = self.shared.tasks.stopping().cancelled() => None,
+                at_work = ticket.later() => Some(at_work),
+            }
+        })
     }
 
     /// The first turn of a task: says that work begins. An agent that touches the world waits until the task
@@ -253,7 +310,7 @@ impl Engine {
                 let principal = log.origin().owner.clone().into();
                 let mut turn = self.turn_for(principal, log, message, canceled);
                 turn.input_timed_out = true;
-                self.start(log, turn, None);
+                self.start_when_there_is_room(log, turn);
             }
             _ => log.turn_is_over(),
         }

@@ -9,11 +9,12 @@ use switchboard_types::model::{Message, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
 use tokio_util::sync::CancellationToken;
 
-use super::events::{fresh_ids, status, status_event};
+use super::events::{addressed, fresh_ids, status, status_event, with_message};
 use super::idempotency::Claim;
 use super::question::{open_request, redacted, tool_result_id, unasked};
 use super::{Engine, Scope, storage};
 use crate::agent::{Conversation, Said, Turn};
+use crate::auth::Principal;
 use crate::call::ReplyBody;
 use crate::log::{Cursor, Joined, Origin, Received, TaskLog, Until};
 use crate::store::{Change, Delivery, Webhook};
@@ -93,12 +94,12 @@ impl Engine {
 
     /// Stores the message, as the beginning of a task or of its next turn.
     async fn accept(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
+        self.require_few_parts(&send.message)?;
         self.profile().require_input(&send.message)?;
         if send.configuration.push.is_some() {
             self.profile().require_push()?;
         }
-        let continues = send.message.task_id.is_some() || tool_result_id(&send.message).is_some();
-        if !continues && self.key_of(scope, &send).is_none() {
+        if !Self::may_continue(&send.message) && self.key_of(scope, &send).is_none() {
             return self.begin(scope, send, None);
         }
         // Boxed: the future of every call would have room for it.
@@ -113,7 +114,7 @@ impl Engine {
         {
             return Ok(before);
         }
-        match self.task_to_continue(scope, &send.message).await? {
+        match self.continued(&scope.principal, &send.message).await? {
             Some(log) => {
                 let first =
                     |send, claim: Option<Claim>| self.go_on(scope, log, send, claim.as_ref());
@@ -126,16 +127,21 @@ impl Engine {
         }
     }
 
+    /// Whether a message may belong to a task that is there.
+    pub(crate) fn may_continue(message: &Message) -> bool {
+        message.task_id.is_some() || tool_result_id(message).is_some()
+    }
+
     /// The task a message belongs to: named by `taskId`, or by a tool result that answers the question of a
     /// referenced task.
-    async fn task_to_continue(
+    pub(crate) async fn continued(
         &self,
-        scope: &Scope,
+        principal: &Principal,
         message: &Message,
     ) -> Result<Option<Arc<TaskLog>>, Error> {
         let result_id = tool_result_id(message);
         if let Some(id) = &message.task_id {
-            let log = self.task_of(scope, id).await?;
+            let log = self.own_task(principal, id).await?;
             if let (Some(result), Some(asked)) = (&result_id, open_request(&log))
                 && *result != asked.request_id
             {
@@ -147,7 +153,7 @@ impl Engine {
             return Ok(None);
         };
         for id in &message.reference_task_ids {
-            let Ok(log) = self.task_of(scope, id).await else {
+            let Ok(log) = self.own_task(principal, id).await else {
                 continue;
             };
             match open_request(&log) {
@@ -176,9 +182,16 @@ impl Engine {
                 "does not belong to the task named by message.taskId",
             ));
         }
+        self.require_short_history(&log)?;
+        let ticket = match self.turn_ticket(scope) {
+            Err(error) if log.is_idle() => return Err(error),
+            ticket => ticket,
+        };
         let webhook = self.webhook_of(scope, &origin.id, &send, log.last().0)?;
         let message = addressed(send.message, &origin);
-        let sensitive = open_request(&log).is_some_and(|asked| asked.sensitive);
+        // What opens a door elsewhere is no one's to read.
+        let sensitive = log.last().1 == TaskState::AuthRequired
+            || open_request(&log).is_some_and(|asked| asked.sensitive);
         let received = Received {
             recorded: if sensitive {
                 Arc::new(redacted(&message))
@@ -204,7 +217,11 @@ impl Engine {
                 let mut turn = self.turn(scope, &log, message, canceled);
                 turn.metadata = send.metadata;
                 turn.accepted_output_modes = send.configuration.accepted_output_modes;
-                self.start(&log, turn, None);
+                match ticket {
+                    Ok(ticket) => self.start(&log, turn, None, ticket),
+                    // A turn ran when there was no room for another, and has ended since.
+                    Err(_) => self.start_when_there_is_room(&log, turn),
+                }
             }
         }
         Ok(Sent { log, since })
@@ -225,6 +242,7 @@ impl Engine {
             context: send.message.context_id.clone().unwrap_or(context),
         };
         let webhook = self.webhook_of(scope, &origin.id, &send, 0)?;
+        let ticket = self.turn_ticket(scope)?;
         let log = self.shared.log.create(origin.clone());
         let message = addressed(send.message, &origin);
         let task = Arc::new(Task {
@@ -249,7 +267,7 @@ impl Engine {
             canceled,
             conversation: self.conversation(&origin, scope.principal.clone()),
         };
-        self.start(&log, turn, claim);
+        self.start(&log, turn, claim, ticket);
         Ok(Sent { log, since: 1 })
     }
 
@@ -266,7 +284,7 @@ impl Engine {
 
     pub(super) fn turn_for(
         &self,
-        principal: crate::auth::Principal,
+        principal: Principal,
         log: &TaskLog,
         message: Arc<Message>,
         canceled: CancellationToken,
@@ -298,7 +316,7 @@ impl Engine {
         }
     }
 
-    fn conversation(&self, origin: &Origin, principal: crate::auth::Principal) -> Conversation {
+    fn conversation(&self, origin: &Origin, principal: Principal) -> Conversation {
         Conversation {
             store: Arc::clone(self.shared.log.store()),
             agent: Arc::clone(&origin.agent),
@@ -371,19 +389,4 @@ fn beside(webhook: Option<Webhook>, claim: Option<&Claim>, task: &TaskId) -> Vec
     let webhook = webhook.map(Change::PutWebhook);
     let answered = claim.map(|claim| claim.answered_by_task(task));
     webhook.into_iter().chain(answered).collect()
-}
-
-/// The message as it goes into the task's history.
-fn addressed(message: Message, origin: &Origin) -> Arc<Message> {
-    Arc::new(Message {
-        task_id: Some(origin.id.clone()),
-        context_id: Some(origin.context.clone()),
-        ..message
-    })
-}
-
-fn with_message(task: &Task, message: &Arc<Message>) -> Task {
-    let mut task = task.clone();
-    task.history.push(Arc::clone(message));
-    task
 }

@@ -1,11 +1,12 @@
 //! Where callers reach us: from configuration, else from a proxy we trust, else from what they typed.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use hyper::header::{HOST, HeaderMap};
 use hyper::http::request::Parts;
 
+use super::tls::Encrypted;
 use crate::net::Cidr;
 
 /// How our own address is found out.
@@ -18,10 +19,24 @@ pub struct BaseUrl {
 }
 
 /// The other end of a connection.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     pub(crate) local: SocketAddr,
+    /// What is known of it if the connection is encrypted.
+    pub(crate) encrypted: Option<Encrypted>,
+}
+
+impl Peer {
+    /// One on this machine.
+    pub(crate) fn here() -> Self {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self {
+            address,
+            local: address,
+            encrypted: None,
+        }
+    }
 }
 
 impl BaseUrl {
@@ -42,7 +57,10 @@ impl BaseUrl {
             .filter(|host| is_host(host));
         let scheme = forwarded("x-forwarded-proto")
             .filter(|scheme| matches!(*scheme, "http" | "https"))
-            .unwrap_or("http");
+            .unwrap_or(match &peer.encrypted {
+                Some(_) => "https",
+                None => "http",
+            });
         let prefix = forwarded("x-forwarded-prefix")
             .filter(|prefix| prefix.starts_with('/') && !prefix.starts_with("//"))
             .unwrap_or("")
@@ -53,7 +71,7 @@ impl BaseUrl {
         }
     }
 
-    fn trusts(&self, address: IpAddr) -> bool {
+    pub(super) fn trusts(&self, address: IpAddr) -> bool {
         self.trusted_proxies
             .iter()
             .any(|range| range.contains(address))
@@ -80,6 +98,10 @@ mod tests {
     use super::*;
 
     fn base(config: &BaseUrl, headers: &[(&str, &str)]) -> String {
+        reached(config, headers, None)
+    }
+
+    fn reached(config: &BaseUrl, headers: &[(&str, &str)], encrypted: Option<Encrypted>) -> String {
         let mut request = hyper::Request::builder().uri("/a2a/echo");
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -88,6 +110,7 @@ mod tests {
         let peer = Peer {
             address: "10.0.0.9:4000".parse().unwrap(),
             local: "127.0.0.1:7420".parse().unwrap(),
+            encrypted,
         };
         config.of(&head, &peer).to_string()
     }
@@ -110,6 +133,24 @@ mod tests {
             base(&config, &[("host", "[::1]:7420")]),
             "http://[::1]:7420"
         );
+    }
+
+    #[test]
+    fn who_came_by_tls_comes_back_by_tls() {
+        let encrypted = || Some(Encrypted { certificate: None });
+        let host = [("host", "localhost:7420")];
+        let reached = |config: &_, headers: &_| reached(config, headers, encrypted());
+        assert_eq!(
+            reached(&BaseUrl::default(), &host),
+            "https://localhost:7420"
+        );
+        assert_eq!(reached(&BaseUrl::default(), &[]), "https://127.0.0.1:7420");
+        let config = BaseUrl {
+            trusted_proxies: vec![Cidr::parse("10.0.0.0/8").unwrap()],
+            ..BaseUrl::default()
+        };
+        let headers = [host[0], ("x-forwarded-proto", "http")];
+        assert_eq!(reached(&config, &headers), "http://localhost:7420");
     }
 
     #[test]

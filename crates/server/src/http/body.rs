@@ -110,10 +110,11 @@ const SMALL: usize = 64 << 10;
 const LINGER: Duration = Duration::from_secs(10);
 const MAX_DISCARDED: usize = 64 << 20;
 
-/// Reads a request body within the limits of size and time, and of the room all large bodies share.
+/// Reads a request body of at most that size, within the limit of time and of the room all large bodies share.
 pub(super) async fn read(
     head: &Parts,
     mut incoming: Incoming,
+    most: usize,
     limits: &Limits,
     room: &Semaphore,
 ) -> Result<Bytes, Error> {
@@ -121,15 +122,15 @@ pub(super) async fn read(
         .headers
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > limits.body) {
+    if announced.is_some_and(|length| length > most) {
         // Who asks first has not sent anything yet.
         if !head.headers.contains_key(EXPECT) {
             discard(incoming, limits).await;
         }
-        return Err(too_large(limits.body));
+        return Err(too_large(most));
     }
     let collected = {
-        let mut collected = pin!(collect(&mut incoming, limits.body, room));
+        let mut collected = pin!(collect(&mut incoming, most, room));
         match poll!(&mut collected) {
             // Small bodies come with the head, and need no clock.
             Poll::Ready(collected) => Ok(collected),

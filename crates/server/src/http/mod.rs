@@ -2,69 +2,57 @@
 
 mod base_url;
 mod body;
+mod client;
+mod cors;
+mod door;
 mod health;
+mod limits;
+mod origin;
 mod place;
 mod pulse;
 mod serve;
+pub mod tls;
+mod wellknown;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper::http::request::Parts as Head;
 use hyper::{Method, Request, Response, StatusCode};
 use switchboard_types::Error;
-use switchboard_types::model::Timestamp;
+use switchboard_types::model::{AgentCard, Timestamp};
+use switchboard_types::operation::Response as Answer;
+use switchboard_types::wire::card::CardShape;
 use tokio::sync::Semaphore;
 
-use crate::auth::Principal;
+use crate::auth::{Authenticator, Presented};
 use crate::binding::{self, Asked};
-use crate::call::{Directory, Handler};
+use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
+use crate::limit::{Admission, Admitted, Entrance, Tallies};
 use crate::shutdown::Tasks;
+use crate::sign::Signer;
 
 pub use base_url::BaseUrl;
 pub use body::Body;
+pub use cors::Cors;
+pub use limits::Limits;
 pub use serve::serve;
 
 pub(crate) use base_url::Peer;
 pub(crate) use body::not_allowed;
+use origin::Pages;
 use place::Place;
+pub(crate) use wellknown::RESOURCE;
 
 /// How many bodies of the largest size are held at once; without a bound the connections alone would allow for
 /// more than any machine has.
 const LARGEST_BODIES: usize = 32;
 
-/// What one client may ask of us.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// The largest request body, in bytes.
-    pub body: usize,
-    /// How long a request body may take to arrive.
-    pub body_timeout: Duration,
-    /// How long request headers may take to arrive, and a connection to ask again.
-    pub header_timeout: Duration,
-    /// How many connections may be open.
-    pub connections: usize,
-    /// How many event streams may be open.
-    pub streams: usize,
-    /// How long an event stream may be silent: idle proxies cut connections that are.
-    pub heartbeat: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            body: 10 << 20,
-            body_timeout: Duration::from_secs(30),
-            header_timeout: Duration::from_secs(10),
-            connections: 16_384,
-            streams: 12_288,
-            heartbeat: Duration::from_secs(15),
-        }
-    }
-}
+/// How much is read of the body of a caller who is turned away: enough to find out what id to answer with.
+const REFUSED_BODY: usize = 64 << 10;
 
 /// What the server is made of.
 #[derive(Debug)]
@@ -73,8 +61,12 @@ pub struct Parts {
     pub handler: Arc<dyn Handler>,
     /// Knows the agents.
     pub directory: Arc<dyn Directory>,
+    /// Knows the callers.
+    pub authenticator: Authenticator,
     /// How our own address is found out.
     pub base_url: BaseUrl,
+    /// Which web pages may call.
+    pub cors: Cors,
     /// What clients may ask of us.
     pub limits: Limits,
     /// Who owns connections and streams.
@@ -84,16 +76,21 @@ pub struct Parts {
 /// The HTTP side of the server.
 #[derive(Debug)]
 pub struct Service {
-    pub(crate) handler: Arc<dyn Handler>,
+    handler: Arc<dyn Handler>,
     pub(crate) directory: Arc<dyn Directory>,
+    authenticator: Authenticator,
+    admission: Admission,
+    tallies: Tallies,
+    pages: Pages,
     pub(crate) base_url: BaseUrl,
     pub(crate) limits: Limits,
     pub(crate) tasks: Tasks,
-    pub(crate) streams: Arc<Semaphore>,
     /// Room for large request bodies, in KiB.
     bodies: Semaphore,
     /// When this server began: cards have not changed since.
     pub(crate) started: Timestamp,
+    /// Signs cards, if they are signed.
+    pub(crate) signer: Option<Arc<Signer>>,
 }
 
 /// A request and where it comes from. Boxed: it goes through many hands, and each future that passes it on has room
@@ -119,39 +116,101 @@ impl Service {
     /// Assembles the HTTP side.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
+        let (limits, listed) = (&parts.limits, parts.directory.list());
         Self {
             handler: parts.handler,
+            tallies: Tallies::new(&listed),
             directory: parts.directory,
+            pages: Pages {
+                cors: parts.cors,
+                by_name: listed.iter().any(|agent| agent.access.is_open()),
+            },
+            authenticator: parts.authenticator,
+            admission: Admission::new(
+                limits.requests,
+                limits.queue,
+                limits.streams,
+                limits.streams_per_caller,
+            ),
             base_url: parts.base_url,
-            streams: Arc::new(Semaphore::new(parts.limits.streams)),
             bodies: Semaphore::new(parts.limits.body.div_ceil(1024) * LARGEST_BODIES),
             limits: parts.limits,
             tasks: parts.tasks,
             started: clock::now(),
+            signer: None,
         }
     }
 
+    /// The same, with cards that are signed.
+    #[must_use]
+    pub fn signing(mut self, signer: Arc<Signer>) -> Self {
+        self.signer = Some(signer);
+        self
+    }
+
     /// Answers one request.
-    async fn respond(&self, asks: Asks) -> Response<Body> {
-        if binding::is_grpc(&asks.head) {
-            return Box::pin(binding::grpc::answer(
-                self,
-                &asks.head,
-                asks.incoming,
-                &asks.peer,
-            ))
-            .await;
-        }
-        let ready = match self.read(asks).await {
-            Ok(ready) => ready,
-            Err(response) => return *response,
+    async fn respond(&self, mut asks: Asks) -> Response<Body> {
+        let checked = self.pages.check(&asks.head, &asks.peer, &self.base_url);
+        let page = match checked {
+            Ok(page) => page.cloned(),
+            Err(error) => return binding::forbid(&error),
         };
-        binding::answer(self, ready).await
+        let tally = self.tallies.begin(&mut asks.head.extensions);
+        // One future for all of it: each more would copy the request once more.
+        let mut response = if let Some(response) = self.pages.cors.preflight(&asks.head) {
+            response
+        } else if binding::is_grpc(&asks.head) {
+            let (head, peer) = (&asks.head, &asks.peer);
+            Box::pin(binding::grpc::answer(self, head, asks.incoming, peer)).await
+        } else {
+            match self.read(asks).await {
+                Ok(ready) => binding::answer(self, ready).await,
+                Err(response) => *response,
+            }
+        };
+        let headers = response.headers_mut();
+        if let Some(tally) = tally {
+            tally.tell(headers);
+        }
+        self.pages.cors.decorate(page.as_ref(), headers);
+        response
+    }
+
+    /// Lets a call in, and hands it on. The room that its stream takes is to be kept until the stream is over.
+    pub(crate) async fn take(&self, call: Call) -> Result<(Reply, Admitted), Error> {
+        let admitted = self.admission.admit(&call)?;
+        let _room = match self.admission.room(&call)? {
+            Entrance::Now(room) => room,
+            Entrance::Later(room) => room.await?,
+        };
+        let dialect = call.params.dialect;
+        let mut reply = self.handler.handle(call).await?;
+        if let ReplyBody::Response(Answer::Card(card)) = &mut reply.body {
+            self.sign(CardShape::answered_in(dialect), card);
+        }
+        Ok((reply, admitted))
+    }
+
+    /// Signs a card that is complete, if cards are signed.
+    pub(crate) fn sign(&self, shape: CardShape, card: &mut AgentCard) {
+        if let Some(signer) = &self.signer {
+            signer.sign_card(shape, card);
+        }
     }
 
     /// Reads the body of a request within the limits.
     pub(crate) async fn read_body(&self, head: &Head, incoming: Incoming) -> Result<Bytes, Error> {
-        body::read(head, incoming, &self.limits, &self.bodies).await
+        body::read(head, incoming, self.limits.body, &self.limits, &self.bodies).await
+    }
+
+    /// Reads the beginning of a body that nobody is going to answer; the rest is thrown away.
+    pub(crate) fn read_refused<'a>(
+        &'a self,
+        head: &'a Head,
+        incoming: Incoming,
+    ) -> BoxFuture<'a, Result<Bytes, Error>> {
+        let most = REFUSED_BODY.min(self.limits.body);
+        Box::pin(body::read(head, incoming, most, &self.limits, &self.bodies))
     }
 
     /// Reads one request. What asks for no call is answered here, and what cannot be read is refused: `Err`.
@@ -162,9 +221,13 @@ impl Service {
             peer,
         } = asks;
         let path = head.uri.path();
-        let place = Place::of(path, |name| self.directory.find(Some(name)).is_some());
+        // An agent that not everyone may know of has no short address: that would tell of it.
+        let in_view = |agent: Arc<Listing>| agent.access.is_visible();
+        let place = Place::of(path, |name| {
+            self.directory.find(Some(name)).is_some_and(in_view)
+        });
         let (agent, rest) = match place {
-            Place::Live | Place::Ready | Place::Version
+            Place::Live | Place::Ready | Place::Version | Place::Jwks | Place::Resource(_)
                 if head.method != Method::GET && head.method != Method::HEAD =>
             {
                 return Err(body::not_allowed("GET, HEAD").into());
@@ -172,21 +235,44 @@ impl Service {
             Place::Live => return Err(health::live().into()),
             Place::Ready => return Err(health::ready(self).into()),
             Place::Version => return Err(health::version().into()),
+            Place::Jwks => return Err(wellknown::jwks(self).into()),
+            Place::Resource(agent) => {
+                return Err(wellknown::resource(self, &head, &peer, agent).into());
+            }
             Place::Card(agent) => {
-                return Err(binding::card::answer(self, &head, &peer, agent).into());
+                let shown = binding::card::answer(self, &head, &peer, agent);
+                return Err(Box::pin(shown).await.into());
             }
             Place::CardElsewhere => return Err(binding::card::redirect(path).into()),
             Place::ExtendedCard(agent) => {
-                let asked = Asked::new(self, &head, &peer, agent, Principal::anonymous());
+                let presented = self.enter(&head, &peer, agent).await;
+                let presented = presented.map_err(|refusal| binding::card::refuse(&refusal))?;
+                let asked = Asked::new(self, &head, &peer, agent, presented);
                 return Err(binding::card::extended(self, asked).await.into());
+            }
+            Place::ApiKey(agent) => {
+                let made = binding::api_key::answer(self, &head, incoming, &peer, agent);
+                return Err(Box::pin(made).await.into());
             }
             Place::Agent(agent, rest) => (agent, rest),
         };
-        let asked = Asked::new(self, &head, &peer, agent, Principal::anonymous());
         let rpc = rest.is_empty() || rest == "/";
         if rpc && head.method != Method::POST {
             return Err(body::not_allowed("POST").into());
         }
+        let presented = match self.enter(&head, &peer, agent).await {
+            Ok(presented) => presented,
+            Err(refusal) => {
+                let read = self.read_refused(&head, incoming).await;
+                let asked = Asked::new(self, &head, &peer, agent, Presented::default());
+                return Err(if rpc {
+                    binding::jsonrpc::refuse(&asked, read, &refusal)
+                } else {
+                    binding::rest::refuse(&asked, rest, &refusal)
+                });
+            }
+        };
+        let asked = Asked::new(self, &head, &peer, agent, presented);
         let read = self.read_body(&head, incoming).await;
         if rpc {
             binding::jsonrpc::read(asked, read)

@@ -1,5 +1,8 @@
 //! What a path means, versions and operations apart.
 
+use super::wellknown::RESOURCE;
+use crate::sign::JWKS;
+
 /// What a path means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place<'a> {
@@ -15,6 +18,12 @@ pub(super) enum Place<'a> {
     CardElsewhere,
     /// The extended card as 0.2 asks for it.
     ExtendedCard(Option<&'a str>),
+    /// The keys that our signatures are checked with.
+    Jwks,
+    /// Who issues tokens for an agent (RFC 9728); for the default one if none is named.
+    Resource(Option<&'a str>),
+    /// Where API keys are made.
+    ApiKey(&'a str),
     /// An agent's base; the rest is empty for JSON-RPC, a path for REST.
     Agent(Option<&'a str>, &'a str),
 }
@@ -26,9 +35,17 @@ impl<'a> Place<'a> {
             "/livez" | "/healthz" => return Self::Live,
             "/readyz" => return Self::Ready,
             "/version" => return Self::Version,
+            JWKS => return Self::Jwks,
+            RESOURCE => return Self::Resource(None),
             // `{card url}/../agent/authenticatedExtendedCard`, resolved as RFC 3986 has it.
             "/a2a/agent/authenticatedExtendedCard" => return Self::ExtendedCard(None),
             _ => {}
+        }
+        if let Some(below) = path.strip_prefix(RESOURCE)
+            && let Some(agent) = below.strip_prefix("/a2a/")
+            && !agent.contains('/')
+        {
+            return Self::Resource(Some(agent));
         }
         if let Some(below) = path.strip_prefix("/a2a/") {
             let (agent, rest) = split(below);
@@ -47,6 +64,9 @@ impl<'a> Place<'a> {
     }
 
     fn below(agent: Option<&'a str>, rest: &'a str) -> Self {
+        if let (Some(agent), "/api-key" | "/api-key/generate") = (agent, rest) {
+            return Self::ApiKey(agent);
+        }
         match rest {
             "/.well-known/agent-card.json" | "/.well-known/agent.json" | "/agent-card" => {
                 Self::Card(agent)
@@ -121,6 +141,19 @@ mod tests {
             (
                 "/a2a/echo/agent/authenticatedExtendedCard",
                 Place::ExtendedCard(agent("echo")),
+            ),
+            ("/a2a/echo/api-key", Place::ApiKey("echo")),
+            ("/a2a/echo/api-key/generate", Place::ApiKey("echo")),
+            ("/echo/api-key", Place::ApiKey("echo")),
+            ("/api-key", Place::Agent(None, "/api-key")),
+            ("/.well-known/jwks.json", Place::Jwks),
+            (
+                "/.well-known/oauth-protected-resource",
+                Place::Resource(None),
+            ),
+            (
+                "/.well-known/oauth-protected-resource/a2a/echo",
+                Place::Resource(agent("echo")),
             ),
             ("/livez", Place::Live),
             ("/readyz", Place::Ready),

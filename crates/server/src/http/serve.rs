@@ -1,7 +1,8 @@
 //! Sockets: accepting, bounding and draining connections.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::error::Error;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,14 +14,17 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::base_url::Peer;
 use super::pulse::{Busy, Felt, Pulse};
+use super::tls::Tls;
 use super::{Asks, Body, Service};
 use crate::binding::EVENT_STREAM;
+use crate::limit::{Counted, Counts};
+use crate::net::network;
 
 /// How long to wait after the system refused a connection (out of file descriptors, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -28,12 +32,27 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long a connection that is to end may take to do so, if nothing is under way on it.
 const GOODBYE: Duration = Duration::from_secs(1);
 
+/// The largest head of a request, in bytes.
+const LARGEST_HEAD: u32 = 64 << 10;
+
+/// How many requests of HTTP/2 a client may take back before anyone has looked at them, and how many it may spoil: work
+/// that costs the client nothing.
+const MOST_RESETS: usize = 20;
+const MOST_FAULTS: usize = 256;
+
 /// What a client hears when there is no room: written by hand, so that it costs next to nothing.
 const NO_ROOM: &str = r#"{"error":{"code":503,"status":"UNAVAILABLE","message":"too many connections: try again later"}}"#;
 
-/// Serves `listener` until shutdown begins, then lets open requests finish. The caller drains the tasks.
-pub async fn serve(listener: TcpListener, service: Arc<Service>) {
-    let room = Arc::new(Semaphore::new(service.limits.connections));
+/// What the first byte of an encrypted connection says.
+const HANDSHAKE: u8 = 0x16;
+
+/// What a client hears that does not know that connections are encrypted here.
+const NOT_PLAIN: &str = r#"{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"connections are encrypted here: use https"}}"#;
+
+/// Serves `listener` until shutdown begins, then lets open requests finish. The caller drains the tasks. Connections are
+/// encrypted if there is something to encrypt them with.
+pub async fn serve(listener: TcpListener, service: Arc<Service>, tls: Option<Arc<Tls>>) {
+    let room = Room::new(&service);
     let stopping = service.tasks.stopping().clone();
     loop {
         let accepted = tokio::select! {
@@ -41,7 +60,7 @@ pub async fn serve(listener: TcpListener, service: Arc<Service>) {
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, address)) => admit(stream, address, &room, &service),
+            Ok((stream, address)) => admit(stream, address, &room, &service, tls.as_ref()),
             Err(error) => {
                 tracing::warn!(%error, "could not accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -50,22 +69,61 @@ pub async fn serve(listener: TcpListener, service: Arc<Service>) {
     }
 }
 
-fn admit(stream: TcpStream, address: SocketAddr, room: &Arc<Semaphore>, service: &Arc<Service>) {
-    match Arc::clone(room).try_acquire_owned() {
-        Ok(permit) => {
-            let service = Arc::clone(service);
-            let tasks = service.tasks.clone();
-            tasks.spawn(async move { connection(stream, address, service, permit).await });
+/// Room for connections.
+struct Room {
+    all: Arc<Semaphore>,
+    by_address: Option<Counts<IpAddr>>,
+}
+
+/// The room of one connection.
+type Taken = (OwnedSemaphorePermit, Option<Counted<IpAddr>>);
+
+impl Room {
+    fn new(service: &Service) -> Self {
+        let by_address = service.limits.connections_per_address;
+        Self {
+            all: Arc::new(Semaphore::new(service.limits.connections)),
+            by_address: by_address.map(Counts::new),
         }
-        Err(_) => service.tasks.spawn(turn_away(stream)),
+    }
+
+    fn take(&self, address: SocketAddr) -> Option<Taken> {
+        let one = Arc::clone(&self.all).try_acquire_owned().ok()?;
+        let of_address = match &self.by_address {
+            Some(by_address) => Some(by_address.take(network(address.ip()))?),
+            None => None,
+        };
+        Some((one, of_address))
     }
 }
 
-async fn turn_away(mut stream: TcpStream) {
-    let length = NO_ROOM.len();
+fn admit(
+    stream: TcpStream,
+    address: SocketAddr,
+    room: &Room,
+    service: &Arc<Service>,
+    tls: Option<&Arc<Tls>>,
+) {
+    match room.take(address) {
+        Some(taken) => {
+            let service = Arc::clone(service);
+            let (tasks, tls) = (service.tasks.clone(), tls.cloned());
+            tasks.spawn(async move { connection(stream, address, service, tls, taken).await });
+        }
+        None if tls.is_none() => {
+            let status = "503 Service Unavailable\r\nRetry-After: 1";
+            service.tasks.spawn(turn_away(stream, status, NO_ROOM));
+        }
+        // To tell it would cost more than there is: the connection is closed.
+        None => {}
+    }
+}
+
+async fn turn_away(mut stream: TcpStream, status: &str, body: &str) {
+    let length = body.len();
     let answer = format!(
-        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{NO_ROOM}"
+        "HTTP/1.1 {status}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     let told = async {
         stream.write_all(answer.as_bytes()).await?;
@@ -79,23 +137,83 @@ async fn connection(
     stream: TcpStream,
     address: SocketAddr,
     service: Arc<Service>,
-    _room: OwnedSemaphorePermit,
+    tls: Option<Arc<Tls>>,
+    _room: Taken,
 ) {
     // Small frames must not wait for more; a socket that refuses the option still works.
     drop(stream.set_nodelay(true));
     let Ok(local) = stream.local_addr() else {
         return;
     };
-    let peer = Arc::new(Peer { address, local });
+    let peer = Peer {
+        address,
+        local,
+        encrypted: None,
+    };
+    let pulse = Pulse::default();
+    let ended = match tls {
+        None => converse(Felt::new(stream, pulse.clone()), pulse, peer, service).await,
+        // Boxed: other connections need no room for it.
+        Some(tls) => Box::pin(encrypted(stream, pulse, peer, service, &tls)).await,
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, %address, "connection ended");
+    }
+}
+
+/// Shakes hands first. The pulse is felt below what encrypts: what was written there has left.
+async fn encrypted(
+    stream: TcpStream,
+    pulse: Pulse,
+    mut peer: Peer,
+    service: Arc<Service>,
+    tls: &Tls,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let stopping = service.tasks.stopping();
+    let shaken = async {
+        let mut first = [HANDSHAKE];
+        stream.peek(&mut first).await?;
+        if first != [HANDSHAKE] {
+            // What was not read undoes the answer when the connection is closed.
+            drop(stream.try_read(&mut [0; 8 << 10]));
+            turn_away(stream, "400 Bad Request", NOT_PLAIN).await;
+            return Ok(None);
+        }
+        tls.accept(Felt::new(stream, pulse.clone())).await.map(Some)
+    };
+    let shaken = tokio::select! {
+        () = stopping.cancelled() => return Ok(()),
+        shaken = tokio::time::timeout(service.limits.header_timeout, shaken) => shaken??,
+    };
+    let Some((stream, seen)) = shaken else {
+        return Ok(());
+    };
+    peer.encrypted = Some(seen);
+    converse(stream, pulse, peer, service).await
+}
+
+/// Answers what comes over a connection, whatever carries it, until it ends.
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    pulse: Pulse,
+    peer: Peer,
+    service: Arc<Service>,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let peer = Arc::new(peer);
     let mut builder = Builder::new(TokioExecutor::new());
     // Head and body leave in one plain write: copying a small answer costs less than a vectored one.
-    builder.http1().max_buf_size(64 << 10).writev(false);
+    builder
+        .http1()
+        .max_buf_size(LARGEST_HEAD as usize)
+        .writev(false);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(256)
+        .max_header_list_size(LARGEST_HEAD)
+        .max_pending_accept_reset_streams(MOST_RESETS)
+        .max_local_error_reset_streams(MOST_FAULTS)
         .keep_alive_interval(Duration::from_secs(30));
-    let pulse = Pulse::default();
     let stopping = service.tasks.stopping().clone();
     let patience = service.limits.header_timeout;
     let answer = {
@@ -106,15 +224,14 @@ async fn connection(
             async move { Ok::<_, Infallible>(answer(&service, asks, busy).await) }
         })
     };
-    let io = TokioIo::new(Felt::new(stream, pulse.clone()));
-    let connection = builder.serve_connection(io, answer);
+    let connection = builder.serve_connection(TokioIo::new(stream), answer);
     tokio::pin!(connection);
     // Asked only when they have something to say, not at every wake of the connection.
     let mut ends = FuturesUnordered::from_iter([
         stopping.cancelled().boxed(),
         pulse.clone().stops(patience).boxed(),
     ]);
-    let ended = tokio::select! {
+    tokio::select! {
         biased;
         ended = &mut connection => ended,
         _ = ends.next() => {
@@ -127,13 +244,10 @@ async fn connection(
                     // Whoever drains us has a clock of its own.
                     Err(_) if pulse.is_unread() && stopping.is_cancelled() => {}
                     // Half a request is left, and nobody to finish it.
-                    Err(_) => return,
+                    Err(_) => break Ok(()),
                 }
             }
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, %address, "connection ended");
     }
 }
 

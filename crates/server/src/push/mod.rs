@@ -7,4 +7,5 @@ mod deliver;
 mod target;
 
 pub use deliver::{Outbox, Settings, StartError};
+pub use switchboard_keys::SealingKey;
 pub use target::{Allow, Guard, Lookup, Refused};

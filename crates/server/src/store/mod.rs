@@ -4,6 +4,7 @@
 //! Only the log's writer calls [`Store::commit`], with everything that waits, so one transaction and one
 //! fsync serve many tasks.
 
+pub mod access;
 mod memory;
 mod order;
 #[cfg(feature = "sqlite")]

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use hyper::header::HeaderName;
 use switchboard_types::Error;
 use switchboard_types::model::{
     AgentCard, Capabilities, Event, Message, MessageId, Part, Role, Task, TaskId,
@@ -16,8 +17,8 @@ use switchboard_types::operation::{
 use switchboard_types::wire::card::CardShape;
 
 use crate::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
-use crate::auth::Principal;
-use crate::call::{Call, Handler, ReplyBody, ServiceParams, Target};
+use crate::auth::{Owner, Principal};
+use crate::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
 use crate::engine::{Engine, Parts, Profile, Settings};
 use crate::log::{Cursor, Log};
 use crate::push::Guard;
@@ -29,6 +30,7 @@ type Running = Pin<Box<dyn Future<Output = Result<Outcome, AgentError>> + Send>>
 pub struct FnAgent {
     run: Box<dyn Fn(Turn, Progress) -> Running + Send + Sync>,
     restart: Restart,
+    forwards: Vec<HeaderName>,
 }
 
 impl FnAgent {
@@ -41,7 +43,15 @@ impl FnAgent {
         Self {
             run: Box::new(move |turn, progress| Box::pin(run(turn, progress))),
             restart: Restart::Fail,
+            forwards: Vec::new(),
         }
+    }
+
+    /// The same agent, which sees these headers of a request.
+    #[must_use]
+    pub fn forwarding(mut self, names: &[HeaderName]) -> Self {
+        self.forwards = names.to_vec();
+        self
     }
 
     /// The same agent, which can take a turn again after a restart.
@@ -66,6 +76,10 @@ impl Agent for FnAgent {
 
     fn on_restart(&self) -> Restart {
         self.restart
+    }
+
+    fn forwards(&self) -> &[HeaderName] {
+        &self.forwards
     }
 }
 
@@ -121,8 +135,9 @@ impl Line {
         let mut call = Call {
             operation,
             target: Target::default(),
-            principal: Principal::anonymous(),
+            principal: Principal::from(owner()),
             params: ServiceParams::internal(),
+            origin: Origin::Network,
         };
         change(&mut call);
         self.engine.handle(call).await.map(|reply| reply.body)
@@ -257,6 +272,12 @@ pub fn send(message: Message) -> SendMessage {
         configuration: SendConfiguration::default(),
         metadata: None,
     }
+}
+
+/// Whom the tasks of a [`Line`] belong to.
+#[must_use]
+pub fn owner() -> Owner {
+    Owner::new("tester")
 }
 
 /// A card that allows everything.

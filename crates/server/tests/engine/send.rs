@@ -258,9 +258,7 @@ async fn a_bare_message_leaves_no_task_behind() {
     assert!(message.context_id.is_some());
     let query = switchboard_server::store::TaskQuery::of(
         Arc::from("agent"),
-        switchboard_server::auth::Principal::anonymous()
-            .owner()
-            .clone(),
+        switchboard_server::testing::agent::owner(),
     );
     assert_eq!(line.log.store().list(query).await.unwrap().total, 0);
 }

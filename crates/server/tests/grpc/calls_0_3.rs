@@ -7,7 +7,7 @@ use wire::part::Part;
 use wire::send_message_response::Payload;
 use wire::stream_response::Payload as Item;
 
-use crate::peer::{Caller, OLD, all, reason, serve};
+use crate::peer::{ANN, Caller, OLD, all, reason, serve};
 
 fn rpc(name: &str) -> String {
     format!("{OLD}/{name}")
@@ -237,7 +237,6 @@ async fn webhooks_are_made_read_listed_and_deleted() {
     server.drain().await;
 }
 
-/// 0.3 wants it behind authentication, and nobody can authenticate here yet.
 #[tokio::test]
 async fn the_extended_card_is_not_for_strangers() {
     let server = serve().await;
@@ -246,6 +245,11 @@ async fn the_extended_card_is_not_for_strangers() {
         .respond(rpc("GetAgentCard"), &wire::GetAgentCardRequest {})
         .await
         .unwrap_err();
-    assert_eq!(refused.code(), Code::PermissionDenied);
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    let ann = server.caller().with("authorization", ANN);
+    let shown = ann
+        .respond(rpc("GetAgentCard"), &wire::GetAgentCardRequest {})
+        .await;
+    assert!(shown.is_ok(), "{shown:?}");
     server.drain().await;
 }

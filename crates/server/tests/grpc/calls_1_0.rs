@@ -5,7 +5,7 @@ use tonic::Code;
 use wire::send_message_response::Payload;
 use wire::stream_response::Payload as Item;
 
-use crate::peer::{Caller, EXTENSION, NEW, all, reason, says, serve};
+use crate::peer::{ANN, Caller, EXTENSION, NEW, all, reason, says, serve};
 
 fn rpc(name: &str) -> String {
     format!("{NEW}/{name}")
@@ -246,14 +246,12 @@ async fn webhooks_are_made_read_listed_and_deleted() {
 #[tokio::test]
 async fn the_extended_card_offers_grpc_at_the_address_that_was_called() {
     let server = serve().await;
-    let card: wire::AgentCard = server
-        .caller()
-        .call(
-            rpc("GetExtendedAgentCard"),
-            &wire::GetExtendedAgentCardRequest::default(),
-        )
-        .await
-        .unwrap();
+    let asked = wire::GetExtendedAgentCardRequest::default();
+    let nobody = server.caller();
+    let refused = nobody.respond(rpc("GetExtendedAgentCard"), &asked).await;
+    assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
+    let ann = server.caller().with("authorization", ANN);
+    let card: wire::AgentCard = ann.call(rpc("GetExtendedAgentCard"), &asked).await.unwrap();
     assert_eq!(card.skills[0].id, "secret");
     let offered: Vec<(&str, &str, &str)> = card
         .supported_interfaces

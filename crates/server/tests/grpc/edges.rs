@@ -22,7 +22,7 @@ async fn older_http_is_told_to_use_http_2() {
     ] {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         let request = format!(
-            "POST {NEW}/GetTask HTTP/1.1\r\nHost: here\r\nContent-Type: {content_type}\r\n\
+            "POST {NEW}/GetTask HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content_type}\r\n\
              Content-Length: 0\r\nConnection: close\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).await.unwrap();

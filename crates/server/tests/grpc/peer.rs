@@ -11,15 +11,17 @@ use hyper_util::rt::TokioExecutor;
 use prost::Message;
 use switchboard_proto::{rpc, v1_0};
 use switchboard_server::agent::{Outcome, Said};
-use switchboard_server::call::{Directory, Listing};
-use switchboard_server::engine::{Engine, Settings};
-use switchboard_server::http::{self, BaseUrl, Limits};
+use switchboard_server::auth::method::{Basic, User};
+use switchboard_server::auth::{Access, Alternative, Authenticator, Authorized, Scheme};
+use switchboard_server::call::{Directory, Listing, Target};
+use switchboard_server::engine::Settings;
+use switchboard_server::http::{self, BaseUrl, Cors, Limits};
 use switchboard_server::log::Log;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
 use switchboard_server::testing::agent::{FnAgent, Line, profile};
 use switchboard_types::model::{
-    AgentCard, Artifact, ArtifactId, Content, Extension, Json, Part, Skill,
+    AgentCard, Artifact, ArtifactId, Content, Extension, Json, Part, Secret, Skill,
 };
 use tokio::net::TcpListener;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder, Streaming};
@@ -39,15 +41,20 @@ pub(crate) struct Server {
 }
 
 #[derive(Debug)]
-struct One(Engine);
+struct One(Arc<Listing>);
 
 impl Directory for One {
-    fn find(&self, name: Option<&str>) -> Option<Listing> {
-        let known = name.is_none_or(|name| name == &**self.0.name());
-        known.then(|| Listing {
-            name: Arc::clone(self.0.name()),
-            profile: Arc::clone(self.0.profile()),
-        })
+    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
+        let known = name.is_none_or(|name| name == &*self.0.name);
+        known.then(|| self.0.clone())
+    }
+
+    fn resolve(&self, _: &Target) -> Result<Arc<Listing>, switchboard_types::Error> {
+        Ok(self.0.clone())
+    }
+
+    fn list(&self) -> Vec<Arc<Listing>> {
+        vec![self.0.clone()]
     }
 }
 
@@ -83,18 +90,38 @@ pub(crate) async fn serve_with(limits: Limits) -> Server {
         ..Settings::default()
     };
     let line = Line::with_profile(&log, Arc::new(agent()), settings, profile);
+    let known: Arc<dyn Scheme> = Arc::new(Basic::new("ops".into(), vec![ann()]));
+    let known_or_not = vec![
+        Alternative(vec![Arc::clone(&known)]),
+        Alternative::default(),
+    ];
+    let agent = Authorized::new(line.engine, Arc::new(Access::by(known_or_not)));
     let tasks = Tasks::default();
     let service = Arc::new(http::Service::new(http::Parts {
-        handler: Arc::new(line.engine.clone()),
-        directory: Arc::new(One(line.engine)),
+        directory: Arc::new(One(agent.listing())),
+        handler: Arc::new(agent),
+        authenticator: Authenticator::new(vec![known]),
         base_url: BaseUrl::default(),
+        cors: Cors::default(),
         limits,
         tasks: tasks.clone(),
     }));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tasks.spawn(http::serve(listener, service));
+    tasks.spawn(http::serve(listener, service, None));
     Server { address, tasks }
+}
+
+/// How Ann shows who she is.
+pub(crate) const ANN: &str = "Basic YW5uOm9wZW4=";
+
+fn ann() -> User {
+    User {
+        name: "ann".to_owned(),
+        password: Secret::new("open"),
+        tenant: None,
+        scopes: Vec::new(),
+    }
 }
 
 /// Does what its message says.

@@ -12,3 +12,5 @@ mod order;
 mod receiver;
 #[cfg(test)]
 mod scene;
+#[cfg(test)]
+mod signed;

@@ -115,7 +115,7 @@ fn encode_v1(response: &Response, out: &mut Vec<u8>) {
         Response::PushConfig(config) => encode::push_config(config, out),
         Response::PushConfigs(page) => encode::push_config_page(page, out),
         Response::Deleted => out.extend_from_slice(b"{}"),
-        Response::Card(card) => card::encode_card(CardShape::V1, card, out),
+        Response::Card(card) => card::encode_card(CardShape::answered_in(Dialect::V1), card, out),
     }
 }
 
@@ -136,7 +136,7 @@ fn encode_v0(dialect: Dialect, response: &Response, out: &mut Vec<u8>) {
         Response::PushConfigs(page) => writer.push_config_page(page, out),
         Response::Deleted if proto => out.extend_from_slice(b"{}"),
         Response::Deleted => out.extend_from_slice(b"null"),
-        Response::Card(card) => card::encode_card(CardShape::V0, card, out),
+        Response::Card(card) => card::encode_card(CardShape::answered_in(dialect), card, out),
     }
 }
 

@@ -12,7 +12,9 @@ use switchboard_types::model::{
     AgentCard, ApiKeyLocation, Binding, Capabilities, CardSignature, Extension, Interface, Json,
     OAuthFlow, Object, Provider, SecurityRequirement, SecurityScheme, Skill,
 };
-use switchboard_types::wire::card::{CardShape, canonical_card, decode_card, encode_card};
+use switchboard_types::wire::card::{
+    CardShape, canonical_card, canonical_received, decode_card, encode_card, signing_payloads,
+};
 
 fn encoded(shape: CardShape, card: &AgentCard) -> Vec<u8> {
     let mut out = Vec::new();
@@ -350,6 +352,20 @@ proptest! {
         prop_assert_eq!(&canonical_card(&through(CardShape::V1, &card)), &signed);
         prop_assert_eq!(&canonical_card(&through(CardShape::Union, &card)), &signed);
         schema::check(schema::V1, &json(&signed));
+    }
+
+    /// Whichever way a card is read, one of the payloads is what the reader checks.
+    #[test]
+    fn every_reader_of_a_card_finds_a_payload_that_was_signed(card in card(), signature in signature()) {
+        for shape in [CardShape::Union, CardShape::V1, CardShape::V0] {
+            let payloads = signing_payloads(shape, &card);
+            let mut card = card.clone();
+            card.signatures.push(signature.clone());
+            let served = encoded(shape, &card);
+            prop_assert!(payloads.contains(&canonical_received(&served).unwrap()));
+            prop_assert!(payloads.contains(&canonical_card(&through(shape, &card))));
+        }
+        prop_assert_eq!(signing_payloads(CardShape::V1, &card).len(), 1);
     }
 
     #[test]

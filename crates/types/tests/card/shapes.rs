@@ -6,7 +6,9 @@ use switchboard_types::model::{
     AgentCard, Binding, Capabilities, CardSignature, Extension, Interface, Json, OAuthFlow, Object,
     Scopes, SecurityRequirement, SecurityScheme, Skill,
 };
-use switchboard_types::wire::card::{CardShape, canonical_card, decode_card, encode_card};
+use switchboard_types::wire::card::{
+    CardShape, canonical_card, canonical_without_empty, decode_card, encode_card,
+};
 
 fn interface(binding: Binding, version: &str) -> Interface {
     Interface {
@@ -348,4 +350,27 @@ fn encoding_appends() {
     let mut out = b"{\"result\":".to_vec();
     encode_card(CardShape::V1, &card(Vec::new()), &mut out);
     assert!(out.starts_with(b"{\"result\":{\"name\":\"Echo\""));
+}
+
+/// As the SDKs for Python and JavaScript do it.
+#[test]
+fn a_reading_without_what_is_empty_loses_what_a_card_asks_for() {
+    let params = r#"{"a":[],"b":{"c":[null,""]},"d":[0,{}],"e":false}"#;
+    let mut card = card(vec![interface(Binding::JsonRpc, "1.0")]);
+    card.security = vec![requirement(&["key"]), requirement(&[])];
+    card.capabilities.extensions = vec![Extension {
+        uri: "urn:x".to_owned(),
+        description: None,
+        required: false,
+        params: Some(Object::try_from(Json::parse(params).unwrap()).unwrap()),
+    }];
+    let read = String::from_utf8(canonical_without_empty(&card)).unwrap();
+    assert_eq!(
+        read,
+        concat!(
+            r#"{"capabilities":{"extensions":[{"params":{"d":[0],"e":false},"uri":"urn:x"}]},"#,
+            r#""name":"Echo","supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","#,
+            r#""url":"http://localhost/JSONRPC"}],"version":"1"}"#,
+        )
+    );
 }

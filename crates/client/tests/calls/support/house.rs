@@ -6,15 +6,18 @@ use std::time::Duration;
 
 use switchboard_agents::script::ScriptAgent;
 use switchboard_agents::script::builtin::{self, Builtin};
-use switchboard_server::call::{Answering, Call, Directory, Handler, Listing};
+use switchboard_server::auth::method::{Basic, User};
+use switchboard_server::auth::{Access, Alternative, Authenticator, Authorized, Scheme};
+use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Target};
 use switchboard_server::engine::recover::recover;
 use switchboard_server::engine::{Engine, Parts, Profile, Settings};
-use switchboard_server::http::{self, BaseUrl, Limits, Service};
+use switchboard_server::http::{self, BaseUrl, Cors, Limits, Service};
 use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
-use switchboard_types::model::{AgentCard, Capabilities, Extension};
+use switchboard_types::Error;
+use switchboard_types::model::{AgentCard, Capabilities, Extension, Secret};
 use switchboard_types::wire::card::CardShape;
 use tokio::net::TcpListener;
 
@@ -27,30 +30,37 @@ pub(crate) struct House {
 }
 
 #[derive(Debug, Default)]
-struct Table(OnceLock<HashMap<Arc<str>, Engine>>);
+struct Table(OnceLock<HashMap<Arc<str>, Authorized>>);
 
 impl Table {
-    fn engine(&self, name: Option<&str>) -> Option<&Engine> {
+    fn agent(&self, name: Option<&str>) -> Option<&Authorized> {
         self.0.get().unwrap().get(name.unwrap_or("echo"))
+    }
+
+    fn target(&self, target: &Target) -> Option<&Authorized> {
+        self.agent(target.agent.as_deref().or(target.tenant.as_deref()))
     }
 }
 
 impl Handler for Table {
     fn handle(&self, call: Call) -> Answering<'_> {
-        let named = call.target.agent.as_deref();
-        let engine = self.engine(named.or(call.target.tenant.as_deref()));
-        let engine = engine.unwrap();
-        engine.handle(call)
+        self.target(&call.target).unwrap().handle(call)
     }
 }
 
 impl Directory for Table {
-    fn find(&self, name: Option<&str>) -> Option<Listing> {
-        let engine = self.engine(name)?;
-        Some(Listing {
-            name: Arc::clone(engine.name()),
-            profile: Arc::clone(engine.profile()),
-        })
+    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
+        self.agent(name).map(Authorized::listing)
+    }
+
+    fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error> {
+        let known = self.target(target).map(Authorized::listing);
+        known.ok_or_else(|| Error::task_not_found(""))
+    }
+
+    fn list(&self) -> Vec<Arc<Listing>> {
+        let all = self.0.get().unwrap().values();
+        all.map(Authorized::listing).collect()
     }
 }
 
@@ -70,9 +80,17 @@ impl House {
         let guard = Arc::new(Guard::new(vec![push::Allow::parse("127.0.0.1").unwrap()]));
         let table = Arc::new(Table::default());
         let scripts = builtin::agents().unwrap();
+        let ann: Arc<dyn Scheme> = Arc::new(Basic::new("ops".into(), vec![ann()]));
+        let known_or_not = || {
+            let known = Alternative(vec![Arc::clone(&ann)]);
+            Access::by(vec![known, Alternative::default()])
+        };
         let engines = scripts.into_iter().map(|Builtin { name, script, .. }| {
             let name: Arc<str> = Arc::from(name);
             let mut profile = profile(&name);
+            if profile.is_default {
+                known_or_not().declare(&mut profile);
+            }
             change(&mut profile.card);
             let engine = Engine::new(Parts {
                 name: Arc::clone(&name),
@@ -86,7 +104,11 @@ impl House {
             (name, engine)
         });
         let engines: HashMap<Arc<str>, Engine> = engines.collect();
-        table.0.set(engines.clone()).unwrap();
+        let guarded = engines.iter().map(|(name, engine)| {
+            let access = Arc::new(known_or_not());
+            (Arc::clone(name), Authorized::new(engine.clone(), access))
+        });
+        table.0.set(guarded.collect()).unwrap();
         recover(&log, &engines).await.unwrap();
         Outbox::start(log.clone(), guard, push::Settings::default(), tasks.clone()).unwrap();
         let listener = TcpListener::bind(address).await.unwrap();
@@ -94,11 +116,13 @@ impl House {
         let service = Arc::new(Service::new(http::Parts {
             handler: table.clone(),
             directory: table,
+            authenticator: Authenticator::new(vec![ann]),
             base_url: BaseUrl::default(),
+            cors: Cors::default(),
             limits: Limits::default(),
             tasks: tasks.clone(),
         }));
-        tasks.spawn(http::serve(listener, service));
+        tasks.spawn(http::serve(listener, service, None));
         Self {
             base,
             tasks,
@@ -126,6 +150,16 @@ impl House {
         self.tasks.stop();
         self.tasks.drain(Duration::from_secs(5)).await;
         self.log.close().await;
+    }
+}
+
+/// Whom the house knows.
+fn ann() -> User {
+    User {
+        name: "ann".to_owned(),
+        password: Secret::new("open sesame"),
+        tenant: None,
+        scopes: Vec::new(),
     }
 }
 

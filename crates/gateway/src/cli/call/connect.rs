@@ -80,7 +80,11 @@ impl Connected {
         let mut builder = builder(&settings)?;
         if let Some(path) = &settings.card_keys {
             let keys = Keys::from_jwks(&read(path)?).map_err(|error| failure(&error))?;
-            builder = builder.signatures(asked(keys));
+            builder = builder.signatures(if settings.require_signature {
+                Signatures::Required(keys)
+            } else {
+                asked(keys)
+            });
         }
         let client = patience.during(builder.connect(reference)).await?;
         tell_version(&client, &settings)?;

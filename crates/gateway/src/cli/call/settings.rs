@@ -42,6 +42,7 @@ pub(super) struct Settings {
     pub(super) client_cert: Option<PathBuf>,
     pub(super) client_key: Option<PathBuf>,
     pub(super) card_keys: Option<PathBuf>,
+    pub(super) require_signature: bool,
     pub(super) output: Output,
     pub(super) verbose: bool,
     pub(super) debug: bool,
@@ -78,6 +79,11 @@ impl Settings {
         let client_cert = p.path("client-cert", flags.client_cert.as_ref());
         let client_key = p.path("client-key", flags.client_key.as_ref());
         let card_keys = p.path("card-keys", flags.card_keys.as_ref());
+        let require_signature = p.switch("require-signature", flags.require_signature)?;
+        if require_signature && card_keys.is_none() {
+            let message = "--require-signature: there are no keys to check with";
+            return Err(Failure::usage(message, "give --card-keys FILE"));
+        }
         let output = p.output(flags.output)?;
         let mut warnings = places.exposed_secrets();
         if insecure {
@@ -109,6 +115,7 @@ impl Settings {
             client_cert,
             client_key,
             card_keys,
+            require_signature,
             output,
             verbose: flags.verbose,
             debug: flags.debug,

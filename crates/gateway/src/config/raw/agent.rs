@@ -8,6 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use switchboard_agents::script::Script;
 
+use super::{Access, AgentAuth, AgentLimits};
 use crate::config::value::{Bound, Time, Url};
 
 /// The agents, in the order of the file.
@@ -84,6 +85,18 @@ pub(crate) struct Agent {
     /// `script`; what the profile says counts where nothing is said here. The path is relative to this file.
     pub(crate) script_file: Option<String>,
 
+    /// Who may call it: `none` is everyone, else a list as in `auth.require`, which counts if nothing is said here.
+    pub(crate) auth: Option<AgentAuth>,
+    /// What every call must have been granted, all of it.
+    #[schemars(extend("default" = []))]
+    pub(crate) scopes: Option<Vec<String>>,
+    /// What those may do who may call it.
+    pub(crate) access: Option<Access>,
+    /// Everyone may know of it. If not, it is not there for those who may not use it.
+    #[schemars(extend("default" = true))]
+    pub(crate) visible: Option<bool>,
+    /// What callers may ask of it.
+    pub(crate) limits: Option<AgentLimits>,
     /// What it answers with.
     #[schemars(extend("default" = "task"))]
     pub(crate) reply: Option<ReplyKind>,
@@ -142,6 +155,12 @@ pub(crate) struct Skill {
     pub(crate) input_modes: Option<Vec<String>>,
     /// Media types it gives, if they differ from the agent's.
     pub(crate) output_modes: Option<Vec<String>>,
+    /// What a call for it must have been granted, beside what the agent asks for.
+    #[schemars(extend("default" = []))]
+    pub(crate) scopes: Option<Vec<String>>,
+    /// Stands on the public card although not everyone may use it.
+    #[schemars(extend("default" = false))]
+    pub(crate) listed: Option<bool>,
 }
 
 /// What the second card has beyond the first.

@@ -4,17 +4,31 @@
 //! Doc comments here are the descriptions in the published schema. A `default` in the schema is a
 //! promise: a test compares it with what the code does.
 
+mod access;
 mod agent;
+mod auth;
+mod cors;
+mod limits;
+mod signing;
+mod tls;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use access::{Access, Rule, RuleOn};
 pub(crate) use agent::{
     Agent, Agents, CardShape, ExtendedCard, Extension, OnDisconnect, OnInputTimeout, ReplyKind,
     Skill, Timeouts,
 };
+pub(crate) use auth::{
+    AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Mtls, Named, Requirement,
+};
+pub(crate) use cors::Cors;
+pub(crate) use limits::{AgentLimits, AgentRate, Limits, Rate};
+pub(crate) use signing::{KeyUse, Secrets, Signing, SigningKey};
+pub(crate) use tls::{ClientCertificates, Tls};
 
-use super::value::{Bound, Listen, Network, PushTarget, Size, Time, Url};
+use super::value::{Bound, Listen, Network, PushTarget, Time, Url};
 
 /// Top-level keys that hold one value, and so can be set by a variable without `__`.
 pub(super) const TOP_LEVEL_VALUES: [&str; 6] = [
@@ -38,11 +52,19 @@ pub(crate) struct Config {
     pub(crate) listen: Option<Listen>,
     /// The address callers use, if it is not the one they seem to use: put into agent cards. May have a path.
     pub(crate) public_url: Option<Url>,
-    /// Proxies whose `X-Forwarded-Proto`, `-Host` and `-Prefix` headers are believed. None by default.
+    /// Proxies whose `X-Forwarded-For`, `-Proto`, `-Host` and `-Prefix` headers are believed. None by default.
     #[schemars(extend("default" = []))]
     pub(crate) trust_forwarded: Option<Vec<Network>>,
     /// Who may call. Must be written out to listen beyond this machine.
     pub(crate) auth: Option<Auth>,
+    /// What those may do who may call any agent; an agent's own rules come after these.
+    pub(crate) access: Option<Access>,
+    /// Encrypted connections. Without it, and without a proxy that encrypts, others can read what is sent.
+    pub(crate) tls: Option<Tls>,
+    /// Signatures of our own: on cards, and on what webhooks are sent. Nothing is signed by default.
+    pub(crate) signing: Option<Signing>,
+    /// What the secrets of webhooks are sealed with when they are stored.
+    pub(crate) secrets: Option<Secrets>,
     /// The agent at the root address; the first one in this file by default.
     pub(crate) default_agent: Option<String>,
     /// The directory for what must last; made if it does not exist. By default `switchboard` in the user's data
@@ -52,6 +74,8 @@ pub(crate) struct Config {
     pub(crate) store: Option<Store>,
     /// What a caller may ask of the machine.
     pub(crate) limits: Option<Limits>,
+    /// Web pages that may call. None by default.
+    pub(crate) cors: Option<Cors>,
     /// How long things are kept.
     pub(crate) retention: Option<Retention>,
     /// Webhooks.
@@ -62,14 +86,6 @@ pub(crate) struct Config {
     pub(crate) log: Option<Log>,
     /// The agents, by name. A name is part of the agent's address: lower-case letters, digits, `-`, `_` and `.`.
     pub(crate) agents: Option<Agents>,
-}
-
-/// Who may call.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Auth {
-    /// Everyone who can reach the address.
-    None,
 }
 
 /// Where tasks are kept.
@@ -102,30 +118,6 @@ pub(crate) enum Durability {
     PowerLoss,
     /// The death of the process, `kill -9` included, but not of the machine: faster.
     ProcessDeath,
-}
-
-/// What a caller may ask of the machine.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Limits {
-    /// The largest body of a request.
-    #[schemars(extend("default" = "10MiB"))]
-    pub(crate) body: Option<Size>,
-    /// Connections open at the same time.
-    #[schemars(extend("default" = 16_384, "minimum" = 1))]
-    pub(crate) connections: Option<usize>,
-    /// Event streams open at the same time.
-    #[schemars(extend("default" = 12_288, "minimum" = 1))]
-    pub(crate) streams: Option<usize>,
-    /// How long the head of a request may take to arrive.
-    #[schemars(extend("default" = "10s"))]
-    pub(crate) header_timeout: Option<Time>,
-    /// How long the body of a request may take to arrive.
-    #[schemars(extend("default" = "30s"))]
-    pub(crate) body_timeout: Option<Time>,
-    /// A stream on which nothing happens gets a comment this often, so that proxies keep it open.
-    #[schemars(extend("default" = "15s"))]
-    pub(crate) heartbeat: Option<Time>,
 }
 
 /// How long things are kept. Tasks count from their end; a task that is not over is always kept.

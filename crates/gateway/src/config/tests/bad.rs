@@ -3,15 +3,14 @@
 use super::{PARROT, Written};
 
 /// Each configuration with all that is said about it. `PARROT` is added where there are no agents.
-const BAD: [(&str, &str); 36] = [
+const BAD: [(&str, &str); 46] = [
     (
         "lisen: 127.0.0.1:7420\n",
         "switchboard.yaml:1:1: unknown key `lisen`\n  hint: did you mean `listen`?",
     ),
     (
         "limits:\n  body: 10MiB\n  size: 5\n",
-        "switchboard.yaml:3:3: limits: unknown key `size`\n  hint: one of `body`, `connections`, \
-         `streams`, `header_timeout`, `body_timeout`, `heartbeat` can stand here",
+        "switchboard.yaml:3:3: limits: unknown key `size`",
     ),
     (
         "listen: everywhere\n",
@@ -69,6 +68,51 @@ const BAD: [(&str, &str); 36] = [
     (
         "limits: {connections: many}\n",
         "switchboard.yaml:1:23: limits.connections: expected a whole number, found `many`",
+    ),
+    (
+        "limits: {requests: 0}\n",
+        "switchboard.yaml:1:10: limits.requests: must be at least 1",
+    ),
+    (
+        "limits: {tasks: 0}\n",
+        "switchboard.yaml:1:17: limits.tasks: `0` is no such number: write 1 or more, or `unlimited`",
+    ),
+    (
+        "limits: {connections_per_address: some}\n",
+        "switchboard.yaml:1:35: limits.connections_per_address: `some` is no such number: write 1 or more, or \
+         `unlimited`",
+    ),
+    (
+        "limits: {rate: {requests: 0, per: 60s}}\n",
+        "switchboard.yaml:1:17: limits.rate.requests: must be at least 1",
+    ),
+    (
+        "limits: {rate: {requests: 5, per: 0s}}\n",
+        "switchboard.yaml:1:30: limits.rate.per: must be longer than zero",
+    ),
+    (
+        "agents:\n  a:\n    script: []\n    limits: {rate: none}\n",
+        "switchboard.yaml:4:20: agents.a.limits.rate: unknown value `none`\n  hint: only `unlimited` can stand here",
+    ),
+    (
+        "agents:\n  a:\n    script: []\n    limits: {streams: 5}\n",
+        "switchboard.yaml:4:14: agents.a.limits: unknown key `streams`\n  hint: one of `rate`, `tasks` can stand \
+         here",
+    ),
+    (
+        "cors: {origins: [app.example]}\n",
+        "switchboard.yaml:1:18: cors.origins[0]: `app.example` is no origin of a web page: write scheme, host and \
+         port as browsers do, such as https://app.example",
+    ),
+    (
+        "cors: {origins: ['https://app.example/page']}\n",
+        "switchboard.yaml:1:18: cors.origins[0]: `https://app.example/page` has more than an origin: write scheme, \
+         host and port as browsers do, such as https://app.example",
+    ),
+    (
+        "cors: {origins: ['*'], credentials: true}\n",
+        "switchboard.yaml:1:24: cors.credentials: every page could act for whoever looks at it\n  hint: name the \
+         origins instead of `*`, or leave credentials out",
     ),
     (
         "limits: {body_timeout: 0s}\n",

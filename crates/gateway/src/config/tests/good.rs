@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use switchboard_server::limit::Rate;
 use switchboard_server::store::sqlite::Durability;
 use switchboard_types::wire::card::CardShape;
 
@@ -101,6 +102,52 @@ fn unlimited_is_longer_than_any_process_lives() {
         Some(Duration::from_secs(7 * 86_400))
     );
     assert_eq!(config.agents[0].settings.task_timeout, UNLIMITED);
+}
+
+#[test]
+fn an_agent_has_the_rate_of_all_unless_it_says_its_own() {
+    let config = good(
+        "limits: {rate: {requests: 100}, tasks: 9, parts: 7, history: 8}\nagents:\n  a: {script: []}\n  \
+         b: {script: [], limits: {rate: {requests: 5, per: 1s}, tasks: 2}}\n  \
+         c: {script: [], limits: {rate: unlimited, tasks: unlimited}}\n",
+    );
+    let rate = |requests, seconds| {
+        Some(Rate {
+            requests,
+            per: Duration::from_secs(seconds),
+        })
+    };
+    let agents = config.agents.iter();
+    let said: Vec<_> = agents.map(|agent| (agent.rate, agent.tasks)).collect();
+    assert_eq!(
+        said,
+        [(rate(100, 60), None), (rate(5, 1), Some(2)), (None, None)]
+    );
+    assert_eq!(config.tasks, Some(9));
+    for agent in &config.agents {
+        let settings = &agent.settings;
+        assert_eq!((settings.most_parts, settings.longest_history), (7, 8));
+    }
+}
+
+#[test]
+fn nothing_is_counted_and_no_page_may_call_unless_it_is_said() {
+    let config = good(PARROT);
+    assert_eq!((config.agents[0].rate, config.tasks), (None, None));
+    assert_eq!(config.limits.connections_per_address, None);
+    assert!(config.cors.origins.is_empty());
+}
+
+#[test]
+fn the_built_in_agents_have_the_rate_of_all_too() {
+    let env = Env::from_pairs([
+        ("HOME", "/home/user"),
+        ("SWITCHBOARD_LIMITS__RATE__REQUESTS", "3"),
+    ]);
+    let config = load(&Source::BuiltIn, &env, &Flags::default()).unwrap();
+    let rates = config.agents.iter().map(|agent| agent.rate);
+    assert!(rates.flatten().all(|rate| rate.requests == 3));
+    assert!(config.agents.iter().all(|agent| agent.rate.is_some()));
 }
 
 #[test]

@@ -1,9 +1,13 @@
 //! Configurations, good and bad.
 
+mod access;
+mod auth;
 mod bad;
 mod from_env;
 mod good;
 mod published;
+mod signing;
+mod tls;
 
 use std::path::PathBuf;
 

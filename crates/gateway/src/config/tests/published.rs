@@ -52,6 +52,10 @@ fn the_example_shows_every_key() {
             "Agent",
             "Store",
             "Limits",
+            "AgentLimits",
+            "Rate",
+            "Queue",
+            "Cors",
             "Retention",
             "Push",
             "Shutdown",
@@ -99,6 +103,14 @@ fn the_schema_refuses_what_the_code_refuses() {
         "limits: {body: ten}",
         "limits: {streams: 0}",
         "limits: {connections: many}",
+        "limits: {tasks: 0}",
+        "limits: {tasks: many}",
+        "limits: {rate: {per: 60s}}",
+        "limits: {rate: unlimited}",
+        "limits: {queue: {size: 5}}",
+        "cors: {origins: [app.example]}",
+        "cors: {origins: ['https://app.example/x']}",
+        "agents: {a: {script: [], limits: {rate: none}}}",
         "public_url: example.com",
         "auth: nobody",
         "store: {kind: sqllite}",
@@ -118,6 +130,9 @@ fn the_schema_refuses_what_the_code_refuses() {
         "limits: {streams: '${N}', body: '${B:-1MiB}'}",
         "agents: {a: {script: [], streaming: '${S}', card: 1.0, version: 1.0}}",
         "limits: ~",
+        "limits: {tasks: 5, connections_per_address: unlimited, rate: {requests: 5}, queue: {length: 0, wait: 1s}}",
+        "cors: {origins: ['*', 'https://app.example', 'http://[::1]:3000']}",
+        "agents: {a: {script: [], limits: {rate: unlimited, tasks: '${N}'}}}",
         PARROT,
     ] {
         assert_eq!(validates(yaml), Ok(()), "{yaml}");
@@ -140,7 +155,15 @@ fn the_defaults_in_the_schema_are_those_of_the_code() {
     let agent = |more: &str| format!("agents: {{a: {{script: [], {more}}}}}\n");
     let plain = shown(&agent(""));
     let mut seen = 0;
-    let sections = ["store", "limits", "retention", "push", "shutdown", "log"];
+    let sections = [
+        "store",
+        "limits",
+        "cors",
+        "retention",
+        "push",
+        "shutdown",
+        "log",
+    ];
     let owners = std::iter::once((String::new(), &schema["properties"]))
         .chain(sections.iter().map(|section| {
             let mut name = (*section).to_owned();

@@ -33,6 +33,7 @@ fn fill_below(node: &mut Node, env: &Env, faults: &mut Vec<(usize, Place, Fault)
         }
         Data::Scalar(scalar) if scalar.text.contains("${") => match filled(&scalar.text, env) {
             Ok(text) => {
+                scalar.given = is_one_variable(&scalar.text);
                 scalar.text = text;
                 if scalar.origin == Origin::Plain {
                     scalar.origin = Origin::Filled;
@@ -45,6 +46,14 @@ fn fill_below(node: &mut Node, env: &Env, faults: &mut Vec<(usize, Place, Fault)
         },
         Data::Scalar(_) => {}
     }
+}
+
+/// `${NAME}` and nothing else; no default either.
+fn is_one_variable(text: &str) -> bool {
+    let name = text
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'));
+    name.is_some_and(|name| !name.contains(['$', '}', ':']))
 }
 
 struct Fault {

@@ -57,6 +57,8 @@ pub(crate) struct Scalar {
     pub(crate) text: String,
     /// How it came.
     pub(crate) origin: Origin,
+    /// The text is a variable's, all of it: nothing of it stands in the file.
+    pub(crate) given: bool,
 }
 
 /// How a scalar came to be.

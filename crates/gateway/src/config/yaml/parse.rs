@@ -89,6 +89,7 @@ impl<'t> Builder<'t, '_> {
                     ScalarStyle::Plain => Origin::Plain,
                     _ => Origin::Quoted,
                 },
+                given: false,
             }),
             Event::SequenceStart(..) => Data::List(self.list(depth)?),
             Event::MappingStart(..) => Data::Map(self.map(depth)?),

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
 use switchboard_types::{Error, ErrorKind};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::deadline::Deadline;
 use super::status;
 use crate::http::Service;
+use crate::limit::Admitted;
 use crate::log::{Cursor, Item};
 
 /// The messages of an answer.
@@ -22,7 +22,7 @@ pub(super) type Messages = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Se
 /// The messages of a cursor's events.
 pub(super) fn of(
     service: &Service,
-    room: Option<OwnedSemaphorePermit>,
+    admitted: Admitted,
     cursor: Cursor,
     spoken: Spoken,
     deadline: Deadline,
@@ -34,7 +34,7 @@ pub(super) fn of(
         stopping: service.tasks.stopping().clone(),
         waiting: Vec::new().into_iter(),
         over: false,
-        _room: room,
+        admitted,
     };
     Box::pin(stream::unfold(reader, |mut reader| async move {
         let message = reader.next().await?;
@@ -51,18 +51,22 @@ struct Reader {
     /// Events that were read and not yet sent.
     waiting: vec::IntoIter<Item>,
     over: bool,
-    _room: Option<OwnedSemaphorePermit>,
+    admitted: Admitted,
 }
 
 impl Reader {
     /// The next message; an error is the last one.
     async fn next(&mut self) -> Option<Result<Bytes, Status>> {
         loop {
-            if let Some(item) = self.waiting.next() {
-                return Some(Ok(encode(self.spoken, &item)));
-            }
             if self.over {
                 return None;
+            }
+            if self.admitted.is_revoked() {
+                self.over = true;
+                return Some(Err(self.revoked()));
+            }
+            if let Some(item) = self.waiting.next() {
+                return Some(Ok(encode(self.spoken, &item)));
             }
             match self.more().await {
                 Ok(Some(items)) => self.waiting = items.into_iter(),
@@ -73,6 +77,12 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// What is said to a reader whose credentials were taken back.
+    fn revoked(&self) -> Status {
+        let error = Error::new(ErrorKind::Unauthenticated, "the credentials are not valid");
+        status(self.spoken.version, &error)
     }
 
     async fn more(&mut self) -> Result<Option<Vec<Item>>, Status> {
@@ -86,6 +96,7 @@ impl Reader {
                 let error = Error::new(ErrorKind::Unavailable, "the server is shutting down");
                 return Err(status(version, &error));
             }
+            () = self.admitted.revoked() => return Err(self.revoked()),
         };
         found.map_err(|error| {
             tracing::error!(%error, task = %self.cursor.task_id(), "a stream broke off");

@@ -23,7 +23,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 use http_body_util::Full;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
-use hyper::header::{HeaderName, USER_AGENT};
+use hyper::header::{HeaderMap, HeaderName, USER_AGENT};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Version};
 use switchboard_types::operation::Method;
@@ -36,8 +36,8 @@ use tonic::{Code, Status};
 use self::codec::Bytewise;
 use self::deadline::Deadline;
 use self::messages::Messages;
-use super::{Asked, no_grpc, sse, tell_extensions};
-use crate::auth::Principal;
+use super::{Asked, challenge, no_grpc, tell_extensions, tell_scopes, tell_when_to_retry};
+use crate::auth::{Presented, Refusal};
 use crate::call::{Call, ReplyBody};
 use crate::http::{Body, Peer, Service};
 
@@ -64,6 +64,14 @@ pub(crate) async fn answer(
     let Some((version, method)) = grpc::read_path(head.uri.path()) else {
         return services::answer(service, head, incoming).await;
     };
+    let presented = match service.enter(head, peer, agent(head)).await {
+        Ok(presented) => presented,
+        Err(refusal) => {
+            // A peer that is still sending would take the answer for a broken stream.
+            drop(service.read_refused(head, incoming).await);
+            return refuse(turned_away(version, &refusal));
+        }
+    };
     let read = service.read_body(head, incoming).await;
     let found = method.ok_or_else(|| Error::new(ErrorKind::MethodNotFound, "there is no such rpc"));
     let checked = read.and_then(|body| frame::check(&body).map(|()| body));
@@ -75,6 +83,7 @@ pub(crate) async fn answer(
         service,
         head,
         peer,
+        presented,
         spoken: Spoken::new(version, files(head)),
         method,
     };
@@ -94,6 +103,7 @@ struct Rpc<'a> {
     service: &'a Service,
     head: &'a Parts,
     peer: &'a Peer,
+    presented: Presented,
     spoken: Spoken,
     method: Method,
 }
@@ -110,11 +120,10 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
         let call = self.read(&bytes);
         let (service, spoken) = (self.service, self.spoken);
         async move {
-            let call = call.map_err(|error| status(version, &error))?;
+            let call = call.map_err(|refusal| turned_away(version, &refusal))?;
             let deadline = deadline?;
-            let room = sse::room(service, &call).map_err(|error| status(version, &error))?;
-            let reply = deadline
-                .wait(service.handler.handle(call))
+            let (reply, admitted) = deadline
+                .wait(service.take(call))
                 .await?
                 .map_err(|error| status(version, &error))?;
             let messages = match reply.body {
@@ -122,7 +131,9 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
                     let bytes = Bytes::from(grpc::encode_response(spoken, &response));
                     Box::pin(stream::once(std::future::ready(Ok(bytes))))
                 }
-                ReplyBody::Stream(cursor) => messages::of(service, room, cursor, spoken, deadline),
+                ReplyBody::Stream(cursor) => {
+                    messages::of(service, admitted, cursor, spoken, deadline)
+                }
             };
             let mut response = tonic::Response::new(messages);
             let mut headers = std::mem::take(response.metadata_mut()).into_headers();
@@ -135,17 +146,22 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
 }
 
 impl Rpc<'_> {
-    fn read(&self, bytes: &[u8]) -> Result<Call, Error> {
-        let agent = self.head.headers.get(AGENT);
-        let agent = agent.map(|name| name.to_str().unwrap_or_default());
-        let principal = Principal::anonymous();
-        let asked = Asked::new(self.service, self.head, self.peer, agent, principal);
+    fn read(&mut self, bytes: &[u8]) -> Result<Call, Refusal> {
+        let presented = std::mem::take(&mut self.presented);
+        let agent = agent(self.head);
+        let asked = Asked::new(self.service, self.head, self.peer, agent, presented);
         asked.require_headers()?;
         asked.require_agent()?;
         grpc::require_version(self.spoken.version, asked.version)?;
         let request = grpc::decode_request(self.spoken, self.method, bytes)?;
         asked.call(self.spoken.dialect(), request.operation, request.tenant)
     }
+}
+
+/// The agent that the metadata name.
+fn agent(head: &Parts) -> Option<&str> {
+    let agent = head.headers.get(AGENT);
+    agent.map(|name| name.to_str().unwrap_or_default())
 }
 
 /// What this caller takes the bytes of files for. The Python SDK for 0.3 is alone with its way, and says who it is.
@@ -171,7 +187,21 @@ fn status(version: ProtocolVersion, error: &Error) -> Status {
         tracing::warn!(%error, "refused for now");
     }
     let said = grpc::write_status(version, error);
-    Status::with_details(Code::from_i32(said.code), said.message, said.details.into())
+    let code = Code::from_i32(said.code);
+    let mut headers = HeaderMap::new();
+    tell_scopes(&mut headers, error);
+    tell_when_to_retry(&mut headers, error);
+    let metadata = MetadataMap::from_headers(headers);
+    Status::with_details_and_metadata(code, said.message, said.details.into(), metadata)
+}
+
+/// The same for a caller who is not let in, with how to get in.
+fn turned_away(version: ProtocolVersion, refusal: &Refusal) -> Status {
+    let mut status = status(version, &refusal.error);
+    let mut headers = std::mem::take(status.metadata_mut()).into_headers();
+    challenge(&mut headers, refusal);
+    *status.metadata_mut() = MetadataMap::from_headers(headers);
+    status
 }
 
 /// A response that is nothing but an error.

@@ -342,6 +342,13 @@ impl TaskLog {
         (inner.seq, inner.state)
     }
 
+    /// Whether the next message begins a turn.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let inner = lock(&self.inner);
+        inner.turn.is_none() && !inner.state.is_terminal()
+    }
+
     /// Says that a webhook was registered for this task.
     pub fn has_webhooks(&self) {
         lock(&self.inner).has_webhooks = true;

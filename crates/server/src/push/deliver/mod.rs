@@ -28,6 +28,7 @@ use super::target::Guard;
 use crate::clock;
 use crate::log::Log;
 use crate::shutdown::Tasks;
+use crate::sign::Signer;
 use crate::store::{self, Webhook};
 
 /// How many webhooks are looked up at once.
@@ -54,6 +55,8 @@ pub struct Settings {
     pub first_retry: Duration,
     /// The longest wait between attempts.
     pub max_retry: Duration,
+    /// Signs what is sent, if it is signed.
+    pub signer: Option<Arc<Signer>>,
 }
 
 impl Default for Settings {
@@ -66,6 +69,7 @@ impl Default for Settings {
             give_up_after: Duration::from_secs(24 * 60 * 60),
             first_retry: Duration::from_secs(1),
             max_retry: Duration::from_secs(600),
+            signer: None,
         }
     }
 }

@@ -7,17 +7,21 @@ use std::time::Duration;
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use reqwest::{Client, Response, redirect, retry};
+use reqwest::{Client, Response, Url, redirect, retry};
+use switchboard_types::model::Secret;
 
 use super::render::Notice;
 use super::{Settings, backoff};
 use crate::push::target::{Guard, Guarded};
+use crate::sign::{Outgoing, Signer};
 use crate::store::Webhook;
 
 /// The token that the client gave, so that it knows its own (A2A 0.3 §9.5).
 const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
 /// `{task}:{seq}`: the same for every repetition, so that receivers can drop those, and rising within a task.
 const EVENT_ID: HeaderName = HeaderName::from_static("x-a2a-event-id");
+/// A JWT that proves where a notification comes from, and what it says.
+const SIGNATURE: HeaderName = HeaderName::from_static("x-a2a-signature");
 const VERSION: HeaderName = HeaderName::from_static("a2a-version");
 const USER_AGENT: &str = concat!("switchboard/", env!("CARGO_PKG_VERSION"));
 
@@ -37,6 +41,7 @@ pub(super) struct Poster {
     client: Client,
     /// For the ports that the operator's exceptions name.
     by_port: HashMap<u16, Client>,
+    signer: Option<Arc<Signer>>,
 }
 
 /// Why an attempt failed.
@@ -63,6 +68,7 @@ impl Poster {
             client: client(&guard, settings, None)?,
             by_port,
             timeout: settings.timeout,
+            signer: settings.signer.clone(),
             guard,
         })
     }
@@ -79,9 +85,10 @@ impl Poster {
         let client = port
             .and_then(|port| self.by_port.get(&port))
             .unwrap_or(&self.client);
+        let headers = self.headers(&url, webhook, notice)?;
         let response = client
             .post(url)
-            .headers(headers(webhook, notice)?)
+            .headers(headers)
             .body(notice.body.clone())
             .send()
             .await
@@ -89,6 +96,49 @@ impl Poster {
         let verdict = judge(&response);
         drop(tokio::time::timeout(MAX_ANSWER_TIME, drain(response)).await);
         verdict
+    }
+
+    fn headers(&self, url: &Url, webhook: &Webhook, notice: &Notice) -> Result<HeaderMap, Failure> {
+        let id = format!("{}:{}", webhook.task, notice.seq);
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(notice.content_type));
+        headers.insert(VERSION, HeaderValue::from_static(notice.version));
+        headers.insert(EVENT_ID, value(&id, "the task id")?);
+        if let Some(token) = &webhook.config.token {
+            let token = self.open(token)?;
+            headers.insert(TOKEN, secret(token.reveal(), "the token")?);
+        }
+        let authentication = webhook.config.authentication.as_ref();
+        if let Some(signer) = &self.signer {
+            // Anew at each attempt: a signature holds for minutes, attempts may go on for a day.
+            let signature = signer.sign_notice(&Outgoing {
+                audience: &url.origin().ascii_serialization(),
+                id: &id,
+                task: webhook.task.as_str(),
+                body: &notice.body,
+            });
+            // A bearer as well, as A2A's guide to webhooks has it, unless the receiver expects something else there.
+            if authentication.is_none_or(|auth| auth.scheme.eq_ignore_ascii_case("bearer")) {
+                let bearer = format!("Bearer {signature}");
+                headers.insert(AUTHORIZATION, secret(&bearer, "the signature")?);
+            }
+            headers.insert(SIGNATURE, secret(&signature, "the signature")?);
+        }
+        if let Some(authentication) = authentication
+            && let Some(credentials) = &authentication.credentials
+        {
+            let credentials = self.open(credentials)?;
+            let text = format!("{} {}", authentication.scheme, credentials.reveal());
+            headers.insert(AUTHORIZATION, secret(&text, "the credentials")?);
+        }
+        Ok(headers)
+    }
+
+    /// A secret as it is sent.
+    fn open(&self, stored: &Secret) -> Result<Secret, Failure> {
+        let why = "the secret of this webhook cannot be opened: it was sealed with another key";
+        let opened = self.guard.opened(stored);
+        opened.ok_or_else(|| Failure::unanswered(why))
     }
 
     /// What went wrong, without the URL: it may hold a secret.
@@ -148,24 +198,6 @@ fn client(
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(settings.per_host)
         .build()
-}
-
-fn headers(webhook: &Webhook, notice: &Notice) -> Result<HeaderMap, Failure> {
-    let id = format!("{}:{}", webhook.task, notice.seq);
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(notice.content_type));
-    headers.insert(VERSION, HeaderValue::from_static(notice.version));
-    headers.insert(EVENT_ID, value(&id, "the task id")?);
-    if let Some(token) = &webhook.config.token {
-        headers.insert(TOKEN, secret(token.reveal(), "the token")?);
-    }
-    if let Some(authentication) = &webhook.config.authentication
-        && let Some(credentials) = &authentication.credentials
-    {
-        let text = format!("{} {}", authentication.scheme, credentials.reveal());
-        headers.insert(AUTHORIZATION, secret(&text, "the credentials")?);
-    }
-    Ok(headers)
 }
 
 fn value(text: &str, what: &str) -> Result<HeaderValue, Failure> {

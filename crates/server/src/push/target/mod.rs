@@ -3,17 +3,22 @@
 //! Two layers. [`Guard::check`] judges a config when it is registered, from its text alone. At delivery the
 //! text is judged again, and a name is resolved by [`Guard::resolve`], which hands the connection only
 //! addresses that passed: a name that answers differently the second time gains nothing.
+//!
+//! The same two moments are those when the secrets of a config are sealed and opened: `seal`.
 
 mod address;
 mod allow;
 mod resolve;
+mod seal;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use reqwest::Url;
+use switchboard_keys::SealingKey;
 use switchboard_types::model::{PushConfig, Secret};
 
 use address::Reach;
@@ -41,6 +46,8 @@ const LOOPBACK: &[IpAddr] = &[
 pub struct Guard {
     allow: Vec<Allow>,
     lookup: Lookup,
+    /// Seals secrets that are stored.
+    seal: Option<Arc<SealingKey>>,
 }
 
 /// Why a config was refused.
@@ -74,7 +81,11 @@ impl Guard {
     /// A guard that asks `lookup` for the addresses of names.
     #[must_use]
     pub fn with_lookup(allow: Vec<Allow>, lookup: Lookup) -> Self {
-        Self { allow, lookup }
+        Self {
+            allow,
+            lookup,
+            seal: None,
+        }
     }
 
     /// Judges a config from its text; nothing is resolved or called.

@@ -21,6 +21,11 @@
 //! split by OAuth flow like its 1.0 members.
 
 mod canonical;
+#[cfg(feature = "grpc")]
+mod messages;
+#[path = "without_messages.rs"]
+#[cfg(not(feature = "grpc"))]
+mod messages;
 mod node;
 mod read;
 mod read_security;
@@ -28,9 +33,11 @@ mod split;
 mod write;
 mod write_security;
 
+use serde_json::Value;
+
 use crate::error::{Error, ErrorKind};
-use crate::model::{AgentCard, Json, Object};
-use crate::version::ProtocolVersion;
+use crate::model::{AgentCard, CardSignature, Json, Object};
+use crate::version::{Dialect, ProtocolVersion};
 
 #[cfg(feature = "grpc")]
 pub(crate) use split::Split;
@@ -56,6 +63,15 @@ impl CardShape {
         match ProtocolVersion::requested(version) {
             Ok(ProtocolVersion::V1_0) => Some(Self::V1),
             _ => None,
+        }
+    }
+
+    /// The shape in which a call is answered.
+    #[must_use]
+    pub fn answered_in(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::V1 => Self::V1,
+            Dialect::V0Json | Dialect::V0Proto => Self::V0,
         }
     }
 }
@@ -91,6 +107,53 @@ pub fn canonical_card(card: &AgentCard) -> Vec<u8> {
     canonical::canonical(&write::signing_payload(card))
 }
 
+/// All the bytes that signatures must cover so that every reader of a card in this shape finds one that is good, none
+/// twice. 1.0 has one reading of its own card; of others, some readers keep what they do not know, and some do not.
+#[must_use]
+pub fn signing_payloads(shape: CardShape, card: &AgentCard) -> Vec<Vec<u8>> {
+    // As it will be served: a card that bears signatures keeps the order of its interfaces.
+    let signed = AgentCard {
+        signatures: vec![CardSignature {
+            protected: String::new(),
+            signature: String::new(),
+            header: None,
+        }],
+        ..card.clone()
+    };
+    let mut json = Vec::new();
+    encode_card(shape, &signed, &mut json);
+    let typed = match shape {
+        CardShape::V1 | CardShape::Union => vec![canonical_card(card)],
+        CardShape::V0 => {
+            // 0.x has no form of its own to sign: it is what 1.0 makes of what is left of the card.
+            let read = [decode_card(&json).ok(), messages::as_read(&signed)];
+            read.iter().flatten().map(canonical_card).collect()
+        }
+    };
+    let mut payloads = Vec::new();
+    for payload in typed.into_iter().chain(canonical_received(&json).ok()) {
+        if !payloads.contains(&payload) {
+            payloads.push(payload);
+        }
+    }
+    payloads
+}
+
+/// The `typ` of a signature over [`canonical_without_empty`].
+pub const LOSSY: &str = "JOSE;without=empty";
+
+/// What the Python SDK takes for [`canonical_card`]: without empty strings, lists and objects and without `null`, also
+/// where they mean something. A card that asks for credentials reads there as one that asks for none, so a signature
+/// over this proves less than others do.
+#[must_use]
+pub fn canonical_without_empty(card: &AgentCard) -> Vec<u8> {
+    let canonical = canonical_card(card);
+    let value = serde_json::from_slice(&canonical).ok().and_then(filled);
+    value.map_or(canonical, |value| {
+        canonical::canonical(value.to_string().as_bytes())
+    })
+}
+
 /// The bytes that a signature covers if its maker signed the JSON that was served, members of other versions and
 /// all: what was received without `signatures`, by RFC 8785. Peers differ, so a signature may fit this or
 /// [`canonical_card`].
@@ -106,4 +169,25 @@ pub fn canonical_received(json: &[u8]) -> Result<Vec<u8>, Error> {
     let card = Object::try_from(json)
         .map_err(|reason| Error::invalid_params("card", reason.to_string()))?;
     Ok(canonical::canonical_without(&card, "signatures"))
+}
+
+/// A value without what is empty in it; nothing if nothing is left. Nesting is bounded where cards are read.
+fn filled(value: Value) -> Option<Value> {
+    let value = match value {
+        Value::Object(members) => {
+            let members = members.into_iter();
+            let members = members.filter_map(|(name, value)| Some((name, filled(value)?)));
+            Value::Object(members.collect())
+        }
+        Value::Array(items) => items.into_iter().filter_map(filled).collect(),
+        other => other,
+    };
+    let empty = match &value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    };
+    (!empty).then_some(value)
 }

@@ -23,7 +23,7 @@ mod v1_0;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind};
-use crate::model::{Binding, Event, Task};
+use crate::model::{AgentCard, Binding, Event, Task};
 use crate::operation::{Method, Operation, Response, TaskView};
 use crate::version::{Dialect, ProtocolVersion};
 use crate::wire::Request;
@@ -227,6 +227,16 @@ pub fn decode_response(spoken: Spoken, method: Method, bytes: &[u8]) -> Result<R
     match spoken.version {
         ProtocolVersion::V1_0 => v1_0::answer::decode(method, bytes),
         ProtocolVersion::V0_3 => v0_3::answer::decode(spoken.files, method, bytes),
+    }
+}
+
+/// A card as it comes out of the messages of 0.3: what they cannot say is lost.
+pub(super) fn card_in_0x(card: &AgentCard) -> Option<AgentCard> {
+    let files = FileBytes::default();
+    let written = v0_3::answer::encode(files, &Response::Card(Box::new(card.clone())));
+    match v0_3::answer::decode(files, Method::ExtendedCard, &written) {
+        Ok(Response::Card(card)) => Some(*card),
+        _ => None,
     }
 }
 

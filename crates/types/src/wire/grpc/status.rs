@@ -113,13 +113,10 @@ fn details(error: &Error) -> Vec<Any> {
         };
         all.push(any(BAD_REQUEST, bad.encode_to_vec()));
     }
-    if matches!(
-        error.kind(),
-        ErrorKind::ResourceExhausted | ErrorKind::Unavailable
-    ) {
+    if let Some(seconds) = error.retry_after() {
         let retry = rpc::RetryInfo {
             retry_delay: Some(prost_types::Duration {
-                seconds: 1,
+                seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
                 nanos: 0,
             }),
         };

@@ -290,6 +290,18 @@ pub fn refuses_in_stream(dialect: Dialect) -> bool {
     }
 }
 
+/// The HTTP status of errors that are told by it, whatever the version; all others have that of a success. These
+/// are for clients and proxies that act before they look into a body, so they are never events of a stream.
+#[must_use]
+pub fn http_status(kind: ErrorKind) -> Option<u16> {
+    match kind {
+        ErrorKind::Unauthenticated => Some(401),
+        ErrorKind::PermissionDenied => Some(403),
+        ErrorKind::ResourceExhausted => Some(429),
+        _ => None,
+    }
+}
+
 /// Appends a call. Only 1.0 can name a tenant.
 pub fn write_call(
     out: &mut Vec<u8>,

@@ -113,6 +113,9 @@ pub struct AgentFlags {
     /// Keys to check the signatures of cards with, as a JWKS; a card that is signed by none of them is refused
     #[arg(long, value_name = "FILE")]
     pub card_keys: Option<PathBuf>,
+    /// Refuse a card that is not signed by one of --card-keys
+    #[arg(long)]
+    pub require_signature: bool,
     /// Read settings from this file instead of the nearest .env
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -1,0 +1,219 @@
+//! Expressions, from what is written to what is answered.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use super::*;
+
+const KNOWN: [Variable; 3] = [
+    Variable {
+        name: "caller",
+        fields: Some(&["tenant", "scopes", "claims"]),
+    },
+    Variable {
+        name: "operation",
+        fields: None,
+    },
+    Variable {
+        name: "now",
+        fields: None,
+    },
+];
+
+fn values() -> Values {
+    let claims = json!({"dept": "poetry", "level": 7, "ratio": 0.5, "admin": true, "none": null,
+        "groups": ["a", "b"], "address": {"city": "Bern"}});
+    let caller = Value::fields([
+        ("tenant", Some("corp".into())),
+        ("scopes", Some(Value::texts(["read", "write"]))),
+        ("claims", claims.as_object().map(Value::from)),
+    ]);
+    Values::from([
+        ("caller", caller),
+        ("operation", "CancelTask".into()),
+        ("now", 1_800_000_000_i64.into()),
+    ])
+}
+
+fn ask(source: &str) -> Result<bool, String> {
+    let expression = Expression::compile(source, &KNOWN);
+    expression
+        .unwrap_or_else(|e| panic!("{source}: {e:?}"))
+        .is_true(&values())
+}
+
+fn refused(source: &str) -> String {
+    let Unusable { message, hint } = Expression::compile(source, &KNOWN).unwrap_err();
+    match hint {
+        Some(hint) => format!("{message} ({hint})"),
+        None => message,
+    }
+}
+
+#[test]
+fn expressions_are_asked_about_values() {
+    for (source, answer) in [
+        (r#"caller.tenant == "corp""#, true),
+        (
+            r#"caller.tenant == "corp" && !("admin" in caller.scopes)"#,
+            true,
+        ),
+        (r#"operation in ["GetTask", "ListTasks"]"#, false),
+        (
+            r#"caller.claims.dept.startsWith("poe") && caller.claims.level >= 7"#,
+            true,
+        ),
+        (r#"caller.claims["dept"].matches("^po.*y$")"#, true),
+        (
+            "has(caller.claims.dept) && !has(caller.claims.nothing)",
+            true,
+        ),
+        (r#"caller.claims.groups.exists(g, g == "b")"#, true),
+        (r#"caller.scopes.all(s, s != "admin")"#, true),
+        (r#"caller.claims.address.city == "Bern""#, true),
+        ("caller.claims.ratio < 1.0 && caller.claims.admin", true),
+        ("caller.claims.none == null", true),
+        ("now > 1700000000", true),
+        (
+            "size(caller.scopes) == 2 && type(caller.tenant) == string",
+            true,
+        ),
+        (
+            r#"operation == "GetTask" ? true : caller.tenant.contains("or")"#,
+            true,
+        ),
+        // What is missing does not matter where the rest decides.
+        (r#"caller.claims.nothing == "x" && false"#, false),
+        (r#"caller.claims.nothing == "x" || true"#, true),
+    ] {
+        assert_eq!(ask(source), Ok(answer), "{source}");
+    }
+}
+
+#[test]
+fn every_function_is_there() {
+    for source in [
+        r#"size("ab") == 2"#,
+        r#""ab".contains("a") && "ab".startsWith("a") && "ab".endsWith("b") && "ab".matches("a.")"#,
+        r#"string(1) == "1" && int("1") == 1 && uint("1") == 1u && double("1") == 1.0"#,
+        r#"bool("true") && bytes("a") == b"a" && type(1) == int && dyn(1) == 1"#,
+    ] {
+        assert_eq!(ask(source), Ok(true), "{source}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_an_error_without_anyones_values() {
+    for (source, error) in [
+        ("caller.claims.nothing == 1", "there is no `nothing`"),
+        ("caller.tenant", "is neither true nor false, but \"corp\""),
+        ("caller.claims.groups[9] == \"a\"", "the list is shorter"),
+        ("caller.claims.level / 0 == 1", "a division by zero"),
+        (
+            "9223372036854775807 + caller.claims.level > 0",
+            "a number is too large",
+        ),
+        ("caller.tenant.matches(\"(\")", "`matches` failed"),
+    ] {
+        assert_eq!(ask(source), Err(error.to_owned()), "{source}");
+    }
+    assert!(ask("caller.tenant + 1 == 2").is_err());
+}
+
+#[test]
+fn unknown_names_are_found_before_anyone_asks() {
+    for (source, problem) in [
+        (
+            "callr.tenant == \"x\"",
+            "there is no variable `callr` (did you mean `caller`?)",
+        ),
+        (
+            "caller.tennant == \"x\"",
+            "there is no `caller.tennant` (did you mean `tenant`?)",
+        ),
+        (
+            "has(caller.who)",
+            "there is no `caller.who` (one of `tenant`, `scopes`, `claims` can stand here)",
+        ),
+        (
+            "operation.startWith(\"Get\")",
+            "there is no function `startWith` (did you mean `startsWith`?)",
+        ),
+        (
+            "caller.scopes.exists(s, t == \"x\")",
+            "there is no variable `t` (one of `caller`, `operation`, `now` can stand here)",
+        ),
+    ] {
+        assert_eq!(refused(source), problem, "{source}");
+    }
+    // The name of a loop is its own.
+    assert_eq!(
+        ask(r#"caller.scopes.exists(caller, caller == "read")"#),
+        Ok(true)
+    );
+}
+
+#[test]
+fn what_cannot_be_read_says_where() {
+    let refusal = refused("caller.tenant ==");
+    assert!(refusal.starts_with("column "), "{refusal}");
+    assert_eq!(refused("  "), "is empty");
+    assert!(refused("caller.tenant == \"a\n").starts_with("column "));
+    assert!(!refused("a ? b").is_empty());
+}
+
+#[test]
+fn what_is_too_large_is_refused_and_breaks_nothing() {
+    let deep =
+        |open: &str, close: &str, n: usize| format!("{}1{}", open.repeat(n), close.repeat(n));
+    for source in [
+        deep("(", ")", 40),
+        deep("[", "]", 1000),
+        "(".repeat(2000),
+        "caller".to_owned() + &".a".repeat(1000),
+        "true?".repeat(400) + "true",
+        "true ? true : ".repeat(140) + "true",
+        "1+".repeat(1000) + "1 == 1",
+        "x".repeat(5000),
+        "caller.scopes.all(a, caller.scopes.all(b, caller.scopes.all(c, a == b)))".to_owned(),
+        "\u{0}\u{1}\"".to_owned(),
+        "\"".repeat(2000),
+    ] {
+        let short: String = source.chars().take(30).collect();
+        assert!(Expression::compile(&source, &KNOWN).is_err(), "{short}");
+    }
+    // An even number of them says nothing.
+    assert_eq!(ask(&("!".repeat(2000) + "true")), Ok(true));
+    // Long, but flat.
+    let many = vec![r#"caller.tenant == "corp""#; 60].join(" && ");
+    assert_eq!(ask(&many), Ok(true));
+}
+
+#[test]
+fn the_deepest_expression_fits_the_stack_of_a_worker() {
+    let nested = "true ? true : ".repeat(DEEPEST - 2) + "true";
+    assert!(Expression::compile(&("true ? true : ".to_owned() + &nested), &KNOWN).is_ok());
+    assert!(Expression::compile(&("true ? true : ".repeat(2) + &nested), &KNOWN).is_err());
+    let looped = r#"caller.scopes.all(a, caller.claims.groups.exists(b, (((((((a != b)))))))))"#;
+    let worker = thread::Builder::new().stack_size(2 << 20);
+    let asked = worker.spawn(move || (ask(&nested).is_ok(), ask(looped)));
+    assert_eq!(asked.unwrap().join().unwrap(), (true, Ok(true)));
+}
+
+#[test]
+fn an_expression_tells_what_it_looks_at() {
+    let source = r#"caller.tenant == "corp" && caller.claims.nothing == operation"#;
+    let expression = Expression::compile(source, &KNOWN).unwrap();
+    let mut seen = String::new();
+    for (name, value) in expression.looks_at(&values()) {
+        let value = value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+        write!(seen, "{name} is {value}; ").unwrap();
+    }
+    assert_eq!(
+        seen,
+        "caller.tenant is \"corp\"; caller.claims.nothing is nothing; operation is \"CancelTask\"; "
+    );
+    assert!(expression.mentions("operation") && !expression.mentions("now"));
+    assert!(expression.has_text("corp") && !expression.has_text("tenant"));
+}

@@ -1,0 +1,108 @@
+//! `switchboard audit`: what happened at the doors. Reads beside a running server.
+
+use std::fmt::Write;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::{Value, json};
+use switchboard_server::clock;
+use switchboard_server::store::access::{AuditEntry, AuditQuery, What};
+
+use super::args::Global;
+use super::key::Kept;
+use super::{Failure, block_on, out};
+use crate::app;
+use crate::config::Env;
+use crate::config::value::Time;
+
+pub(super) const AUDIT: &str = "\
+Examples:
+  switchboard audit --since 24h
+  switchboard audit --what denied --who 'https://login.example.com||ann'
+  switchboard audit --limit 1000 -o json      one JSON object a line
+
+Shows failed logins, keys that were made and revoked, what was denied and what was canceled; the newest first. What
+happens again and again within a minute is one line with a count.";
+
+/// `switchboard audit`
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// Only what happened within that time
+    #[arg(long, value_name = "TIME")]
+    since: Option<Time>,
+    /// Only this
+    #[arg(long, value_name = "WHAT", value_parser = what())]
+    what: Option<What>,
+    /// Only what they did
+    #[arg(long, value_name = "WHO")]
+    who: Option<String>,
+    /// So many lines at most
+    #[arg(long, value_name = "N", default_value = "100")]
+    limit: usize,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+fn what() -> impl TypedValueParser<Value = What> {
+    PossibleValuesParser::new(What::ALL.map(What::name))
+        .try_map(|name| What::from_name(&name).ok_or("is not noted"))
+}
+
+pub(super) fn run(args: AuditArgs, global: &Global, env: &Env) -> Result<(), Failure> {
+    let config = args.kept.load(global, env)?;
+    let query = AuditQuery {
+        since: args.since.map(|Time(ago)| clock::before_now(ago)),
+        what: args.what,
+        who: args.who,
+        limit: args.limit,
+    };
+    let mut text = String::new();
+    block_on(async {
+        let store = app::access_store_on_disk(&config)?;
+        for entry in store.audit(query).await? {
+            if args.kept.json() {
+                writeln!(text, "{}", shown(&entry))?;
+            } else {
+                line(&entry, &mut text)?;
+            }
+        }
+        Ok(())
+    })?;
+    out(format_args!("{text}")).map_err(Failure::failed)
+}
+
+fn shown(entry: &AuditEntry) -> Value {
+    json!({
+        "at": entry.at.to_string(),
+        "what": entry.what.name(),
+        "who": entry.who,
+        "agent": entry.agent,
+        "object": entry.object,
+        "address": entry.address,
+        "count": entry.count,
+        "detail": entry.detail,
+    })
+}
+
+fn line(entry: &AuditEntry, text: &mut String) -> std::fmt::Result {
+    write!(text, "{}  {}", entry.at, entry.what.name())?;
+    if entry.count > 1 {
+        write!(text, " ×{}", entry.count)?;
+    }
+    let told = [
+        ("by", Some(&entry.who).filter(|who| !who.is_empty())),
+        ("at", entry.agent.as_ref()),
+        ("about", entry.object.as_ref()),
+        ("from", entry.address.as_ref()),
+    ];
+    for (word, what) in told {
+        if let Some(what) = what {
+            write!(text, "  {word} {}", what.escape_debug())?;
+        }
+    }
+    if !entry.detail.is_empty() {
+        write!(text, "  {}", Value::Object(entry.detail.clone()))?;
+    }
+    text.push('\n');
+    Ok(())
+}

@@ -1,0 +1,264 @@
+//! `switchboard key`: makes, lists and revokes API keys, beside a running server.
+
+use std::fmt::Write;
+use std::io;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use switchboard_server::auth::keys::{self, By, NewKey};
+use switchboard_server::clock;
+use switchboard_server::store::access::{KeyId, KeyRecord};
+use switchboard_types::model::Timestamp;
+
+use super::args::{Global, Output, Place};
+use super::{Failure, block_on, out};
+use crate::config::value::Time;
+use crate::config::{Config, Env, Source, load};
+use crate::{app, telemetry};
+
+pub(super) const KEY: &str = "\
+Examples:
+  switchboard key create --agent echo --label ci --expires 90d
+  switchboard key create --all-agents --scope read -c switchboard.yaml -o json
+  switchboard key list
+  switchboard key revoke 4kq7m2xw9abc
+
+A key is printed once, on standard output, and kept as a hash only. A running server takes a new key, and refuses a
+revoked one, within a second.";
+
+/// Who the audit says it was.
+const OPERATOR: &str = "operator";
+
+/// `switchboard key`
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Makes a key and prints it: now, and never again
+    Create(CreateArgs),
+    /// Lists all keys, but not what they are
+    List(ListArgs),
+    /// Takes a key back
+    Revoke(RevokeArgs),
+}
+
+/// Where keys are kept.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Kept {
+    /// The configuration that names the data directory; without one, that of `switchboard up`
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        env = "SWITCHBOARD_CONFIG",
+        hide_env_values = true
+    )]
+    config: Option<PathBuf>,
+    /// The directory that holds what lasts
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// How to print the result
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+}
+
+/// `switchboard key create`
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// An agent that the key opens; may be given more than once
+    #[arg(
+        long = "agent",
+        value_name = "NAME",
+        required_unless_present = "all_agents"
+    )]
+    agents: Vec<String>,
+    /// The key opens all agents, also those to come
+    #[arg(long, conflicts_with = "agents")]
+    all_agents: bool,
+    /// What to call it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    label: String,
+    /// What it grants; may be given more than once
+    #[arg(long = "scope", value_name = "SCOPE")]
+    scopes: Vec<String>,
+    /// How long it is good
+    #[arg(long, value_name = "TIME")]
+    expires: Option<Time>,
+    /// Who uses it; keys of one subject share their tasks
+    #[arg(long, value_name = "NAME")]
+    subject: Option<String>,
+    /// The tenant of who uses it
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// `switchboard key list`
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// `switchboard key revoke`
+#[derive(Debug, Args)]
+pub struct RevokeArgs {
+    /// The key: its id, as `key list` shows it
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+impl Kept {
+    /// The configuration that is meant, and the log begun.
+    pub(super) fn load(&self, global: &Global, env: &Env) -> Result<Config, Failure> {
+        let source = match &self.config {
+            Some(file) => Source::File(file.clone()),
+            None => Source::BuiltIn,
+        };
+        let place = Place {
+            data: self.data.clone(),
+            ..Place::default()
+        };
+        let config = load(&source, env, &place.flags(global))?;
+        telemetry::start(&config.log).map_err(Failure::Failed)?;
+        Ok(config)
+    }
+
+    pub(super) fn json(&self) -> bool {
+        self.output == Output::Json
+    }
+}
+
+pub(super) fn run(command: KeyCommand, global: &Global, env: &Env) -> Result<(), Failure> {
+    match command {
+        KeyCommand::Create(args) => create(args, global, env),
+        KeyCommand::List(args) => list(&args, global, env),
+        KeyCommand::Revoke(args) => revoke(&args, global, env),
+    }
+}
+
+fn create(args: CreateArgs, global: &Global, env: &Env) -> Result<(), Failure> {
+    let config = args.kept.load(global, env)?;
+    let is_agent = |name: &String| config.agents.iter().any(|agent| *agent.name == **name);
+    if let Some(unknown) = args.agents.iter().find(|name| !is_agent(name)) {
+        let known: Vec<&str> = config.agents.iter().map(|agent| &*agent.name).collect();
+        return Err(Failure::Usage(
+            format!("there is no agent named {unknown:?}"),
+            format!("the configuration has {}", known.join(", ")),
+        ));
+    }
+    let new = NewKey {
+        label: args.label,
+        agents: (!args.all_agents).then_some(args.agents),
+        scopes: args.scopes,
+        tenant: args.tenant,
+        subject: args.subject,
+        expires: args.expires.map(|Time(lasts)| clock::after_now(lasts)),
+    };
+    let json = args.kept.json();
+    block_on(async {
+        let store = app::access_store_on_disk(&config)?;
+        let (record, key) = keys::issue(&*store, new, &By::here(OPERATOR)).await?;
+        if json {
+            let mut told = shown(&record);
+            told["apiKey"] = key.reveal().into();
+            out(format_args!("{told}\n"))?;
+            return Ok(());
+        }
+        out(format_args!("{}\n", key.reveal()))?;
+        let mut stderr = io::stderr().lock();
+        io::Write::write_fmt(
+            &mut stderr,
+            format_args!("key {} is made; it is not shown again\n", record.id),
+        )?;
+        Ok(())
+    })
+}
+
+fn list(args: &ListArgs, global: &Global, env: &Env) -> Result<(), Failure> {
+    let config = args.kept.load(global, env)?;
+    let mut text = String::new();
+    block_on(async {
+        let keys = app::access_store_on_disk(&config)?.keys().await?;
+        for record in &keys {
+            if args.kept.json() {
+                writeln!(text, "{}", shown(record))?;
+            } else {
+                line(record, &mut text)?;
+            }
+        }
+        if keys.is_empty() && !args.kept.json() {
+            text.push_str("there are no keys\n");
+        }
+        Ok(())
+    })?;
+    out(format_args!("{text}")).map_err(Failure::failed)
+}
+
+fn revoke(args: &RevokeArgs, global: &Global, env: &Env) -> Result<(), Failure> {
+    let config = args.kept.load(global, env)?;
+    let id = KeyId::new(&*args.id);
+    block_on(async {
+        let store = app::access_store_on_disk(&config)?;
+        if !keys::revoke(&*store, &id, &By::here(OPERATOR)).await? {
+            anyhow::bail!(
+                "there is no key {id:?} that could be revoked",
+                id = id.as_str()
+            );
+        }
+        if args.kept.json() {
+            out(format_args!(
+                "{}\n",
+                json!({"id": id.as_str(), "revoked": true})
+            ))?;
+        } else {
+            out(format_args!("key {id} is revoked\n"))?;
+        }
+        Ok(())
+    })
+}
+
+/// All that may be known of a key.
+fn shown(record: &KeyRecord) -> Value {
+    let moment = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    json!({
+        "id": record.id.as_str(),
+        "label": record.label,
+        "agents": record.agents,
+        "scopes": record.scopes,
+        "tenant": record.tenant,
+        "subject": record.subject,
+        "madeAt": record.made.to_string(),
+        "madeBy": record.made_by,
+        "expiresAt": moment(record.expires),
+        "lastUsedAt": moment(record.last_used),
+        "revokedAt": moment(record.revoked),
+    })
+}
+
+fn line(record: &KeyRecord, text: &mut String) -> std::fmt::Result {
+    let agents = record.agents.as_ref();
+    let agents = agents.map_or_else(|| "all agents".to_owned(), |agents| agents.join(", "));
+    write!(text, "{}  {agents}", record.id)?;
+    if !record.label.is_empty() {
+        write!(text, "  {:?}", record.label)?;
+    }
+    if !record.scopes.is_empty() {
+        write!(text, "  scopes {}", record.scopes.join(" "))?;
+    }
+    write!(text, "  made {} by {}", record.made, record.made_by)?;
+    match record.last_used {
+        Some(at) => write!(text, "  used {at}")?,
+        None => text.push_str("  never used"),
+    }
+    if let Some(at) = record.expires {
+        write!(text, "  expires {at}")?;
+    }
+    if let Some(at) = record.revoked {
+        write!(text, "  REVOKED {at}")?;
+    }
+    text.push('\n');
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! Who gets in, by every way, on the real binary with a configuration file: the table in `docs/access.md` is what these
+//! tests compare with.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cards;
+mod credentials;
+mod keys;
+mod matrix;
+mod owners;
+mod secrets;
+mod ways;
+mod world;

@@ -1,0 +1,230 @@
+//! What happened at the doors, written down: beside the request, never before its answer, and never so much that
+//! someone could fill the disk by knocking.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::shutdown::Tasks;
+use crate::store::access::{AccessStore, AuditEntry, What};
+
+/// How often what was noted is written.
+const BATCH: Duration = Duration::from_secs(1);
+
+/// How many batches are a minute: what happens again within it is counted, and written once at its end.
+const BATCHES: u32 = 60;
+
+/// How many different things are noted in a minute; the rest is only counted.
+const MOST: usize = 1000;
+
+/// Writes down what happens; cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Audit(Option<Arc<Shared>>);
+
+#[derive(Debug)]
+struct Shared {
+    store: Arc<dyn AccessStore>,
+    noted: Mutex<Noted>,
+}
+
+/// What is not written yet.
+#[derive(Debug, Default)]
+struct Noted {
+    fresh: Vec<AuditEntry>,
+    /// This minute: what was written, and what is to be written of it again at the end.
+    seen: HashMap<Same, Option<AuditEntry>>,
+    /// What else happened this minute.
+    more: Option<AuditEntry>,
+}
+
+/// Two entries that are the same but for their time.
+type Same = (
+    What,
+    String,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    String,
+);
+
+impl Audit {
+    /// Writes nothing down.
+    #[must_use]
+    pub fn off() -> Self {
+        Self::default()
+    }
+
+    /// Writes to that store, once a second until the server stops.
+    #[must_use]
+    pub fn start(store: Arc<dyn AccessStore>, tasks: &Tasks) -> Self {
+        let shared = Arc::new(Shared {
+            store,
+            noted: Mutex::default(),
+        });
+        let stopping = tasks.stopping().clone();
+        let ours = Arc::clone(&shared);
+        tasks.spawn(async move {
+            let mut tick = interval(BATCH);
+            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            for batch in 1_u32.. {
+                let stop = tokio::select! {
+                    _ = tick.tick() => false,
+                    () = stopping.cancelled() => true,
+                };
+                ours.write(stop || batch.is_multiple_of(BATCHES)).await;
+                if stop {
+                    return;
+                }
+            }
+        });
+        Self(Some(shared))
+    }
+
+    /// Writes what is left, after everyone has stopped.
+    pub async fn close(&self) {
+        if let Some(shared) = &self.0 {
+            shared.write(true).await;
+        }
+    }
+
+    /// Writes that down before long.
+    pub(crate) fn note(&self, entry: AuditEntry) {
+        let Some(shared) = &self.0 else { return };
+        let (what, who) = (entry.what.name(), &entry.who);
+        let (agent, object, address) = (&entry.agent, &entry.object, &entry.address);
+        tracing::info!(target: "audit", what, who, agent, object, address, "noted");
+        shared.noted().add(entry);
+    }
+}
+
+impl Shared {
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn write(&self, minute: bool) {
+        let entries = self.noted().take(minute);
+        if !entries.is_empty()
+            && let Err(error) = self.store.note(entries).await
+        {
+            tracing::error!(%error, "the audit cannot be written: lines are lost");
+        }
+    }
+}
+
+impl Noted {
+    fn add(&mut self, entry: AuditEntry) {
+        if !matches!(entry.what, What::LoginFailed | What::Denied) {
+            // Whoever does this is let in: each time counts.
+            self.fresh.push(entry);
+            return;
+        }
+        let room = self.seen.len() < MOST;
+        match self.seen.entry(same(&entry)) {
+            Entry::Occupied(mut again) => count(again.get_mut(), entry),
+            Entry::Vacant(first) if room => {
+                first.insert(None);
+                self.fresh.push(entry);
+            }
+            Entry::Vacant(_) => {
+                let rest = AuditEntry {
+                    at: entry.at,
+                    ..AuditEntry::new(entry.what, "")
+                };
+                count(&mut self.more, rest.with("more", true));
+            }
+        }
+    }
+
+    /// What is to be written now; at the end of a minute, also what was only counted.
+    fn take(&mut self, minute: bool) -> Vec<AuditEntry> {
+        let mut entries = mem::take(&mut self.fresh);
+        if minute {
+            entries.extend(mem::take(&mut self.seen).into_values().flatten());
+            entries.extend(self.more.take());
+            entries.sort_by_key(|entry| entry.at);
+        }
+        entries
+    }
+}
+
+/// One more of the same.
+fn count(counted: &mut Option<AuditEntry>, entry: AuditEntry) {
+    match counted {
+        Some(so_far) => {
+            so_far.count = so_far.count.saturating_add(1);
+            so_far.at = entry.at;
+        }
+        None => *counted = Some(entry),
+    }
+}
+
+fn same(entry: &AuditEntry) -> Same {
+    (
+        entry.what,
+        entry.who.clone(),
+        entry.agent.clone(),
+        entry.object.clone(),
+        entry.address.clone(),
+        serde_json::Value::Object(entry.detail.clone()).to_string(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn denied(who: &str) -> AuditEntry {
+        AuditEntry::new(What::Denied, who)
+    }
+
+    #[test]
+    fn what_happens_again_within_a_minute_is_counted() {
+        let mut noted = Noted::default();
+        for _ in 0..5 {
+            noted.add(denied("ann"));
+        }
+        noted.add(denied("bob"));
+        let first = noted.take(false);
+        let who: Vec<_> = first.iter().map(|e| (&*e.who, e.count)).collect();
+        assert_eq!(who, [("ann", 1), ("bob", 1)]);
+        noted.add(denied("bob"));
+        let rest: HashMap<_, _> = noted
+            .take(true)
+            .into_iter()
+            .map(|e| (e.who, e.count))
+            .collect();
+        assert_eq!(
+            rest,
+            HashMap::from([("ann".to_owned(), 4), ("bob".to_owned(), 1)])
+        );
+        noted.add(denied("ann"));
+        assert_eq!(noted.take(false).len(), 1, "the next minute begins anew");
+    }
+
+    #[test]
+    fn nobody_fills_the_disk_by_knocking() {
+        let mut noted = Noted::default();
+        for number in 0..MOST + 500 {
+            noted.add(denied(&number.to_string()));
+        }
+        assert_eq!(noted.take(false).len(), MOST);
+        let rest = noted.take(true);
+        assert_eq!(rest.len(), 1);
+        assert_eq!(rest[0].count, 500);
+        assert_eq!(rest[0].detail["more"], true);
+    }
+
+    #[test]
+    fn every_key_and_every_cancel_is_a_line() {
+        let mut noted = Noted::default();
+        for _ in 0..3 {
+            noted.add(AuditEntry::new(What::Canceled, "ann"));
+        }
+        assert_eq!(noted.take(false).len(), 3);
+    }
+}

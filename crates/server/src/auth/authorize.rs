@@ -1,0 +1,226 @@
+//! The one place where an operation is allowed or not: around each engine, so that nothing goes past it.
+
+use std::sync::Arc;
+
+use switchboard_types::model::TaskId;
+use switchboard_types::operation::{Operation, Response};
+use switchboard_types::{Error, ErrorKind};
+
+use super::{About, Access, Action, Ask, Audit, Denial, Principal, TaskFacts, Verdict, skill};
+use crate::call::{Answering, Call, Handler, Listing, Reply, ReplyBody};
+use crate::clock;
+use crate::engine::Engine;
+use crate::log::TaskLog;
+use crate::store::access::{AuditEntry, What};
+
+/// An engine that answers only what its agent's policy allows.
+#[derive(Debug)]
+pub struct Authorized {
+    engine: Engine,
+    access: Arc<Access>,
+    listing: Arc<Listing>,
+    audit: Audit,
+}
+
+impl Authorized {
+    /// The engine, behind that door.
+    #[must_use]
+    pub fn new(engine: Engine, access: Arc<Access>) -> Self {
+        let listing = Listing {
+            name: Arc::clone(engine.name()),
+            profile: Arc::clone(engine.profile()),
+            access: Arc::clone(&access),
+            forwards: engine.forwards().map(Arc::clone),
+        };
+        Self {
+            engine,
+            access,
+            listing: Arc::new(listing),
+            audit: Audit::off(),
+        }
+    }
+
+    /// The same, and writes down what is denied and what is canceled.
+    #[must_use]
+    pub fn audited(mut self, audit: Audit) -> Self {
+        self.audit = audit;
+        self
+    }
+
+    /// How it stands in a directory.
+    #[must_use]
+    pub fn listing(&self) -> Arc<Listing> {
+        Arc::clone(&self.listing)
+    }
+
+    /// Says no, if the agent's access does.
+    fn decide(&self, call: &Call, skill: Option<&str>, task: About<'_>) -> Result<(), Error> {
+        let ask = Ask {
+            caller: &call.principal,
+            agent: self.engine.name(),
+            action: Action::Call(call.operation.method()),
+            skill,
+            task,
+            origin: &call.origin,
+            now: clock::now(),
+        };
+        self.access.allow(&ask, &self.audit)?;
+        // Only those who are let through learn which skills there are.
+        self.access.knows_skill(skill)
+    }
+
+    /// Whether the operation is about a task, as far as it can be told without looking for it.
+    fn about(&self, operation: &Operation) -> About<'static> {
+        let continues = match operation {
+            Operation::Send(send) | Operation::Stream(send) => Engine::may_continue(&send.message),
+            other => task_in(other).is_some(),
+        };
+        if continues {
+            About::Unseen
+        } else {
+            About::Nothing
+        }
+    }
+
+    /// Hands a call to the engine.
+    fn pass(&self, call: Call) -> Answering<'_> {
+        match &call.operation {
+            Operation::Cancel(cancel) => {
+                let canceled = noted(What::Canceled, &call.principal, self.engine.name());
+                let canceled = canceled.about(cancel.id.as_str());
+                Box::pin(async move {
+                    let reply = self.engine.handle(call).await?;
+                    self.audit.note(canceled);
+                    Ok(reply)
+                })
+            }
+            Operation::ExtendedCard => Box::pin(async move {
+                let caller = call.principal.clone();
+                let mut reply = self.engine.handle(call).await?;
+                if let ReplyBody::Response(Response::Card(card)) = &mut reply.body {
+                    self.access.show(self.engine.name(), &caller, card);
+                }
+                Ok(reply)
+            }),
+            _ => self.engine.handle(call),
+        }
+    }
+
+    /// Asks again, with the task: it is the caller's, or it is not there.
+    async fn look_at_task(&self, call: Call, skill: Option<String>) -> Result<Reply, Error> {
+        let log = match &call.operation {
+            Operation::Send(send) | Operation::Stream(send) => {
+                let continued = self.engine.continued(&call.principal, &send.message);
+                continued.await?
+            }
+            other => match task_in(other) {
+                Some(id) => Some(self.engine.own_task(&call.principal, id).await?),
+                None => None,
+            },
+        };
+        match log {
+            Some(log) => self.decide_with(&call, skill, &log)?,
+            None => self.decide(&call, skill.as_deref(), About::Nothing)?,
+        }
+        self.pass(call).await
+    }
+
+    fn decide_with(&self, call: &Call, skill: Option<String>, log: &TaskLog) -> Result<(), Error> {
+        let task = log.view().map(|(_, task)| task);
+        let task = task.as_deref();
+        let facts = TaskFacts {
+            id: log.id(),
+            context: &log.origin().context,
+            state: log.last().1,
+            updated: task.and_then(|task| task.status.timestamp),
+        };
+        // Whoever answers a question does not say again what the task is about.
+        let skill = match skill {
+            None if Action::Call(call.operation.method()).needs_skill() => {
+                task.and_then(skill::begun_with)
+            }
+            named => named,
+        };
+        self.decide(call, skill.as_deref(), About::Own(facts))
+    }
+}
+
+impl Access {
+    /// Says no, if it may not be, and writes that down.
+    ///
+    /// # Errors
+    ///
+    /// What the caller is told.
+    pub(crate) fn allow(&self, ask: &Ask<'_>, audit: &Audit) -> Result<(), Error> {
+        let Verdict::Deny(denial) = self.decide(ask) else {
+            return Ok(());
+        };
+        let (who, operation) = (ask.caller.owner().as_str(), ask.action.name());
+        let rule = &*denial.rule;
+        tracing::debug!(who, agent = ask.agent, operation, %rule, "denied");
+        let denied = noted(What::Denied, ask.caller, ask.agent);
+        audit.note(denied.about(operation).with("rule", rule));
+        Err(denial.into())
+    }
+}
+
+impl From<Denial> for Error {
+    fn from(denial: Denial) -> Self {
+        let mut error = Self::new(ErrorKind::PermissionDenied, denial.message);
+        if denial.tell {
+            error = error.fact("rule", &*denial.rule);
+        }
+        if !denial.missing.is_empty() {
+            error = error.fact("scope", denial.missing.join(" "));
+        }
+        error
+    }
+}
+
+fn noted(what: What, who: &Principal, agent: &str) -> AuditEntry {
+    AuditEntry {
+        agent: Some(agent.to_owned()),
+        address: who.address().map(|address| address.to_string()),
+        ..AuditEntry::new(what, who.owner().as_str())
+    }
+}
+
+impl Handler for Authorized {
+    fn handle(&self, call: Call) -> Answering<'_> {
+        if self.access.allows_all() {
+            return match call.operation {
+                Operation::Cancel(_) | Operation::ExtendedCard => self.pass(call),
+                // Straight on: a call is copied with each step.
+                _ => self.engine.handle(call),
+            };
+        }
+        let skill = skill::named(&call.operation);
+        let about = self.about(&call.operation);
+        if let Err(error) = self.decide(&call, skill.as_deref(), about) {
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        let open = skill.is_none() && self.access.has_restricted_skills();
+        let again = open || self.access.policy().looks_at_tasks();
+        match about {
+            About::Unseen if again => Box::pin(self.look_at_task(call, skill)),
+            _ => self.pass(call),
+        }
+    }
+}
+
+/// The task that an operation names; messages apart, which may name it in other ways, too.
+fn task_in(operation: &Operation) -> Option<&TaskId> {
+    match operation {
+        Operation::Get(get) => Some(&get.id),
+        Operation::Cancel(cancel) => Some(&cancel.id),
+        Operation::Subscribe(watch) => Some(&watch.id),
+        Operation::CreatePushConfig(config) => config.task_id.as_ref(),
+        Operation::GetPushConfig(get) => Some(&get.task_id),
+        Operation::ListPushConfigs(list) => Some(&list.task_id),
+        Operation::DeletePushConfig(delete) => Some(&delete.task_id),
+        Operation::Send(_)
+        | Operation::Stream(_)
+        | Operation::List(_)
+        | Operation::ExtendedCard => None,
+    }
+}

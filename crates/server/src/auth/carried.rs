@@ -1,0 +1,133 @@
+//! What a request carries, as a scheme reads it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use hyper::http::request::Parts;
+
+use super::Rejection;
+use crate::http::tls::Certificate;
+use crate::http::{BaseUrl, Peer, RESOURCE};
+
+/// What a request carries to show who asks. Only the head: nobody's body is read before.
+#[derive(Debug, Clone, Copy)]
+pub struct Carried<'a> {
+    head: &'a Parts,
+    peer: &'a Peer,
+    base_url: &'a BaseUrl,
+    /// Whose door this is about.
+    agent: Option<&'a str>,
+}
+
+impl<'a> Carried<'a> {
+    pub(crate) fn new(head: &'a Parts, peer: &'a Peer, base_url: &'a BaseUrl) -> Self {
+        Self {
+            head,
+            peer,
+            base_url,
+            agent: None,
+        }
+    }
+
+    /// The same at the door of an agent.
+    pub(super) fn at(mut self, agent: &'a str) -> Self {
+        self.agent = Some(agent);
+        self
+    }
+
+    /// What stands in `Authorization` after that scheme, such as `Bearer`; `None` if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// If the header is given twice in different ways, or is no text: nobody knows which one counts.
+    pub fn authorization(&self, scheme: &str) -> Option<Result<&'a str, Rejection>> {
+        authorization(&self.head.headers, scheme)
+    }
+
+    /// All headers.
+    #[must_use]
+    pub fn headers(&self) -> &'a HeaderMap {
+        &self.head.headers
+    }
+
+    /// The query of the address.
+    #[must_use]
+    pub fn query(&self) -> Option<&'a str> {
+        self.head.uri.query()
+    }
+
+    /// Where the request comes from: behind a proxy that is trusted, what the proxy says.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.base_url.client(self.head, self.peer)
+    }
+
+    /// The certificate that the client has shown, if the connection is encrypted.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&'a Certificate> {
+        self.peer.encrypted.as_ref()?.certificate.as_ref()
+    }
+
+    /// Where the caller reached us, without a trailing slash.
+    #[must_use]
+    pub fn base_url(&self) -> Arc<str> {
+        self.base_url.of(self.head, self.peer)
+    }
+
+    /// Where it says who issues tokens for the agent that is asked (RFC 9728 §5.1).
+    pub(super) fn resource_metadata(&self) -> Option<String> {
+        let agent = self.agent?;
+        Some(format!("{}{RESOURCE}/a2a/{agent}", self.base_url()))
+    }
+}
+
+/// What stands in `Authorization` after that scheme.
+pub(super) fn authorization<'a>(
+    headers: &'a HeaderMap,
+    scheme: &str,
+) -> Option<Result<&'a str, Rejection>> {
+    let mut values = headers.get_all(AUTHORIZATION).into_iter();
+    let first = values.next()?;
+    if values.any(|other| other != first) {
+        return Some(Err(Rejection::Malformed));
+    }
+    let Ok(text) = first.to_str() else {
+        return Some(Err(Rejection::Malformed));
+    };
+    let (said, credentials) = text.trim().split_once(' ')?;
+    said.eq_ignore_ascii_case(scheme)
+        .then(|| Ok(credentials.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_authorization_counts_and_two_do_not() {
+        let base_url = BaseUrl::default();
+        let peer = Peer {
+            address: "10.0.0.9:4000".parse().unwrap(),
+            local: "127.0.0.1:7420".parse().unwrap(),
+            encrypted: None,
+        };
+        for (values, bearer) in [
+            (&["Bearer  abc "][..], Some(Ok("abc"))),
+            (&["bearer abc", "bearer abc"], Some(Ok("abc"))),
+            (&["Bearer abc", "Bearer d"], Some(Err(Rejection::Malformed))),
+            (&["Bearer \u{fc}"], Some(Err(Rejection::Malformed))),
+            (&["Basic abc"], None),
+            (&["Bearer"], None),
+            (&[], None),
+        ] {
+            let mut request = hyper::Request::builder().uri("/");
+            for value in values {
+                request = request.header(AUTHORIZATION, *value);
+            }
+            let (head, ()) = request.body(()).unwrap().into_parts();
+            let carried = Carried::new(&head, &peer, &base_url);
+            assert_eq!(carried.authorization("Bearer"), bearer, "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Tokens that were found good. A signature costs more to check than the rest of a request.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use switchboard_keys::sha256;
+use switchboard_types::model::Timestamp;
+
+use crate::auth::Principal;
+
+/// Threads seldom meet at one of so many locks.
+const SHARDS: usize = 16;
+/// The most tokens in each.
+const MOST: usize = 1_024;
+
+/// A token, without the token: nobody can take it from here.
+type Print = [u8; 32];
+
+/// Good tokens; bounded, and the least used go first.
+pub(super) struct Tokens {
+    shards: [Mutex<Shard>; SHARDS],
+}
+
+#[derive(Default)]
+struct Shard {
+    known: HashMap<Print, Entry, RandomState>,
+    /// In the order in which they may have to go.
+    order: VecDeque<Print>,
+}
+
+struct Entry {
+    caller: Principal,
+    until: Timestamp,
+    /// The keys it was checked with; with others it may be good no more.
+    keys: u64,
+    used: bool,
+}
+
+impl Tokens {
+    pub(super) fn new() -> Self {
+        Self {
+            shards: std::array::from_fn(|_| Mutex::default()),
+        }
+    }
+
+    pub(super) fn print(token: &str) -> Print {
+        sha256(token.as_bytes())
+    }
+
+    /// Who has this token, if it is still good.
+    pub(super) fn find(&self, print: &Print, keys: u64, now: Timestamp) -> Option<Principal> {
+        let mut shard = self.shard(print);
+        let entry = shard.known.get_mut(print)?;
+        if entry.keys != keys || now >= entry.until {
+            return None;
+        }
+        entry.used = true;
+        Some(entry.caller.clone())
+    }
+
+    pub(super) fn keep(
+        &self,
+        print: Print,
+        caller: Principal,
+        until: Timestamp,
+        keys: u64,
+        now: Timestamp,
+    ) {
+        let mut shard = self.shard(&print);
+        let entry = Entry {
+            caller,
+            until,
+            keys,
+            used: false,
+        };
+        if shard.known.insert(print, entry).is_none() {
+            shard.order.push_back(print);
+            shard.make_room(keys, now);
+        }
+    }
+
+    fn shard(&self, print: &Print) -> std::sync::MutexGuard<'_, Shard> {
+        let shard = &self.shards[usize::from(print[0]) % SHARDS];
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shard {
+    /// Those that were used since they were last looked at get another turn.
+    fn make_room(&mut self, keys: u64, now: Timestamp) {
+        while self.known.len() > MOST {
+            let Some(oldest) = self.order.pop_front() else {
+                return;
+            };
+            match self.known.get_mut(&oldest) {
+                Some(entry) if entry.used && entry.keys == keys && now < entry.until => {
+                    entry.used = false;
+                    self.order.push_back(oldest);
+                }
+                _ => drop(self.known.remove(&oldest)),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tokens")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_micros(seconds * 1_000_000)
+    }
+
+    #[test]
+    fn a_token_is_known_until_it_expires_or_the_keys_change() {
+        let tokens = Tokens::new();
+        let print = Tokens::print("a.b.c");
+        tokens.keep(print, Principal::anonymous(), at(100), 1, at(0));
+        assert!(tokens.find(&print, 1, at(99)).is_some());
+        assert!(tokens.find(&print, 1, at(100)).is_none());
+        assert!(tokens.find(&print, 2, at(50)).is_none());
+        assert!(tokens.find(&Tokens::print("a.b.d"), 1, at(50)).is_none());
+        tokens.keep(print, Principal::anonymous(), at(200), 2, at(50));
+        assert!(tokens.find(&print, 2, at(150)).is_some());
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_and_those_in_use_stay() {
+        let tokens = Tokens::new();
+        let used = Tokens::print("used");
+        tokens.keep(used, Principal::anonymous(), at(100), 1, at(0));
+        for n in 0..4 * SHARDS * MOST {
+            let print = Tokens::print(&n.to_string());
+            tokens.keep(print, Principal::anonymous(), at(100), 1, at(0));
+            assert!(tokens.find(&used, 1, at(0)).is_some(), "{n}");
+        }
+        for shard in &tokens.shards {
+            let shard = shard.lock().unwrap();
+            assert_eq!((shard.known.len(), shard.order.len()), (MOST, MOST));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Which of an agent's skills is asked for, and what a skill asks of callers.
+
+use std::sync::Arc;
+
+use switchboard_types::Error;
+use switchboard_types::model::{Object, Task};
+use switchboard_types::operation::Operation;
+
+/// Where a caller names a skill, in the metadata of the request or of its message.
+const NAMES: [&str; 2] = ["skillId", "skill"];
+
+/// What one skill asks of callers beyond what its agent does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillAccess {
+    /// The skill.
+    pub id: Arc<str>,
+    /// What a caller must have been granted to use it.
+    pub scopes: Vec<Arc<str>>,
+    /// It stands on the public card although not everyone may use it.
+    pub listed: bool,
+}
+
+/// The skill that an operation asks for.
+pub(super) fn named(operation: &Operation) -> Option<String> {
+    match operation {
+        Operation::Send(send) | Operation::Stream(send) => in_metadata(send.metadata.as_ref())
+            .or_else(|| in_metadata(send.message.metadata.as_ref())),
+        _ => None,
+    }
+}
+
+/// The skill that a task was begun with: what is said later goes on with it.
+pub(super) fn begun_with(task: &Task) -> Option<String> {
+    let first = task.history.first();
+    in_metadata(task.metadata.as_ref())
+        .or_else(|| in_metadata(first.and_then(|message| message.metadata.as_ref())))
+}
+
+fn in_metadata(metadata: Option<&Object>) -> Option<String> {
+    let metadata = metadata?;
+    NAMES.into_iter().find_map(|name| metadata.get(name))
+}
+
+/// The skill is none of the agent's.
+pub(super) fn unknown(skill: &str) -> Error {
+    Error::invalid_params("metadata.skillId", format!("there is no skill {skill:?}"))
+}
+
+/// What a caller is told who may not use a skill (S2-098).
+pub(super) fn insufficient(skill: &str) -> String {
+    format!("Insufficient permissions for skill '{skill}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use switchboard_types::model::{Message, MessageId, Part, Role};
+    use switchboard_types::operation::{SendConfiguration, SendMessage};
+
+    use super::*;
+
+    fn object(value: &Value) -> Option<Object> {
+        value.as_object().map(Object::from)
+    }
+
+    #[test]
+    fn a_skill_is_named_by_the_request_before_its_message() {
+        for (request, message, skill) in [
+            (json!({"skillId": "a"}), json!({"skillId": "b"}), Some("a")),
+            (json!({"skill": "a"}), json!({"skillId": "b"}), Some("a")),
+            (json!({"skill": "x", "skillId": "a"}), json!({}), Some("a")),
+            (json!({}), json!({"skill": "b"}), Some("b")),
+            (json!({"skillId": 7}), json!({"skillId": "b"}), Some("b")),
+            (json!(null), json!({"skills": ["b"]}), None),
+            (json!(null), json!(null), None),
+        ] {
+            let send = Operation::Send(Box::new(SendMessage {
+                message: Message {
+                    id: MessageId::new("m").unwrap(),
+                    role: Role::User,
+                    parts: vec![Part::text("x")],
+                    context_id: None,
+                    task_id: None,
+                    reference_task_ids: Vec::new(),
+                    extensions: Vec::new(),
+                    metadata: object(&message),
+                },
+                configuration: SendConfiguration::default(),
+                metadata: object(&request),
+            }));
+            assert_eq!(named(&send).as_deref(), skill, "{request} {message}");
+        }
+        assert_eq!(named(&Operation::ExtendedCard), None);
+    }
+}

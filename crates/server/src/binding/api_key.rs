@@ -1,0 +1,133 @@
+//! `POST /a2a/{agent}/api-key`: a caller with a token makes an API key for one agent. The key is in the answer, and
+//! nowhere else ever again.
+
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::{CACHE_CONTROL, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use switchboard_types::model::{Secret, Timestamp};
+use switchboard_types::wire::rest;
+use switchboard_types::{Dialect, Error, ErrorKind};
+
+use super::{JSON, challenge, no_such_agent, tell_scopes, tell_when_to_retry};
+use crate::auth::keys::{By, NewKey, may_make};
+use crate::auth::{About, Action, Ask, Carried, Refusal};
+use crate::call::Origin;
+use crate::clock;
+use crate::http::{Body, Peer, Service, not_allowed};
+use crate::store::access::KeyRecord;
+
+/// What a body may ask for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Wanted {
+    label: String,
+    scopes: Vec<String>,
+    expires_in_seconds: Option<u64>,
+}
+
+/// Makes a key.
+pub(crate) async fn answer(
+    service: &Service,
+    head: &Parts,
+    incoming: Incoming,
+    peer: &Peer,
+    agent: &str,
+) -> Response<Body> {
+    if head.method != Method::POST {
+        return not_allowed("POST");
+    }
+    let mut response = match make(service, head, incoming, peer, agent).await {
+        Ok((record, key)) => {
+            let told = json!({
+                "apiKey": key.reveal(),
+                "id": record.id.as_str(),
+                "label": record.label,
+                "agents": record.agents,
+                "scopes": record.scopes,
+                "expiresAt": record.expires.as_ref().map(Timestamp::to_string),
+            });
+            super::json(StatusCode::CREATED, JSON, told.to_string().into_bytes())
+        }
+        Err(refusal) => refuse(&refusal),
+    };
+    let never = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(CACHE_CONTROL, never);
+    response
+}
+
+async fn make(
+    service: &Service,
+    head: &Parts,
+    incoming: Incoming,
+    peer: &Peer,
+    agent: &str,
+) -> Result<(KeyRecord, Secret), Refusal> {
+    let presented = service.enter(head, peer, Some(agent)).await?;
+    let carried = Carried::new(head, peer, &service.base_url);
+    let listing = service.directory.find(Some(agent));
+    let listing = listing.filter(|listing| listing.is_seen_by(&presented, &carried));
+    let listing = listing.ok_or_else(|| no_such_agent(agent))?;
+    let (name, access) = (&listing.name, &listing.access);
+    let caller = access.admit(name, &presented, &carried)?;
+    let desk = service.key_desk().ok_or_else(|| {
+        let nowhere = "keys are made by `switchboard key create` only";
+        Error::new(ErrorKind::MethodNotFound, nowhere)
+    })?;
+    may_make(&caller, &desk.scope)?;
+    let ask = Ask {
+        caller: &caller,
+        agent: name,
+        action: Action::CreateApiKey,
+        skill: None,
+        task: About::Nothing,
+        origin: &Origin::Network,
+        now: clock::now(),
+    };
+    access.allow(&ask, service.audit())?;
+    let wanted = read(&service.read_body(head, incoming).await?)?;
+    let granted = |scope: &String| caller.scopes().any(|had| had == *scope);
+    if let Some(more) = wanted.scopes.iter().find(|scope| !granted(scope)) {
+        let message = format!("the scope {more:?} is not yours to give");
+        return Err(Error::new(ErrorKind::PermissionDenied, message).into());
+    }
+    let tenant = caller.identity().and_then(|known| known.tenant.as_deref());
+    let lasts = wanted.expires_in_seconds.map(Duration::from_secs);
+    let new = NewKey {
+        label: wanted.label,
+        agents: Some(vec![name.to_string()]),
+        scopes: wanted.scopes,
+        tenant: tenant.map(str::to_owned),
+        subject: None,
+        expires: lasts.map(clock::after_now),
+    };
+    let by = By {
+        who: caller.owner().as_str().to_owned(),
+        address: caller.address(),
+    };
+    Ok(desk.keys.issue(new, &by).await?)
+}
+
+fn read(body: &[u8]) -> Result<Wanted, Error> {
+    if body.is_empty() {
+        return Ok(Wanted::default());
+    }
+    // A list would be taken for the fields in their order.
+    let read = serde_json::from_slice(body).map(Value::Object);
+    read.and_then(serde_json::from_value)
+        .map_err(|error| Error::invalid_params("body", error.to_string()))
+}
+
+fn refuse(refusal: &Refusal) -> Response<Body> {
+    let (status, body) = rest::write_error(Dialect::V1, &refusal.error);
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = super::json(status, JSON, body);
+    challenge(response.headers_mut(), refusal);
+    tell_scopes(response.headers_mut(), &refusal.error);
+    tell_when_to_retry(response.headers_mut(), &refusal.error);
+    response
+}

@@ -1,0 +1,49 @@
+//! How much an engine takes: parts of a message, messages of a task, turns at once.
+
+use switchboard_types::Error;
+use switchboard_types::model::Message;
+
+use super::{Engine, Scope};
+use crate::call::Origin;
+use crate::limit::{Begins, Caller, TurnTicket};
+use crate::log::TaskLog;
+
+impl Engine {
+    /// # Errors
+    ///
+    /// If a message has too many parts.
+    pub(super) fn require_few_parts(&self, message: &Message) -> Result<(), Error> {
+        let most = self.shared.settings.most_parts;
+        if message.parts.len() <= most {
+            return Ok(());
+        }
+        let description = format!("must hold no more than {most} parts");
+        Err(Error::invalid_params("message.parts", description))
+    }
+
+    /// # Errors
+    ///
+    /// If a task that is not over has too many messages to take another one.
+    pub(super) fn require_short_history(&self, log: &TaskLog) -> Result<(), Error> {
+        let most = self.shared.settings.longest_history;
+        let messages = log.view().map_or(0, |(_, task)| task.history.len());
+        if messages < most || log.last().1.is_terminal() {
+            return Ok(());
+        }
+        let message = format!(
+            "the task has {messages} messages and takes no more: send a new message without taskId, in the same context"
+        );
+        let error = Error::unsupported(message).fact("limit", most.to_string());
+        Err(error.fact("taskId", log.id().as_str()))
+    }
+
+    /// The right to a turn of this caller's. Asked for before there is a task: what is refused leaves none.
+    pub(super) fn turn_ticket(&self, scope: &Scope) -> Result<TurnTicket, Error> {
+        let begins = match scope.origin {
+            Origin::Network => Begins::Called,
+            Origin::Agent(_) => Begins::Delegated,
+        };
+        let turns = &self.shared.settings.turns;
+        turns.ticket(begins, || Caller::of(&scope.principal))
+    }
+}

@@ -1,0 +1,88 @@
+//! Who is at the door: asked before a body is read, and for cards.
+
+use std::sync::Arc;
+
+use hyper::http::request::Parts as Head;
+use switchboard_types::Error;
+
+use super::{Peer, Service};
+use crate::auth::{Audit, Carried, KeyDesk, Presented, Principal, Refusal};
+use crate::call::Listing;
+use crate::limit::Caller;
+
+impl Service {
+    /// Finds out who asks, before anything but the head is read. Turns those away whom the agent does not let in;
+    /// where the body may still name another one, those whom no agent lets in.
+    pub(crate) async fn enter(
+        &self,
+        head: &Head,
+        peer: &Peer,
+        agent: Option<&str>,
+    ) -> Result<Presented, Refusal> {
+        let carried = Carried::new(head, peer, &self.base_url);
+        let mut presented = self.authenticator.identify(&carried).await;
+        let listing = self.directory.find(agent);
+        let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
+        else {
+            // Whoever it is: there is no such agent.
+            return Ok(presented);
+        };
+        let elsewhere = |other: &Arc<Listing>| other.access.admits(&other.name, &presented);
+        let (name, access) = (&listing.name, &listing.access);
+        let checked = access.check(name, &presented, &carried);
+        let counted = self.tallies.count(&head.extensions, &listing, || {
+            match access.admit(name, &presented, &carried) {
+                Ok(caller) => Caller::of(&caller),
+                Err(_) => Caller::at(carried.address()),
+            }
+        });
+        // The body may mean another agent: only then is it sure who refuses.
+        let later =
+            agent.is_none() && (checked.is_ok() || self.directory.list().iter().any(elsewhere));
+        if !later {
+            checked?;
+            counted?;
+        }
+        presented.at = Some(listing);
+        Ok(presented)
+    }
+
+    /// Counts a request to this agent, if it was not; now it is sure that it is this one.
+    pub(crate) fn count(
+        &self,
+        head: &Head,
+        listing: &Listing,
+        caller: &Principal,
+    ) -> Result<(), Error> {
+        let caller = || Caller::of(caller);
+        self.tallies.count(&head.extensions, listing, caller)
+    }
+
+    /// The agent of that name, as far as this caller may know.
+    pub(crate) async fn seen(
+        &self,
+        head: &Head,
+        peer: &Peer,
+        agent: Option<&str>,
+    ) -> Option<(Arc<Listing>, Principal)> {
+        let listing = self.directory.find(agent)?;
+        let carried = Carried::new(head, peer, &self.base_url);
+        let presented = match listing.access.knows_callers() {
+            true => self.authenticator.identify(&carried).await,
+            false => Presented::default(),
+        };
+        let seen = listing.is_seen_by(&presented, &carried);
+        let caller = listing.access.reader(&listing.name, &presented, &carried);
+        seen.then_some((listing, caller))
+    }
+
+    /// Where denials are written down.
+    pub(crate) fn audit(&self) -> &Audit {
+        self.authenticator.audit()
+    }
+
+    /// Where keys are made, if they are.
+    pub(crate) fn key_desk(&self) -> Option<&KeyDesk> {
+        self.authenticator.desk()
+    }
+}

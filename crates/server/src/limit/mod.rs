@@ -1,0 +1,224 @@
+//! Is there room? Every call is let in here, once it is known what it asks for and before it is answered.
+//!
+//! - `caller`: whom a limit counts by.
+//! - `rate`: how often a caller may ask an agent; `tally`: what a request was counted as.
+//! - `fair`: room for so many, and a line before it. Calls pass one, turns ([`Turns`]) others.
+//! - `counts`: how many of something each one has.
+
+mod caller;
+mod counts;
+mod fair;
+mod rate;
+mod tally;
+mod turns;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use switchboard_types::{Error, ErrorKind};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::Call;
+
+pub(crate) use caller::Caller;
+pub(crate) use counts::{Counted, Counts};
+use fair::{Fair, Permit, Place, Ticket};
+pub use rate::Rate;
+pub(crate) use tally::Tallies;
+pub(crate) use turns::{AtWork, Begins, TurnTicket};
+pub use turns::{Gate, Turns};
+
+/// A line of calls that wait for room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queue {
+    /// How many may wait, half of them of one caller.
+    pub length: usize,
+    /// How long each may.
+    pub wait: Duration,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            length: 4096,
+            wait: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Lets calls in as long as there is room.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    calls: Fair,
+    most_calls: usize,
+    wait: Duration,
+    streams: Arc<Semaphore>,
+    most_streams: usize,
+    streams_of: Counts<Caller>,
+    /// Also addresses have so many streams and no more.
+    by_address: bool,
+}
+
+/// Where a call is answered, until it is.
+pub(crate) type Room<'a> = Permit<&'a Fair>;
+
+/// Room for a call, now or later.
+pub(crate) enum Entrance<'a> {
+    /// Come in.
+    Now(Room<'a>),
+    /// Wait. Boxed: a clock is a large thing to keep in the future of every call.
+    Later(BoxFuture<'a, Result<Room<'a>, Error>>),
+}
+
+/// The room of one stream, given back when it is over.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    _stream: Option<Stream>,
+    revoked: Option<CancellationToken>,
+}
+
+type Stream = (OwnedSemaphorePermit, Option<Counted<Caller>>);
+
+impl Admitted {
+    /// Ends when what the caller has shown is taken back: its streams end with it.
+    pub(crate) async fn revoked(&self) {
+        match &self.revoked {
+            Some(revoked) => revoked.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether that has happened.
+    pub(crate) fn is_revoked(&self) -> bool {
+        let revoked = self.revoked.as_ref();
+        revoked.is_some_and(CancellationToken::is_cancelled)
+    }
+}
+
+impl Admission {
+    /// Room for so many calls at work, and so many event streams: of all callers, and of each.
+    pub(crate) fn new(
+        calls: usize,
+        queue: Queue,
+        streams: usize,
+        streams_of_one: Option<usize>,
+    ) -> Self {
+        Self {
+            calls: Fair::new(calls, queue.length),
+            most_calls: calls,
+            wait: queue.wait,
+            streams: Arc::new(Semaphore::new(streams)),
+            most_streams: streams,
+            streams_of: Counts::new(streams_of_one.unwrap_or(streams.div_ceil(4))),
+            by_address: streams_of_one.is_some(),
+        }
+    }
+
+    /// Finds room for the stream that a call asks for. Before it is answered: a message whose stream is refused must
+    /// not start a task.
+    ///
+    /// # Errors
+    ///
+    /// If too many streams are open.
+    pub(crate) fn admit(&self, call: &Call) -> Result<Admitted, Error> {
+        let stream = if call.operation.method().streams() {
+            Some(self.stream(call)?)
+        } else {
+            None
+        };
+        Ok(Admitted {
+            _stream: stream,
+            revoked: call.principal.revoked().cloned(),
+        })
+    }
+
+    fn stream(&self, call: &Call) -> Result<Stream, Error> {
+        let open = Arc::clone(&self.streams).try_acquire_owned();
+        let open = open.map_err(|_| {
+            let most = self.most_streams;
+            no_room(format!("{most} event streams are open: try again later"))
+        })?;
+        let caller = Caller::of(&call.principal);
+        if matches!(caller, Caller::At(_)) && !self.by_address {
+            return Ok((open, None));
+        }
+        let own = self.streams_of.take(caller);
+        let own = own.ok_or_else(|| {
+            let most = self.streams_of.most();
+            no_room(format!(
+                "{most} of your event streams are open: close one, or try again later"
+            ))
+        })?;
+        Ok((open, Some(own)))
+    }
+
+    /// Lets a call in: now, or once there is room for it.
+    ///
+    /// # Errors
+    ///
+    /// If too many wait already; later, if it has waited too long.
+    pub(crate) fn room(&self, call: &Call) -> Result<Entrance<'_>, Error> {
+        match Fair::ticket(&self.calls, || Caller::of(&call.principal), true) {
+            Ok(Ticket::Now(room)) => Ok(Entrance::Now(room)),
+            Ok(Ticket::Later(place)) => Ok(Entrance::Later(Box::pin(self.in_line(place)))),
+            Err(_) => Err(self.too_many()),
+        }
+    }
+
+    async fn in_line<'a>(&'a self, place: Place<&'a Fair>) -> Result<Room<'a>, Error> {
+        let called = tokio::time::timeout(self.wait, place.admitted()).await;
+        called.map_err(|_| self.too_many())
+    }
+
+    fn too_many(&self) -> Error {
+        let most = self.most_calls;
+        no_room(format!(
+            "{most} requests are at work, and too many wait: try again later"
+        ))
+    }
+}
+
+fn no_room(message: String) -> Error {
+    Error::new(ErrorKind::ResourceExhausted, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_types::model::TaskId;
+    use switchboard_types::operation::{Operation, Subscribe};
+
+    use super::*;
+    use crate::auth::{Owner, Principal};
+    use crate::call::{Origin, ServiceParams, Target};
+
+    fn watch(principal: Principal) -> Call {
+        Call {
+            operation: Operation::Subscribe(Subscribe {
+                id: TaskId::new("t").unwrap(),
+            }),
+            target: Target::default(),
+            principal,
+            params: ServiceParams::internal(),
+            origin: Origin::Network,
+        }
+    }
+
+    #[test]
+    fn who_is_known_by_address_shares_it_unless_it_is_said() {
+        let nobody = watch(Principal::anonymous().at("10.0.0.1".parse().unwrap()));
+        let ann = watch(Principal::from(Owner::new("ann")));
+        let open = |admission: &Admission, call: &Call| -> usize {
+            let open: Vec<_> = (0..9).map_while(|_| admission.admit(call).ok()).collect();
+            open.len()
+        };
+        let by_default = Admission::new(1, Queue::default(), 8, None);
+        assert_eq!(
+            (open(&by_default, &ann), open(&by_default, &nobody)),
+            (2, 8)
+        );
+        let said = Admission::new(1, Queue::default(), 8, Some(3));
+        assert_eq!((open(&said, &ann), open(&said, &nobody)), (3, 3));
+    }
+}

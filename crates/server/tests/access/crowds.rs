@@ -1,0 +1,302 @@
+//! More than there is room for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::select;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use serde_json::json;
+use switchboard_server::auth::{Access, Alternative, Authenticator, Scheme};
+use switchboard_server::http::Limits;
+use switchboard_server::limit::Queue;
+use switchboard_server::shutdown::Tasks;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::Instant;
+
+use crate::house::{Books, House, serve_with};
+use crate::schemes::Bearer;
+use crate::wire::{WAYS, Way};
+
+/// `desk` answers at once, `stall` never; both want a bearer.
+async fn open(limits: Limits) -> House {
+    let scheme: Arc<dyn Scheme> = Arc::new(Bearer("bearer".into()));
+    let closed = || Access::by(vec![Alternative(vec![Arc::clone(&scheme)])]);
+    let agents = vec![("desk".into(), closed()), ("stall".into(), closed())];
+    let authenticator = Authenticator::new(vec![Arc::clone(&scheme)]);
+    let tasks = Tasks::default();
+    let books = Books::unread(&tasks);
+    serve_with(agents, authenticator, books, tasks, |parts| {
+        parts.limits = limits;
+    })
+    .await
+}
+
+/// Asks the stall, in JSON-RPC 1.0. What is dropped is given up.
+async fn begin(house: &House, token: &str, method: &str) -> Response<Incoming> {
+    let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]});
+    let call = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": {"message": message}});
+    let request = Request::post(format!("http://{}/a2a/stall", house.address))
+        .header("a2a-version", "1.0")
+        .header("authorization", format!("Bearer {token}"))
+        .body(Full::new(Bytes::from(call.to_string())))
+        .unwrap();
+    let client = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
+    client.request(request).await.unwrap()
+}
+
+/// Asks until the answer has that status.
+async fn until(house: &House, status: u16) {
+    let begun = Instant::now();
+    while house.read(Way::Rest10, "desk", "ann", "x").await.status != status {
+        assert!(begun.elapsed() < Duration::from_secs(20), "never {status}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn without_room_and_without_a_line_one_is_told_at_once() {
+    let house = open(Limits {
+        requests: 1,
+        queue: Queue {
+            length: 0,
+            wait: Duration::from_secs(60),
+        },
+        ..Limits::default()
+    })
+    .await;
+    let working = begin(&house, "ann", "SendMessage");
+    let crowd = async {
+        until(&house, 429).await;
+        for way in WAYS {
+            let begun = Instant::now();
+            let answer = house.read(way, "desk", "bob", "x").await;
+            way.expect(&answer, 429, 8, true);
+            assert_eq!(answer.header("retry-after"), Some("1"), "{way:?}");
+            assert!(answer.error().contains("1 requests are at work"), "{way:?}");
+            assert!(begun.elapsed() < Duration::from_secs(5));
+        }
+        // What is no call needs no room.
+        assert_eq!(house.ask("GET", "/readyz", &[], "").await.status, 200);
+    };
+    tokio::select! {
+        answer = working => panic!("{answer:?}"),
+        () = crowd => {}
+    }
+    // Given up: there is room again.
+    until(&house, 404).await;
+}
+
+#[tokio::test]
+async fn who_waits_gets_in_when_there_is_room() {
+    let house = open(Limits {
+        requests: 1,
+        queue: Queue {
+            length: 2,
+            wait: Duration::from_secs(60),
+        },
+        ..Limits::default()
+    })
+    .await;
+    let working = begin(&house, "ann", "SendMessage");
+    // Of two that come at once one waits, and the other is told that it is one too many.
+    let crowd = async {
+        loop {
+            let ask = || Box::pin(house.read(Way::Rest10, "desk", "ann", "x"));
+            let (answer, other) = select(ask(), ask()).await.factor_first();
+            if answer.status == 429 {
+                return (other,);
+            }
+        }
+    };
+    let waiting = tokio::select! {
+        answer = working => panic!("{answer:?}"),
+        (waiting,) = crowd => waiting,
+    };
+    assert_eq!(waiting.await.status, 404);
+}
+
+#[tokio::test]
+async fn nobody_waits_for_ever() {
+    let house = open(Limits {
+        requests: 1,
+        queue: Queue {
+            length: 2,
+            wait: Duration::from_millis(200),
+        },
+        ..Limits::default()
+    })
+    .await;
+    let working = begin(&house, "ann", "SendMessage");
+    let crowd = async {
+        until(&house, 429).await;
+        let begun = Instant::now();
+        let late = house.read(Way::Rest10, "desk", "bob", "x").await;
+        assert_eq!(late.status, 429);
+        assert!(
+            begun.elapsed() >= Duration::from_millis(200),
+            "it has waited"
+        );
+    };
+    tokio::select! {
+        answer = working => panic!("{answer:?}"),
+        () = crowd => {}
+    }
+    until(&house, 404).await;
+}
+
+#[tokio::test]
+async fn a_stream_takes_no_room_once_it_has_begun() {
+    let house = open(Limits {
+        requests: 1,
+        queue: Queue {
+            length: 0,
+            wait: Duration::ZERO,
+        },
+        ..Limits::default()
+    })
+    .await;
+    let stream = begin(&house, "ann", "SendStreamingMessage").await;
+    assert_eq!(stream.status(), 200);
+    let answer = house.read(Way::Rest10, "desk", "ann", "x").await;
+    assert_eq!(answer.status, 404);
+}
+
+#[tokio::test]
+async fn one_caller_has_so_many_streams_and_others_have_theirs() {
+    let house = open(Limits {
+        streams: 8,
+        ..Limits::default()
+    })
+    .await;
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        let stream = begin(&house, "ann", "SendStreamingMessage").await;
+        assert_eq!(stream.headers()["content-type"], "text/event-stream");
+        open.push(stream);
+    }
+    let refused = begin(&house, "ann", "SendStreamingMessage").await;
+    assert_eq!(refused.status(), 429);
+    assert_eq!(refused.headers()["retry-after"], "1");
+    let body = refused.into_body().collect().await.unwrap().to_bytes();
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    assert!(body.contains("2 of your event streams are open"), "{body}");
+    let others = begin(&house, "bob", "SendStreamingMessage").await;
+    assert_eq!(others.status(), 200);
+    open.pop();
+    let begun = Instant::now();
+    while begin(&house, "ann", "SendStreamingMessage").await.status() != 200 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no room again");
+    }
+}
+
+#[tokio::test]
+async fn one_address_has_so_many_connections_and_others_have_theirs() {
+    let house = open(Limits {
+        connections_per_address: Some(2),
+        ..Limits::default()
+    })
+    .await;
+    let ask = async |mut socket: TcpStream| {
+        let request = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        // Who is turned away may hear it before it has asked.
+        drop(socket.write_all(request).await);
+        let mut answer = [0; 12];
+        socket.read_exact(&mut answer).await.unwrap();
+        let status = std::str::from_utf8(&answer[9..]).unwrap().to_owned();
+        (status, socket)
+    };
+    let connect = || TcpStream::connect(house.address);
+    let (first, kept) = ask(connect().await.unwrap()).await;
+    let (second, also_kept) = ask(connect().await.unwrap()).await;
+    let (third, _) = ask(connect().await.unwrap()).await;
+    assert_eq!([first, second, third], ["200", "200", "503"]);
+    let elsewhere = TcpSocket::new_v4().unwrap();
+    elsewhere.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+    let (other, _) = ask(elsewhere.connect(house.address).await.unwrap()).await;
+    assert_eq!(other, "200");
+    drop(kept);
+    let begun = Instant::now();
+    while ask(connect().await.unwrap()).await.0 != "200" {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no room again");
+    }
+    drop(also_kept);
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
+    [&head, payload].concat()
+}
+
+/// A head in HPACK: GET / of http at localhost.
+const HEAD: &[u8] = b"\x82\x84\x86\x41\x09localhost";
+
+async fn hello(house: &House) -> TcpStream {
+    let mut socket = TcpStream::connect(house.address).await.unwrap();
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    socket.write_all(preface).await.unwrap();
+    socket.write_all(&frame(4, 0, 0, b"")).await.unwrap();
+    socket
+}
+
+/// The kinds of the frames that come until the connection ends, and the last payload of a GOAWAY.
+async fn goodbye(mut socket: TcpStream) -> Option<u32> {
+    let mut all = Vec::new();
+    let read = socket.read_to_end(&mut all);
+    // Whoever is cut off may lose what it has not read.
+    drop(
+        tokio::time::timeout(Duration::from_secs(20), read)
+            .await
+            .unwrap(),
+    );
+    let mut rest = &all[..];
+    let mut code = None;
+    while let Some((head, after)) = rest.split_first_chunk::<9>() {
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        if head[3] == 7 && after.len() >= 8 {
+            code = Some(u32::from_be_bytes(after[4..8].try_into().unwrap()));
+        }
+        rest = after.get(length..).unwrap_or_default();
+    }
+    code
+}
+
+#[tokio::test]
+async fn requests_that_are_taken_back_at_once_end_the_connection() {
+    let house = open(Limits::default()).await;
+    let mut socket = hello(&house).await;
+    let mut flood = Vec::new();
+    for n in 0..2_000_u32 {
+        let stream = 2 * n + 1;
+        flood.extend(frame(1, 5, stream, HEAD));
+        flood.extend(frame(3, 0, stream, &8_u32.to_be_bytes()));
+    }
+    drop(socket.write_all(&flood).await);
+    // ENHANCE_YOUR_CALM
+    assert_eq!(goodbye(socket).await, Some(11));
+    assert_eq!(house.ask("GET", "/livez", &[], "").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_head_of_http_2_has_a_largest_size() {
+    let house = open(Limits::default()).await;
+    let client = |size: usize| {
+        let request = Request::get(format!("http://{}/livez", house.address));
+        let many = (0..size / 1_000).map(|n| (format!("x-{n}"), "x".repeat(960)));
+        let request = many.fold(request, |r, (name, value)| r.header(name, value));
+        let request = request.body(Full::new(Bytes::new())).unwrap();
+        let mut client = Client::builder(TokioExecutor::new());
+        let client = client.http2_only(true).build_http::<Full<Bytes>>();
+        async move { client.request(request).await.map(|answer| answer.status()) }
+    };
+    assert_eq!(client(50_000).await.unwrap(), 200);
+    let refused = client(80_000).await;
+    assert!(refused.as_ref().is_ok_and(|s| *s == 431), "{refused:?}");
+}

@@ -1,0 +1,75 @@
+//! What those who are let in may do.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use switchboard_server::auth::{Owner, Principal};
+use switchboard_server::call::{Call, Handler, Origin, ServiceParams, Target};
+use switchboard_types::ErrorKind;
+use switchboard_types::operation::{ListTasks, Operation};
+
+use crate::house::open;
+use crate::wire::{WAYS, bearer};
+
+#[tokio::test]
+async fn what_the_policy_denies_is_forbidden_by_every_binding() {
+    let house = open(&["vault"]).await;
+    let task = house.task("vault", "ann").await;
+    for way in WAYS {
+        // The same for a task that is there and one that is not.
+        for id in [&*task, "nobody"] {
+            let answer = house.read(way, "vault", "ann", id).await;
+            way.expect(&answer, 403, 7, true);
+            let error = answer.error();
+            assert!(error.contains("not for you"), "{way:?}: {error}");
+            assert!(error.contains("PERMISSION_DENIED"), "{way:?}: {error}");
+            assert!(!error.contains("no-reading"), "{way:?}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_forbidden_stream_is_a_status_and_no_event() {
+    let house = open(&["vault"]).await;
+    let call = json!({"jsonrpc": "2.0", "id": 7, "method": "message/stream", "params": {
+        "message": {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "x"}]},
+    }});
+    let headers = bearer("ann");
+    let answer = house
+        .ask("POST", "/a2a/vault", &headers, call.to_string())
+        .await;
+    assert_eq!(answer.status, 403, "{answer:?}");
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.json()["error"]["code"], -32603);
+}
+
+#[tokio::test]
+async fn a_policy_that_looks_at_tasks_sees_ones_own_only() {
+    let house = open(&["archive"]).await;
+    let task = house.task("archive", "ann").await;
+    for way in WAYS {
+        let own = house.read(way, "archive", "ann", &task).await;
+        way.expect(&own, 403, 7, true);
+        assert!(own.error().contains("it is over"), "{way:?}: {own:?}");
+        let foreign = house.read(way, "archive", "bob", &task).await;
+        way.expect(&foreign, 404, 5, false);
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_calls_for_its_caller_is_asked_about_too() {
+    let house = open(&["vault"]).await;
+    let call = |origin| Call {
+        operation: Operation::List(ListTasks::default()),
+        target: Target::default(),
+        principal: Principal::from(Owner::new("ann")),
+        params: ServiceParams::internal(),
+        origin,
+    };
+    let direct = house.table.handle(call(Origin::Network)).await;
+    assert!(direct.is_ok(), "{direct:?}");
+    let errand = call(Origin::Agent(Arc::from("poet")));
+    let denied = house.table.handle(errand).await.unwrap_err();
+    assert_eq!(denied.kind(), ErrorKind::PermissionDenied);
+    assert_eq!(denied.message(), "poet may not ask for others");
+}

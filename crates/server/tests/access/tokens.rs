@@ -1,0 +1,210 @@
+//! Tokens that someone has made up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::hmac;
+use serde_json::{Value, json};
+use switchboard_keys::{Algorithm, SharedSecret, SigningKey, encoded, jwks};
+use switchboard_server::auth::method::JwtKeys;
+use switchboard_server::auth::{Failures, Scheme};
+
+use crate::house::House;
+use crate::issuer::{AUDIENCE, Issuer, desk, jwt, seconds};
+use crate::wire::Way;
+
+const SECRET: &[u8] = b"0123456789abcdef0123456789abcdef";
+
+fn lenient() -> Failures {
+    Failures::new(1_000, Duration::from_secs(60))
+}
+
+fn by_secret(name: &str, issuer: Option<&str>) -> Arc<dyn Scheme> {
+    let secret = SharedSecret::new(SECRET).unwrap();
+    let keys = JwtKeys::Secret(Box::new(secret));
+    Arc::new(jwt(name, keys, &[Algorithm::Hs256], issuer))
+}
+
+/// A token with this header and these claims, signed by HMAC with that secret.
+fn hs256(secret: &[u8], header: &Value, claims: &Value) -> String {
+    let part = |value: &Value| encoded(value.to_string().as_bytes());
+    let signed = format!("{}.{}", part(header), part(claims));
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+    let signature = hmac::sign(&key, signed.as_bytes());
+    format!("{signed}.{}", encoded(signature.as_ref()))
+}
+
+fn header() -> Value {
+    json!({"alg": "HS256", "typ": "JWT"})
+}
+
+fn claims(subject: &str) -> Value {
+    json!({"aud": AUDIENCE, "sub": subject, "exp": seconds() + 300})
+}
+
+async fn status(house: &House, token: &str) -> u16 {
+    let answer = house.read(Way::Rest10, "desk", token, "nothing").await;
+    answer.status.as_u16()
+}
+
+#[tokio::test]
+async fn a_token_signed_with_the_shared_secret_is_taken_and_no_other() {
+    let house = desk(vec![by_secret("bearer", None)], lenient()).await;
+    let good = hs256(SECRET, &header(), &claims("ann"));
+    // Once checked, once remembered.
+    assert_eq!(status(&house, &good).await, 404);
+    assert_eq!(status(&house, &good).await, 404);
+    let guessed = hs256(&[b'x'; 32], &header(), &claims("ann"));
+    assert_eq!(status(&house, &guessed).await, 401);
+    let (signed, _) = good.rsplit_once('.').unwrap();
+    let changed = good.replace(&encoded(claims("ann").to_string().as_bytes()), "e30");
+    for bad in [
+        signed,
+        &format!("{signed}."),
+        &format!("{good}A"),
+        &changed,
+        "a.b.c",
+        "..",
+        "x",
+    ] {
+        assert_eq!(status(&house, bad).await, 401, "{bad}");
+    }
+    let long = hs256(SECRET, &header(), &claims(&"a".repeat(9_000)));
+    assert_eq!(status(&house, &long).await, 401);
+}
+
+#[tokio::test]
+async fn a_token_without_a_signature_is_none() {
+    let key = SigningKey::generate(Algorithm::Es256).unwrap();
+    let issuer = Issuer::open(&key).await;
+    let schemes = vec![by_secret("bearer", None), issuer.scheme("corp")];
+    let house = desk(schemes, lenient()).await;
+    for alg in ["none", "None", "NONE", "nOnE", ""] {
+        let part = |value: Value| encoded(value.to_string().as_bytes());
+        let signed = format!(
+            "{}.{}",
+            part(json!({"alg": alg})),
+            part(issuer.claims("ann"))
+        );
+        for signature in ["", "AAAA"] {
+            let token = format!("{signed}.{signature}");
+            assert_eq!(status(&house, &token).await, 401, "{token}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_public_key_is_no_secret() {
+    for algorithm in [Algorithm::Rs256, Algorithm::Es256] {
+        let key = SigningKey::generate(algorithm).unwrap();
+        let issuer = Issuer::open(&key).await;
+        let house = desk(vec![issuer.scheme("corp")], lenient()).await;
+        assert_eq!(status(&house, &issuer.token(&key, "ann")).await, 404);
+        for secret in [jwks(&[&key]), key.jwk().to_string().into_bytes()] {
+            for kid in [
+                json!({"alg": "HS256"}),
+                json!({"alg": "HS256", "kid": key.kid()}),
+            ] {
+                let token = hs256(&secret, &kid, &issuer.claims("ann"));
+                assert_eq!(status(&house, &token).await, 401);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_cannot_choose_its_key() {
+    let (good, own) = (
+        SigningKey::generate(Algorithm::Es256).unwrap(),
+        SigningKey::generate(Algorithm::Es256).unwrap(),
+    );
+    let issuer = Issuer::open(&good).await;
+    let attacker = Issuer::open(&own).await;
+    let house = desk(vec![issuer.scheme("corp")], lenient()).await;
+    let keys = format!("{}/keys", attacker.url());
+    let own = own.with_kid(good.kid().to_owned());
+    assert_eq!(status(&house, &issuer.token(&own, "ann")).await, 401);
+    let payload = issuer.claims("ann").to_string();
+    for (name, value) in [
+        ("jku", keys.as_str()),
+        ("x5u", &keys),
+        ("kid", "' OR 1=1 --"),
+    ] {
+        let (protected, signature) = own.sign_detached(&[(name, value)], payload.as_bytes());
+        let token = format!("{protected}.{}.{signature}", encoded(payload.as_bytes()));
+        assert_eq!(status(&house, &token).await, 401, "{name}");
+    }
+    assert_eq!(attacker.fetched(), 0);
+}
+
+#[tokio::test]
+async fn a_token_for_something_else_opens_nothing() {
+    let key = SigningKey::generate(Algorithm::Es256).unwrap();
+    let issuer = Issuer::open(&key).await;
+    let house = desk(vec![issuer.scheme("corp")], lenient()).await;
+    let payload = issuer.claims("ann").to_string();
+    for (typ, expected) in [
+        ("JWT", 404),
+        ("jwt", 404),
+        ("at+jwt", 404),
+        ("a2a-notification+jwt", 401),
+        ("JOSE", 401),
+    ] {
+        let token = key.sign_compact(typ, payload.as_bytes());
+        assert_eq!(status(&house, &token).await, expected, "{typ}");
+    }
+    let mut other = issuer.claims("ann");
+    other["aud"] = json!("another");
+    let token = key.sign_compact("JWT", other.to_string().as_bytes());
+    let answer = house.read(Way::Rest10, "desk", &token, "nothing").await;
+    assert_eq!(
+        answer.challenges(),
+        [
+            "Bearer realm=\"switchboard\", error=\"invalid_token\", error_description=\"the credentials are for another \
+             service\", resource_metadata=\"http://here/.well-known/oauth-protected-resource/a2a/desk\""
+        ]
+    );
+}
+
+#[tokio::test]
+async fn two_issuers_stand_side_by_side_and_share_nobody() {
+    let (one, two) = (
+        SigningKey::generate(Algorithm::Es256).unwrap(),
+        SigningKey::generate(Algorithm::EdDsa).unwrap(),
+    );
+    let (north, south) = (Issuer::open(&one).await, Issuer::open(&two).await);
+    let schemes = vec![
+        by_secret("bearer", None),
+        north.scheme("north"),
+        south.scheme("south"),
+    ];
+    let house = desk(schemes, Failures::new(1, Duration::from_secs(60))).await;
+    let task = house.task("desk", &north.token(&one, "ann")).await;
+    for (token, expected) in [
+        (north.token(&one, "ann"), 200),
+        (south.token(&two, "ann"), 404),
+        (hs256(SECRET, &header(), &claims("ann")), 404),
+        // The right name with another's key.
+        (north.token(&two, "ann"), 401),
+    ] {
+        let answer = house.read(Way::Rest10, "desk", &token, &task).await;
+        assert_eq!(answer.status, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_was_good_is_taken_until_it_expires() {
+    let house = desk(vec![by_secret("bearer", None)], lenient()).await;
+    let mut short = claims("ann");
+    // With the leeway of a minute it has two seconds left at most.
+    short["exp"] = json!(seconds() - 58);
+    let token = hs256(SECRET, &header(), &short);
+    assert_eq!(status(&house, &token).await, 404);
+    let begun = tokio::time::Instant::now();
+    while status(&house, &token).await == 404 {
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let answer = house.read(Way::Rest10, "desk", &token, "nothing").await;
+    assert!(answer.error().contains("have expired"), "{answer:?}");
+}
