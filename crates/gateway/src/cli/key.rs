@@ -248,7 +248,12 @@ fn line(record: &KeyRecord, text: &mut String) -> std::fmt::Result {
     if !record.scopes.is_empty() {
         write!(text, "  scopes {}", record.scopes.join(" "))?;
     }
-    write!(text, "  made {} by {}", record.made, record.made_by)?;
+    write!(
+        text,
+        "  made {} by {}",
+        record.made,
+        record.made_by.escape_debug()
+    )?;
     match record.last_used {
         Some(at) => write!(text, "  used {at}")?,
         None => text.push_str("  never used"),

@@ -11,5 +11,6 @@ mod keys;
 mod matrix;
 mod owners;
 mod secrets;
+mod skills;
 mod ways;
 mod world;

@@ -18,6 +18,9 @@ const BATCH: Duration = Duration::from_secs(1);
 /// How many batches are a minute: what happens again within it is counted, and written once at its end.
 const BATCHES: u32 = 60;
 
+/// The most lines that wait for a store that takes none.
+const MOST_UNWRITTEN: usize = 10_000;
+
 /// How many different things are noted in a minute; the rest is only counted.
 const MOST: usize = 1000;
 
@@ -94,9 +97,6 @@ impl Audit {
     /// Writes that down before long.
     pub(crate) fn note(&self, entry: AuditEntry) {
         let Some(shared) = &self.0 else { return };
-        let (what, who) = (entry.what.name(), &entry.who);
-        let (agent, object, address) = (&entry.agent, &entry.object, &entry.address);
-        tracing::info!(target: "audit", what, who, agent, object, address, "noted");
         shared.noted().add(entry);
     }
 }
@@ -109,9 +109,10 @@ impl Shared {
     async fn write(&self, minute: bool) {
         let entries = self.noted().take(minute);
         if !entries.is_empty()
-            && let Err(error) = self.store.note(entries).await
+            && let Err(error) = self.store.note(entries.clone()).await
         {
-            tracing::error!(%error, "the audit cannot be written: lines are lost");
+            let lost = self.noted().put_back(entries);
+            tracing::error!(%error, lost, "the audit cannot be written now");
         }
     }
 }
@@ -120,7 +121,7 @@ impl Noted {
     fn add(&mut self, entry: AuditEntry) {
         if !matches!(entry.what, What::LoginFailed | What::Denied) {
             // Whoever does this is let in: each time counts.
-            self.fresh.push(entry);
+            self.push(entry);
             return;
         }
         let room = self.seen.len() < MOST;
@@ -128,7 +129,7 @@ impl Noted {
             Entry::Occupied(mut again) => count(again.get_mut(), entry),
             Entry::Vacant(first) if room => {
                 first.insert(None);
-                self.fresh.push(entry);
+                self.push(entry);
             }
             Entry::Vacant(_) => {
                 let rest = AuditEntry {
@@ -138,6 +139,24 @@ impl Noted {
                 count(&mut self.more, rest.with("more", true));
             }
         }
+    }
+
+    /// Also a line of the log, for each that is to be one of the audit.
+    fn push(&mut self, entry: AuditEntry) {
+        let (what, who) = (entry.what.name(), &entry.who);
+        let (agent, object, address) = (&entry.agent, &entry.object, &entry.address);
+        tracing::info!(target: "audit", what, who, agent, object, address, "noted");
+        self.fresh.push(entry);
+    }
+
+    /// Keeps for later what could not be written; how many found no room.
+    fn put_back(&mut self, mut entries: Vec<AuditEntry>) -> usize {
+        let room = MOST_UNWRITTEN.saturating_sub(self.fresh.len());
+        let lost = entries.len().saturating_sub(room);
+        entries.truncate(room);
+        entries.append(&mut self.fresh);
+        self.fresh = entries;
+        lost
     }
 
     /// What is to be written now; at the end of a minute, also what was only counted.

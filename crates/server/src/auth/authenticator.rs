@@ -203,11 +203,15 @@ impl Authenticator {
                 Err(cause) => {
                     let scheme = Arc::clone(scheme.name());
                     tracing::debug!(%scheme, ?cause, address = %carried.address(), "credentials rejected");
-                    if cause != Rejection::KeysUnavailable {
-                        self.audit.note(failed(&scheme, cause, carried));
-                    }
                     presented.rejected.push((scheme, cause));
                 }
+            }
+        }
+        for (scheme, cause) in &presented.rejected {
+            // A token of another issuer whom we know, too, is no failure; nor are keys that cannot be had.
+            let known = *cause == Rejection::WrongIssuer && !presented.callers.is_empty();
+            if !known && *cause != Rejection::KeysUnavailable {
+                self.audit.note(failed(scheme, *cause, carried));
             }
         }
         if presented.was_guessed() {

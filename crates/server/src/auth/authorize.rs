@@ -89,9 +89,13 @@ impl Authorized {
                 let canceled = noted(What::Canceled, &call.principal, self.engine.name());
                 let canceled = canceled.about(cancel.id.as_str());
                 Box::pin(async move {
-                    let reply = self.engine.handle(call).await?;
-                    self.audit.note(canceled);
-                    Ok(reply)
+                    // Also if the caller goes away meanwhile: the task is canceled all the same.
+                    let mut noting = Noting(&self.audit, Some(canceled));
+                    let reply = self.engine.handle(call).await;
+                    if reply.is_err() {
+                        noting.1 = None;
+                    }
+                    reply
                 })
             }
             Operation::ExtendedCard => Box::pin(async move {
@@ -134,14 +138,18 @@ impl Authorized {
             state: log.last().1,
             updated: task.and_then(|task| task.status.timestamp),
         };
-        // Whoever answers a question does not say again what the task is about.
-        let skill = match skill {
-            None if Action::Call(call.operation.method()).needs_skill() => {
-                task.and_then(skill::begun_with)
-            }
-            named => named,
+        // Whoever answers a question does not say again what the task is about, and cannot make it another.
+        let begun = match Action::Call(call.operation.method()).needs_skill() {
+            true => task.and_then(skill::begun_with),
+            false => None,
         };
-        self.decide(call, skill.as_deref(), About::Own(facts))
+        if let Some(begun) = &begun {
+            self.decide(call, Some(begun), About::Own(facts))?;
+        }
+        match skill.or(begun) {
+            Some(skill) => self.decide(call, Some(&skill), About::Own(facts)),
+            None => self.decide(call, None, About::Own(facts)),
+        }
     }
 }
 
@@ -185,6 +193,17 @@ fn noted(what: What, who: &Principal, agent: &str) -> AuditEntry {
     }
 }
 
+/// Writes down when it is dropped what was begun.
+struct Noting<'a>(&'a Audit, Option<AuditEntry>);
+
+impl Drop for Noting<'_> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.1.take() {
+            self.0.note(entry);
+        }
+    }
+}
+
 impl Handler for Authorized {
     fn handle(&self, call: Call) -> Answering<'_> {
         if self.access.allows_all() {
@@ -194,13 +213,15 @@ impl Handler for Authorized {
                 _ => self.engine.handle(call),
             };
         }
-        let skill = skill::named(&call.operation);
+        let skill = match skill::named(&call.operation) {
+            Ok(skill) => skill,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
         let about = self.about(&call.operation);
         if let Err(error) = self.decide(&call, skill.as_deref(), about) {
             return Box::pin(std::future::ready(Err(error)));
         }
-        let open = skill.is_none() && self.access.has_restricted_skills();
-        let again = open || self.access.policy().looks_at_tasks();
+        let again = self.access.has_restricted_skills() || self.access.policy().looks_at_tasks();
         match about {
             About::Unseen if again => Box::pin(self.look_at_task(call, skill)),
             _ => self.pass(call),

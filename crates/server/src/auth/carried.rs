@@ -1,5 +1,6 @@
 //! What a request carries, as a scheme reads it.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::http::tls::Certificate;
 use crate::http::{BaseUrl, Peer, RESOURCE};
 
 /// What a request carries to show who asks. Only the head: nobody's body is read before.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Carried<'a> {
     head: &'a Parts,
     peer: &'a Peer,
@@ -98,6 +99,15 @@ pub(super) fn authorization<'a>(
     let (said, credentials) = text.trim().split_once(' ')?;
     said.eq_ignore_ascii_case(scheme)
         .then(|| Ok(credentials.trim()))
+}
+
+impl fmt::Debug for Carried<'_> {
+    /// Without credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Carried")
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

@@ -21,11 +21,25 @@ pub struct SkillAccess {
 }
 
 /// The skill that an operation asks for.
-pub(super) fn named(operation: &Operation) -> Option<String> {
-    match operation {
-        Operation::Send(send) | Operation::Stream(send) => in_metadata(send.metadata.as_ref())
-            .or_else(|| in_metadata(send.message.metadata.as_ref())),
-        _ => None,
+///
+/// # Errors
+///
+/// If it names two: an agent might look at the one that was not decided on.
+pub(super) fn named(operation: &Operation) -> Result<Option<String>, Error> {
+    let (Operation::Send(send) | Operation::Stream(send)) = operation else {
+        return Ok(None);
+    };
+    let places = [send.metadata.as_ref(), send.message.metadata.as_ref()];
+    let places = places.into_iter().flatten();
+    let named = places.flat_map(|metadata| NAMES.map(|name| metadata.get(name)));
+    let mut all = named.flatten();
+    let first = all.next();
+    match all.find(|other| first.as_ref() != Some(other)) {
+        None => Ok(first),
+        Some(_) => Err(Error::invalid_params(
+            "metadata.skillId",
+            "names two skills: say one of them, or both alike",
+        )),
     }
 }
 
@@ -64,15 +78,31 @@ mod tests {
     }
 
     #[test]
-    fn a_skill_is_named_by_the_request_before_its_message() {
+    fn a_skill_is_named_once_or_alike() {
         for (request, message, skill) in [
-            (json!({"skillId": "a"}), json!({"skillId": "b"}), Some("a")),
-            (json!({"skill": "a"}), json!({"skillId": "b"}), Some("a")),
-            (json!({"skill": "x", "skillId": "a"}), json!({}), Some("a")),
-            (json!({}), json!({"skill": "b"}), Some("b")),
-            (json!({"skillId": 7}), json!({"skillId": "b"}), Some("b")),
-            (json!(null), json!({"skills": ["b"]}), None),
-            (json!(null), json!(null), None),
+            (
+                json!({"skillId": "a"}),
+                json!({"skillId": "a"}),
+                Ok(Some("a")),
+            ),
+            (
+                json!({"skill": "a"}),
+                json!({"skillId": "a"}),
+                Ok(Some("a")),
+            ),
+            (json!({"skillId": "a"}), json!({}), Ok(Some("a"))),
+            (json!({}), json!({"skill": "b"}), Ok(Some("b"))),
+            (
+                json!({"skillId": 7}),
+                json!({"skillId": "b"}),
+                Ok(Some("b")),
+            ),
+            (json!(null), json!({"skills": ["b"]}), Ok(None)),
+            (json!(null), json!(null), Ok(None)),
+            (json!({"skillId": "a"}), json!({"skillId": "b"}), Err(())),
+            (json!({"skill": "a"}), json!({"skillId": "b"}), Err(())),
+            (json!({"skill": "x", "skillId": "a"}), json!({}), Err(())),
+            (json!(null), json!({"skill": "x", "skillId": "a"}), Err(())),
         ] {
             let send = Operation::Send(Box::new(SendMessage {
                 message: Message {
@@ -88,8 +118,10 @@ mod tests {
                 configuration: SendConfiguration::default(),
                 metadata: object(&request),
             }));
-            assert_eq!(named(&send).as_deref(), skill, "{request} {message}");
+            let named = named(&send).map_err(drop);
+            let skill = skill.map(|skill| skill.map(str::to_owned));
+            assert_eq!(named, skill, "{request} {message}");
         }
-        assert_eq!(named(&Operation::ExtendedCard), None);
+        assert_eq!(named(&Operation::ExtendedCard).unwrap(), None);
     }
 }

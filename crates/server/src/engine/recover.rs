@@ -10,6 +10,7 @@ use super::events::{failure, status_event};
 use super::question::is_redacted;
 use crate::agent::{Restart, Said};
 use crate::clock;
+use crate::limit::TurnTicket;
 use crate::log::{Entry, Log, TaskLog};
 use crate::store::{Error, Head};
 
@@ -76,7 +77,9 @@ impl Engine {
             return Ok(());
         }
         let cut_off = self.cut_off(head).await?;
-        let resumable = self.shared.agent.on_restart() == Restart::Resume;
+        // What had not begun yet stood in line: it can begin, whatever it does.
+        let in_line = head.state == TaskState::Submitted;
+        let resumable = in_line || self.shared.agent.on_restart() == Restart::Resume;
         let Some(message) = cut_off.message.filter(|_| resumable) else {
             let text = "interrupted by a restart: send the message again";
             recovered.failed += u64::from(fail(log, head.seq, text));
@@ -94,7 +97,12 @@ impl Engine {
             let mut turn = self.turn_for(principal, log, message, canceled);
             turn.emitted = cut_off.emitted;
             turn.input_timed_out = cut_off.input_timed_out;
-            self.start_when_there_is_room(log, turn);
+            if in_line {
+                self.start_when_there_is_room(log, turn);
+            } else {
+                // It was at work, perhaps for another that waits for it: it goes on at once.
+                self.start(log, turn, None, TurnTicket::none());
+            }
             recovered.resumed += 1;
         }
         Ok(())

@@ -172,7 +172,7 @@ impl Engine {
                     });
                     None
                 }
-                // It is stored, and begins at the next start.
+                // A task that is stored begins at the next start.
                 () = self.shared.tasks.stopping().cancelled() => None,
                 at_work = ticket.later() => Some(at_work),
             }

@@ -218,7 +218,8 @@ impl Engine {
                 turn.metadata = send.metadata;
                 turn.accepted_output_modes = send.configuration.accepted_output_modes;
                 match ticket {
-                    Ok(ticket) => self.start(&log, turn, None, ticket),
+                    // With its claim, if there is one: then the key is locked, and no agent may run.
+                    Ok(ticket) => self.start(&log, turn, claim.cloned(), ticket),
                     // A turn ran when there was no room for another, and has ended since.
                     Err(_) => self.start_when_there_is_room(&log, turn),
                 }

@@ -272,8 +272,13 @@ impl Service {
                 });
             }
         };
+        let nobody = agent.is_some() && presented.at.is_none();
         let asked = Asked::new(self, &head, &peer, agent, presented);
-        let read = self.read_body(&head, incoming).await;
+        let read = match nobody {
+            // It is refused whatever it says: strangers get no more room than that takes.
+            true => self.read_refused(&head, incoming).await,
+            false => self.read_body(&head, incoming).await,
+        };
         if rpc {
             binding::jsonrpc::read(asked, read)
         } else {

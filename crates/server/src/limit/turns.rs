@@ -27,7 +27,7 @@ impl Gate {
 /// How many turns may be at work; without gates, any number.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
-    /// Of all agents. A turn that another one waits for does not count: it would wait for its own end.
+    /// Of all agents.
     pub everywhere: Option<Gate>,
     /// Of this agent.
     pub here: Option<Gate>,
@@ -38,7 +38,7 @@ pub struct Turns {
 pub(crate) enum Begins {
     /// A caller from outside.
     Called,
-    /// Another agent's turn.
+    /// Another agent's turn, which waits for it: it takes no room, since it could wait for its own end.
     Delegated,
     /// What was promised before: it is let in, if not at once.
     Promised,
@@ -51,7 +51,15 @@ pub(crate) struct TurnTicket(Option<Box<Tickets>>);
 #[derive(Debug)]
 struct Tickets {
     here: Option<Ticket<Arc<Fair>>>,
-    everywhere: Option<Ticket<Arc<Fair>>>,
+    everywhere: Everywhere,
+}
+
+/// Room among all agents. It is asked for once there is room at the agent itself: nobody keeps what they cannot use yet.
+#[derive(Debug)]
+enum Everywhere {
+    Any,
+    Asked(Ticket<Arc<Fair>>),
+    ToAsk(Gate, Caller),
 }
 
 /// A turn at work, until it is dropped.
@@ -72,7 +80,8 @@ impl Turns {
         begins: Begins,
         who: impl Fn() -> Caller,
     ) -> Result<TurnTicket, Error> {
-        if self.everywhere.is_none() && self.here.is_none() {
+        let gates = self.everywhere.is_some() || self.here.is_some();
+        if !gates || begins == Begins::Delegated {
             return Ok(TurnTicket(None));
         }
         let bound = begins != Begins::Promised;
@@ -85,39 +94,63 @@ impl Turns {
                 Error::new(ErrorKind::ResourceExhausted, message).fact("limit", most.to_string())
             })
         };
-        let everywhere = self.everywhere.as_ref();
-        let everywhere = everywhere.filter(|_| begins != Begins::Delegated);
-        Ok(TurnTicket(Some(Box::new(Tickets {
-            here: self.here.as_ref().map(ask).transpose()?,
-            everywhere: everywhere.map(ask).transpose()?,
-        }))))
+        let here = self.here.as_ref().map(ask).transpose()?;
+        let everywhere = match &self.everywhere {
+            None => Everywhere::Any,
+            Some(gate) if matches!(here, Some(Ticket::Later(_))) => {
+                Everywhere::ToAsk(gate.clone(), who())
+            }
+            Some(gate) => Everywhere::Asked(ask(gate)?),
+        };
+        Ok(TurnTicket(Some(Box::new(Tickets { here, everywhere }))))
     }
 }
 
 impl TurnTicket {
+    /// The right to a turn that takes no room.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
     /// Begins, if there is room already.
     pub(crate) fn now(self) -> Result<AtWork, Self> {
-        let waits = |ticket: &Option<Ticket<_>>| matches!(ticket, Some(Ticket::Later(_)));
-        match self.0 {
-            None => Ok(AtWork::default()),
-            Some(tickets) if waits(&tickets.here) || waits(&tickets.everywhere) => {
-                Err(Self(Some(tickets)))
-            }
-            Some(tickets) => Ok(AtWork {
-                _here: tickets.here.and_then(permit),
-                _everywhere: tickets.everywhere.and_then(permit),
+        let Some(tickets) = self.0 else {
+            return Ok(AtWork::default());
+        };
+        match *tickets {
+            Tickets {
+                here: here @ (None | Some(Ticket::Now(_))),
+                everywhere: Everywhere::Any,
+            } => Ok(AtWork {
+                _here: here.and_then(permit),
+                _everywhere: None,
             }),
+            Tickets {
+                here: here @ (None | Some(Ticket::Now(_))),
+                everywhere: Everywhere::Asked(Ticket::Now(everywhere)),
+            } => Ok(AtWork {
+                _here: here.and_then(permit),
+                _everywhere: Some(everywhere),
+            }),
+            waits => Err(Self(Some(Box::new(waits)))),
         }
     }
 
-    /// Waits for room. Room of one kind is kept while waiting for the other.
+    /// Waits for room, first at the agent.
     pub(crate) async fn later(self) -> AtWork {
         let Some(tickets) = self.0 else {
             return AtWork::default();
         };
+        let here = wait(tickets.here).await;
+        let everywhere = match tickets.everywhere {
+            Everywhere::Any => None,
+            Everywhere::Asked(ticket) => Some(ticket),
+            // It was promised: however many wait by now.
+            Everywhere::ToAsk(gate, who) => Fair::ticket(gate.fair, || who.clone(), false).ok(),
+        };
         AtWork {
-            _here: wait(tickets.here).await,
-            _everywhere: wait(tickets.everywhere).await,
+            _here: here,
+            _everywhere: wait(everywhere).await,
         }
     }
 }

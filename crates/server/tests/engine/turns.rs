@@ -257,6 +257,81 @@ async fn agents_share_the_room_of_the_server_but_not_with_those_they_wait_for() 
     send_as(&worker, "ann", Origin::Network).await.unwrap();
 }
 
+fn gates(everywhere: &Gate, here: Option<usize>) -> Settings {
+    Settings {
+        turns: Turns {
+            everywhere: Some(everywhere.clone()),
+            here: here.map(|most| Gate::new(most, 9)),
+        },
+        ..Settings::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_stands_in_line_at_an_agent_keeps_no_room_of_the_server() {
+    let everywhere = Gate::new(2, 9);
+    let go = Arc::new(Semaphore::new(0));
+    let narrow = line_with(told_by(&go), gates(&everywhere, Some(1)));
+    let other = line_with(works_until_canceled(), gates(&everywhere, None));
+    let first = send_as(&narrow, "ann", Origin::Network).await.unwrap();
+    let second = send_as(&narrow, "ann", Origin::Network).await.unwrap();
+    let third = send_as(&other, "ann", Origin::Network).await.unwrap();
+    settle().await;
+    let state = async |line: &Line, task: &Arc<Task>| {
+        let log = line.log.store().live(None, 10).await.unwrap();
+        let head = log.into_iter().find(|head| head.id == task.id);
+        head.map(|head| head.state)
+    };
+    assert_eq!(state(&other, &third).await, Some(TaskState::Working));
+    assert_eq!(state(&narrow, &second).await, Some(TaskState::Submitted));
+    go.add_permits(1);
+    settle().await;
+    assert_eq!(state(&narrow, &first).await, None);
+    assert_eq!(state(&narrow, &second).await, Some(TaskState::Working));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_another_waits_for_waits_for_nobody() {
+    let everywhere = Gate::new(1, 9);
+    let boss = line_with(works_until_canceled(), gates(&everywhere, Some(1)));
+    let worker = line_with(echo(), gates(&everywhere, Some(1)));
+    send_as(&boss, "ann", Origin::Network).await.unwrap();
+    // It has the room at the worker, and waits for that of the server, which the boss has.
+    let waits = send_as(&worker, "bob", Origin::Network).await.unwrap();
+    let delegated = Origin::Agent("boss".into());
+    let done = send_as(&worker, "ann", delegated.clone()).await.unwrap();
+    // The boss calls itself, too.
+    let own = send_as(&boss, "ann", delegated).await.unwrap();
+    settle().await;
+    let live = worker.log.store().live(None, 10).await.unwrap();
+    let live: Vec<_> = live.iter().map(|head| (&head.id, head.state)).collect();
+    assert_eq!(live, [(&waits.id, TaskState::Submitted)], "{}", done.id);
+    let live = boss.log.store().live(None, 10).await.unwrap();
+    let own = live.iter().find(|head| head.id == own.id).unwrap();
+    assert_eq!(own.state, TaskState::Working);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stood_in_line_begins_after_a_restart_whatever_it_does() {
+    let store = Arc::new(MemoryStore::default());
+    let before = Log::new(Arc::clone(&store) as _);
+    let line = Line::new(&before, Arc::new(hangs_for_ever()), room(1, 9));
+    let cut_off = line.send_at_once(says("one")).await.unwrap();
+    let in_line = line.send_at_once(says("two")).await.unwrap();
+    settle().await;
+    before.stopping().cancel();
+    before.close().await;
+    let log = Log::new(store);
+    let line = Line::new(&log, Arc::new(echo()), room(1, 9));
+    let engines = HashMap::from([(Arc::clone(line.engine.name()), line.engine.clone())]);
+    let recovered = recover::recover(&log, &engines).await.unwrap();
+    assert_eq!((recovered.resumed, recovered.failed), (1, 1));
+    settle().await;
+    let state = async |id| line.get(id).await.unwrap().status.state;
+    assert_eq!(state(&in_line.id).await, TaskState::Completed);
+    assert_eq!(state(&cut_off.id).await, TaskState::Failed);
+}
+
 #[tokio::test(start_paused = true)]
 async fn after_a_restart_everyone_goes_on_however_many_there_are() {
     let store = Arc::new(MemoryStore::default());

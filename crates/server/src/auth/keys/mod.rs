@@ -152,7 +152,7 @@ impl ApiKeys {
     ///
     /// # Errors
     ///
-    /// As [`issue`].
+    /// As [`issue()`].
     pub(crate) async fn issue(&self, new: NewKey, by: &By) -> Result<(KeyRecord, Secret), Error> {
         let made = issue(&*self.0.store, new, by).await?;
         if let Err(error) = self.read().await {

@@ -72,7 +72,11 @@ pub(crate) async fn answer(
             return refuse(turned_away(version, &refusal));
         }
     };
-    let read = service.read_body(head, incoming).await;
+    let read = match presented.at {
+        // As for calls over HTTP: whoever asks an agent that is not there is heard no longer.
+        None if agent(head).is_some() => service.read_refused(head, incoming).await,
+        _ => service.read_body(head, incoming).await,
+    };
     let found = method.ok_or_else(|| Error::new(ErrorKind::MethodNotFound, "there is no such rpc"));
     let checked = read.and_then(|body| frame::check(&body).map(|()| body));
     let (method, body) = match found.and_then(|method| Ok((method, checked?))) {

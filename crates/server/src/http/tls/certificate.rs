@@ -31,7 +31,9 @@ impl Certificate {
     /// If it is none.
     pub(super) fn read(der: &CertificateDer<'_>) -> Result<Self, webpki::Error> {
         let read = EndEntityCert::try_from(der)?;
+        // None that could be taken for a fingerprint.
         let uris = read.valid_uri_names().map(str::to_owned);
+        let uris = uris.filter(|uri| !uri.to_ascii_lowercase().starts_with("sha256:"));
         let hosts = read.valid_dns_names().map(str::to_ascii_lowercase);
         let fingerprint = format!("sha256:{}", sha256_hex(der));
         let names = uris.chain(hosts).chain([fingerprint]).collect();

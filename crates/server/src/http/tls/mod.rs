@@ -4,7 +4,7 @@
 //! - `certificate`: what a certificate says.
 //! - `watch`: files that change are read again.
 //!
-//! `http::serve` accepts connections with it; nothing behind it knows but by [`Encrypted`].
+//! `http::serve` accepts connections with it; nothing behind it knows but by `Encrypted`.
 
 mod certificate;
 mod settings;
