@@ -100,7 +100,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
         signer: signer.clone().filter(|_| signs_webhooks(&config)),
         ..push::Settings::default()
     };
-    Outbox::start(log.clone(), guard, push, tasks.clone())?;
+    Outbox::start(log.clone(), guard, push, tasks.clone());
     log.keep_up(config.retention, &tasks);
     let mut service = http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,

@@ -4,8 +4,10 @@
 
 use std::io::{self, IsTerminal};
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::{Log, LogFormat};
 
@@ -15,23 +17,21 @@ use crate::config::{Log, LogFormat};
 ///
 /// If logging was started before, or the level cannot be read (which [`check_level`] would have told).
 pub fn start(log: &Log) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&log.level)?;
+    let filter: Targets = log.level.parse()?;
     let terminal = io::stderr().is_terminal();
     let format = log.format.unwrap_or(if terminal {
         LogFormat::Text
     } else {
         LogFormat::Json
     });
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr);
-    match format {
-        LogFormat::Text => lines
-            .with_ansi(terminal && std::env::var_os("NO_COLOR").is_none())
-            .try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
-    }
-    .map_err(anyhow::Error::from_boxed)
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let ansi = terminal && std::env::var_os("NO_COLOR").is_none();
+    let lines = match format {
+        LogFormat::Text => lines.with_ansi(ansi).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    let all = tracing_subscriber::registry().with(lines.with_filter(filter));
+    Ok(all.try_init()?)
 }
 
 /// Whether `level` is a level, or directives such as `info,switchboard=debug`.
@@ -43,13 +43,13 @@ pub fn start(log: &Log) -> anyhow::Result<()> {
 pub fn check_level(level: &str) -> Result<(), String> {
     let directives = level.split(',').map(str::trim);
     for directive in directives {
-        let named = directive.contains(['=', '[']) || directive.contains("::");
+        let named = directive.contains('=') || directive.contains("::");
         let known = named || directive.parse::<LevelFilter>().is_ok();
         if !known || directive.chars().all(|c| c.is_ascii_digit()) {
             return Err(format!("`{directive}` is not a log level"));
         }
     }
-    match EnvFilter::try_new(level) {
+    match level.parse::<Targets>() {
         Ok(_) => Ok(()),
         Err(_) => Err(format!("`{level}` cannot be read as log directives")),
     }

@@ -1,7 +1,5 @@
 //! Bytes that nobody can guess.
 
-use aws_lc_rs::rand;
-
 /// Random bytes, good enough for keys.
 ///
 /// # Panics
@@ -14,6 +12,6 @@ use aws_lc_rs::rand;
 )]
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    rand::fill(&mut bytes).expect("randomness");
+    getrandom::fill(&mut bytes).expect("randomness");
     bytes
 }

@@ -1,6 +1,7 @@
 //! Secrets that are stored: AES-256-GCM, as text.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 
@@ -11,17 +12,29 @@ use crate::random::random;
 const MARK: &str = "sealed:1:";
 
 /// A key that seals texts. `Debug` shows nothing of it.
-pub struct SealingKey(RandomizedNonceKey);
+pub struct SealingKey {
+    bytes: [u8; 32],
+    /// Made with the first secret: most servers never see one.
+    ready: OnceLock<RandomizedNonceKey>,
+}
 
 impl SealingKey {
     /// The key of these bytes.
     #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self {
+            bytes,
+            ready: OnceLock::new(),
+        }
+    }
+
     #[expect(
         clippy::expect_used,
         reason = "a key of AES-256 is 32 bytes, any of them"
     )]
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(RandomizedNonceKey::new(&AES_256_GCM, &bytes).expect("a key"))
+    fn ready(&self) -> &RandomizedNonceKey {
+        let made = || RandomizedNonceKey::new(&AES_256_GCM, &self.bytes).expect("a key");
+        self.ready.get_or_init(made)
     }
 
     /// The key of a text: 32 bytes as base64, in either alphabet, padded or not.
@@ -47,7 +60,7 @@ impl SealingKey {
     pub fn seal(&self, text: &str) -> String {
         let mut sealed = text.as_bytes().to_vec();
         let nonce = self
-            .0
+            .ready()
             .seal_in_place_append_tag(Aad::from(MARK), &mut sealed)
             .expect("a sealed text");
         let bytes = [&nonce.as_ref()[..], &sealed].concat();
@@ -68,7 +81,7 @@ impl SealingKey {
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let mut sealed = sealed.to_vec();
         let text = self
-            .0
+            .ready()
             .open_in_place(nonce, Aad::from(MARK), &mut sealed)
             .ok()?;
         String::from_utf8(text.to_vec()).ok()

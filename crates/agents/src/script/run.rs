@@ -211,10 +211,13 @@ impl<'a> Run<'a> {
             return true;
         };
         let text = scope.message.text();
-        let Some(captures) = pattern.0.captures(&text) else {
+        let Some(regex) = pattern.regex() else {
             return false;
         };
-        let groups = pattern.0.capture_names().flatten();
+        let Some(captures) = regex.captures(&text) else {
+            return false;
+        };
+        let groups = regex.capture_names().flatten();
         let matched = groups.filter_map(|group| {
             let value = captures.name(group)?;
             Some((group.to_owned(), value.as_str().to_owned()))

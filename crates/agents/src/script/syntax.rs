@@ -5,8 +5,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 use regex::{Regex, RegexBuilder};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, de};
@@ -18,9 +21,16 @@ use super::template::{Template, Variable};
 #[derive(Debug, Clone)]
 pub struct TextOr<T>(pub(super) T);
 
-/// A regular expression; upper and lower case are the same to it.
+/// A regular expression; upper and lower case are the same to it. It is read with its file and made ready when it is
+/// first used: that takes hundreds of times the room of its text, and most scripts are never run.
 #[derive(Debug, Clone)]
-pub struct Pattern(pub(super) Regex);
+pub struct Pattern {
+    text: String,
+    ready: OnceLock<Option<Regex>>,
+}
+
+/// How much a regular expression may grow to, in about the bytes of its automaton.
+const MAX_PATTERN: usize = 1_000_000;
 
 impl From<Template> for Content {
     fn from(text: Template) -> Self {
@@ -82,14 +92,52 @@ impl<T: JsonSchema> JsonSchema for TextOr<T> {
     }
 }
 
+impl Pattern {
+    /// Ready to look for. There is none for an expression that has no room, which reading it has refused.
+    pub(super) fn regex(&self) -> Option<&Regex> {
+        let made = || {
+            let mut builder = RegexBuilder::new(&self.text);
+            builder.case_insensitive(true).build().ok()
+        };
+        self.ready.get_or_init(made).as_ref()
+    }
+}
+
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        RegexBuilder::new(&text)
+        let read = ParserBuilder::new()
             .case_insensitive(true)
             .build()
-            .map(Self)
-            .map_err(de::Error::custom)
+            .parse(&text)
+            .map_err(de::Error::custom)?;
+        if size(&read) > MAX_PATTERN {
+            return Err(de::Error::custom(
+                "the regular expression grows too large: repeat less of it, or less often",
+            ));
+        }
+        Ok(Self {
+            text,
+            ready: OnceLock::new(),
+        })
+    }
+}
+
+/// About how large an expression is with its repetitions written out.
+fn size(expression: &Hir) -> usize {
+    match expression.kind() {
+        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Class(Class::Unicode(class)) => 8 * class.ranges().len(),
+        HirKind::Class(Class::Bytes(class)) => 8 * class.ranges().len(),
+        HirKind::Repetition(again) => {
+            let times = again.max.unwrap_or(again.min).max(1);
+            size(&again.sub).saturating_mul(times as usize)
+        }
+        HirKind::Capture(group) => 1 + size(&group.sub),
+        HirKind::Concat(all) | HirKind::Alternation(all) => {
+            all.iter().map(size).fold(0, usize::saturating_add)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
+use hyper::header::{HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use switchboard_types::operation::Operation;
 use switchboard_types::{Dialect, Error, ErrorKind};
@@ -11,10 +11,6 @@ use super::{A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, no_such_agent, versio
 use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target, no_such_tenant};
 use crate::http::{Peer, Service};
-
-static VERSION: HeaderName = HeaderName::from_static(A2A_VERSION);
-static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// A request's head. Borrowed: most of it is only looked at.
 #[derive(Debug)]
@@ -33,6 +29,8 @@ pub(crate) struct Asked<'a> {
     accept: &'a str,
     idempotency_key: Option<&'a str>,
     last_event_id: Option<&'a str>,
+    /// Extensions are asked for.
+    extended: bool,
     presented: Presented,
     /// A header that cannot be read: it must not pass for one that is absent.
     odd: Option<Error>,
@@ -46,21 +44,12 @@ impl<'a> Asked<'a> {
         agent: Option<&'a str>,
         presented: Presented,
     ) -> Self {
-        let mut odd = None;
-        let mut text = |name: &HeaderName| {
-            read_header(&head.headers, name).unwrap_or_else(|error| {
-                odd.get_or_insert(error);
-                None
-            })
-        };
-        let version = text(&VERSION)
+        let (read, odd) = Headers::read(&head.headers);
+        let version = read
+            .version
             .or_else(|| head.uri.query().and_then(version_in_query))
             .unwrap_or_default();
-        let content_type = text(&CONTENT_TYPE).unwrap_or_default();
-        let content_encoding = text(&CONTENT_ENCODING).unwrap_or_default().trim();
-        let accept = text(&ACCEPT).unwrap_or_default();
-        let idempotency_key = text(&IDEMPOTENCY_KEY);
-        let last_event_id = text(&LAST_EVENT_ID);
+        let content_type = read.content_type.unwrap_or_default();
         let known = |name| match &presented.at {
             Some(listing) => Ok(Some(Arc::clone(&listing.name))),
             None => Err(name),
@@ -72,10 +61,11 @@ impl<'a> Asked<'a> {
             agent: agent.map_or(Ok(None), known),
             version,
             content_type: content_type.split(';').next().unwrap_or_default().trim(),
-            content_encoding,
-            accept,
-            idempotency_key,
-            last_event_id,
+            content_encoding: read.content_encoding.unwrap_or_default().trim(),
+            accept: read.accept.unwrap_or_default(),
+            idempotency_key: read.idempotency_key,
+            last_event_id: read.last_event_id,
+            extended: read.extended,
             presented,
             odd,
         }
@@ -159,7 +149,10 @@ impl<'a> Asked<'a> {
             principal,
             params: ServiceParams {
                 dialect,
-                extensions: extensions(&self.head.headers),
+                extensions: match self.extended {
+                    true => extensions(&self.head.headers),
+                    false => Vec::new(),
+                },
                 idempotency_key: self.idempotency_key.map(str::to_owned),
                 last_event_id,
                 base_url,
@@ -225,38 +218,66 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The text of a header.
-///
-/// # Errors
-///
-/// If it is no text, or given more than once in different ways.
-fn read_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Error> {
-    let mut values = headers.get_all(name).into_iter();
-    let Some(first) = values.next() else {
-        return Ok(None);
-    };
-    if *name != ACCEPT && values.any(|other| other != first) {
-        return Err(Error::invalid_params(
-            spelling(name),
-            "is given more than once",
-        ));
-    }
-    match first.to_str() {
-        Ok(text) => Ok(Some(text)),
-        Err(_) => Err(Error::invalid_params(spelling(name), "must be ASCII text")),
+/// The headers that matter to every binding.
+#[derive(Debug, Default)]
+struct Headers<'a> {
+    version: Option<&'a str>,
+    content_type: Option<&'a str>,
+    content_encoding: Option<&'a str>,
+    accept: Option<&'a str>,
+    idempotency_key: Option<&'a str>,
+    last_event_id: Option<&'a str>,
+    extended: bool,
+}
+
+impl<'a> Headers<'a> {
+    /// Reads them, and the first that is no text, or is given more than once in different ways. In one pass: a request
+    /// has few headers, and a look for one by its name costs as much as a look at all.
+    fn read(headers: &'a HeaderMap) -> (Self, Option<Error>) {
+        let (mut read, mut odd) = (Self::default(), None);
+        for (name, value) in headers {
+            let (place, spelling) = match name.as_str() {
+                A2A_VERSION => (&mut read.version, "A2A-Version"),
+                "content-type" => (&mut read.content_type, "Content-Type"),
+                "content-encoding" => (&mut read.content_encoding, "Content-Encoding"),
+                "accept" => {
+                    // A list may come in several lines. The first tells enough.
+                    if read.accept.is_none() {
+                        read.accept = text(value, "Accept", &mut odd);
+                    }
+                    continue;
+                }
+                "idempotency-key" => (&mut read.idempotency_key, "Idempotency-Key"),
+                "last-event-id" => (&mut read.last_event_id, "Last-Event-ID"),
+                _ => {
+                    read.extended |= *name == A2A_EXTENSIONS || *name == X_A2A_EXTENSIONS;
+                    continue;
+                }
+            };
+            let found = text(value, spelling, &mut odd);
+            match *place {
+                None => *place = found,
+                Some(_) if *place == found => {}
+                Some(_) => {
+                    let twice = || Error::invalid_params(spelling, "is given more than once");
+                    odd.get_or_insert_with(twice);
+                }
+            }
+        }
+        (read, odd)
     }
 }
 
-/// How people write a header's name.
-fn spelling(name: &HeaderName) -> &'static str {
-    match name.as_str() {
-        A2A_VERSION => "A2A-Version",
-        "idempotency-key" => "Idempotency-Key",
-        "last-event-id" => "Last-Event-ID",
-        "content-type" => "Content-Type",
-        "content-encoding" => "Content-Encoding",
-        _ => "Accept",
+fn text<'a>(
+    value: &'a HeaderValue,
+    spelling: &'static str,
+    odd: &mut Option<Error>,
+) -> Option<&'a str> {
+    let text = value.to_str().ok();
+    if text.is_none() {
+        odd.get_or_insert_with(|| Error::invalid_params(spelling, "must be ASCII text"));
     }
+    text
 }
 
 /// Extensions asked for, under both header names, in one list.

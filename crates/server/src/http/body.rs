@@ -10,8 +10,8 @@ use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, poll};
 use http_body_util::BodyExt;
-use hyper::body::{Frame, Incoming, SizeHint};
-use hyper::header::{ALLOW, CONTENT_LENGTH, EXPECT, HeaderValue};
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::header::{ALLOW, EXPECT, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use switchboard_types::{Error, ErrorKind};
@@ -118,11 +118,8 @@ pub(super) async fn read(
     limits: &Limits,
     room: &Semaphore,
 ) -> Result<Bytes, Error> {
-    let announced = head
-        .headers
-        .get(CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > most) {
+    let announced = incoming.size_hint().lower();
+    if announced > most as u64 {
         // Who asks first has not sent anything yet.
         if !head.headers.contains_key(EXPECT) {
             discard(incoming, limits).await;

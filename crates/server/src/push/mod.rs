@@ -6,6 +6,6 @@
 mod deliver;
 mod target;
 
-pub use deliver::{Outbox, Settings, StartError};
+pub use deliver::{Outbox, Settings};
 pub use switchboard_keys::SealingKey;
 pub use target::{Allow, Guard, Lookup, Refused};

@@ -69,7 +69,7 @@ impl Scene {
     pub(crate) fn run(&self) {
         let guard = Arc::clone(&self.guard);
         let settings = self.settings.clone();
-        Outbox::start(self.log.clone(), guard, settings, self.tasks.clone()).unwrap();
+        Outbox::start(self.log.clone(), guard, settings, self.tasks.clone());
     }
 
     /// Stops everything, and begins anew on the same store.

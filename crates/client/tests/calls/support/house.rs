@@ -110,7 +110,7 @@ impl House {
         });
         table.0.set(guarded.collect()).unwrap();
         recover(&log, &engines).await.unwrap();
-        Outbox::start(log.clone(), guard, push::Settings::default(), tasks.clone()).unwrap();
+        Outbox::start(log.clone(), guard, push::Settings::default(), tasks.clone());
         let listener = TcpListener::bind(address).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let service = Arc::new(Service::new(http::Parts {

@@ -29,7 +29,7 @@ fn the_published_schema_is_the_one_of_this_code() {
         std::fs::read_to_string(docs("reference/config.schema.json")).unwrap_or_default();
     assert!(
         published == schema::text().unwrap(),
-        "run: cargo run -p switchboard-gateway -- schema > docs/reference/config.schema.json"
+        "run: cargo run -p switchboard -- schema > docs/reference/config.schema.json"
     );
 }
 

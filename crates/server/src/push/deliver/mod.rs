@@ -7,6 +7,7 @@
 //! What is sent where is the business of [`render`] and [`post`]; when it is tried again, of [`backoff`].
 
 mod backoff;
+mod clients;
 mod post;
 mod queue;
 mod render;
@@ -74,11 +75,6 @@ impl Default for Settings {
     }
 }
 
-/// The HTTP client could not be made: the system lacks what TLS needs.
-#[derive(Debug, thiserror::Error)]
-#[error("the HTTP client for webhooks could not be made")]
-pub struct StartError(#[source] reqwest::Error);
-
 /// Delivers what is stored to whoever registered for it.
 #[derive(Debug)]
 pub struct Outbox {
@@ -106,22 +102,13 @@ struct Report {
 
 impl Outbox {
     /// Delivers until shutdown: first what was left over, then what comes.
-    ///
-    /// # Errors
-    ///
-    /// If no HTTP client can be made.
-    pub fn start(
-        log: Log,
-        guard: Arc<Guard>,
-        settings: Settings,
-        tasks: Tasks,
-    ) -> Result<(), StartError> {
+    pub fn start(log: Log, guard: Arc<Guard>, settings: Settings, tasks: Tasks) {
         let queue = Queue::new(settings.concurrency, settings.per_host);
         // Every running worker reports once, so there is always room.
         let (report, ended) = mpsc::channel(settings.concurrency.max(1));
         let context = Arc::new(Context {
             log,
-            poster: Poster::new(guard, &settings).map_err(StartError)?,
+            poster: Poster::new(guard, &settings),
             settings,
             stopping: tasks.stopping().clone(),
         });
@@ -138,7 +125,6 @@ impl Outbox {
         };
         let tasks = outbox.tasks.clone();
         tasks.spawn(outbox.run());
-        Ok(())
     }
 
     async fn run(mut self) {

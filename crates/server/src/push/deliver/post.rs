@@ -1,18 +1,18 @@
 //! One attempt: a POST that goes where the guard lets it and nowhere else.
 
-use std::collections::HashMap;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use reqwest::{Client, Response, Url, redirect, retry};
+use reqwest::{Response, Url};
 use switchboard_types::model::Secret;
 
+use super::clients::Clients;
 use super::render::Notice;
 use super::{Settings, backoff};
-use crate::push::target::{Guard, Guarded};
+use crate::push::target::Guard;
 use crate::sign::{Outgoing, Signer};
 use crate::store::Webhook;
 
@@ -23,13 +23,10 @@ const EVENT_ID: HeaderName = HeaderName::from_static("x-a2a-event-id");
 /// A JWT that proves where a notification comes from, and what it says.
 const SIGNATURE: HeaderName = HeaderName::from_static("x-a2a-signature");
 const VERSION: HeaderName = HeaderName::from_static("a2a-version");
-const USER_AGENT: &str = concat!("switchboard/", env!("CARGO_PKG_VERSION"));
 
 /// How much of an answer is read, and how long: only so that the connection can be used again.
 const MAX_ANSWER: usize = 64 << 10;
 const MAX_ANSWER_TIME: Duration = Duration::from_secs(1);
-/// How long a connection is kept for the next event.
-const IDLE: Duration = Duration::from_secs(30);
 /// How long a stored error may be, in characters.
 const MAX_REASON: usize = 240;
 
@@ -38,9 +35,7 @@ const MAX_REASON: usize = 240;
 pub(super) struct Poster {
     guard: Arc<Guard>,
     timeout: Duration,
-    client: Client,
-    /// For the ports that the operator's exceptions name.
-    by_port: HashMap<u16, Client>,
+    clients: Clients,
     signer: Option<Arc<Signer>>,
 }
 
@@ -58,19 +53,13 @@ pub(super) struct Failure {
 }
 
 impl Poster {
-    pub(super) fn new(guard: Arc<Guard>, settings: &Settings) -> Result<Self, reqwest::Error> {
-        let by_port = guard
-            .ports()
-            .into_iter()
-            .map(|port| Ok((port, client(&guard, settings, Some(port))?)))
-            .collect::<Result<_, reqwest::Error>>()?;
-        Ok(Self {
-            client: client(&guard, settings, None)?,
-            by_port,
+    pub(super) fn new(guard: Arc<Guard>, settings: &Settings) -> Self {
+        Self {
+            clients: Clients::new(&guard, settings),
             timeout: settings.timeout,
             signer: settings.signer.clone(),
             guard,
-        })
+        }
     }
 
     pub(super) async fn post(&self, webhook: &Webhook, notice: &Notice) -> Result<(), Failure> {
@@ -81,10 +70,10 @@ impl Poster {
             .guard
             .target(&config.url)
             .map_err(|reason| Failure::unanswered(&format!("the url {reason}")))?;
-        let port = url.port_or_known_default();
-        let client = port
-            .and_then(|port| self.by_port.get(&port))
-            .unwrap_or(&self.client);
+        let client = self
+            .clients
+            .of(url.port_or_known_default())
+            .map_err(|error| Failure::unanswered(&self.describe(&error)))?;
         let headers = self.headers(&url, webhook, notice)?;
         let response = client
             .post(url)
@@ -175,29 +164,6 @@ fn deepest<'a>(mut cause: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static
         cause = deeper;
     }
     cause
-}
-
-fn client(
-    guard: &Arc<Guard>,
-    settings: &Settings,
-    port: Option<u16>,
-) -> Result<Client, reqwest::Error> {
-    let resolver = Guarded {
-        guard: Arc::clone(guard),
-        port,
-    };
-    Client::builder()
-        .dns_resolver(Arc::new(resolver))
-        .redirect(redirect::Policy::none())
-        .retry(retry::never())
-        .no_proxy()
-        .referer(false)
-        .user_agent(USER_AGENT)
-        .timeout(settings.timeout)
-        .connect_timeout(settings.connect_timeout)
-        .pool_idle_timeout(IDLE)
-        .pool_max_idle_per_host(settings.per_host)
-        .build()
 }
 
 fn value(text: &str, what: &str) -> Result<HeaderValue, Failure> {

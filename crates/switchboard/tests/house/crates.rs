@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{none, root};
 
 /// The arrows: a crate, and which of ours it may depend on.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     ("switchboard-proto", &[]),
     ("switchboard-types", &["switchboard-proto"]),
     ("switchboard-keys", &[]),
@@ -37,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 7] = [
             "switchboard-agents",
         ],
     ),
+    ("switchboard", &["switchboard-gateway"]),
 ];
 
 /// Features a crate may have.

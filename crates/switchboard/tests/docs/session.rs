@@ -25,7 +25,7 @@ switchboard() {
   esac
 }
 cargo() {
-  [ "${1:-} ${2:-} ${3:-} ${4:-} ${5:-}" = "run --release -p switchboard-gateway --" ] || { echo "not tested: cargo $*" >&2; return 1; }
+  [ "${1:-} ${2:-} ${3:-} ${4:-} ${5:-}" = "run --release -p switchboard --" ] || { echo "not tested: cargo $*" >&2; return 1; }
   shift 5; switchboard "$@"
 }
 python3() { command python3 "$@" >receiver.log 2>&1 </dev/null & echo $! >receiver.pid; sleep 0.5; }

@@ -11,7 +11,7 @@
 //! | ` ```yaml agent-file ` | an agent in a file of its own |
 //! | ` ```python NAME.py ` | written to that file |
 //!
-//! `cargo run --release -p switchboard-gateway --` is the binary under test; `up` and `serve` are started in the
+//! `cargo run --release -p switchboard --` is the binary under test; `up` and `serve` are started in the
 //! background, in place of what ran before, and so is `python3`; `pkill` ends that process and no other; `scripts/test` must exist.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
