@@ -254,10 +254,9 @@ async fn converse(
 async fn answer(service: &Service, asks: Asks, busy: Busy) -> Response<Body> {
     let version = asks.head.version;
     let mut response = service.respond(asks).await;
-    let (Body::Stream(_, open) | Body::Framed(_, open)) = response.body_mut() else {
-        return response;
-    };
-    *open = Some(busy);
+    if let Body::Stream(_, open) | Body::Framed(_, open) = response.body_mut() {
+        *open = Some(busy);
+    }
     let events = response.headers().get(CONTENT_TYPE) == Some(&EVENT_STREAM);
     if events && version == Version::HTTP_11 {
         // It goes without saying; some proxies and clients want it said.
