@@ -187,8 +187,15 @@ fn open_access(store: &config::Store) -> anyhow::Result<Arc<dyn AccessStore>> {
 ///
 /// If nothing is kept, or it cannot be opened.
 pub fn access_store_on_disk(config: &Config) -> anyhow::Result<Arc<dyn AccessStore>> {
-    if matches!(config.store, config::Store::Memory) {
+    let config::Store::Sqlite(options) = &config.store else {
         anyhow::bail!("a store in memory ends with its process: there are no keys to see");
+    };
+    // A mistyped directory must not be made, and then be found to be empty.
+    if !options.dir.exists() {
+        anyhow::bail!(
+            "there is no directory {}: name the server's configuration with -c, or its directory with --data",
+            options.dir.display()
+        );
     }
     open_access(&config.store)
 }

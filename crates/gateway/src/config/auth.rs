@@ -57,6 +57,15 @@ pub struct ApiKey {
 }
 
 impl MethodKind {
+    /// Whether a browser that was shown it once shows it to every page's requests.
+    pub(super) fn is_sent_by_browsers(&self) -> bool {
+        match self {
+            Self::Basic(_) | Self::Certificate(_) => true,
+            Self::ApiKey(key) => key.place == ApiKeyLocation::Cookie,
+            Self::Jwt(_) => false,
+        }
+    }
+
     /// Whether API keys are taken.
     fn takes_keys(&self) -> bool {
         matches!(self, Self::ApiKey(_))

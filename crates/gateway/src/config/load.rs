@@ -241,7 +241,7 @@ impl Check<'_> {
             store: store?,
             limits,
             tasks: raw_limits.tasks.and_then(|count| count.0),
-            cors: self.cors(raw.cors.unwrap_or_default()),
+            cors: self.cors(raw.cors.unwrap_or_default(), &methods),
             methods,
             failed_logins: self.failed_logins(&raw_limits),
             signing,

@@ -10,8 +10,8 @@ use switchboard_types::model::{SecurityRequirement, SecurityScheme};
 use switchboard_types::{Error, ErrorKind};
 
 use super::{
-    AllowAll, Authenticator, Carried, Identity, Policy, Presented, Principal, Rejection, Scheme,
-    SkillAccess,
+    AllowAll, Authenticator, Carried, Identity, Policy, Presented, Principal, Rejected, Rejection,
+    Scheme, SkillAccess,
 };
 use crate::engine::Profile;
 use crate::http::{BaseUrl, Peer};
@@ -262,14 +262,17 @@ impl Access {
         {
             return Err(Shut::Wait(wait));
         }
-        // A token that one issuer does not know may be another's.
         let identities = || presented.callers.iter().filter_map(Principal::identity);
-        let spoils = |(name, cause): &&(Arc<str>, Rejection)| {
-            let known = || identities().any(|identity| self.looks_at(&identity.scheme));
-            self.looks_at(name) && !(*cause == Rejection::WrongIssuer && known())
+        // A token that one issuer does not know may be another's.
+        let counts = |caller: &Principal| {
+            let known = |identity: &Identity| self.looks_at(&identity.scheme);
+            caller.identity().is_some_and(known)
         };
-        if let Some((scheme, cause)) = presented.rejected.iter().find(spoils) {
-            return Err(Shut::Bad(scheme, *cause));
+        let spoils = |rejected: &&Rejected| {
+            self.looks_at(&rejected.scheme) && !presented.taken_elsewhere(rejected, counts)
+        };
+        if let Some(bad) = presented.rejected.iter().find(spoils) {
+            return Err(Shut::Bad(&bad.scheme, bad.cause));
         }
         let foreign =
             |identity: &&Identity| !identity.opens(agent) && self.looks_at(&identity.scheme);

@@ -27,6 +27,12 @@ pub trait Scheme: Send + Sync + fmt::Debug {
     /// What a card says about it.
     fn declared(&self) -> SecurityScheme;
 
+    /// The word before the credentials in `Authorization`, if it is there that it looks. What one scheme takes from
+    /// there is no failure at another that looks there, too.
+    fn authorization(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The address of who issues its credentials, if there is one to turn to (RFC 9728).
     fn issuer(&self) -> Option<&str> {
         None
@@ -94,19 +100,49 @@ impl Rejection {
 pub(crate) struct Presented {
     /// Each by one scheme.
     pub(super) callers: Vec<Principal>,
-    pub(super) rejected: Vec<(Arc<str>, Rejection)>,
+    pub(super) rejected: Vec<Rejected>,
+    /// Where the credentials of each caller stood.
+    pub(super) taken: Vec<Option<&'static str>>,
     /// How long nothing of this caller is looked at.
     pub(super) wait: Option<Duration>,
     /// The agent that the head of the request names, if the caller may know of it.
     pub(crate) at: Option<Arc<Listing>>,
 }
 
+/// Credentials that a scheme did not take.
+#[derive(Debug)]
+pub(super) struct Rejected {
+    pub(super) scheme: Arc<str>,
+    pub(super) cause: Rejection,
+    /// Where they stood.
+    from: Option<&'static str>,
+}
+
 impl Presented {
+    /// Whether another scheme has taken the very same, one of those that count.
+    pub(super) fn taken_elsewhere(
+        &self,
+        rejected: &Rejected,
+        counts: impl Fn(&Principal) -> bool,
+    ) -> bool {
+        let mut callers = self.callers.iter().zip(&self.taken);
+        let from = rejected.from;
+        from.is_some() && callers.any(|(caller, taken)| *taken == from && counts(caller))
+    }
+
+    /// What nobody has taken.
+    fn failures(&self) -> impl Iterator<Item = &Rejected> {
+        let failed = |rejected: &&Rejected| !self.taken_elsewhere(rejected, |_| true);
+        self.rejected.iter().filter(failed)
+    }
+
     /// Whether this may have been a guess. What is expired, or for someone else, was good once.
     fn was_guessed(&self) -> bool {
-        self.rejected.iter().any(|(_, cause)| match cause {
-            Rejection::Malformed | Rejection::Unknown | Rejection::Revoked => true,
-            Rejection::WrongIssuer => self.callers.is_empty(),
+        self.failures().any(|rejected| match rejected.cause {
+            Rejection::Malformed
+            | Rejection::Unknown
+            | Rejection::Revoked
+            | Rejection::WrongIssuer => true,
             Rejection::Expired
             | Rejection::NotYet
             | Rejection::WrongAudience
@@ -199,19 +235,25 @@ impl Authenticator {
                 Finding::Later(found) => found.await,
             };
             match found {
-                Ok(caller) => presented.callers.push(caller),
+                Ok(caller) => {
+                    presented.callers.push(caller);
+                    presented.taken.push(scheme.authorization());
+                }
                 Err(cause) => {
+                    let from = scheme.authorization();
                     let scheme = Arc::clone(scheme.name());
                     tracing::debug!(%scheme, ?cause, address = %carried.address(), "credentials rejected");
-                    presented.rejected.push((scheme, cause));
+                    presented.rejected.push(Rejected {
+                        scheme,
+                        cause,
+                        from,
+                    });
                 }
             }
         }
-        for (scheme, cause) in &presented.rejected {
-            // A token of another issuer whom we know, too, is no failure; nor are keys that cannot be had.
-            let known = *cause == Rejection::WrongIssuer && !presented.callers.is_empty();
-            if !known && *cause != Rejection::KeysUnavailable {
-                self.audit.note(failed(scheme, *cause, carried));
+        for rejected in presented.failures() {
+            if rejected.cause != Rejection::KeysUnavailable {
+                self.audit.note(failed(rejected, carried));
             }
         }
         if presented.was_guessed() {
@@ -222,11 +264,11 @@ impl Authenticator {
 }
 
 /// What is written down of credentials that are no good. Nobody knows whose they are.
-fn failed(scheme: &str, cause: Rejection, carried: &Carried<'_>) -> AuditEntry {
+fn failed(rejected: &Rejected, carried: &Carried<'_>) -> AuditEntry {
     AuditEntry {
         address: Some(carried.address().to_string()),
         ..AuditEntry::new(What::LoginFailed, "")
-            .with("scheme", scheme)
-            .with("cause", format!("{cause:?}"))
+            .with("scheme", &*rejected.scheme)
+            .with("cause", format!("{:?}", rejected.cause))
     }
 }

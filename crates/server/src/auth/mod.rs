@@ -38,4 +38,5 @@ pub use principal::{Identity, Kind, Owner, Principal};
 pub use skill::SkillAccess;
 
 pub(crate) use access::Refusal;
+use authenticator::Rejected;
 pub(crate) use authenticator::{KeyDesk, Presented};

@@ -201,6 +201,10 @@ impl Scheme for Jwt {
         is_address.then_some(issuer)
     }
 
+    fn authorization(&self) -> Option<&'static str> {
+        Some("Bearer")
+    }
+
     fn declared(&self) -> SecurityScheme {
         let description = None;
         match &self.declared {
