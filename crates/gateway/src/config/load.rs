@@ -222,6 +222,7 @@ impl Check<'_> {
         if self.problems.is_empty() {
             // An agent that could not be read is not one that is missing.
             self.calls_reach_someone(&agents);
+            self.calls_open_no_door(&agents);
         }
         self.shared_limits(&raw_limits, &mut agents);
         let default_agent = self.default_agent(raw.default_agent, &agents);
@@ -256,6 +257,7 @@ impl Check<'_> {
             doubts: Vec::new(),
         };
         self.credentials_are_hidden(&config, flags);
+        self.callers_are_told_apart(&config);
         Some(config)
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hyper::header::HeaderValue;
+use switchboard_types::Error;
 use switchboard_types::model::SecurityScheme;
 
 use super::keys::ApiKeys;
@@ -31,6 +32,12 @@ pub trait Scheme: Send + Sync + fmt::Debug {
     /// there is no failure at another that looks there, too.
     fn authorization(&self) -> Option<&'static str> {
         None
+    }
+
+    /// Whether its credentials may be words that someone can guess. Such are not listened to where too many were
+    /// wrong, not even if they are right: else guessing would go on.
+    fn can_be_guessed(&self) -> bool {
+        false
     }
 
     /// The address of who issues its credentials, if there is one to turn to (RFC 9728).
@@ -99,14 +106,26 @@ impl Rejection {
 #[derive(Debug, Default)]
 pub(crate) struct Presented {
     /// Each by one scheme.
-    pub(super) callers: Vec<Principal>,
+    pub(super) callers: Vec<Taken>,
     pub(super) rejected: Vec<Rejected>,
-    /// Where the credentials of each caller stood.
-    pub(super) taken: Vec<Option<&'static str>>,
-    /// How long nothing of this caller is looked at.
+    /// How long no credentials of this caller are looked at but those that nobody can guess.
     pub(super) wait: Option<Duration>,
     /// The agent that the head of the request names, if the caller may know of it.
     pub(crate) at: Option<Arc<Listing>>,
+}
+
+/// Who has shown credentials that a scheme took.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) caller: Principal,
+    /// Where they stood.
+    from: Option<&'static str>,
+}
+
+impl From<Principal> for Taken {
+    fn from(caller: Principal) -> Self {
+        Self { caller, from: None }
+    }
 }
 
 /// Credentials that a scheme did not take.
@@ -125,9 +144,8 @@ impl Presented {
         rejected: &Rejected,
         counts: impl Fn(&Principal) -> bool,
     ) -> bool {
-        let mut callers = self.callers.iter().zip(&self.taken);
-        let from = rejected.from;
-        from.is_some() && callers.any(|(caller, taken)| *taken == from && counts(caller))
+        let same = |taken: &Taken| taken.from == rejected.from && counts(&taken.caller);
+        rejected.from.is_some() && self.callers.iter().any(same)
     }
 
     /// What nobody has taken.
@@ -166,6 +184,27 @@ pub(crate) struct KeyDesk {
     pub(crate) keys: ApiKeys,
     /// What a token must grant.
     pub(crate) scope: Arc<str>,
+    /// How long a key is good at most; `None`: for ever.
+    longest: Option<Duration>,
+    /// How many keys of one caller may be good at once.
+    pub(crate) most: usize,
+}
+
+impl KeyDesk {
+    /// How long a key is going to be good: as long as is wished, or as it can be.
+    ///
+    /// # Errors
+    ///
+    /// If that is too long.
+    pub(crate) fn lasting(&self, wished: Option<Duration>) -> Result<Option<Duration>, Error> {
+        match (wished, self.longest) {
+            (Some(wished), Some(longest)) if wished > longest => {
+                let must = format!("must be at most {}", longest.as_secs());
+                Err(Error::invalid_params("expiresInSeconds", must))
+            }
+            (wished, longest) => Ok(wished.or(longest)),
+        }
+    }
 }
 
 impl Authenticator {
@@ -192,12 +231,21 @@ impl Authenticator {
         self
     }
 
-    /// The same, and makes keys for those whose token grants that scope.
+    /// The same, and makes keys for those whose token grants that scope: for everyone so many that are good at once,
+    /// and none that is good for longer.
     #[must_use]
-    pub fn making_keys(mut self, keys: ApiKeys, scope: impl Into<Arc<str>>) -> Self {
+    pub fn making_keys(
+        mut self,
+        keys: ApiKeys,
+        scope: impl Into<Arc<str>>,
+        longest: Option<Duration>,
+        most: usize,
+    ) -> Self {
         self.desk = Some(KeyDesk {
             keys,
             scope: scope.into(),
+            longest,
+            most,
         });
         self
     }
@@ -225,22 +273,20 @@ impl Authenticator {
             return presented;
         }
         presented.wait = self.failures.wait(carried.address());
-        if presented.wait.is_some() {
-            return presented;
-        }
+        let braked = presented.wait.is_some();
         for scheme in &self.schemes {
             let found = match scheme.identify(carried) {
                 Finding::Absent => continue,
+                Finding::Now(_) if braked && scheme.can_be_guessed() => Err(Rejection::Unknown),
                 Finding::Now(found) => found,
+                // Nobody is asked for one who fails so often.
+                Finding::Later(_) if braked => Err(Rejection::Unknown),
                 Finding::Later(found) => found.await,
             };
+            let from = scheme.authorization();
             match found {
-                Ok(caller) => {
-                    presented.callers.push(caller);
-                    presented.taken.push(scheme.authorization());
-                }
+                Ok(caller) => presented.callers.push(Taken { caller, from }),
                 Err(cause) => {
-                    let from = scheme.authorization();
                     let scheme = Arc::clone(scheme.name());
                     tracing::debug!(%scheme, ?cause, address = %carried.address(), "credentials rejected");
                     presented.rejected.push(Rejected {
@@ -250,6 +296,9 @@ impl Authenticator {
                     });
                 }
             }
+        }
+        if braked {
+            return presented;
         }
         for rejected in presented.failures() {
             if rejected.cause != Rejection::KeysUnavailable {
@@ -266,6 +315,7 @@ impl Authenticator {
 /// What is written down of credentials that are no good. Nobody knows whose they are.
 fn failed(rejected: &Rejected, carried: &Carried<'_>) -> AuditEntry {
     AuditEntry {
+        agent: carried.agent().map(str::to_owned),
         address: Some(carried.address().to_string()),
         ..AuditEntry::new(What::LoginFailed, "")
             .with("scheme", &*rejected.scheme)

@@ -199,6 +199,7 @@ impl Engine {
                 Arc::clone(&message)
             },
             heard: Arc::clone(&message),
+            from: scope.principal.clone(),
         };
         let working = status_event(&origin, TaskState::Working, Said::default());
         let joined = log.receive(working, received, beside(webhook, claim, &origin.id));
@@ -221,7 +222,7 @@ impl Engine {
                     // With its claim, if there is one: then the key is locked, and no agent may run.
                     Ok(ticket) => self.start(&log, turn, claim.cloned(), ticket),
                     // A turn ran when there was no room for another, and has ended since.
-                    Err(_) => self.start_when_there_is_room(&log, turn),
+                    Err(_) => self.start_when_there_is_room(&log, turn, claim.cloned()),
                 }
             }
         }

@@ -20,8 +20,10 @@ impl Service {
         agent: Option<&str>,
     ) -> Result<Presented, Refusal> {
         let carried = Carried::new(head, peer, &self.base_url);
-        let mut presented = self.authenticator.identify(&carried).await;
         let listing = self.directory.find(agent);
+        let named = listing.as_ref().filter(|_| agent.is_some());
+        let at = named.map_or(carried, |listing| carried.at(&listing.name));
+        let mut presented = self.authenticator.identify(&at).await;
         let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
         else {
             // Whoever it is: there is no such agent.
@@ -68,7 +70,10 @@ impl Service {
         let listing = self.directory.find(agent)?;
         let carried = Carried::new(head, peer, &self.base_url);
         let presented = match listing.access.knows_callers() {
-            true => self.authenticator.identify(&carried).await,
+            true => {
+                let carried = carried.at(&listing.name);
+                self.authenticator.identify(&carried).await
+            }
             false => Presented::default(),
         };
         let seen = listing.is_seen_by(&presented, &carried);

@@ -20,11 +20,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::base_url::Peer;
 use super::pulse::{Busy, Felt, Pulse};
-use super::tls::Tls;
+use super::tls::{self, Tls};
 use super::{Asks, Body, Service};
 use crate::binding::EVENT_STREAM;
 use crate::limit::{Counted, Counts};
 use crate::net::network;
+use crate::store::access::{AuditEntry, What};
 
 /// How long to wait after the system refused a connection (out of file descriptors, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -183,9 +184,20 @@ async fn encrypted(
     };
     let shaken = tokio::select! {
         () = stopping.cancelled() => return Ok(()),
-        shaken = tokio::time::timeout(service.limits.header_timeout, shaken) => shaken??,
+        shaken = tokio::time::timeout(service.limits.header_timeout, shaken) => shaken?,
     };
-    let Some((stream, seen)) = shaken else {
+    if let Err(error) = &shaken
+        && let Some(cause) = tls::refused_certificate(error)
+    {
+        let refused = AuditEntry {
+            address: Some(peer.address.ip().to_string()),
+            ..AuditEntry::new(What::LoginFailed, "")
+                .with("scheme", "tls")
+                .with("cause", cause)
+        };
+        service.audit().note(refused);
+    }
+    let Some((stream, seen)) = shaken? else {
         return Ok(());
     };
     peer.encrypted = Some(seen);

@@ -1,9 +1,10 @@
 //! Sending: new tasks, next turns, waiting, bare messages.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::auth::{Identity, Principal};
 use switchboard_server::call::ReplyBody;
 use switchboard_server::engine::Settings;
 use switchboard_server::testing::agent::{FnAgent, rest, says, send};
@@ -288,4 +289,46 @@ async fn an_agent_that_must_not_reply_completes_with_the_message() {
     let task = line(replies()).send(says("hello")).await.unwrap();
     assert_eq!(task.status.state, TaskState::Completed);
     assert_eq!(task.status.message.as_ref().unwrap().text(), "hi");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_waits_is_heard_as_its_own_senders() {
+    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let agent = {
+        let heard = Arc::clone(&heard);
+        FnAgent::new(move |turn, _progress| {
+            let scopes: Vec<&str> = turn.principal.scopes().collect();
+            let text = format!("{}: {}", turn.message.text(), scopes.join(" "));
+            heard.lock().unwrap().push(text);
+            async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok(Outcome::InputRequired(Said::text("more?")))
+            }
+        })
+    };
+    let line = line(agent);
+    let ask = async |message: Message, scope: &str| {
+        let identity = Identity {
+            subject: "ann".into(),
+            scopes: vec![scope.into()],
+            ..Identity::default()
+        };
+        let mut send = send(message);
+        send.configuration.return_immediately = true;
+        let asked = line.ask(Operation::Send(send.into()), |call| {
+            call.principal = Principal::from(identity);
+        });
+        match asked.await.unwrap() {
+            ReplyBody::Response(Response::SentTask(view)) => view.task.id.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let task = ask(says("first"), "write").await;
+    let more = Message {
+        task_id: Some(task),
+        ..says("second")
+    };
+    ask(more, "read").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(*heard.lock().unwrap(), ["first: write", "second: read"]);
 }

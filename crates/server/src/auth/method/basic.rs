@@ -92,6 +92,10 @@ impl Scheme for Basic {
         HeaderValue::from_static("Basic realm=\"switchboard\", charset=\"UTF-8\"")
     }
 
+    fn can_be_guessed(&self) -> bool {
+        true
+    }
+
     fn authorization(&self) -> Option<&'static str> {
         Some("Basic")
     }

@@ -11,11 +11,9 @@ use super::claims::Claims;
 use super::fault;
 use super::jwks::KeySource;
 use super::tokens::Tokens;
+use crate::auth::keys::PREFIX;
 use crate::auth::{Carried, Finding, Principal, Rejection, Scheme};
 use crate::clock;
-
-/// What an API key of ours begins with: it comes as a bearer too, but is no token.
-const KEY: &str = "sbk_";
 
 /// What tokens are checked with.
 #[derive(Debug, Clone)]
@@ -178,7 +176,8 @@ impl Scheme for Jwt {
         match carried.authorization("Bearer") {
             None => Finding::Absent,
             Some(Err(cause)) => Finding::Now(Err(cause)),
-            Some(Ok(key)) if key.starts_with(KEY) => Finding::Absent,
+            // It comes as a bearer too, but is no token.
+            Some(Ok(key)) if key.starts_with(PREFIX) => Finding::Absent,
             Some(Ok(token)) => self.judge(token),
         }
     }
