@@ -1,6 +1,7 @@
 //! What was carried becomes identities, whatever the agent.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -138,6 +139,11 @@ pub(super) struct Rejected {
 }
 
 impl Presented {
+    /// Whether nobody has taken anything, nor refused it.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.callers.is_empty() && self.rejected.is_empty()
+    }
+
     /// Whether another scheme has taken the very same, one of those that count.
     pub(super) fn taken_elsewhere(
         &self,
@@ -309,6 +315,16 @@ impl Authenticator {
             self.failures.note(carried.address());
         }
         presented
+    }
+}
+
+/// What is written down of a client certificate that opens nothing.
+pub(crate) fn refused_certificate(from: IpAddr, cause: &str) -> AuditEntry {
+    AuditEntry {
+        address: Some(from.to_string()),
+        ..AuditEntry::new(What::LoginFailed, "")
+            .with("scheme", "tls")
+            .with("cause", cause)
     }
 }
 

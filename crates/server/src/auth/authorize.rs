@@ -73,7 +73,7 @@ impl Authorized {
         };
         self.access.allow(&ask, &self.audit)?;
         // Only those who are let through learn which skills there are.
-        self.access.knows_skill(skill)
+        self.access.knows_skill(&ask)
     }
 
     /// Whether the operation is about a task, as far as it can be told without looking for it.
@@ -196,7 +196,7 @@ impl Access {
             return Ok(());
         };
         ask.note_denial(&denial.rule, audit);
-        Err(denial.into())
+        Err(self.told(ask, denial))
     }
 }
 

@@ -39,4 +39,4 @@ pub use skill::SkillAccess;
 
 pub(crate) use access::Refusal;
 use authenticator::Rejected;
-pub(crate) use authenticator::{KeyDesk, Presented};
+pub(crate) use authenticator::{KeyDesk, Presented, refused_certificate};

@@ -94,6 +94,7 @@ impl Engine {
 
     /// Stores the message, as the beginning of a task or of its next turn.
     async fn accept(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
+        Self::require_user(&send.message)?;
         self.require_few_parts(&send.message)?;
         self.profile().require_input(&send.message)?;
         if send.configuration.push.is_some() {

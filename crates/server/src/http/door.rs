@@ -6,9 +6,10 @@ use hyper::http::request::Parts as Head;
 use switchboard_types::Error;
 
 use super::{Peer, Service};
-use crate::auth::{Audit, Carried, KeyDesk, Presented, Principal, Refusal};
+use crate::auth::{Audit, Carried, KeyDesk, Presented, Principal, Refusal, refused_certificate};
 use crate::call::Listing;
 use crate::limit::Caller;
+use crate::store::access::AuditEntry;
 
 impl Service {
     /// Finds out who asks, before anything but the head is read. Turns those away whom the agent does not let in;
@@ -42,6 +43,13 @@ impl Service {
         let later =
             agent.is_none() && (checked.is_ok() || self.directory.list().iter().any(elsewhere));
         if !later {
+            if checked.is_err() && presented.is_nothing() && carried.certificate().is_some() {
+                let refused = AuditEntry {
+                    agent: Some(name.to_string()),
+                    ..refused_certificate(carried.address(), "Unknown")
+                };
+                self.audit().note(refused);
+            }
             checked?;
             counted?;
         }

@@ -22,10 +22,10 @@ use super::base_url::Peer;
 use super::pulse::{Busy, Felt, Pulse};
 use super::tls::{self, Tls};
 use super::{Asks, Body, Service};
+use crate::auth::refused_certificate;
 use crate::binding::EVENT_STREAM;
 use crate::limit::{Counted, Counts};
 use crate::net::network;
-use crate::store::access::{AuditEntry, What};
 
 /// How long to wait after the system refused a connection (out of file descriptors, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -189,12 +189,7 @@ async fn encrypted(
     if let Err(error) = &shaken
         && let Some(cause) = tls::refused_certificate(error)
     {
-        let refused = AuditEntry {
-            address: Some(peer.address.ip().to_string()),
-            ..AuditEntry::new(What::LoginFailed, "")
-                .with("scheme", "tls")
-                .with("cause", cause)
-        };
+        let refused = refused_certificate(peer.address.ip(), cause);
         service.audit().note(refused);
     }
     let Some((stream, seen)) = shaken? else {

@@ -30,7 +30,8 @@ pub(crate) struct Limits {
     pub(crate) requests: Option<usize>,
     /// Where requests beyond that wait, and tasks beyond `tasks`. Callers take turns.
     pub(crate) queue: Option<Queue>,
-    /// Tasks worked on at the same time, of all agents. Others stand as `submitted` until there is room.
+    /// Tasks worked on at the same time, of all agents. Until there is room, new ones stand as `submitted`, and those
+    /// that go on with an answer as `working`.
     #[schemars(extend("default" = "unlimited"))]
     pub(crate) tasks: Option<Count>,
     /// How often each caller may ask each agent. Without it, any number of times.
@@ -99,7 +100,8 @@ pub(crate) struct Queue {
 pub(crate) struct AgentLimits {
     /// How often each caller may ask it; `limits.rate` counts if nothing is said here.
     pub(crate) rate: Option<AgentRate>,
-    /// Its tasks that are worked on at the same time. Others stand as `submitted` until there is room.
+    /// Its tasks that are worked on at the same time. Until there is room, new ones stand as `submitted`, and those
+    /// that go on with an answer as `working`.
     #[schemars(extend("default" = "unlimited"))]
     pub(crate) tasks: Option<Count>,
 }
