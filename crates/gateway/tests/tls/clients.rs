@@ -221,7 +221,7 @@ async fn certificates_that_are_refused_are_written_down() {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let ran = run(&safe.files.dir, &args).await;
-        let lines = ran.out.lines().map(|line| serde_json::from_str(line));
+        let lines = ran.out.lines().map(serde_json::from_str);
         let lines: Vec<Value> = lines.map(|line| line.expect("JSON")).collect();
         let told = |entry: &Value| {
             assert_eq!(entry["what"], "login-failed", "{entry}");
