@@ -150,6 +150,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn those_who_can_be_forgotten_are_not_looked_for_all_the_time() {
+        let failures = Failures::new(1, Duration::from_secs(60));
+        for n in 0..u128::try_from(MOST).unwrap() {
+            failures.note(Ipv6Addr::from_bits((n + 1) << 64).into());
+        }
+        let (one, other) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+        tokio::time::advance(Duration::from_millis(59_900)).await;
+        failures.note(one);
+        assert_eq!(failures.wait(one), None, "all the others still wait");
+        tokio::time::advance(Duration::from_millis(200)).await;
+        failures.note(other);
+        assert_eq!(failures.wait(other), None, "it was looked just now");
+        tokio::time::advance(SWEEP).await;
+        failures.note(other);
+        assert!(failures.wait(other).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn not_everyone_is_remembered() {
         let failures = Failures::new(2, Duration::from_secs(60));
         let guesser: IpAddr = "10.0.0.1".parse().unwrap();

@@ -70,7 +70,10 @@ pub(crate) struct Admission {
 }
 
 /// Where a call is answered, until it is; and that it is one of its caller's.
-pub(crate) type Room<'a> = (Permit<&'a Fair>, Option<Counted<Caller>>);
+pub(crate) type Room<'a> = (Permit<&'a Fair>, Option<Share>);
+
+/// One of the requests of a caller. Boxed: few calls have one, and the future of each has room for it.
+pub(crate) type Share = Box<Counted<Caller>>;
 
 /// Room for a call, now or later.
 pub(crate) enum Entrance<'a> {
@@ -97,9 +100,10 @@ impl Admitted {
         match (&self.revoked, self.expires) {
             (None, None) => std::future::pending().await,
             (Some(revoked), None) => revoked.cancelled().await,
-            (None, Some(expires)) => sleep_until(expires).await,
+            // Boxed: other streams need no room for a clock.
+            (None, Some(expires)) => Box::pin(sleep_until(expires)).await,
             (Some(revoked), Some(expires)) => {
-                drop(timeout_at(expires, revoked.cancelled()).await);
+                drop(Box::pin(timeout_at(expires, revoked.cancelled())).await);
             }
         }
     }
@@ -212,14 +216,14 @@ impl Admission {
 
     /// One more send of a caller when there is not much room left: nobody may take all of it. At one address there may
     /// be many callers.
-    fn share(&self, who: Caller) -> Result<Option<Counted<Caller>>, Error> {
+    fn share(&self, who: Caller) -> Result<Option<Share>, Error> {
         if matches!(who, Caller::At(_)) {
             return Ok(None);
         }
         let own = self.sends_of.take(who).ok_or_else(|| {
             no_room("too many requests of yours are at work: try again later".to_owned())
         })?;
-        Ok(Some(own))
+        Ok(Some(Box::new(own)))
     }
 
     fn too_many(&self) -> Error {

@@ -9,7 +9,7 @@ use switchboard_server::call::ReplyBody;
 use switchboard_server::engine::Settings;
 use switchboard_server::testing::agent::{FnAgent, rest, says, send};
 use switchboard_types::ErrorKind;
-use switchboard_types::model::{ContextId, Message, Part, TaskId, TaskState};
+use switchboard_types::model::{ContextId, Message, Part, Role, TaskId, TaskState};
 use switchboard_types::operation::{Operation, Response};
 
 use super::{artifact, asks, echo, line, line_with, state_of};
@@ -331,4 +331,14 @@ async fn a_message_that_waits_is_heard_as_its_own_senders() {
     ask(more, "read").await;
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(*heard.lock().unwrap(), ["first: write", "second: read"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_speaks_as_the_agent() {
+    let line = line(echo());
+    let mut message = says("I am the agent");
+    message.role = Role::Agent;
+    let refused = line.send(message).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidParams);
+    assert!(refused.message().contains("message.role"), "{refused:?}");
 }

@@ -335,8 +335,72 @@ impl Key {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use async_trait::async_trait;
+
     use super::*;
-    use crate::store::access::MemoryAccess;
+    use crate::store::access::{AuditEntry, AuditQuery, MemoryAccess};
+
+    /// A store on a disk that is full now and then.
+    #[derive(Debug, Default)]
+    struct Flaky {
+        store: MemoryAccess,
+        full: AtomicBool,
+    }
+
+    #[async_trait]
+    impl AccessStore for Flaky {
+        async fn put_key(&self, key: KeyRecord, noted: AuditEntry) -> Result<(), store::Error> {
+            self.store.put_key(key, noted).await
+        }
+
+        async fn revoke_key(&self, id: &KeyId, noted: AuditEntry) -> Result<bool, store::Error> {
+            self.store.revoke_key(id, noted).await
+        }
+
+        async fn keys(&self) -> Result<Vec<KeyRecord>, store::Error> {
+            self.store.keys().await
+        }
+
+        async fn used(&self, used: Vec<(KeyId, Timestamp)>) -> Result<(), store::Error> {
+            if self.full.load(Ordering::Relaxed) {
+                return Err(store::Error::Unavailable("the disk is full".to_owned()));
+            }
+            self.store.used(used).await
+        }
+
+        async fn revision(&self) -> Result<u64, store::Error> {
+            self.store.revision().await
+        }
+
+        async fn note(&self, entries: Vec<AuditEntry>) -> Result<(), store::Error> {
+            self.store.note(entries).await
+        }
+
+        async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditEntry>, store::Error> {
+            self.store.audit(query).await
+        }
+    }
+
+    #[tokio::test]
+    async fn when_a_key_was_used_is_kept_once_it_can_be() {
+        let tasks = Tasks::default();
+        let store = Arc::new(Flaky::default());
+        let keys = ApiKeys::open(Arc::clone(&store) as _, "keys", &tasks);
+        let keys = keys.await.unwrap();
+        let made = keys
+            .issue(NewKey::default(), &By::here("operator"), 1)
+            .await;
+        let (_, key) = made.unwrap().unwrap();
+        keys.find(key.reveal()).unwrap();
+        store.full.store(true, Ordering::Relaxed);
+        assert!(keys.keep_used().await.is_err());
+        store.full.store(false, Ordering::Relaxed);
+        keys.keep_used().await.unwrap();
+        assert!(store.keys().await.unwrap()[0].last_used.is_some());
+        tasks.stop();
+    }
 
     #[tokio::test]
     async fn a_clock_that_was_wrong_for_a_while_ends_no_good_key() {

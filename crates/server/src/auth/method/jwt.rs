@@ -10,7 +10,7 @@ use switchboard_types::model::{OAuthFlow, SecurityScheme};
 use super::claims::Claims;
 use super::fault;
 use super::jwks::KeySource;
-use super::tokens::Tokens;
+use super::tokens::{Strangers, Tokens};
 use crate::auth::keys::PREFIX;
 use crate::auth::{Carried, Finding, Principal, Rejection, Scheme};
 use crate::clock;
@@ -46,6 +46,7 @@ pub struct Jwt {
     claims: Claims,
     declared: Declared,
     tokens: Tokens,
+    strangers: Strangers,
 }
 
 /// A token that may be ours: taken apart, not believed.
@@ -71,6 +72,7 @@ impl Jwt {
             claims,
             declared,
             tokens: Tokens::new(),
+            strangers: Strangers::new(),
         }
     }
 
@@ -127,6 +129,9 @@ impl Jwt {
     }
 
     fn judge<'a>(&'a self, text: &'a str) -> Finding<'a> {
+        if self.strangers.knows(text) {
+            return Finding::Now(Err(Rejection::WrongIssuer));
+        }
         let seen = self
             .version()
             .and_then(|keys| self.tokens.find(&Tokens::print(text), keys, clock::now()));
@@ -135,7 +140,12 @@ impl Jwt {
         }
         let token = match self.open(text) {
             Ok(token) => token,
-            Err(cause) => return Finding::Now(Err(cause)),
+            Err(cause) => {
+                if cause == Rejection::WrongIssuer {
+                    self.strangers.keep(text);
+                }
+                return Finding::Now(Err(cause));
+            }
         };
         let source = match &self.keys {
             JwtKeys::Secret(secret) => {

@@ -53,7 +53,7 @@ pub struct Received {
     pub recorded: Arc<Message>,
     /// As the agent hears it.
     pub heard: Arc<Message>,
-    /// Who sends it: also who knows the owner of a task as its owner may be granted more or less than another.
+    /// Who sends it. Callers of one owner may have been granted different things.
     pub from: Principal,
 }
 
