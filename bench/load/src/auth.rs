@@ -1,30 +1,28 @@
-//! What it costs to ask who calls: the same calls with a token, with an API key, and without either.
-
-use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+//! What it costs to ask who calls: the same calls with a token of one of two issuers, with an API key, and without.
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use switchboard_keys::{Algorithm, SigningKey, jwks};
 
 use crate::bench::Bench;
 use crate::compare::{Subject, in_turns};
 use crate::http::Connection;
+use crate::issuers::Issuers;
 use crate::report::{Report, Target, number};
 use crate::server::{Kind, Server, Start};
 use crate::versus::{CPU, PER_SECOND, Versus};
 
 const CONNECTIONS: u32 = 64;
 
+/// What callers show.
+const SHOWN: [&str; 3] = ["token", "second issuer's token", "API key"];
+
 /// The least share of the throughput without credentials.
 const TARGET: Target = Target::AtLeast(0.9);
 
 /// Compares everything and reports it.
 pub async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
-    let signer = SigningKey::generate(Algorithm::Es256)?;
-    let keys = bench.places.scratch.join("keys.json");
-    std::fs::write(&keys, jwks(&[&signer]))?;
-    let token = token(&signer)?;
+    let issuers = Issuers::start()?;
+    let (token, other) = (issuers.token(false)?, issuers.token(true)?);
     report.heading("With credentials, against without");
     report.table(&[
         "call",
@@ -40,16 +38,17 @@ pub async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
     for method in ["SendMessage", "GetTask"] {
         for kind in [Kind::Memory, Kind::Sqlite] {
             let mut subjects = vec![Subject::new(bench.start(kind).fresh()?, None, method).await?];
-            for shown in ["token", "API key"] {
-                let server = closed(bench, kind, &keys)?;
+            for shown in SHOWN {
+                let server = closed(bench, kind, &issuers.url)?;
                 let shown = match shown {
                     "token" => token.clone(),
+                    "second issuer's token" => other.clone(),
                     _ => key(&server, &token).await?,
                 };
                 subjects.push(Subject::new(server, Some(shown), method).await?);
             }
             in_turns(bench, CONNECTIONS, method, &mut subjects)?;
-            for (shown, subject) in ["token", "API key"].into_iter().zip(&subjects[1..]) {
+            for (shown, subject) in SHOWN.into_iter().zip(&subjects[1..]) {
                 let versus = Versus {
                     ours: &subject.runs,
                     bare: &subjects[0].runs,
@@ -83,22 +82,12 @@ fn tell(report: &mut Report, name: &str, shown: &str, versus: Versus<'_>) {
 }
 
 /// A server that asks who calls.
-fn closed(bench: &Bench, kind: Kind, keys: &Path) -> anyhow::Result<Server> {
+fn closed(bench: &Bench, kind: Kind, issuers: &str) -> anyhow::Result<Server> {
     let start = Start {
-        closed_by: Some(keys),
+        closed_by: Some(issuers),
         ..bench.start(kind)
     };
     start.fresh()
-}
-
-/// A token for an hour, which may make keys.
-fn token(signer: &SigningKey) -> anyhow::Result<String> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-    let claims = json!({
-        "iss": "https://login.example", "aud": "bench", "sub": "load", "scope": "keys:create",
-        "iat": now, "exp": now + 3600,
-    });
-    Ok(signer.sign_compact("JWT", claims.to_string().as_bytes()))
 }
 
 /// A key, from the server itself.

@@ -8,6 +8,7 @@ mod compare;
 mod fanout;
 mod http;
 mod idle;
+mod issuers;
 mod machine;
 mod million;
 mod report;

@@ -69,8 +69,8 @@ pub struct Start<'a> {
     pub kind: Kind,
     /// The built-in agents, as `switchboard up` has them, instead of those of the benchmarks.
     pub built_in: bool,
-    /// The public keys by which it knows who asks; else it asks nobody.
-    pub closed_by: Option<&'a Path>,
+    /// Where it finds the keys of those who tell it who asks; else it asks nobody.
+    pub closed_by: Option<&'a str>,
 }
 
 impl Start<'_> {
@@ -121,7 +121,7 @@ impl Start<'_> {
             let name = self.closed_by.map_or("agents.yaml", |_| "closed.yaml");
             let config = self.places.bench.join(name);
             command.arg("serve").arg("--config").arg(config);
-            command.envs(self.closed_by.map(|keys| ("BENCH_JWKS", keys)));
+            command.envs(self.closed_by.map(|issuers| ("BENCH_ISSUERS", issuers)));
         }
         command
             .arg("--listen")

@@ -181,7 +181,7 @@ fn open_access(store: &config::Store) -> anyhow::Result<Arc<dyn AccessStore>> {
     }
 }
 
-/// Where `switchboard key` and `switchboard audit` find what a server keeps, running or not.
+/// Where `switchboard key create` keeps what it makes, for a server that runs or will.
 ///
 /// # Errors
 ///
@@ -191,6 +191,24 @@ pub fn access_store_on_disk(config: &Config) -> anyhow::Result<Arc<dyn AccessSto
         anyhow::bail!("a store in memory ends with its process: there are no keys to see");
     }
     open_access(&config.store)
+}
+
+/// The same where something was kept before: what is only looked at, or taken back. A mistyped directory must not be
+/// made, and then be found to be empty.
+///
+/// # Errors
+///
+/// As there, and if there is no such directory.
+pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessStore>> {
+    if let config::Store::Sqlite(options) = &config.store
+        && !options.dir.exists()
+    {
+        anyhow::bail!(
+            "there is no directory {}: name the server's configuration with -c, or its directory with --data",
+            options.dir.display()
+        );
+    }
+    access_store_on_disk(config)
 }
 
 fn engines(
@@ -214,7 +232,7 @@ fn engines(
         }
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
-            agent: backend(&agent.backend, table),
+            agent: backend(&agent.backend, config, table),
             profile,
             settings: engine::Settings {
                 turns: Turns {
@@ -246,12 +264,13 @@ fn guarded(
     guarded.collect()
 }
 
-fn backend(backend: &Backend, table: &Arc<Table>) -> Arc<dyn Agent> {
+fn backend(backend: &Backend, config: &Config, table: &Arc<Table>) -> Arc<dyn Agent> {
     match backend {
-        Backend::Script(script) => Arc::new(ScriptAgent::new(
-            script.clone(),
-            Some(Arc::clone(table) as _),
-        )),
+        Backend::Script(script) => {
+            let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
+            let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
+            Arc::new(agent.hiding(hidden.map(|agent| &*agent.name)))
+        }
     }
 }
 

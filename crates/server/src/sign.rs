@@ -1,7 +1,7 @@
 //! What we sign: our cards (A2A 1.0 §8.4) and our notifications, so that others know that they are ours.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use serde_json::json;
@@ -88,14 +88,21 @@ impl Signer {
         let mut unsigned = vec![shape as u8];
         encode_card(shape, card, &mut unsigned);
         let print = sha256(&unsigned);
-        let mut cards = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
-        if cards.len() >= CARDS && !cards.contains_key(&print) {
-            cards.clear();
-        }
-        let ours = cards
-            .entry(print)
-            .or_insert_with(|| self.signatures(shape, card));
-        card.signatures = others.into_iter().chain(ours.iter().cloned()).collect();
+        let known = self.cards().get(&print).cloned();
+        let ours = known.unwrap_or_else(|| {
+            // Nobody waits meanwhile; two who ask for a new card at once may both sign it.
+            let ours = self.signatures(shape, card);
+            let mut cards = self.cards();
+            if cards.len() >= CARDS && !cards.contains_key(&print) {
+                cards.clear();
+            }
+            cards.entry(print).or_insert(ours).clone()
+        });
+        card.signatures = others.into_iter().chain(ours).collect();
+    }
+
+    fn cards(&self) -> MutexGuard<'_, HashMap<[u8; 32], Vec<CardSignature>>> {
+        self.cards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn signatures(&self, shape: CardShape, card: &AgentCard) -> Vec<CardSignature> {

@@ -39,6 +39,18 @@ mod sqlite {
     }
 
     #[tokio::test]
+    async fn a_database_that_others_could_read_is_taken_from_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("access.db");
+        drop(SqliteAccess::open(dir.path()).unwrap());
+        let loose = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(&file, loose).unwrap();
+        drop(SqliteAccess::open(dir.path()).unwrap());
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[tokio::test]
     async fn the_audit_takes_nothing_back() {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteAccess::open(dir.path()).unwrap();

@@ -136,6 +136,28 @@ fn schema_and_completions_go_to_standard_output() {
 }
 
 #[test]
+fn what_is_only_looked_at_is_not_made() {
+    let dir = dir_with("data: kept\nagents: {a: {script: []}}\n");
+    let run = |args: &[&str]| switchboard(&dir, &[args, &["-c", "switchboard.yaml"]].concat());
+    for args in [
+        &["key", "list"][..],
+        &["key", "revoke", "abc"],
+        &["audit"],
+        &["key", "list", "--data", "mistyped"],
+    ] {
+        let refused = run(args);
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        let said = text(&refused.stderr);
+        assert!(said.contains("there is no directory"), "{said}");
+    }
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let made = run(&["key", "create", "--agent", "a"]);
+    assert_eq!(made.status.code(), Some(0), "{made:?}");
+    assert_eq!(run(&["audit"]).status.code(), Some(0));
+}
+
+#[test]
 fn a_key_is_shown_when_it_is_made_and_never_again() {
     let dir = dir_with("data: kept\nagents: {a: {script: []}, b: {script: []}}\n");
     let run = |args: &[&str]| switchboard(&dir, &[args, &["-c", "switchboard.yaml"]].concat());

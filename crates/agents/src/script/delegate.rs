@@ -50,7 +50,10 @@ impl Run<'_> {
         self.scope.calls.insert(call.name().to_owned(), answer);
         match &call.failed {
             Some(steps) if failed => self.steps(steps).await,
-            None if failed => Err(AgentError::new(format!("{}: {reason}", call.agent))),
+            None if failed => Err(AgentError::new(format!(
+                "{}: {reason}",
+                self.told(&call.agent)
+            ))),
             _ => Ok(None),
         }
     }
@@ -63,6 +66,7 @@ impl Run<'_> {
         child: &mut Child,
     ) -> Result<Result<(), String>, AgentError> {
         let agent = call.agent.as_str();
+        let told = self.told(agent).to_owned();
         let mut line = match self.dial(call).await? {
             Ok(line) => line,
             Err(reason) => return Ok(Err(reason)),
@@ -87,12 +91,12 @@ impl Run<'_> {
             };
             let said = child.hear(event);
             if let Some(task) = child.task.as_ref().filter(|_| !announced) {
-                let text = format!("passed to {agent}");
-                self.say(about(agent, task, vec![Part::text(text)])).await?;
+                let text = format!("passed to {told}");
+                self.say(about(&told, task, vec![Part::text(text)])).await?;
                 announced = true;
             }
             if let (Some(said), Some(task)) = (said, &child.task) {
-                self.say(about(agent, task, attributed(agent, said.parts.clone())))
+                self.say(about(&told, task, attributed(&told, said.parts.clone())))
                     .await?;
             }
         }
@@ -119,7 +123,8 @@ impl Run<'_> {
         let agent = call.agent.as_str();
         let key = format!("{}-{}-{}", self.scope.task_id, self.scope.turn, self.calls);
         let mut request = self.request(call, &key)?;
-        let asked = self.scope.asked.take_if(|asked| asked.agent == agent);
+        let told = self.told(agent).to_owned();
+        let asked = self.scope.asked.take_if(|asked| asked.agent == told);
         let Some(asked) = asked else {
             return Ok(self.stage.send(agent, request, key).await);
         };
@@ -164,13 +169,16 @@ impl Run<'_> {
             .and_then(|object| object.as_json().read())
             .unwrap_or_default();
         if let Some(task) = &child.task {
-            let mut question = delegate(&call.agent, task);
+            let mut question = delegate(self.told(&call.agent), task);
             question["event"] = child.event.into();
             members.insert(DELEGATE.to_owned(), question);
         }
         let parts = match said {
             Some(message) => message.parts.clone(),
-            None => vec![Part::text(format!("{} waits for an answer", call.agent))],
+            None => {
+                let told = self.told(&call.agent);
+                vec![Part::text(format!("{told} waits for an answer"))]
+            }
         };
         let said = Said {
             parts,

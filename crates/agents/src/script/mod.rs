@@ -28,6 +28,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -104,6 +105,8 @@ pub struct ScriptAgent {
     /// Whether the script asks for earlier tasks.
     looks_back: bool,
     handler: Option<Arc<dyn Handler>>,
+    /// Agents that it calls and does not name, and what it calls them instead.
+    hidden: BTreeMap<String, String>,
 }
 
 impl ScriptAgent {
@@ -114,7 +117,22 @@ impl ScriptAgent {
             looks_back: script.looks_back(),
             script: Arc::new(script),
             handler,
+            hidden: BTreeMap::new(),
         }
+    }
+
+    /// The same, which does not tell the names of these agents when it calls them.
+    #[must_use]
+    pub fn hiding<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let calls = self.script.calls();
+        let called = |name: &'a str| calls.iter().position(|called| *called == name);
+        let hidden = names.into_iter().filter_map(|name| {
+            let alias = format!("#{}", called(name)? + 1);
+            Some((name.to_owned(), alias))
+        });
+        let hidden = hidden.collect();
+        self.hidden = hidden;
+        self
     }
 }
 
@@ -139,6 +157,7 @@ impl Agent for ScriptAgent {
             ..Scope::new(&turn.task, turn.message, turn.metadata)
         };
         Run::new(&stage, scope, turn.emitted, turn.canceled)
+            .hiding(&self.hidden)
             .script(&self.script)
             .await
     }

@@ -4,7 +4,7 @@
 //! is taken up again by running from the top and leaving out what is stored already, events and the waits
 //! before them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 
 use serde_json::json;
@@ -35,6 +35,8 @@ pub(super) struct Run<'a> {
     last_round: bool,
     /// How many calls this run has come to.
     pub(super) calls: u32,
+    /// Agents that are not named, and what they are called instead.
+    hidden: Option<&'a BTreeMap<String, String>>,
 }
 
 type Ended = Result<Option<Outcome>, AgentError>;
@@ -56,7 +58,20 @@ impl<'a> Run<'a> {
             open: BTreeSet::new(),
             last_round: true,
             calls: 0,
+            hidden: None,
         }
+    }
+
+    /// The same without the names of these agents.
+    pub(super) fn hiding(mut self, hidden: &'a BTreeMap<String, String>) -> Self {
+        self.hidden = Some(hidden);
+        self
+    }
+
+    /// What an agent is called before the caller: its name, if everyone may know it.
+    pub(super) fn told<'s>(&'s self, agent: &'s str) -> &'s str {
+        let alias = self.hidden.and_then(|hidden| hidden.get(agent));
+        alias.map_or(agent, String::as_str)
     }
 
     /// Runs the script to its end.
@@ -198,7 +213,7 @@ impl<'a> Run<'a> {
             && when.part.is_none_or(|kind| has_part(scope, kind))
             && when.answers.as_ref().is_none_or(|agent| {
                 let asked = scope.asked.as_ref();
-                asked.is_some_and(|asked| asked.agent == *agent)
+                asked.is_some_and(|asked| asked.agent == self.told(agent))
             })
             && when.metadata.iter().all(|(key, wanted)| {
                 let value = scope.metadata(key);

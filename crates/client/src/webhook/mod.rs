@@ -5,6 +5,8 @@
 
 #[cfg(feature = "webhook")]
 mod axum;
+#[cfg(feature = "webhook")]
+mod flight;
 mod seen;
 mod signed;
 
@@ -13,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use switchboard_keys::same;
 use switchboard_types::Dialect;
 use switchboard_types::model::{Event, Secret, TaskId};
 use switchboard_types::wire::decode_event;
@@ -209,14 +212,14 @@ impl Receiver {
     fn prove(&self, headers: &HeaderMap, body: &[u8]) -> Result<signed::Proof, Rejected> {
         if let Some(token) = &self.token {
             let said = text(headers, TOKEN).unwrap_or_default();
-            if !same(said, token.reveal()) {
+            if !same(said.as_bytes(), token.reveal().as_bytes()) {
                 return Err(Rejected::NotAuthentic("the token is missing or wrong"));
             }
         }
         let said = text(headers, AUTHORIZATION.as_str()).unwrap_or_default();
         let (scheme, credentials) = said.split_once(' ').unwrap_or((said, ""));
         if let Some((wanted, secret)) = &self.authorization {
-            let right = same(credentials.trim(), secret.reveal());
+            let right = same(credentials.trim().as_bytes(), secret.reveal().as_bytes());
             if !scheme.eq_ignore_ascii_case(wanted) || !right {
                 return Err(Rejected::NotAuthentic(
                     "the authorization is missing or wrong",
@@ -236,13 +239,6 @@ impl Receiver {
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
-}
-
-/// Compares without telling by the time it takes how much was right.
-fn same(said: &str, secret: &str) -> bool {
-    let (said, secret) = (said.as_bytes(), secret.as_bytes());
-    let pairs = said.iter().zip(secret);
-    said.len() == secret.len() && pairs.fold(0, |odd, (a, b)| odd | (a ^ b)) == 0
 }
 
 /// Agents post what their version streams, or the whole task.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use switchboard_client::webhook::{Notification, Receiver};
 use switchboard_client::{Sent, text};
 use switchboard_types::model::{Event, PushConfig, Secret, TaskState};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
@@ -100,5 +100,60 @@ async fn what_was_posted_again_by_an_agent_that_went_away_is_told_again() {
         drop(agent);
         assert!(end.await.is_err(), "given up");
     }
+    tasks.stop();
+}
+
+#[tokio::test]
+async fn the_same_posted_twice_at_once_is_told_once() {
+    let (told, mut heard) = mpsc::channel::<()>(8);
+    let go_on = Arc::new(tokio::sync::Semaphore::new(0));
+    let receiver = Arc::new(Receiver::new().any_task());
+    let router = {
+        let go_on = Arc::clone(&go_on);
+        switchboard_client::webhook::handler("/hook", receiver, move |_| {
+            let (told, go_on) = (told.clone(), Arc::clone(&go_on));
+            async move {
+                told.send(()).await.unwrap();
+                go_on.acquire().await.unwrap().forget();
+            }
+        })
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let tasks = switchboard_server::shutdown::Tasks::default();
+    let stopping = tasks.stopping().clone();
+    tasks.spawn(async move {
+        tokio::select! {
+            () = stopping.cancelled() => {}
+            _ = axum::serve(listener, router) => {}
+        }
+    });
+    let body = r#"{"kind":"task","id":"t","contextId":"c","status":{"state":"completed"}}"#;
+    let post = format!(
+        "POST /hook HTTP/1.1\r\nhost: h\r\nx-a2a-event-id: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let ask = async || {
+        let mut agent = TcpStream::connect(address).await.unwrap();
+        agent.write_all(post.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        agent.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    let let_go = async {
+        heard.recv().await.unwrap();
+        // The other one has come, or comes after the end: it is told nothing either way.
+        tokio::time::timeout(Duration::from_millis(200), heard.recv())
+            .await
+            .unwrap_err();
+        go_on.add_permits(2);
+    };
+    let all = async { tokio::join!(ask(), ask(), let_go) };
+    let all = tokio::time::timeout(Duration::from_secs(20), all);
+    let (one, two, ()) = all.await.unwrap();
+    for answer in [one, two] {
+        assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+    }
+    assert!(heard.try_recv().is_err());
     tasks.stop();
 }

@@ -7,9 +7,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::call::args::{
     self as call, AuthCommand, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
 };
-use super::{audit, conformance, key};
+use super::{Failure, audit, conformance, key};
 use crate::config::value::Listen;
-use crate::config::{Flags, LogFormat};
+use crate::config::{Config, Env, Flags, LogFormat, Source, load};
+use crate::telemetry;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -250,6 +251,17 @@ pub struct CheckArgs {
 /// `switchboard deliveries`
 #[derive(Debug, Clone, Default, Args)]
 pub struct DeliveriesArgs {
+    /// Only those that were given up
+    #[arg(long)]
+    pub dead: bool,
+    /// Where they are kept.
+    #[command(flatten)]
+    pub kept: Kept,
+}
+
+/// What a server keeps, running or not, and how to print it.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Kept {
     /// The configuration that names the data directory; without one, that of `switchboard up`
     #[arg(
         short,
@@ -258,16 +270,34 @@ pub struct DeliveriesArgs {
         env = "SWITCHBOARD_CONFIG",
         hide_env_values = true
     )]
-    pub config: Option<PathBuf>,
-    /// The directory that holds the tasks
+    config: Option<PathBuf>,
+    /// The directory that holds what lasts
     #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
-    /// Only those that were given up
-    #[arg(long)]
-    pub dead: bool,
-    /// How to print them
+    data: Option<PathBuf>,
+    /// How to print the result
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub output: Output,
+    output: Output,
+}
+
+impl Kept {
+    /// The configuration that is meant, and the log begun.
+    pub(super) fn load(&self, global: &Global, env: &Env) -> Result<Config, Failure> {
+        let source = match &self.config {
+            Some(file) => Source::File(file.clone()),
+            None => Source::BuiltIn,
+        };
+        let place = Place {
+            data: self.data.clone(),
+            ..Place::default()
+        };
+        let config = load(&source, env, &place.flags(global))?;
+        telemetry::start(&config.log).map_err(Failure::Failed)?;
+        Ok(config)
+    }
+
+    pub(super) fn json(&self) -> bool {
+        self.output == Output::Json
+    }
 }
 
 /// How to print a result.

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use switchboard_server::clock;
 use switchboard_server::store::access::{AuditEntry, AuditQuery, What};
 
-use super::args::Global;
-use super::key::Kept;
+use super::args::{Global, Kept};
 use super::{Failure, block_on, out};
 use crate::app;
 use crate::config::Env;
@@ -58,7 +57,7 @@ pub(super) fn run(args: AuditArgs, global: &Global, env: &Env) -> Result<(), Fai
     };
     let mut text = String::new();
     block_on(async {
-        let store = app::access_store_on_disk(&config)?;
+        let store = app::existing_access_store(&config)?;
         for entry in store.audit(query).await? {
             if args.kept.json() {
                 writeln!(text, "{}", shown(&entry))?;

@@ -7,26 +7,17 @@ use serde_json::json;
 use switchboard_server::store::{DeadLetter, Webhook};
 use switchboard_types::model::Timestamp;
 
-use super::args::{DeliveriesArgs, Global, Output, Place};
+use super::args::{DeliveriesArgs, Global};
 use super::{Failure, block_on, out};
-use crate::config::{Env, Source, load};
-use crate::{app, telemetry};
+use crate::app;
+use crate::config::Env;
 
 pub(super) fn run(args: &DeliveriesArgs, global: &Global, env: &Env) -> Result<(), Failure> {
-    let source = match &args.config {
-        Some(file) => Source::File(file.clone()),
-        None => Source::BuiltIn,
-    };
-    let place = Place {
-        data: args.data.clone(),
-        ..Place::default()
-    };
-    let config = load(&source, env, &place.flags(global))?;
-    telemetry::start(&config.log).map_err(Failure::Failed)?;
+    let config = args.kept.load(global, env)?;
     let mut text = String::new();
     block_on(async {
         let (late, dead) = app::deliveries(&config).await?;
-        let json = args.output == Output::Json;
+        let json = args.kept.json();
         if !args.dead {
             late.iter()
                 .try_for_each(|w| show_late(w, json, &mut text))?;

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 use std::io;
-use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -11,11 +10,11 @@ use switchboard_server::clock;
 use switchboard_server::store::access::{KeyId, KeyRecord};
 use switchboard_types::model::Timestamp;
 
-use super::args::{Global, Output, Place};
+use super::args::{Global, Kept};
 use super::{Failure, block_on, out};
+use crate::app;
+use crate::config::Env;
 use crate::config::value::Time;
-use crate::config::{Config, Env, Source, load};
-use crate::{app, telemetry};
 
 pub(super) const KEY: &str = "\
 Examples:
@@ -39,26 +38,6 @@ pub enum KeyCommand {
     List(ListArgs),
     /// Takes a key back
     Revoke(RevokeArgs),
-}
-
-/// Where keys are kept.
-#[derive(Debug, Clone, Args)]
-pub(super) struct Kept {
-    /// The configuration that names the data directory; without one, that of `switchboard up`
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        env = "SWITCHBOARD_CONFIG",
-        hide_env_values = true
-    )]
-    config: Option<PathBuf>,
-    /// The directory that holds what lasts
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// How to print the result
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    output: Output,
 }
 
 /// `switchboard key create`
@@ -108,27 +87,6 @@ pub struct RevokeArgs {
     id: String,
     #[command(flatten)]
     kept: Kept,
-}
-
-impl Kept {
-    /// The configuration that is meant, and the log begun.
-    pub(super) fn load(&self, global: &Global, env: &Env) -> Result<Config, Failure> {
-        let source = match &self.config {
-            Some(file) => Source::File(file.clone()),
-            None => Source::BuiltIn,
-        };
-        let place = Place {
-            data: self.data.clone(),
-            ..Place::default()
-        };
-        let config = load(&source, env, &place.flags(global))?;
-        telemetry::start(&config.log).map_err(Failure::Failed)?;
-        Ok(config)
-    }
-
-    pub(super) fn json(&self) -> bool {
-        self.output == Output::Json
-    }
 }
 
 pub(super) fn run(command: KeyCommand, global: &Global, env: &Env) -> Result<(), Failure> {
@@ -181,7 +139,7 @@ fn list(args: &ListArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let config = args.kept.load(global, env)?;
     let mut text = String::new();
     block_on(async {
-        let keys = app::access_store_on_disk(&config)?.keys().await?;
+        let keys = app::existing_access_store(&config)?.keys().await?;
         for record in &keys {
             if args.kept.json() {
                 writeln!(text, "{}", shown(record))?;
@@ -201,7 +159,7 @@ fn revoke(args: &RevokeArgs, global: &Global, env: &Env) -> Result<(), Failure> 
     let config = args.kept.load(global, env)?;
     let id = KeyId::new(&*args.id);
     block_on(async {
-        let store = app::access_store_on_disk(&config)?;
+        let store = app::existing_access_store(&config)?;
         if !keys::revoke(&*store, &id, &By::here(OPERATOR)).await? {
             anyhow::bail!(
                 "there is no key {id:?} that could be revoked",

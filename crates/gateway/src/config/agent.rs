@@ -12,7 +12,7 @@ use super::problem::did_you_mean;
 use super::raw;
 use super::yaml::{self, Step, Step::Item, Step::Key};
 use super::{Agent, Backend};
-use crate::policy::Rule;
+use crate::policy::{On, Rule};
 
 /// Names that addresses of Switchboard itself begin with, now or soon.
 const RESERVED: [&str; 27] = [
@@ -57,6 +57,23 @@ pub(super) struct Doors {
     pub(super) rules: Vec<Arc<Rule>>,
 }
 
+impl Agent {
+    /// Whether someone may call this one who may not call the other one, as far as it is written in doors and scopes.
+    /// Rules about delegation are meant for such callers.
+    fn is_more_open_than(&self, other: &Self) -> bool {
+        let about_errands = |rule: &Arc<Rule>| rule.on != On::Caller;
+        if other.rights.rules.iter().any(about_errands) {
+            return false;
+        }
+        let opens = |shown: &Vec<Arc<str>>| {
+            let enough = |way: &Vec<Arc<str>>| way.iter().all(|method| shown.contains(method));
+            other.access.iter().any(enough)
+        };
+        let granted = |scope: &Arc<str>| self.rights.scopes.contains(scope);
+        !self.access.iter().all(opens) || !other.rights.scopes.iter().all(granted)
+    }
+}
+
 impl Check<'_> {
     /// All agents of the file.
     pub(super) fn agents(&mut self, raw: raw::Agents, doors: &Doors) -> Vec<Agent> {
@@ -91,6 +108,28 @@ impl Check<'_> {
                     format!("calls `{called}`, but there is no such agent"),
                     did_you_mean(called, names.iter().copied()),
                 );
+            }
+        }
+    }
+
+    /// Who may call an agent should be able to call those, too, that it calls for them.
+    pub(super) fn calls_open_no_door(&mut self, agents: &[Agent]) {
+        let by_name = |name: &&str| agents.iter().find(|agent| *agent.name == **name);
+        for agent in agents {
+            let Backend::Script(script) = &agent.backend;
+            for closed in script.calls().iter().filter_map(by_name) {
+                if agent.is_more_open_than(closed) {
+                    let message = format!(
+                        "calls `{}` for callers who could not call it themselves",
+                        closed.name
+                    );
+                    let hint = format!(
+                        "ask both for the same, or add a rule with `on: delegation` to `{}` that says who may",
+                        closed.name
+                    );
+                    let at = [Key("agents"), Key(&agent.name), Key("script")];
+                    self.doubt(&at, message, Some(hint));
+                }
             }
         }
     }

@@ -13,9 +13,12 @@ use super::jwt::Jwt;
 use super::load::Check;
 use super::problem::did_you_mean;
 use super::raw;
+use super::value::Bound;
 use super::yaml::{Data, Step, Step::Item, Step::Key};
 
 const LONGEST_NAME: usize = 64;
+/// How long keys that are made by HTTP are good.
+const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// Whoever it is.
 const NONE: &str = "none";
 
@@ -54,9 +57,22 @@ pub struct ApiKey {
     pub name: String,
     /// What a token must grant to make keys.
     pub create_scope: Arc<str>,
+    /// How long a key that is made by HTTP is good at most; `None`: for ever.
+    pub max_lifetime: Option<Duration>,
+    /// How many keys of one maker may be good at once.
+    pub max_keys: usize,
 }
 
 impl MethodKind {
+    /// Whether a browser that was shown it once shows it to every page's requests.
+    pub(super) fn is_sent_by_browsers(&self) -> bool {
+        match self {
+            Self::Basic(_) | Self::Certificate(_) => true,
+            Self::ApiKey(key) => key.place == ApiKeyLocation::Cookie,
+            Self::Jwt(_) => false,
+        }
+    }
+
     /// Whether API keys are taken.
     fn takes_keys(&self) -> bool {
         matches!(self, Self::ApiKey(_))
@@ -200,7 +216,14 @@ impl Check<'_> {
             let message = "is no scope".to_owned();
             self.wrong(&join(at, Key("create_scope")), message, Some(hint));
         }
+        let lifetime = raw.max_lifetime.unwrap_or(Bound(Some(LIFETIME)));
+        if lifetime.0 == Some(Duration::ZERO) {
+            let message = "must be longer than zero".to_owned();
+            self.wrong(&join(at, Key("max_lifetime")), message, None);
+        }
         ApiKey {
+            max_lifetime: lifetime.0,
+            max_keys: self.count(&join(at, Key("max_keys")), raw.max_keys, 100),
             place: match raw.place {
                 None | Some(raw::KeyPlace::Header) => ApiKeyLocation::Header,
                 Some(raw::KeyPlace::Query) => ApiKeyLocation::Query,

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use switchboard_server::http::Cors;
 
+use super::Method;
 use super::load::Check;
 use super::raw;
 use super::value::from_text;
@@ -71,10 +72,23 @@ impl JsonSchema for WebOrigin {
 }
 
 impl Check<'_> {
-    pub(super) fn cors(&mut self, raw: raw::Cors) -> Cors {
+    pub(super) fn cors(&mut self, raw: raw::Cors, methods: &[Method]) -> Cors {
         let origins = raw.origins.unwrap_or_default();
         let credentials = raw.credentials.unwrap_or(false);
-        if credentials && origins.iter().any(|origin| origin.0 == "*") {
+        let everyone = origins.iter().any(|origin| origin.0 == "*");
+        let by_itself = |method: &&Method| method.kind.is_sent_by_browsers();
+        if let Some(method) = methods.iter().find(by_itself).filter(|_| everyone) {
+            // Also without `credentials` a page can send them; it only cannot read the answer.
+            self.wrong(
+                &[Key("cors"), Key("origins")],
+                format!(
+                    "browsers show what `{}` asks for to every page",
+                    method.name
+                ),
+                Some("name the origins instead of `*`".to_owned()),
+            );
+        }
+        if credentials && everyone {
             self.wrong(
                 &[Key("cors"), Key("credentials")],
                 "every page could act for whoever looks at it".to_owned(),

@@ -91,6 +91,16 @@ impl Check<'_> {
             let message = "must not be empty".to_owned();
             self.wrong(&join(at, Key("issuer")), message, None);
         }
+        // Whose a task is begins with the issuer, or with one of these words.
+        let ours = |issuer: &str| {
+            let word = issuer.split(':').next().unwrap_or_default();
+            matches!(word, "key" | "basic" | "certificate" | "jwt")
+        };
+        if issuer.as_deref().is_some_and(ours) {
+            let message = "cannot be told from callers without an issuer".to_owned();
+            let hint = "name it by its address, such as https://login.example.com".to_owned();
+            self.wrong(&join(at, Key("issuer")), message, Some(hint));
+        }
         let given = [
             ("secret", raw.secret.is_some()),
             ("secret_file", raw.secret_file.is_some()),

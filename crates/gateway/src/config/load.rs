@@ -222,6 +222,7 @@ impl Check<'_> {
         if self.problems.is_empty() {
             // An agent that could not be read is not one that is missing.
             self.calls_reach_someone(&agents);
+            self.calls_open_no_door(&agents);
         }
         self.shared_limits(&raw_limits, &mut agents);
         let default_agent = self.default_agent(raw.default_agent, &agents);
@@ -241,7 +242,7 @@ impl Check<'_> {
             store: store?,
             limits,
             tasks: raw_limits.tasks.and_then(|count| count.0),
-            cors: self.cors(raw.cors.unwrap_or_default()),
+            cors: self.cors(raw.cors.unwrap_or_default(), &methods),
             methods,
             failed_logins: self.failed_logins(&raw_limits),
             signing,
@@ -256,6 +257,7 @@ impl Check<'_> {
             doubts: Vec::new(),
         };
         self.credentials_are_hidden(&config, flags);
+        self.callers_are_told_apart(&config);
         Some(config)
     }
 

@@ -160,4 +160,19 @@ impl Check<'_> {
             doubt.path.clear();
         }
     }
+
+    /// Behind a proxy that is not believed all callers have one address: then one who fails too often fails for all.
+    pub(super) fn callers_are_told_apart(&mut self, config: &Config) {
+        let public = config.public_url.as_deref().unwrap_or_default();
+        let guessed = |method: &Method| matches!(method.kind, MethodKind::Basic(_));
+        if public.starts_with("https:")
+            && config.tls.is_none()
+            && config.trust_forwarded.is_empty()
+            && config.methods.iter().any(guessed)
+        {
+            let message = "callers behind a proxy all come from its address: who guesses passwords shuts out all others";
+            let hint = "name the proxy in `trust_forwarded`".to_owned();
+            self.doubt(&[Key("public_url")], message.to_owned(), Some(hint));
+        }
+    }
 }

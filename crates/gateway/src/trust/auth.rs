@@ -18,8 +18,8 @@ use crate::policy::Rules;
 /// All methods, ready to use. Those whose keys are elsewhere begin to fetch them.
 pub(crate) struct Methods {
     schemes: Vec<Arc<dyn Scheme>>,
-    /// API keys, and what a token must grant to make one.
-    keys: Option<(ApiKeys, Arc<str>)>,
+    /// API keys, and how they are made by HTTP.
+    keys: Option<(ApiKeys, config::ApiKey)>,
 }
 
 impl Methods {
@@ -53,7 +53,7 @@ impl Methods {
         Ok(match &method.kind {
             MethodKind::ApiKey(key) => {
                 let keys = ApiKeys::open(Arc::clone(access), name, tasks).await?;
-                self.keys = Some((keys.clone(), Arc::clone(&key.create_scope)));
+                self.keys = Some((keys.clone(), key.clone()));
                 Arc::new(KeyScheme::declared_in(keys, key.place, &*key.name))
             }
             MethodKind::Basic(users) => Arc::new(Basic::new(name, users.clone())),
@@ -90,7 +90,9 @@ impl Methods {
             .with_failures(Failures::new(brake.requests, brake.per))
             .audited(audit);
         match self.keys {
-            Some((keys, scope)) => authenticator.making_keys(keys, scope),
+            Some((keys, made)) => {
+                authenticator.making_keys(keys, made.create_scope, made.max_lifetime, made.max_keys)
+            }
             None => authenticator,
         }
     }

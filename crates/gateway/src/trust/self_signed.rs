@@ -1,7 +1,5 @@
 //! A certificate of our own making, for machines where nobody has a better one.
 
-use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +7,8 @@ use anyhow::Context;
 use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair};
 use switchboard_server::clock;
 use switchboard_server::http::tls::{Age, Pem, Settings, Tls};
+
+use super::files;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a certificate is good: not all clients take those that are good for longer.
@@ -82,23 +82,14 @@ pub(super) fn make(names: &[String]) -> anyhow::Result<(String, String)> {
     Ok((certificate.pem(), key.serialize_pem()))
 }
 
-/// Writes a file that nobody else may read, all of it or nothing.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let half = path.with_extension("new");
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = || {
-        let mut file = options.open(&half)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&half, path)
-    };
-    written().with_context(|| format!("cannot write {}", path.display()))
+    files::replace(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

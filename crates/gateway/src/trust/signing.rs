@@ -1,16 +1,15 @@
 //! The keys that sign, and the one that seals. Those that are not there yet are made.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use anyhow::Context;
 use switchboard_server::auth::method::Algorithm;
 use switchboard_server::push::SealingKey;
 use switchboard_server::sign::{Signer, SigningKey};
 
+use super::files;
 use crate::config::{self, Config, Store};
 
 /// The key for secrets, in the data directory.
@@ -39,8 +38,14 @@ pub(crate) fn signer(config: &Config) -> anyhow::Result<Option<Arc<Signer>>> {
 
 fn made(listed: &config::SigningKey) -> anyhow::Result<SigningKey> {
     let key = SigningKey::generate(Algorithm::Es256)?;
-    write_private(&listed.file, &key.to_pem())
-        .with_context(|| format!("cannot make the key {}", listed.file.display()))?;
+    let cannot = || format!("cannot make the key {}", listed.file.display());
+    let key = match files::make(&listed.file, &key.to_pem()) {
+        // Another process was quicker: its key counts.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            SigningKey::from_pem(&fs::read(&listed.file)?).with_context(cannot)?
+        }
+        made => made.map(|()| key).with_context(cannot)?,
+    };
     Ok(match &listed.kid {
         Some(kid) => key.with_kid(kid.clone()),
         None => key,
@@ -74,33 +79,16 @@ fn kept(file: &Path) -> io::Result<String> {
     match fs::read_to_string(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let text = SealingKey::fresh();
-            write_private(file, &format!("{text}\n"))?;
-            Ok(text)
+            match files::make(file, &format!("{text}\n")) {
+                // Another process was quicker: its key counts.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    fs::read_to_string(file)
+                }
+                made => made.map(|()| text),
+            }
         }
         read => read,
     }
-}
-
-/// Makes a file that only its owner can read. It is there completely or not at all, and stays.
-fn write_private(file: &Path, text: &str) -> io::Result<()> {
-    let beside = file.with_added_extension("new");
-    match fs::remove_file(&beside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    let mut new = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&beside)?;
-    new.write_all(text.as_bytes())?;
-    new.sync_all()?;
-    fs::rename(&beside, file)?;
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 #[cfg(test)]
@@ -113,8 +101,6 @@ mod tests {
     fn a_key_is_made_once_and_for_its_owner_only() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(SECRET_KEY);
-        // What a crash left behind is in nobody's way.
-        fs::write(dir.path().join("secret.key.new"), "half").unwrap();
         let key = kept(&file).unwrap();
         assert_eq!(kept(&file).unwrap().trim(), key);
         let mode = fs::metadata(&file).unwrap().permissions().mode();

@@ -10,8 +10,8 @@ use switchboard_types::model::{SecurityRequirement, SecurityScheme};
 use switchboard_types::{Error, ErrorKind};
 
 use super::{
-    AllowAll, Authenticator, Carried, Identity, Policy, Presented, Principal, Rejection, Scheme,
-    SkillAccess,
+    AllowAll, Authenticator, Carried, Identity, Policy, Presented, Principal, Rejected, Rejection,
+    Scheme, SkillAccess,
 };
 use crate::engine::Profile;
 use crate::http::{BaseUrl, Peer};
@@ -59,7 +59,7 @@ enum Shut<'a> {
     Missing,
     /// A credential of this scheme that is no good.
     Bad(&'a Arc<str>, Rejection),
-    /// The caller has failed too often.
+    /// The caller has failed too often, and fails again.
     Wait(Duration),
 }
 
@@ -182,7 +182,10 @@ impl Access {
     /// If they open no way in.
     pub fn admit_known(&self, agent: &str, identities: Vec<Identity>) -> Result<Principal, Error> {
         let presented = Presented {
-            callers: identities.into_iter().map(Principal::from).collect(),
+            callers: identities
+                .into_iter()
+                .map(|identity| Principal::from(identity).into())
+                .collect(),
             ..Presented::default()
         };
         let met = self.meet(agent, &presented);
@@ -257,29 +260,29 @@ impl Access {
         {
             return Ok(Principal::anonymous());
         }
-        if let Some(wait) = presented.wait
-            && self.knows_callers()
-        {
-            return Err(Shut::Wait(wait));
-        }
+        let callers = || presented.callers.iter().map(|taken| &taken.caller);
         // A token that one issuer does not know may be another's.
-        let identities = || presented.callers.iter().filter_map(Principal::identity);
-        let spoils = |(name, cause): &&(Arc<str>, Rejection)| {
-            let known = || identities().any(|identity| self.looks_at(&identity.scheme));
-            self.looks_at(name) && !(*cause == Rejection::WrongIssuer && known())
+        let counts = |caller: &Principal| {
+            let known = |identity: &Identity| self.looks_at(&identity.scheme);
+            caller.identity().is_some_and(known)
         };
-        if let Some((scheme, cause)) = presented.rejected.iter().find(spoils) {
-            return Err(Shut::Bad(scheme, *cause));
+        let spoils = |rejected: &&Rejected| {
+            self.looks_at(&rejected.scheme) && !presented.taken_elsewhere(rejected, counts)
+        };
+        if let Some(bad) = presented.rejected.iter().find(spoils) {
+            return Err(match presented.wait {
+                Some(wait) => Shut::Wait(wait),
+                None => Shut::Bad(&bad.scheme, bad.cause),
+            });
         }
         let foreign =
             |identity: &&Identity| !identity.opens(agent) && self.looks_at(&identity.scheme);
-        if let Some(foreign) = identities().find(foreign) {
+        if let Some(foreign) = callers().filter_map(Principal::identity).find(foreign) {
             return Err(Shut::Bad(&foreign.scheme, Rejection::WrongAudience));
         }
         let known = |scheme: &Arc<dyn Scheme>| {
             let is_it = |identity: &Identity| identity.scheme == *scheme.name();
-            let mut callers = presented.callers.iter();
-            callers.find(|caller| caller.identity().is_some_and(is_it))
+            callers().find(|caller| caller.identity().is_some_and(is_it))
         };
         let met = |alternative: &Alternative| match &*alternative.0 {
             [] => Some(Principal::anonymous()),
@@ -292,7 +295,8 @@ impl Access {
         self.alternatives.iter().find_map(met).ok_or(Shut::Missing)
     }
 
-    fn looks_at(&self, name: &Arc<str>) -> bool {
+    /// Whether credentials of that scheme can open the door.
+    pub(crate) fn looks_at(&self, name: &Arc<str>) -> bool {
         self.schemes().any(|scheme| scheme.name() == name)
     }
 

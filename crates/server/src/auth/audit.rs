@@ -24,6 +24,9 @@ const MOST_UNWRITTEN: usize = 10_000;
 /// How many different things are noted in a minute; the rest is only counted.
 const MOST: usize = 1000;
 
+/// How many tasks that one caller cancels at an agent in a minute are a line each; the rest is counted.
+const CANCELS: u32 = 100;
+
 /// Writes down what happens; cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Audit(Option<Arc<Shared>>);
@@ -40,6 +43,8 @@ struct Noted {
     fresh: Vec<AuditEntry>,
     /// This minute: what was written, and what is to be written of it again at the end.
     seen: HashMap<Same, Option<AuditEntry>>,
+    /// How many tasks were canceled this minute, by whom and where.
+    cancels: HashMap<(String, Option<String>), u32>,
     /// What else happened this minute.
     more: Option<AuditEntry>,
 }
@@ -118,11 +123,20 @@ impl Shared {
 }
 
 impl Noted {
-    fn add(&mut self, entry: AuditEntry) {
-        if !matches!(entry.what, What::LoginFailed | What::Denied) {
-            // Whoever does this is let in: each time counts.
-            self.push(entry);
-            return;
+    fn add(&mut self, mut entry: AuditEntry) {
+        match entry.what {
+            What::KeyCreated | What::KeyRevoked => return self.push(entry),
+            What::Canceled => {
+                let by = (entry.who.clone(), entry.agent.clone());
+                let count = self.cancels.entry(by).or_insert(0);
+                *count += 1;
+                if *count <= CANCELS {
+                    return self.push(entry);
+                }
+                // Which one it was is not told any more.
+                entry.object = None;
+            }
+            What::LoginFailed | What::Denied => {}
         }
         let room = self.seen.len() < MOST;
         match self.seen.entry(same(&entry)) {
@@ -163,6 +177,7 @@ impl Noted {
     fn take(&mut self, minute: bool) -> Vec<AuditEntry> {
         let mut entries = mem::take(&mut self.fresh);
         if minute {
+            self.cancels.clear();
             entries.extend(mem::take(&mut self.seen).into_values().flatten());
             entries.extend(self.more.take());
             entries.sort_by_key(|entry| entry.at);
@@ -239,11 +254,33 @@ mod tests {
     }
 
     #[test]
-    fn every_key_and_every_cancel_is_a_line() {
+    fn every_key_and_almost_every_cancel_is_a_line() {
         let mut noted = Noted::default();
-        for _ in 0..3 {
-            noted.add(AuditEntry::new(What::Canceled, "ann"));
+        let canceled =
+            |who: &str, n: u32| AuditEntry::new(What::Canceled, who).about(n.to_string());
+        for number in 0..CANCELS + 50 {
+            noted.add(canceled("ann", number));
+            noted.add(AuditEntry::new(What::KeyCreated, "ann").about(number.to_string()));
         }
-        assert_eq!(noted.take(false).len(), 3);
+        noted.add(canceled("bob", 0));
+        let lines = noted.take(false);
+        let of = |what: What, who: &str| {
+            let of = lines
+                .iter()
+                .filter(|line| line.what == what && line.who == who);
+            u32::try_from(of.count()).unwrap()
+        };
+        assert_eq!(of(What::KeyCreated, "ann"), CANCELS + 50);
+        assert_eq!(of(What::Canceled, "ann"), CANCELS + 1);
+        assert_eq!(
+            of(What::Canceled, "bob"),
+            1,
+            "nobody else is counted with her"
+        );
+        let rest = noted.take(true);
+        assert_eq!((rest.len(), rest[0].count), (1, 49));
+        assert_eq!(rest[0].object, None);
+        noted.add(canceled("ann", 0));
+        assert_eq!(noted.take(false).len(), 1, "the next minute begins anew");
     }
 }

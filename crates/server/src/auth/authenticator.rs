@@ -1,11 +1,13 @@
 //! What was carried becomes identities, whatever the agent.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hyper::header::HeaderValue;
+use switchboard_types::Error;
 use switchboard_types::model::SecurityScheme;
 
 use super::keys::ApiKeys;
@@ -26,6 +28,18 @@ pub trait Scheme: Send + Sync + fmt::Debug {
 
     /// What a card says about it.
     fn declared(&self) -> SecurityScheme;
+
+    /// The word before the credentials in `Authorization`, if it is there that it looks. What one scheme takes from
+    /// there is no failure at another that looks there, too.
+    fn authorization(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether its credentials may be words that someone can guess. Such are not listened to where too many were
+    /// wrong, not even if they are right: else guessing would go on.
+    fn can_be_guessed(&self) -> bool {
+        false
+    }
 
     /// The address of who issues its credentials, if there is one to turn to (RFC 9728).
     fn issuer(&self) -> Option<&str> {
@@ -93,20 +107,66 @@ impl Rejection {
 #[derive(Debug, Default)]
 pub(crate) struct Presented {
     /// Each by one scheme.
-    pub(super) callers: Vec<Principal>,
-    pub(super) rejected: Vec<(Arc<str>, Rejection)>,
-    /// How long nothing of this caller is looked at.
+    pub(super) callers: Vec<Taken>,
+    pub(super) rejected: Vec<Rejected>,
+    /// How long no credentials of this caller are looked at but those that nobody can guess.
     pub(super) wait: Option<Duration>,
     /// The agent that the head of the request names, if the caller may know of it.
     pub(crate) at: Option<Arc<Listing>>,
 }
 
+/// Who has shown credentials that a scheme took.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) caller: Principal,
+    /// Where they stood.
+    from: Option<&'static str>,
+}
+
+impl From<Principal> for Taken {
+    fn from(caller: Principal) -> Self {
+        Self { caller, from: None }
+    }
+}
+
+/// Credentials that a scheme did not take.
+#[derive(Debug)]
+pub(super) struct Rejected {
+    pub(super) scheme: Arc<str>,
+    pub(super) cause: Rejection,
+    /// Where they stood.
+    from: Option<&'static str>,
+}
+
 impl Presented {
+    /// Whether nobody has taken anything, nor refused it.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.callers.is_empty() && self.rejected.is_empty()
+    }
+
+    /// Whether another scheme has taken the very same, one of those that count.
+    pub(super) fn taken_elsewhere(
+        &self,
+        rejected: &Rejected,
+        counts: impl Fn(&Principal) -> bool,
+    ) -> bool {
+        let same = |taken: &Taken| taken.from == rejected.from && counts(&taken.caller);
+        rejected.from.is_some() && self.callers.iter().any(same)
+    }
+
+    /// What nobody has taken.
+    fn failures(&self) -> impl Iterator<Item = &Rejected> {
+        let failed = |rejected: &&Rejected| !self.taken_elsewhere(rejected, |_| true);
+        self.rejected.iter().filter(failed)
+    }
+
     /// Whether this may have been a guess. What is expired, or for someone else, was good once.
     fn was_guessed(&self) -> bool {
-        self.rejected.iter().any(|(_, cause)| match cause {
-            Rejection::Malformed | Rejection::Unknown | Rejection::Revoked => true,
-            Rejection::WrongIssuer => self.callers.is_empty(),
+        self.failures().any(|rejected| match rejected.cause {
+            Rejection::Malformed
+            | Rejection::Unknown
+            | Rejection::Revoked
+            | Rejection::WrongIssuer => true,
             Rejection::Expired
             | Rejection::NotYet
             | Rejection::WrongAudience
@@ -130,6 +190,27 @@ pub(crate) struct KeyDesk {
     pub(crate) keys: ApiKeys,
     /// What a token must grant.
     pub(crate) scope: Arc<str>,
+    /// How long a key is good at most; `None`: for ever.
+    longest: Option<Duration>,
+    /// How many keys of one caller may be good at once.
+    pub(crate) most: usize,
+}
+
+impl KeyDesk {
+    /// How long a key is going to be good: as long as is wished, or as it can be.
+    ///
+    /// # Errors
+    ///
+    /// If that is too long.
+    pub(crate) fn lasting(&self, wished: Option<Duration>) -> Result<Option<Duration>, Error> {
+        match (wished, self.longest) {
+            (Some(wished), Some(longest)) if wished > longest => {
+                let must = format!("must be at most {}", longest.as_secs());
+                Err(Error::invalid_params("expiresInSeconds", must))
+            }
+            (wished, longest) => Ok(wished.or(longest)),
+        }
+    }
 }
 
 impl Authenticator {
@@ -156,12 +237,21 @@ impl Authenticator {
         self
     }
 
-    /// The same, and makes keys for those whose token grants that scope.
+    /// The same, and makes keys for those whose token grants that scope: for everyone so many that are good at once,
+    /// and none that is good for longer.
     #[must_use]
-    pub fn making_keys(mut self, keys: ApiKeys, scope: impl Into<Arc<str>>) -> Self {
+    pub fn making_keys(
+        mut self,
+        keys: ApiKeys,
+        scope: impl Into<Arc<str>>,
+        longest: Option<Duration>,
+        most: usize,
+    ) -> Self {
         self.desk = Some(KeyDesk {
             keys,
             scope: scope.into(),
+            longest,
+            most,
         });
         self
     }
@@ -189,29 +279,36 @@ impl Authenticator {
             return presented;
         }
         presented.wait = self.failures.wait(carried.address());
-        if presented.wait.is_some() {
-            return presented;
-        }
+        let braked = presented.wait.is_some();
         for scheme in &self.schemes {
             let found = match scheme.identify(carried) {
                 Finding::Absent => continue,
+                Finding::Now(_) if braked && scheme.can_be_guessed() => Err(Rejection::Unknown),
                 Finding::Now(found) => found,
+                // Nobody is asked for one who fails so often.
+                Finding::Later(_) if braked => Err(Rejection::Unknown),
                 Finding::Later(found) => found.await,
             };
+            let from = scheme.authorization();
             match found {
-                Ok(caller) => presented.callers.push(caller),
+                Ok(caller) => presented.callers.push(Taken { caller, from }),
                 Err(cause) => {
                     let scheme = Arc::clone(scheme.name());
                     tracing::debug!(%scheme, ?cause, address = %carried.address(), "credentials rejected");
-                    presented.rejected.push((scheme, cause));
+                    presented.rejected.push(Rejected {
+                        scheme,
+                        cause,
+                        from,
+                    });
                 }
             }
         }
-        for (scheme, cause) in &presented.rejected {
-            // A token of another issuer whom we know, too, is no failure; nor are keys that cannot be had.
-            let known = *cause == Rejection::WrongIssuer && !presented.callers.is_empty();
-            if !known && *cause != Rejection::KeysUnavailable {
-                self.audit.note(failed(scheme, *cause, carried));
+        if braked {
+            return presented;
+        }
+        for rejected in presented.failures() {
+            if rejected.cause != Rejection::KeysUnavailable {
+                self.audit.note(failed(rejected, carried));
             }
         }
         if presented.was_guessed() {
@@ -221,12 +318,23 @@ impl Authenticator {
     }
 }
 
-/// What is written down of credentials that are no good. Nobody knows whose they are.
-fn failed(scheme: &str, cause: Rejection, carried: &Carried<'_>) -> AuditEntry {
+/// What is written down of a client certificate that opens nothing.
+pub(crate) fn refused_certificate(from: IpAddr, cause: &str) -> AuditEntry {
     AuditEntry {
+        address: Some(from.to_string()),
+        ..AuditEntry::new(What::LoginFailed, "")
+            .with("scheme", "tls")
+            .with("cause", cause)
+    }
+}
+
+/// What is written down of credentials that are no good. Nobody knows whose they are.
+fn failed(rejected: &Rejected, carried: &Carried<'_>) -> AuditEntry {
+    AuditEntry {
+        agent: carried.agent().map(str::to_owned),
         address: Some(carried.address().to_string()),
         ..AuditEntry::new(What::LoginFailed, "")
-            .with("scheme", scheme)
-            .with("cause", format!("{cause:?}"))
+            .with("scheme", &*rejected.scheme)
+            .with("cause", format!("{:?}", rejected.cause))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use switchboard_types::model::TaskId;
-use switchboard_types::operation::{Operation, Response};
+use switchboard_types::model::{Task, TaskId};
+use switchboard_types::operation::{Method, Operation, Response, TaskView};
 use switchboard_types::{Error, ErrorKind};
 
 use super::{About, Access, Action, Ask, Audit, Denial, Principal, TaskFacts, Verdict, skill};
@@ -53,20 +53,27 @@ impl Authorized {
         Arc::clone(&self.listing)
     }
 
-    /// Says no, if the agent's access does.
-    fn decide(&self, call: &Call, skill: Option<&str>, task: About<'_>) -> Result<(), Error> {
-        let ask = Ask {
+    fn ask<'a>(&'a self, call: &'a Call, method: Method, task: About<'a>) -> Ask<'a> {
+        Ask {
             caller: &call.principal,
             agent: self.engine.name(),
-            action: Action::Call(call.operation.method()),
-            skill,
+            action: Action::Call(method),
+            skill: None,
             task,
             origin: &call.origin,
             now: clock::now(),
+        }
+    }
+
+    /// Says no, if the agent's access does.
+    fn decide(&self, call: &Call, skill: Option<&str>, task: About<'_>) -> Result<(), Error> {
+        let ask = Ask {
+            skill,
+            ..self.ask(call, call.operation.method(), task)
         };
         self.access.allow(&ask, &self.audit)?;
         // Only those who are let through learn which skills there are.
-        self.access.knows_skill(skill)
+        self.access.knows_skill(&ask)
     }
 
     /// Whether the operation is about a task, as far as it can be told without looking for it.
@@ -129,15 +136,40 @@ impl Authorized {
         self.pass(call).await
     }
 
+    /// What was said before is answered by a task that is there already: that is to read it.
+    async fn look_at_repeated(&self, call: Call) -> Result<Reply, Error> {
+        if let Operation::Send(send) | Operation::Stream(send) = &call.operation
+            && let Some(log) = self.engine.repeats(&call, send).await?
+            && let Some((_, task)) = log.view()
+        {
+            let ask = self.ask(&call, Method::Get, About::Own(facts(&log, Some(&task))));
+            self.access.allow(&ask, &self.audit)?;
+        }
+        self.pass(call).await
+    }
+
+    /// Lists the tasks that the caller could read one by one.
+    async fn list(&self, call: Call) -> Result<Reply, Error> {
+        let mut reply = self.engine.handle(call.clone()).await?;
+        if let ReplyBody::Response(Response::Tasks(page)) = &mut reply.body {
+            page.tasks.retain(|TaskView { task, .. }| {
+                let facts = TaskFacts {
+                    id: &task.id,
+                    context: &task.context_id,
+                    state: task.status.state,
+                    updated: task.status.timestamp,
+                };
+                let ask = self.ask(&call, Method::Get, About::Own(facts));
+                self.access.decide(&ask) == Verdict::Allow
+            });
+        }
+        Ok(reply)
+    }
+
     fn decide_with(&self, call: &Call, skill: Option<String>, log: &TaskLog) -> Result<(), Error> {
         let task = log.view().map(|(_, task)| task);
         let task = task.as_deref();
-        let facts = TaskFacts {
-            id: log.id(),
-            context: &log.origin().context,
-            state: log.last().1,
-            updated: task.and_then(|task| task.status.timestamp),
-        };
+        let facts = facts(log, task);
         // Whoever answers a question does not say again what the task is about, and cannot make it another.
         let begun = match Action::Call(call.operation.method()).needs_skill() {
             true => task.and_then(skill::begun_with),
@@ -163,12 +195,18 @@ impl Access {
         let Verdict::Deny(denial) = self.decide(ask) else {
             return Ok(());
         };
-        let (who, operation) = (ask.caller.owner().as_str(), ask.action.name());
-        let rule = &*denial.rule;
-        tracing::debug!(who, agent = ask.agent, operation, %rule, "denied");
-        let denied = noted(What::Denied, ask.caller, ask.agent);
+        ask.note_denial(&denial.rule, audit);
+        Err(self.told(ask, denial))
+    }
+}
+
+impl Ask<'_> {
+    /// Writes down that this rule has said no.
+    pub(crate) fn note_denial(&self, rule: &str, audit: &Audit) {
+        let (who, operation) = (self.caller.owner().as_str(), self.action.name());
+        tracing::debug!(who, agent = self.agent, operation, %rule, "denied");
+        let denied = noted(What::Denied, self.caller, self.agent);
         audit.note(denied.about(operation).with("rule", rule));
-        Err(denial.into())
     }
 }
 
@@ -221,11 +259,26 @@ impl Handler for Authorized {
         if let Err(error) = self.decide(&call, skill.as_deref(), about) {
             return Box::pin(std::future::ready(Err(error)));
         }
-        let again = self.access.has_restricted_skills() || self.access.policy().looks_at_tasks();
-        match about {
-            About::Unseen if again => Box::pin(self.look_at_task(call, skill)),
+        let looks = self.access.policy().looks_at_tasks();
+        let again = self.access.has_restricted_skills() || looks;
+        match (about, &call.operation) {
+            (About::Unseen, _) if again => Box::pin(self.look_at_task(call, skill)),
+            (_, Operation::List(_)) if looks => Box::pin(self.list(call)),
+            (_, Operation::Send(_) | Operation::Stream(_)) if looks => {
+                Box::pin(self.look_at_repeated(call))
+            }
             _ => self.pass(call),
         }
+    }
+}
+
+/// What a policy may know of a task.
+fn facts<'a>(log: &'a TaskLog, task: Option<&Task>) -> TaskFacts<'a> {
+    TaskFacts {
+        id: log.id(),
+        context: &log.origin().context,
+        state: log.last().1,
+        updated: task.and_then(|task| task.status.timestamp),
     }
 }
 

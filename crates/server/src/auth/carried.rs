@@ -32,9 +32,14 @@ impl<'a> Carried<'a> {
     }
 
     /// The same at the door of an agent.
-    pub(super) fn at(mut self, agent: &'a str) -> Self {
+    pub(crate) fn at(mut self, agent: &'a str) -> Self {
         self.agent = Some(agent);
         self
+    }
+
+    /// The agent whose door this is about, if that is known.
+    pub(super) fn agent(&self) -> Option<&'a str> {
+        self.agent
     }
 
     /// What stands in `Authorization` after that scheme, such as `Bearer`; `None` if it is not there.

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use switchboard_types::Error;
 use switchboard_types::model::AgentCard;
 use switchboard_types::operation::Method;
+use switchboard_types::{Error, ErrorKind};
 
 use super::skill::{insufficient, unknown};
 use super::{About, Access, Action, Ask, Denial, Principal, SkillAccess, Verdict};
@@ -43,13 +43,33 @@ impl Access {
 
     /// # Errors
     ///
-    /// If a skill is named that is none of the agent's, and skills matter.
-    pub fn knows_skill(&self, skill: Option<&str>) -> Result<(), Error> {
-        let Some(skill) = skill.filter(|_| self.has_restricted_skills()) else {
+    /// If a skill is named that is none of the agent's, and skills matter. To those who may not know all skills it is
+    /// refused like one of these.
+    pub fn knows_skill(&self, ask: &Ask<'_>) -> Result<(), Error> {
+        let Some(skill) = ask.skill.filter(|_| self.has_restricted_skills()) else {
             return Ok(());
         };
-        let known = self.skills.iter().any(|known| *known.id == *skill);
-        known.then_some(()).ok_or_else(|| unknown(skill))
+        if self.skills.iter().any(|known| *known.id == *skill) {
+            return Ok(());
+        }
+        let kept_from_them = |known: &SkillAccess| {
+            let skill = Some(&*known.id);
+            !known.listed && self.decide(&Ask { skill, ..*ask }) != Verdict::Allow
+        };
+        if self.restricted().any(kept_from_them) {
+            return Err(Error::new(ErrorKind::PermissionDenied, insufficient(skill)));
+        }
+        Err(unknown(skill))
+    }
+
+    /// What a caller is told who is denied. A skill that stands on no public card is not told from one that is not
+    /// there.
+    pub(super) fn told(&self, ask: &Ask<'_>, denial: Denial) -> Error {
+        let hidden = |skill: &str| !self.is_public(skill) && denial.message == insufficient(skill);
+        if ask.skill.is_some_and(hidden) {
+            return Error::new(ErrorKind::PermissionDenied, denial.message);
+        }
+        denial.into()
     }
 
     /// Whether there is nothing to decide.
@@ -110,8 +130,12 @@ impl Access {
         if let Some(missing) = missing.filter(|missing| !missing.is_empty()) {
             return deny(&format!("{SKILLS}.{skill}"), insufficient(skill), missing);
         }
+        let matters = || match known {
+            Some(_) => self.policy().restricts(skill),
+            None => self.has_restricted_skills(),
+        };
         match self.policy().decide(ask) {
-            Verdict::Deny(denial) if self.policy().restricts(skill) => Verdict::Deny(Denial {
+            Verdict::Deny(denial) if matters() => Verdict::Deny(Denial {
                 message: insufficient(skill),
                 ..denial
             }),

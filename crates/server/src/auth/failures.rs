@@ -13,6 +13,9 @@ use crate::net::network;
 /// The most addresses that are remembered.
 const MOST: usize = 65_536;
 
+/// How long those who can be forgotten are not looked for again.
+const SWEEP: Duration = Duration::from_secs(1);
+
 /// Failed logins by address.
 #[derive(Debug)]
 pub struct Failures {
@@ -21,6 +24,8 @@ pub struct Failures {
     /// Nobody has failed yet: then nobody is looked for.
     any: AtomicBool,
     seen: Mutex<HashMap<IpAddr, Seen>>,
+    /// When it was last looked who can be forgotten.
+    swept: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +50,7 @@ impl Failures {
             per,
             any: AtomicBool::new(false),
             seen: Mutex::default(),
+            swept: Mutex::default(),
         }
     }
 
@@ -65,6 +71,9 @@ impl Failures {
         let mut seen = self.seen();
         let address = network(address);
         if seen.len() >= MOST && !seen.contains_key(&address) {
+            if !self.may_sweep(now) {
+                return;
+            }
             seen.retain(|_, seen| seen.until > now && seen.count >= self.allowed);
             if seen.len() >= MOST {
                 return;
@@ -80,6 +89,16 @@ impl Failures {
             entry.until = until;
             tracing::warn!(%address, "too many failed logins");
         }
+    }
+
+    /// Looking through all of them takes a while: not at every failure.
+    fn may_sweep(&self, now: Instant) -> bool {
+        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = swept.is_none_or(|last| now.duration_since(last) >= SWEEP);
+        if may {
+            *swept = Some(now);
+        }
+        may
     }
 
     fn seen(&self) -> MutexGuard<'_, HashMap<IpAddr, Seen>> {
@@ -128,6 +147,24 @@ mod tests {
         failures.note("2001:db8::ffff".parse().unwrap());
         assert!(failures.wait(here).is_some());
         assert_eq!(failures.wait("2001:db8:0:1::1".parse().unwrap()), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_who_can_be_forgotten_are_not_looked_for_all_the_time() {
+        let failures = Failures::new(1, Duration::from_secs(60));
+        for n in 0..u128::try_from(MOST).unwrap() {
+            failures.note(Ipv6Addr::from_bits((n + 1) << 64).into());
+        }
+        let (one, other) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+        tokio::time::advance(Duration::from_millis(59_900)).await;
+        failures.note(one);
+        assert_eq!(failures.wait(one), None, "all the others still wait");
+        tokio::time::advance(Duration::from_millis(200)).await;
+        failures.note(other);
+        assert_eq!(failures.wait(other), None, "it was looked just now");
+        tokio::time::advance(SWEEP).await;
+        failures.note(other);
+        assert!(failures.wait(other).is_some());
     }
 
     #[tokio::test(start_paused = true)]

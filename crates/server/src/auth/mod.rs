@@ -38,4 +38,5 @@ pub use principal::{Identity, Kind, Owner, Principal};
 pub use skill::SkillAccess;
 
 pub(crate) use access::Refusal;
-pub(crate) use authenticator::{KeyDesk, Presented};
+use authenticator::Rejected;
+pub(crate) use authenticator::{KeyDesk, Presented, refused_certificate};

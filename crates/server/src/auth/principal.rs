@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
+use switchboard_types::model::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::carried::authorization;
@@ -48,6 +49,8 @@ pub struct Identity {
     pub claims: Map<String, Value>,
     /// Cancelled when this is taken back while streams are open.
     pub revoked: Option<CancellationToken>,
+    /// From when on this is no good any more, if that is known: streams end then.
+    pub expires: Option<Timestamp>,
 }
 
 /// What someone has shown to be recognised.
@@ -180,6 +183,12 @@ impl Principal {
     pub(crate) fn revoked(&self) -> Option<&CancellationToken> {
         let mut identities = self.who.identities.iter();
         identities.find_map(|identity| identity.revoked.as_ref())
+    }
+
+    /// From when on one of its identities is no good any more.
+    pub(crate) fn expires(&self) -> Option<Timestamp> {
+        let identities = self.who.identities.iter();
+        identities.filter_map(|identity| identity.expires).min()
     }
 
     /// Where the request comes from; `None` if it did not come over the network.

@@ -78,7 +78,6 @@ async fn make(
         let nowhere = "keys are made by `switchboard key create` only";
         Error::new(ErrorKind::MethodNotFound, nowhere)
     })?;
-    may_make(&caller, &desk.scope)?;
     let ask = Ask {
         caller: &caller,
         agent: name,
@@ -88,15 +87,25 @@ async fn make(
         origin: &Origin::Network,
         now: clock::now(),
     };
+    let refuse = |rule: &str, error: Error| {
+        ask.note_denial(rule, service.audit());
+        error
+    };
+    may_make(&caller, &desk.scope).map_err(|error| refuse("create_scope", error))?;
     access.allow(&ask, service.audit())?;
+    if !access.looks_at(desk.keys.scheme()) {
+        let message = format!("{name:?} takes no API keys: its card says what it asks for");
+        return Err(Error::unsupported(message).into());
+    }
     let wanted = read(&service.read_body(head, incoming).await?)?;
     let granted = |scope: &String| caller.scopes().any(|had| had == *scope);
     if let Some(more) = wanted.scopes.iter().find(|scope| !granted(scope)) {
         let message = format!("the scope {more:?} is not yours to give");
-        return Err(Error::new(ErrorKind::PermissionDenied, message).into());
+        let error = Error::new(ErrorKind::PermissionDenied, message);
+        return Err(refuse("scopes", error).into());
     }
     let tenant = caller.identity().and_then(|known| known.tenant.as_deref());
-    let lasts = wanted.expires_in_seconds.map(Duration::from_secs);
+    let lasts = desk.lasting(wanted.expires_in_seconds.map(Duration::from_secs))?;
     let new = NewKey {
         label: wanted.label,
         agents: Some(vec![name.to_string()]),
@@ -109,7 +118,14 @@ async fn make(
         who: caller.owner().as_str().to_owned(),
         address: caller.address(),
     };
-    Ok(desk.keys.issue(new, &by).await?)
+    let made = desk.keys.issue(new, &by, desk.most).await?;
+    made.ok_or_else(|| {
+        let most = desk.most;
+        let message = format!(
+            "{most} keys of yours are good already: they have to be revoked, or to expire, first"
+        );
+        refuse("max_keys", Error::new(ErrorKind::PermissionDenied, message)).into()
+    })
 }
 
 fn read(body: &[u8]) -> Result<Wanted, Error> {

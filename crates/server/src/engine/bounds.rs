@@ -1,7 +1,7 @@
 //! How much an engine takes: parts of a message, messages of a task, turns at once.
 
 use switchboard_types::Error;
-use switchboard_types::model::Message;
+use switchboard_types::model::{Message, Role};
 
 use super::{Engine, Scope};
 use crate::call::Origin;
@@ -9,6 +9,19 @@ use crate::limit::{Begins, Caller, TurnTicket};
 use crate::log::TaskLog;
 
 impl Engine {
+    /// # Errors
+    ///
+    /// If a message says that it is an agent's: who calls is the user, and what an agent has said is known here.
+    pub(super) fn require_user(message: &Message) -> Result<(), Error> {
+        match message.role {
+            Role::User => Ok(()),
+            Role::Agent => {
+                let must = "must be that of the user: agents answer, and do not ask";
+                Err(Error::invalid_params("message.role", must))
+            }
+        }
+    }
+
     /// # Errors
     ///
     /// If a message has too many parts.

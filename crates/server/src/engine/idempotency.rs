@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use switchboard_keys::sha256;
 use switchboard_types::model::{Message, TaskId};
 use switchboard_types::operation::SendMessage;
 use switchboard_types::{Dialect, Error, ErrorKind, wire};
@@ -11,6 +12,7 @@ use switchboard_types::{Dialect, Error, ErrorKind, wire};
 use super::question::tool_result_id;
 use super::send::Sent;
 use super::{Engine, Scope, storage};
+use crate::call::{Call, Origin};
 use crate::clock;
 use crate::log::TaskLog;
 use crate::store::{Answer, Answered, Change, IdempotencyKey};
@@ -125,16 +127,32 @@ impl Engine {
         self.before(&asking, send, fingerprint(send)).await
     }
 
+    /// The task that an earlier request under the same key has led to.
+    pub(crate) async fn repeats(
+        &self,
+        call: &Call,
+        send: &SendMessage,
+    ) -> Result<Option<Arc<TaskLog>>, Error> {
+        let scope = Scope {
+            principal: call.principal.clone(),
+            params: call.params.clone(),
+            origin: call.origin.clone(),
+        };
+        let before = self.repeated(&scope, send).await?;
+        Ok(before.map(|before| before.log))
+    }
+
     pub(super) fn key_of(&self, scope: &Scope, send: &SendMessage) -> Option<IdempotencyKey> {
         let by_message = || {
             let on = self.shared.settings.dedupe_by_message_id;
             on.then(|| format!("message:{}", send.message.id))
         };
-        let key = scope
-            .params
-            .idempotency_key
-            .as_ref()
-            .map(|key| format!("key:{key}"));
+        let key = scope.params.idempotency_key.as_ref();
+        let key = key.map(|key| match &scope.origin {
+            Origin::Network => format!("key:{key}"),
+            // No caller can take a key that another agent is going to use for it.
+            Origin::Agent(name) => format!("agent:{name}:{key}"),
+        });
         Some(IdempotencyKey {
             owner: scope.principal.owner().clone(),
             agent: Arc::clone(&self.shared.name),
@@ -249,8 +267,8 @@ fn goes_on(send: &SendMessage) -> bool {
     send.message.task_id.is_some() || tool_result_id(&send.message).is_some()
 }
 
-/// Tells one message from another, also after a restart: FNV-1a over its 1.0 form. What an answer to a question
-/// says is left out: it may be a secret, and a short one could be guessed from its hash.
+/// Tells one message from another, also after a restart: the beginning of SHA-256 over its 1.0 form. What an answer to a
+/// question says is left out: it may be a secret, and a short one could be guessed from its hash.
 fn fingerprint(send: &SendMessage) -> u64 {
     let mut bytes = Vec::with_capacity(256);
     if goes_on(send) {
@@ -265,7 +283,6 @@ fn fingerprint(send: &SendMessage) -> u64 {
     if let Some(metadata) = &send.metadata {
         bytes.extend_from_slice(metadata.as_str().as_bytes());
     }
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    let [a, b, c, d, e, f, g, h, ..] = sha256(&bytes);
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }

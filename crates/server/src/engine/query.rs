@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use switchboard_keys::sha256;
 use switchboard_types::Error;
 use switchboard_types::model::{TaskId, Timestamp};
 use switchboard_types::operation::{GetTask, ListTasks, Response, TaskPage, TaskView};
@@ -82,9 +83,8 @@ fn filter_mark(scope: &Scope, list: &ListTasks) -> u32 {
         list.status_timestamp_after,
         scope.principal.owner().as_str()
     );
-    text.bytes().fold(0x811c_9dc5, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
+    let [a, b, c, d, ..] = sha256(text.as_bytes());
+    u32::from_be_bytes([a, b, c, d])
 }
 
 fn write_token(last: &StoredTask, filter: u32) -> String {

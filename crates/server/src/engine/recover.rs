@@ -98,7 +98,7 @@ impl Engine {
             turn.emitted = cut_off.emitted;
             turn.input_timed_out = cut_off.input_timed_out;
             if in_line {
-                self.start_when_there_is_room(log, turn);
+                self.start_when_there_is_room(log, turn, None);
             } else {
                 // It was at work, perhaps for another that waits for it: it goes on at once.
                 self.start(log, turn, None, TurnTicket::none());

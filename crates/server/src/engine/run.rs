@@ -16,7 +16,7 @@ use super::events::{bare_message, failure, status_event};
 use super::idempotency::Claim;
 use super::{Engine, OnInputTimeout};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
-use crate::limit::{AtWork, Begins, Caller, TurnTicket};
+use crate::limit::{AtWork, Caller, TurnTicket};
 use crate::log::TaskLog;
 
 /// How an agent's [`Progress`] reaches the log.
@@ -100,13 +100,15 @@ impl Engine {
     }
 
     /// Starts a turn that was promised to someone who is not there to be told that there is no room.
-    pub(super) fn start_when_there_is_room(&self, log: &Arc<TaskLog>, turn: Turn) {
+    pub(super) fn start_when_there_is_room(
+        &self,
+        log: &Arc<TaskLog>,
+        turn: Turn,
+        claim: Option<Claim>,
+    ) {
         let turns = &self.shared.settings.turns;
-        let ticket = turns.ticket(Begins::Promised, || Caller::of(&turn.principal));
-        match ticket {
-            Ok(ticket) => self.start(log, turn, None, ticket),
-            Err(_) => log.turn_is_over(),
-        }
+        let ticket = turns.promised(|| Caller::of(&turn.principal));
+        self.start(log, turn, claim, ticket);
     }
 
     /// Runs a turn, and those that follow from messages that came meanwhile.
@@ -117,7 +119,7 @@ impl Engine {
         claim: Option<Claim>,
         ticket: TurnTicket,
     ) {
-        let (principal, canceled) = (turn.principal.clone(), turn.canceled.clone());
+        let canceled = turn.canceled.clone();
         let _at_work = match ticket.now() {
             Ok(at_work) => at_work,
             Err(ticket) => match self.wait_for_room(&log, ticket, &canceled).await {
@@ -143,8 +145,8 @@ impl Engine {
             }
             let working = || status_event(log.origin(), TaskState::Working, Said::default());
             match log.end_turn(event, working) {
-                Some(message) => {
-                    turn = self.turn_for(principal.clone(), &log, message, canceled.clone());
+                Some((message, from)) => {
+                    turn = self.turn_for(from, &log, message, canceled.clone());
                 }
                 None => break,
             }
@@ -160,12 +162,13 @@ impl Engine {
         canceled: &'a CancellationToken,
     ) -> BoxFuture<'a, Option<AtWork>> {
         Box::pin(async move {
+            if log.is_held() {
+                // Who waits in line is a task: it is found again, and lasts.
+                log.publish();
+            }
             tokio::select! {
                 biased;
                 () = canceled.cancelled() => {
-                    if log.is_held() {
-                        log.publish();
-                    }
                     let ended = status_event(log.origin(), TaskState::Canceled, Said::default());
                     log.end_turn(ended, || {
                         status_event(log.origin(), TaskState::Working, Said::default())
@@ -310,7 +313,7 @@ impl Engine {
                 let principal = log.origin().owner.clone().into();
                 let mut turn = self.turn_for(principal, log, message, canceled);
                 turn.input_timed_out = true;
-                self.start_when_there_is_room(log, turn);
+                self.start_when_there_is_room(log, turn, None);
             }
             _ => log.turn_is_over(),
         }

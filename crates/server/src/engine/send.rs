@@ -94,6 +94,7 @@ impl Engine {
 
     /// Stores the message, as the beginning of a task or of its next turn.
     async fn accept(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
+        Self::require_user(&send.message)?;
         self.require_few_parts(&send.message)?;
         self.profile().require_input(&send.message)?;
         if send.configuration.push.is_some() {
@@ -199,6 +200,7 @@ impl Engine {
                 Arc::clone(&message)
             },
             heard: Arc::clone(&message),
+            from: scope.principal.clone(),
         };
         let working = status_event(&origin, TaskState::Working, Said::default());
         let joined = log.receive(working, received, beside(webhook, claim, &origin.id));
@@ -221,7 +223,7 @@ impl Engine {
                     // With its claim, if there is one: then the key is locked, and no agent may run.
                     Ok(ticket) => self.start(&log, turn, claim.cloned(), ticket),
                     // A turn ran when there was no room for another, and has ended since.
-                    Err(_) => self.start_when_there_is_room(&log, turn),
+                    Err(_) => self.start_when_there_is_room(&log, turn, claim.cloned()),
                 }
             }
         }

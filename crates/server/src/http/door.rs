@@ -6,9 +6,10 @@ use hyper::http::request::Parts as Head;
 use switchboard_types::Error;
 
 use super::{Peer, Service};
-use crate::auth::{Audit, Carried, KeyDesk, Presented, Principal, Refusal};
+use crate::auth::{Audit, Carried, KeyDesk, Presented, Principal, Refusal, refused_certificate};
 use crate::call::Listing;
 use crate::limit::Caller;
+use crate::store::access::AuditEntry;
 
 impl Service {
     /// Finds out who asks, before anything but the head is read. Turns those away whom the agent does not let in;
@@ -20,8 +21,10 @@ impl Service {
         agent: Option<&str>,
     ) -> Result<Presented, Refusal> {
         let carried = Carried::new(head, peer, &self.base_url);
-        let mut presented = self.authenticator.identify(&carried).await;
         let listing = self.directory.find(agent);
+        let named = listing.as_ref().filter(|_| agent.is_some());
+        let at = named.map_or(carried, |listing| carried.at(&listing.name));
+        let mut presented = self.authenticator.identify(&at).await;
         let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
         else {
             // Whoever it is: there is no such agent.
@@ -40,6 +43,13 @@ impl Service {
         let later =
             agent.is_none() && (checked.is_ok() || self.directory.list().iter().any(elsewhere));
         if !later {
+            if checked.is_err() && presented.is_nothing() && carried.certificate().is_some() {
+                let refused = AuditEntry {
+                    agent: Some(name.to_string()),
+                    ..refused_certificate(carried.address(), "Unknown")
+                };
+                self.audit().note(refused);
+            }
             checked?;
             counted?;
         }
@@ -68,7 +78,10 @@ impl Service {
         let listing = self.directory.find(agent)?;
         let carried = Carried::new(head, peer, &self.base_url);
         let presented = match listing.access.knows_callers() {
-            true => self.authenticator.identify(&carried).await,
+            true => {
+                let carried = carried.at(&listing.name);
+                self.authenticator.identify(&carried).await
+            }
             false => Presented::default(),
         };
         let seen = listing.is_seen_by(&presented, &carried);

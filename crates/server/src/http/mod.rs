@@ -21,10 +21,10 @@ use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper::http::request::Parts as Head;
 use hyper::{Method, Request, Response, StatusCode};
-use switchboard_types::Error;
 use switchboard_types::model::{AgentCard, Timestamp};
 use switchboard_types::operation::Response as Answer;
 use switchboard_types::wire::card::CardShape;
+use switchboard_types::{Error, ErrorKind};
 use tokio::sync::Semaphore;
 
 use crate::auth::{Authenticator, Presented};
@@ -185,6 +185,10 @@ impl Service {
         };
         let dialect = call.params.dialect;
         let mut reply = self.handler.handle(call).await?;
+        if admitted.is_revoked() {
+            let gone = "authentication is needed: the credentials are not valid any more";
+            return Err(Error::new(ErrorKind::Unauthenticated, gone));
+        }
         if let ReplyBody::Response(Answer::Card(card)) = &mut reply.body {
             self.sign(CardShape::answered_in(dialect), card);
         }

@@ -20,8 +20,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::base_url::Peer;
 use super::pulse::{Busy, Felt, Pulse};
-use super::tls::Tls;
+use super::tls::{self, Tls};
 use super::{Asks, Body, Service};
+use crate::auth::refused_certificate;
 use crate::binding::EVENT_STREAM;
 use crate::limit::{Counted, Counts};
 use crate::net::network;
@@ -183,9 +184,15 @@ async fn encrypted(
     };
     let shaken = tokio::select! {
         () = stopping.cancelled() => return Ok(()),
-        shaken = tokio::time::timeout(service.limits.header_timeout, shaken) => shaken??,
+        shaken = tokio::time::timeout(service.limits.header_timeout, shaken) => shaken?,
     };
-    let Some((stream, seen)) = shaken else {
+    if let Err(error) = &shaken
+        && let Some(cause) = tls::refused_certificate(error)
+    {
+        let refused = refused_certificate(peer.address.ip(), cause);
+        service.audit().note(refused);
+    }
+    let Some((stream, seen)) = shaken? else {
         return Ok(());
     };
     peer.encrypted = Some(seen);

@@ -38,11 +38,14 @@ impl<K: Hash + Eq + Clone> Counts<K> {
     /// One more, unless there are too many.
     pub(crate) fn take(&self, key: K) -> Option<Counted<K>> {
         let mut held = lock(&self.held);
-        let count = held.entry(key.clone()).or_insert(0);
-        if *count >= self.most {
-            return None;
+        match held.get_mut(&key) {
+            Some(count) if *count >= self.most => return None,
+            Some(count) => *count += 1,
+            None if self.most == 0 => return None,
+            None => {
+                held.insert(key.clone(), 1);
+            }
         }
-        *count += 1;
         drop(held);
         Some(Counted {
             key,
@@ -83,5 +86,8 @@ mod tests {
         assert!(counts.take("a").is_none());
         drop((second, third, other));
         assert!(lock(&counts.held).is_empty());
+        let none = Counts::new(0);
+        assert!(none.take("a").is_none());
+        assert!(lock(&none.held).is_empty());
     }
 }

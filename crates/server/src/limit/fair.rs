@@ -22,6 +22,8 @@ pub(crate) struct Fair {
     /// How many more there is room for, and whether someone waits.
     state: AtomicUsize,
     line: Mutex<Line>,
+    /// How many there is room for.
+    room: usize,
     /// How many may wait.
     length: usize,
 }
@@ -73,28 +75,61 @@ impl Fair {
         Self {
             state: AtomicUsize::new(room.min(AWAITED - 1)),
             line: Mutex::default(),
+            room,
             length,
         }
     }
 
-    /// Asks for room. Whoever is `bound` by the length of the line may be turned away.
+    /// Whether more than half of the room is taken.
+    pub(crate) fn is_scarce(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & !AWAITED < self.room / 2
+    }
+
+    /// Asks for room.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, nor in the line.
     pub(crate) fn ticket<G: Deref<Target = Self>>(
         gate: G,
         who: impl FnOnce() -> Caller,
-        bound: bool,
     ) -> Result<Ticket<G>, Full> {
         if gate.try_enter() {
             return Ok(Ticket::Now(Permit(gate)));
         }
-        match gate.queue(who(), bound)? {
-            None => Ok(Ticket::Now(Permit(gate))),
-            Some((who, number, called)) => Ok(Ticket::Later(Place {
-                gate: Some(gate),
-                who,
-                number,
-                called,
-            })),
+        let who = who();
+        let mut line = gate.line();
+        if gate.enters(&line) {
+            drop(line);
+            return Ok(Ticket::Now(Permit(gate)));
         }
+        let share = gate.length.div_ceil(2);
+        if line.waiting >= gate.length || line.places_of(&who) >= share {
+            gate.settle(&line);
+            return Err(Full);
+        }
+        let place = line.join(who.clone());
+        drop(line);
+        Ok(Ticket::Later(Place::new(gate, who, place)))
+    }
+
+    /// The same for one who is not turned away, however many wait.
+    pub(crate) fn promised<G: Deref<Target = Self>>(
+        gate: G,
+        who: impl FnOnce() -> Caller,
+    ) -> Ticket<G> {
+        if gate.try_enter() {
+            return Ticket::Now(Permit(gate));
+        }
+        let mut line = gate.line();
+        if gate.enters(&line) {
+            drop(line);
+            return Ticket::Now(Permit(gate));
+        }
+        let who = who();
+        let place = line.join(who.clone());
+        drop(line);
+        Ticket::Later(Place::new(gate, who, place))
     }
 
     fn try_enter(&self) -> bool {
@@ -103,27 +138,15 @@ impl Fair {
         self.state.fetch_update(took, failed, one_less).is_ok()
     }
 
-    /// A place in the line; `None` if there is room after all.
-    fn queue(
-        &self,
-        who: Caller,
-        bound: bool,
-    ) -> Result<Option<(Caller, u64, oneshot::Receiver<()>)>, Full> {
-        let mut line = self.line();
-        // From here on nobody comes or goes without the lock.
+    /// Whether there is room after all. From here on nobody comes or goes without the lock, until [`Fair::settle`].
+    fn enters(&self, line: &Line) -> bool {
         let before = self.state.fetch_or(AWAITED, Ordering::AcqRel);
-        if before & !AWAITED > 0 {
+        let enters = before & !AWAITED > 0;
+        if enters {
             self.state.fetch_sub(1, Ordering::AcqRel);
-            self.settle(&line);
-            return Ok(None);
+            self.settle(line);
         }
-        let share = self.length.div_ceil(2);
-        if bound && (line.waiting >= self.length || line.places_of(&who) >= share) {
-            self.settle(&line);
-            return Err(Full);
-        }
-        let (number, called) = line.join(who.clone());
-        Ok(Some((who, number, called)))
+        enters
     }
 
     /// One goes: the next one in line comes.
@@ -216,6 +239,15 @@ impl Line {
 }
 
 impl<G: Deref<Target = Fair>> Place<G> {
+    fn new(gate: G, who: Caller, (number, called): (u64, oneshot::Receiver<()>)) -> Self {
+        Self {
+            gate: Some(gate),
+            who,
+            number,
+            called,
+        }
+    }
+
     /// Waits for room.
     pub(crate) async fn admitted(mut self) -> Permit<G> {
         let called = (&mut self.called).await;
@@ -256,7 +288,7 @@ mod tests {
     }
 
     fn ask(gate: &Arc<Fair>, name: &str) -> Result<Ticket<Arc<Fair>>, Full> {
-        Fair::ticket(Arc::clone(gate), || caller(name), true)
+        Fair::ticket(Arc::clone(gate), || caller(name))
     }
 
     fn come_in(gate: &Arc<Fair>, name: &str) -> Permit<Arc<Fair>> {
@@ -321,8 +353,8 @@ mod tests {
         assert!(matches!(ask(&gate, "d"), Err(Full)), "the line is full");
         drop(second);
         let _another = wait(&gate, "d");
-        let unbound = Fair::ticket(Arc::clone(&gate), || caller("a"), false);
-        assert!(matches!(unbound, Ok(Ticket::Later(_))));
+        let promised = Fair::promised(Arc::clone(&gate), || caller("a"));
+        assert!(matches!(promised, Ticket::Later(_)));
     }
 
     #[test]

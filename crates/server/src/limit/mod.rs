@@ -16,11 +16,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use switchboard_types::operation::Operation;
 use switchboard_types::{Error, ErrorKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Call;
+use crate::clock;
 
 pub(crate) use caller::Caller;
 pub(crate) use counts::{Counted, Counts};
@@ -51,8 +54,13 @@ impl Default for Queue {
 /// Lets calls in as long as there is room.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    calls: Fair,
+    /// For those that wait for an agent.
+    sends: Fair,
+    /// For all others: they are over soon, and must not wait for those that are not.
+    others: Fair,
     most_calls: usize,
+    /// Sends of those who are known, once more than half of the room is taken.
+    sends_of: Counts<Caller>,
     wait: Duration,
     streams: Arc<Semaphore>,
     most_streams: usize,
@@ -61,8 +69,11 @@ pub(crate) struct Admission {
     by_address: bool,
 }
 
-/// Where a call is answered, until it is.
-pub(crate) type Room<'a> = Permit<&'a Fair>;
+/// Where a call is answered, until it is; and that it is one of its caller's.
+pub(crate) type Room<'a> = (Permit<&'a Fair>, Option<Share>);
+
+/// One of the requests of a caller. Boxed: few calls have one, and the future of each has room for it.
+pub(crate) type Share = Box<Counted<Caller>>;
 
 /// Room for a call, now or later.
 pub(crate) enum Entrance<'a> {
@@ -77,16 +88,23 @@ pub(crate) enum Entrance<'a> {
 pub(crate) struct Admitted {
     _stream: Option<Stream>,
     revoked: Option<CancellationToken>,
+    /// When the stream ends at the latest.
+    expires: Option<Instant>,
 }
 
 type Stream = (OwnedSemaphorePermit, Option<Counted<Caller>>);
 
 impl Admitted {
-    /// Ends when what the caller has shown is taken back: its streams end with it.
+    /// Ends when what the caller has shown is taken back, or expires: its streams end with it.
     pub(crate) async fn revoked(&self) {
-        match &self.revoked {
-            Some(revoked) => revoked.cancelled().await,
-            None => std::future::pending().await,
+        match (&self.revoked, self.expires) {
+            (None, None) => std::future::pending().await,
+            (Some(revoked), None) => revoked.cancelled().await,
+            // Boxed: other streams need no room for a clock.
+            (None, Some(expires)) => Box::pin(sleep_until(expires)).await,
+            (Some(revoked), Some(expires)) => {
+                drop(Box::pin(timeout_at(expires, revoked.cancelled())).await);
+            }
         }
     }
 
@@ -94,6 +112,9 @@ impl Admitted {
     pub(crate) fn is_revoked(&self) -> bool {
         let revoked = self.revoked.as_ref();
         revoked.is_some_and(CancellationToken::is_cancelled)
+            || self
+                .expires
+                .is_some_and(|expires| expires <= Instant::now())
     }
 }
 
@@ -106,8 +127,10 @@ impl Admission {
         streams_of_one: Option<usize>,
     ) -> Self {
         Self {
-            calls: Fair::new(calls, queue.length),
+            sends: Fair::new(calls, queue.length),
+            others: Fair::new(calls, queue.length),
             most_calls: calls,
+            sends_of: Counts::new(calls.div_ceil(4)),
             wait: queue.wait,
             streams: Arc::new(Semaphore::new(streams)),
             most_streams: streams,
@@ -123,14 +146,18 @@ impl Admission {
     ///
     /// If too many streams are open.
     pub(crate) fn admit(&self, call: &Call) -> Result<Admitted, Error> {
-        let stream = if call.operation.method().streams() {
-            Some(self.stream(call)?)
+        let (stream, expires) = if call.operation.method().streams() {
+            let left = call.principal.expires().map(clock::until);
+            // One that far away is none.
+            let expires = left.and_then(|left| Instant::now().checked_add(left));
+            (Some(self.stream(call)?), expires)
         } else {
-            None
+            (None, None)
         };
         Ok(Admitted {
             _stream: stream,
             revoked: call.principal.revoked().cloned(),
+            expires,
         })
     }
 
@@ -160,16 +187,43 @@ impl Admission {
     ///
     /// If too many wait already; later, if it has waited too long.
     pub(crate) fn room(&self, call: &Call) -> Result<Entrance<'_>, Error> {
-        match Fair::ticket(&self.calls, || Caller::of(&call.principal), true) {
-            Ok(Ticket::Now(room)) => Ok(Entrance::Now(room)),
-            Ok(Ticket::Later(place)) => Ok(Entrance::Later(Box::pin(self.in_line(place)))),
+        let waits = matches!(call.operation, Operation::Send(_));
+        let gate = if waits { &self.sends } else { &self.others };
+        match Fair::ticket(gate, || Caller::of(&call.principal)) {
+            Ok(Ticket::Now(room)) if waits && gate.is_scarce() => {
+                let own = self.share(Caller::of(&call.principal))?;
+                Ok(Entrance::Now((room, own)))
+            }
+            Ok(Ticket::Now(room)) => Ok(Entrance::Now((room, None))),
+            Ok(Ticket::Later(place)) => {
+                let who = waits.then(|| Caller::of(&call.principal));
+                Ok(Entrance::Later(Box::pin(self.in_line(place, who))))
+            }
             Err(_) => Err(self.too_many()),
         }
     }
 
-    async fn in_line<'a>(&'a self, place: Place<&'a Fair>) -> Result<Room<'a>, Error> {
+    async fn in_line<'a>(
+        &'a self,
+        place: Place<&'a Fair>,
+        who: Option<Caller>,
+    ) -> Result<Room<'a>, Error> {
         let called = tokio::time::timeout(self.wait, place.admitted()).await;
-        called.map_err(|_| self.too_many())
+        let room = called.map_err(|_| self.too_many())?;
+        let own = who.map(|who| self.share(who)).transpose()?;
+        Ok((room, own.flatten()))
+    }
+
+    /// One more send of a caller when there is not much room left: nobody may take all of it. At one address there may
+    /// be many callers.
+    fn share(&self, who: Caller) -> Result<Option<Share>, Error> {
+        if matches!(who, Caller::At(_)) {
+            return Ok(None);
+        }
+        let own = self.sends_of.take(who).ok_or_else(|| {
+            no_room("too many requests of yours are at work: try again later".to_owned())
+        })?;
+        Ok(Some(Box::new(own)))
     }
 
     fn too_many(&self) -> Error {
@@ -187,7 +241,7 @@ fn no_room(message: String) -> Error {
 #[cfg(test)]
 mod tests {
     use switchboard_types::model::TaskId;
-    use switchboard_types::operation::{Operation, Subscribe};
+    use switchboard_types::operation::Subscribe;
 
     use super::*;
     use crate::auth::{Owner, Principal};

@@ -40,8 +40,6 @@ pub(crate) enum Begins {
     Called,
     /// Another agent's turn, which waits for it: it takes no room, since it could wait for its own end.
     Delegated,
-    /// What was promised before: it is let in, if not at once.
-    Promised,
 }
 
 /// The right to a turn, now or later; nothing at all where there are no gates.
@@ -80,13 +78,11 @@ impl Turns {
         begins: Begins,
         who: impl Fn() -> Caller,
     ) -> Result<TurnTicket, Error> {
-        let gates = self.everywhere.is_some() || self.here.is_some();
-        if !gates || begins == Begins::Delegated {
+        if !self.has_gates() || begins == Begins::Delegated {
             return Ok(TurnTicket(None));
         }
-        let bound = begins != Begins::Promised;
         let ask = |gate: &Gate| {
-            let ticket = Fair::ticket(Arc::clone(&gate.fair), &who, bound);
+            let ticket = Fair::ticket(Arc::clone(&gate.fair), &who);
             ticket.map_err(|_| {
                 let most = gate.most;
                 let message =
@@ -103,6 +99,27 @@ impl Turns {
             Some(gate) => Everywhere::Asked(ask(gate)?),
         };
         Ok(TurnTicket(Some(Box::new(Tickets { here, everywhere }))))
+    }
+
+    /// A turn that was promised before: it is let in, if not at once.
+    pub(crate) fn promised(&self, who: impl Fn() -> Caller) -> TurnTicket {
+        if !self.has_gates() {
+            return TurnTicket(None);
+        }
+        let ask = |gate: &Gate| Fair::promised(Arc::clone(&gate.fair), &who);
+        let here = self.here.as_ref().map(ask);
+        let everywhere = match &self.everywhere {
+            None => Everywhere::Any,
+            Some(gate) if matches!(here, Some(Ticket::Later(_))) => {
+                Everywhere::ToAsk(gate.clone(), who())
+            }
+            Some(gate) => Everywhere::Asked(ask(gate)),
+        };
+        TurnTicket(Some(Box::new(Tickets { here, everywhere })))
+    }
+
+    fn has_gates(&self) -> bool {
+        self.everywhere.is_some() || self.here.is_some()
     }
 }
 
@@ -146,7 +163,7 @@ impl TurnTicket {
             Everywhere::Any => None,
             Everywhere::Asked(ticket) => Some(ticket),
             // It was promised: however many wait by now.
-            Everywhere::ToAsk(gate, who) => Fair::ticket(gate.fair, || who.clone(), false).ok(),
+            Everywhere::ToAsk(gate, who) => Some(Fair::promised(gate.fair, || who)),
         };
         AtWork {
             _here: here,

@@ -24,7 +24,7 @@ use crate::store::{Change, Error, Head, Store};
 
 pub use cursor::{Cursor, Item, Until};
 pub use entry::Entry;
-pub use task_log::{Joined, Origin, Received, TaskLog};
+pub use task_log::{Joined, Origin, Received, TaskLog, Waited};
 pub use upkeep::{Retention, Swept};
 
 use registry::Registry;

@@ -5,6 +5,8 @@
 //! fsync serve many tasks.
 
 pub mod access;
+#[cfg(feature = "sqlite")]
+mod files;
 mod memory;
 mod order;
 #[cfg(feature = "sqlite")]

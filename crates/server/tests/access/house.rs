@@ -30,6 +30,10 @@ use tokio::net::TcpListener;
 
 use crate::schemes::{Badge, Bearer};
 
+/// How long keys are good that are made by HTTP, and how many one caller may have.
+pub(crate) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const MOST_KEYS: usize = 5;
+
 /// A server on a socket; gone when it is dropped.
 pub(crate) struct House {
     pub(crate) address: SocketAddr,
@@ -196,7 +200,7 @@ pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>
         // These tests guess a lot.
         .with_failures(Failures::new(1_000, Duration::from_secs(60)))
         .audited(books.audit.clone())
-        .making_keys(made_here, "keys:create");
+        .making_keys(made_here, "keys:create", Some(DAY), MOST_KEYS);
     serve(agents, authenticator, books, tasks).await
 }
 

@@ -377,3 +377,20 @@ async fn a_slow_issuer_delays_nobody_for_long() {
     assert!(begun.elapsed() < std::time::Duration::from_secs(8));
     go_on.close();
 }
+
+#[tokio::test]
+async fn keys_that_are_taken_back_open_nothing_also_if_there_are_no_others() {
+    let (good, other) = (key(Algorithm::Es256), key(Algorithm::Es256));
+    let issuer = Issuer::open(&good).await;
+    let house = desk(vec![issuer.scheme("corp")], Failures::default()).await;
+    let token = issuer.token(&good, "ann");
+    assert_eq!(status(&house, &token).await, 404);
+    issuer.has(&[]);
+    // Someone makes us ask.
+    assert_eq!(status(&house, &issuer.token(&other, "ann")).await, 401);
+    assert_eq!(issuer.fetched(), 2);
+    assert_eq!(status(&house, &token).await, 401);
+    // From the beginning it is no answer.
+    let house = desk(vec![issuer.scheme("corp")], Failures::default()).await;
+    assert_eq!(status(&house, &token).await, 503);
+}

@@ -4,16 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use switchboard_server::auth::keys::{By, NewKey, issue, revoke};
+use switchboard_server::auth::{Owner, Principal};
+use switchboard_server::call::{Call, Handler, Origin, ServiceParams, Target};
 use switchboard_server::clock;
 use switchboard_server::store::access::{
     AccessStore, AuditEntry, AuditQuery, KeyRecord, MemoryAccess, SqliteAccess, What,
 };
-use switchboard_types::model::Timestamp;
+use switchboard_types::model::{TaskId, Timestamp};
+use switchboard_types::operation::{CancelTask, Operation};
 use tokio::time::{sleep, timeout};
 
-use crate::house::{House, open, open_with};
+use crate::house::{DAY, House, MOST_KEYS, open, open_with};
 use crate::wire::{Answer, WAYS, bearer};
 
 /// A second, and patience with a busy machine.
@@ -81,7 +84,7 @@ async fn s3_088_only_a_token_makes_keys() {
         let made = made.json();
         assert_eq!(made["agents"], json!(["shop"]));
         assert_eq!(made["scopes"], json!([]));
-        assert_eq!(made["expiresAt"], Value::Null);
+        assert!(made["expiresAt"].is_string(), "{made}");
         let key = made["apiKey"].as_str().unwrap();
         let let_in = house.knock("shop", &header(key)).await;
         assert_eq!(let_in.status, 404, "it opens at once: {let_in:?}");
@@ -142,6 +145,82 @@ async fn a_token_gives_away_no_more_than_it_has() {
     let long = format!(r#"{{"label": "{}"}}"#, "x".repeat(1000));
     assert_eq!(order(&long).await.status, 400);
     assert_eq!(house.access.keys().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_token_makes_so_many_keys_and_none_that_lasts_for_ever() {
+    let house = open(&["shop"]).await;
+    let order = async |body: &str| {
+        let path = "/a2a/shop/api-key";
+        house.order(path, &bearer("maker"), body).await
+    };
+    let longest = DAY.as_secs();
+    let refused = order(&json!({"expiresInSeconds": longest + 1}).to_string()).await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(
+        refused.error().contains("must be at most 86400"),
+        "{refused:?}"
+    );
+    for n in 0..MOST_KEYS {
+        let body = match n {
+            0 => json!({"expiresInSeconds": longest}),
+            _ => json!({}),
+        };
+        assert_eq!(order(&body.to_string()).await.status, 201);
+    }
+    let refused = order("").await;
+    assert_eq!(refused.status, 403, "{refused:?}");
+    assert!(refused.error().contains("5 keys of yours"), "{refused:?}");
+    let denied = house.audited(What::Denied).await;
+    assert_eq!(denied[0].detail["rule"], "max_keys");
+    let keys = house.access.keys().await.unwrap();
+    assert_eq!(keys.len(), MOST_KEYS);
+    let latest = clock::after_now(DAY);
+    assert!(
+        keys.iter()
+            .all(|key| key.expires.is_some_and(|at| at <= latest))
+    );
+    // One that is taken back makes room for another.
+    let by = By::here("operator");
+    assert!(revoke(&*house.access, &keys[0].id, &by).await.unwrap());
+    let again = async {
+        while order("").await.status != 201 {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, again).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_that_takes_no_keys_has_none_made_for_it() {
+    let house = open(&["desk"]).await;
+    let refused = house.order("/a2a/desk/api-key", &bearer("maker"), "").await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(refused.error().contains("takes no API keys"), "{refused:?}");
+    assert_eq!(house.access.keys().await.unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn who_may_make_no_keys_is_written_down() {
+    let house = open(&["shop"]).await;
+    let path = "/a2a/shop/api-key";
+    house.order(path, &bearer("ann"), "").await;
+    let more = r#"{"scopes": ["write"]}"#;
+    house.order(path, &bearer("maker"), more).await;
+    let denied = house.audited(What::Denied).await;
+    let mut told: Vec<_> = denied
+        .iter()
+        .map(|entry| (&*entry.who, entry.detail["rule"].as_str().unwrap()))
+        .collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [("tests||ann", "create_scope"), ("tests||maker", "scopes")]
+    );
+    let at = |entry: &AuditEntry| {
+        entry.object.as_deref() == Some("CreateApiKey") && entry.agent.as_deref() == Some("shop")
+    };
+    assert!(denied.iter().all(at), "{denied:?}");
 }
 
 #[tokio::test]
@@ -345,6 +424,7 @@ async fn the_audit_tells_who_failed_who_was_denied_and_what_was_canceled() {
     assert_eq!(failed[0].detail["scheme"], "bearer");
     assert_eq!(failed[0].detail["cause"], "Unknown");
     assert_eq!(failed[0].address.as_deref(), Some("127.0.0.1"));
+    assert_eq!(failed[0].agent.as_deref(), Some("shop"));
     assert!(!format!("{failed:?}").contains("wrong"), "{failed:?}");
 
     house.knock("vault", &bearer("ann")).await;
@@ -392,6 +472,59 @@ async fn the_streams_of_a_revoked_key_end() {
     let events = String::from_utf8_lossy(&stream.body);
     assert!(events.contains("TASK_STATE_"), "{events}");
     assert!(!events.contains("TASK_STATE_COMPLETED"), "{events}");
+}
+
+#[tokio::test]
+async fn who_waits_for_an_answer_does_not_get_it_once_its_key_is_revoked() {
+    let house = open(&["stall"]).await;
+    let (record, key) = make(&*house.access, opens(&["stall"])).await;
+    house.becomes("stall", &key, 404).await;
+    let params =
+        json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}});
+    let answer = house.rpc("/a2a/stall", &key, "SendMessage", params);
+    let taken_back = async {
+        let listed = async || {
+            let listed = house.rpc("/a2a/stall", &key, "ListTasks", json!({})).await;
+            let id = &listed.json()["result"]["tasks"][0]["id"];
+            id.as_str().map(str::to_owned)
+        };
+        let task = loop {
+            if let Some(task) = listed().await {
+                break task;
+            }
+            sleep(Duration::from_millis(20)).await;
+        };
+        let by = By::here("operator");
+        assert!(revoke(&*house.access, &record.id, &by).await.unwrap());
+        house.becomes("stall", &key, 401).await;
+        // Its task comes to an end all the same.
+        house.end("stall", &record, &task).await;
+    };
+    let both = timeout(SOON, async { tokio::join!(answer, taken_back) });
+    let (answer, ()) = both.await.unwrap();
+    assert_eq!(answer.status, 401, "{answer:?}");
+    assert!(!answer.error().contains("TASK_STATE_"), "{answer:?}");
+}
+
+impl House {
+    /// Cancels a task of that key's, from inside.
+    async fn end(&self, agent: &str, record: &KeyRecord, task: &str) {
+        let cancel = CancelTask {
+            id: TaskId::new(task).unwrap(),
+            metadata: None,
+        };
+        let call = Call {
+            operation: Operation::Cancel(cancel),
+            target: Target {
+                agent: Some(agent.into()),
+                tenant: None,
+            },
+            principal: Principal::from(Owner::of("key", None, &record.subject)),
+            params: ServiceParams::internal(),
+            origin: Origin::Network,
+        };
+        self.table.handle(call).await.unwrap();
+    }
 }
 
 #[tokio::test]

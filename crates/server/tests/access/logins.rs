@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_server::auth::method::{Basic, User};
-use switchboard_server::auth::{Access, Authenticator, Failures, Scheme};
+use switchboard_server::auth::{Access, Alternative, Authenticator, Failures, Scheme};
 use switchboard_server::shutdown::Tasks;
 use switchboard_types::model::Secret;
 
 use crate::house::{Books, House, serve};
 use crate::issuer::desk;
-use crate::wire::WAYS;
+use crate::schemes::Bearer;
+use crate::wire::{WAYS, Way};
 
 fn basic() -> Arc<dyn Scheme> {
     let alice = User {
@@ -22,11 +23,14 @@ fn basic() -> Arc<dyn Scheme> {
     Arc::new(Basic::new("ops".into(), vec![alice]))
 }
 
-async fn login(house: &House, agent: &str, credentials: &str) -> crate::wire::Answer {
+fn encoded(credentials: &str) -> String {
     use base64::Engine as _;
-    let text = base64::engine::general_purpose::STANDARD.encode(credentials);
+    base64::engine::general_purpose::STANDARD.encode(credentials)
+}
+
+async fn login(house: &House, agent: &str, credentials: &str) -> crate::wire::Answer {
     let headers = [
-        ("authorization", format!("Basic {text}")),
+        ("authorization", format!("Basic {}", encoded(credentials))),
         ("a2a-version", "1.0".to_owned()),
     ];
     let path = format!("/a2a/{agent}/tasks/nothing");
@@ -49,17 +53,67 @@ async fn a_password_is_asked_for_and_taken() {
     assert_eq!(wrong.status, 401);
 }
 
+/// Of two lists of users a password stands in one.
+#[tokio::test]
+async fn a_password_that_one_list_knows_is_no_failure_at_another() {
+    let other = User {
+        name: "alice".to_owned(),
+        password: Secret::new("another one"),
+        tenant: None,
+        scopes: Vec::new(),
+    };
+    let schemes: Vec<Arc<dyn Scheme>> =
+        vec![Arc::new(Basic::new("guests".into(), vec![other])), basic()];
+    let house = desk(schemes, Failures::new(2, Duration::from_secs(600))).await;
+    for _ in 0..5 {
+        for password in ["open sesame", "another one"] {
+            let answer = login(&house, "desk", &format!("alice:{password}")).await;
+            assert_eq!(answer.status, 404, "{answer:?}");
+        }
+    }
+    // Two who have the same name are two.
+    let callers = |password: &str| format!("alice:{password}");
+    let made = say(&house, &callers("open sesame")).await;
+    let made = made.json()["task"]["id"].as_str().unwrap().to_owned();
+    for (password, status) in [("open sesame", 200), ("another one", 404)] {
+        let text = format!("Basic {}", encoded(&callers(password)));
+        let headers = [("authorization", text), ("a2a-version", "1.0".to_owned())];
+        let path = format!("/a2a/desk/tasks/{made}");
+        let answer = house.ask("GET", &path, &headers, "").await;
+        assert_eq!(answer.status, status, "{password}");
+    }
+    assert_eq!(login(&house, "desk", "alice:1").await.status, 401);
+}
+
+async fn say(house: &House, credentials: &str) -> crate::wire::Answer {
+    let headers = [
+        ("authorization", format!("Basic {}", encoded(credentials))),
+        ("a2a-version", "1.0".to_owned()),
+    ];
+    let message =
+        serde_json::json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]});
+    let body = serde_json::json!({"message": message}).to_string();
+    house
+        .ask("POST", "/a2a/desk/message:send", &headers, body)
+        .await
+}
+
 #[tokio::test]
 async fn who_guesses_is_not_listened_to_for_a_while() {
     let scheme = basic();
-    let closed = Access::by(vec![switchboard_server::auth::Alternative(vec![
-        Arc::clone(&scheme),
-    ])]);
+    let bearer: Arc<dyn Scheme> = Arc::new(Bearer("bearer".into()));
+    let way = |scheme: &Arc<dyn Scheme>| Alternative(vec![Arc::clone(scheme)]);
+    let closed = Access::by(vec![way(&scheme), way(&bearer)]);
+    let lounge = Access::by(vec![way(&scheme), Alternative::default()]);
     let brake = Failures::new(5, Duration::from_secs(600));
     let tasks = Tasks::default();
     let house = serve(
-        vec![("desk".into(), closed), ("hall".into(), Access::open())],
-        Authenticator::new(vec![scheme]).with_failures(brake),
+        vec![
+            ("desk".into(), closed),
+            ("lounge".into(), lounge),
+            ("hall".into(), Access::open()),
+        ],
+        Authenticator::new(vec![scheme, bearer]).with_failures(brake),
         Books::unread(&tasks),
         tasks,
     )
@@ -77,9 +131,22 @@ async fn who_guesses_is_not_listened_to_for_a_while() {
     assert!(answer.error().contains("too many failed logins"));
     assert!(answer.error().contains("retryAfterSeconds"));
     for way in WAYS {
+        let answer = house.read(way, "desk", "wrong", "nothing").await;
+        way.expect(&answer, 429, 8, true);
+        // What nobody can guess opens all the same, and who shows nothing does not guess.
+        let answer = house.read(way, "desk", "ann", "nothing").await;
+        way.expect(&answer, 404, 5, false);
         let answer = house.read(way, "desk", "", "nothing").await;
+        way.expect(&answer, 401, 16, true);
+        // Nobody has to be asked for those who fail.
+        let answer = house.read(way, "desk", "slow", "nothing").await;
         way.expect(&answer, 429, 8, true);
     }
+    // A password that is not looked at makes nobody a stranger.
+    let answer = login(&house, "lounge", "alice:open sesame").await;
+    assert_eq!(answer.status, 429);
+    let answer = house.read(Way::Rest10, "lounge", "", "nothing").await;
+    assert_eq!(answer.status, 404);
     // An agent that asks for nothing has nothing to guess.
     assert_eq!(login(&house, "hall", "alice:1").await.status, 404);
 }

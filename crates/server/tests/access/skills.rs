@@ -114,6 +114,14 @@ async fn a_refused_skill_is_forbidden_by_name_and_by_every_binding() {
             let told = "Insufficient permissions for skill 'gild'";
             assert!(error.contains(told), "{way:?}: {error}");
             assert!(error.contains("PERMISSION_DENIED"), "{way:?}: {error}");
+            // What stands on no public card is not told from what is not there.
+            assert_eq!(answer.challenges(), [""; 0], "{way:?}");
+            let absent = house.use_skill(way, token, Some("fly?")).await;
+            assert_eq!((absent.status, absent.code), (answer.status, answer.code));
+            let like = |text: String| text.replace("fly?", "gild");
+            assert_eq!(like(absent.error()), error, "{way:?}");
+            let answer = house.use_skill(way, token, Some("show")).await;
+            way.expect(&answer, 403, 7, true);
             let challenge =
                 "Bearer realm=\"switchboard\", error=\"insufficient_scope\", scope=\"read\"";
             assert_eq!(answer.challenges(), [challenge], "{way:?}");

@@ -6,10 +6,11 @@ use std::time::Duration;
 use aws_lc_rs::hmac;
 use serde_json::{Value, json};
 use switchboard_keys::{Algorithm, SharedSecret, SigningKey, encoded, jwks};
-use switchboard_server::auth::method::JwtKeys;
-use switchboard_server::auth::{Failures, Scheme};
+use switchboard_server::auth::method::{Claims, Declared, Jwt, JwtKeys};
+use switchboard_server::auth::{Access, Alternative, Authenticator, Failures, Scheme};
+use switchboard_server::shutdown::Tasks;
 
-use crate::house::House;
+use crate::house::{Books, House, serve};
 use crate::issuer::{AUDIENCE, Issuer, desk, jwt, seconds};
 use crate::wire::Way;
 
@@ -207,4 +208,72 @@ async fn a_token_that_was_good_is_taken_until_it_expires() {
     }
     let answer = house.read(Way::Rest10, "desk", &token, "nothing").await;
     assert!(answer.error().contains("have expired"), "{answer:?}");
+}
+
+/// A token that one method takes is no failure of the others.
+#[tokio::test]
+async fn methods_for_tokens_do_not_spoil_each_other() {
+    let other = b"fedcba9876543210fedcba9876543210";
+    let by = |name: &str, secret: &[u8], audience: &str| -> Arc<dyn Scheme> {
+        let keys = JwtKeys::Secret(Box::new(SharedSecret::new(secret).unwrap()));
+        let claims = Claims {
+            issuer: None,
+            audiences: vec![audience.to_owned()],
+            skew: Duration::from_secs(60),
+            subject_claim: "sub".to_owned(),
+            tenant_claim: None,
+            scope_claim: None,
+        };
+        let algorithms = vec![Algorithm::Hs256];
+        Arc::new(Jwt::new(
+            name.into(),
+            keys,
+            algorithms,
+            claims,
+            Declared::Bearer,
+        ))
+    };
+    let schemes = vec![
+        by("one", SECRET, AUDIENCE),
+        by("two", other, AUDIENCE),
+        by("three", SECRET, "another"),
+    ];
+    let house = desk(schemes, Failures::new(1, Duration::from_secs(60))).await;
+    let mut elsewhere = claims("ann");
+    elsewhere["aud"] = json!("another");
+    for token in [
+        hs256(SECRET, &header(), &claims("ann")),
+        hs256(other, &header(), &claims("ann")),
+        hs256(SECRET, &header(), &elsewhere),
+    ] {
+        for _ in 0..3 {
+            assert_eq!(status(&house, &token).await, 404);
+        }
+    }
+    let forged = hs256(&[b'x'; 32], &header(), &claims("ann"));
+    assert_eq!(status(&house, &forged).await, 401);
+    assert_eq!(status(&house, &forged).await, 429);
+}
+
+#[tokio::test]
+async fn the_streams_of_a_token_end_when_it_expires() {
+    let scheme = by_secret("bearer", None);
+    let access = Access::by(vec![Alternative(vec![Arc::clone(&scheme)])]);
+    let tasks = Tasks::default();
+    let books = Books::unread(&tasks);
+    let agents = vec![("stall".into(), access)];
+    let house = serve(agents, Authenticator::new(vec![scheme]), books, tasks).await;
+    let mut short = claims("ann");
+    // With the leeway of a minute it has three seconds left at most.
+    short["exp"] = json!(seconds() - 57);
+    let token = hs256(SECRET, &header(), &short);
+    let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]});
+    let params = json!({"message": message});
+    let stream = house.rpc("/a2a/stall", &token, "SendStreamingMessage", params);
+    let stream = tokio::time::timeout(Duration::from_secs(60), stream).await;
+    let stream = stream.unwrap();
+    assert_eq!(stream.status, 200, "{stream:?}");
+    assert!(stream.error().contains("TASK_STATE_"), "{stream:?}");
+    let late = house.read(Way::Rest10, "stall", &token, "nothing").await;
+    assert!(late.error().contains("have expired"), "{late:?}");
 }

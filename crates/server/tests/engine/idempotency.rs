@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use switchboard_server::agent::{Outcome, Said};
-use switchboard_server::call::ReplyBody;
+use switchboard_server::call::{Origin, ReplyBody};
 use switchboard_server::engine::Settings;
 use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
@@ -175,4 +175,23 @@ async fn message_ids_name_requests_only_where_the_agent_is_set_so() {
         line.send(says("hello")).await.unwrap();
         assert_eq!(runs.load(Ordering::SeqCst), runs_expected);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_caller_takes_the_key_of_an_agent_that_calls_for_it() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let line = super::line(counting(&runs, false));
+    let ask = async |origin: Origin| {
+        let asked = line.ask(Operation::Send(send(says("hello")).into()), |call| {
+            call.params.idempotency_key = Some("t1-1-1".to_owned());
+            call.origin = origin;
+        });
+        task_id(asked.await.unwrap())
+    };
+    let own = ask(Origin::Network).await;
+    let errand = ask(Origin::Agent("poet".into())).await;
+    let other = ask(Origin::Agent("painter".into())).await;
+    assert!(own != errand && errand != other, "{own} {errand} {other}");
+    assert_eq!(ask(Origin::Agent("poet".into())).await, errand);
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
 }

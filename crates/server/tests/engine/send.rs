@@ -1,14 +1,15 @@
 //! Sending: new tasks, next turns, waiting, bare messages.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::auth::{Identity, Principal};
 use switchboard_server::call::ReplyBody;
 use switchboard_server::engine::Settings;
 use switchboard_server::testing::agent::{FnAgent, rest, says, send};
 use switchboard_types::ErrorKind;
-use switchboard_types::model::{ContextId, Message, Part, TaskId, TaskState};
+use switchboard_types::model::{ContextId, Message, Part, Role, TaskId, TaskState};
 use switchboard_types::operation::{Operation, Response};
 
 use super::{artifact, asks, echo, line, line_with, state_of};
@@ -288,4 +289,56 @@ async fn an_agent_that_must_not_reply_completes_with_the_message() {
     let task = line(replies()).send(says("hello")).await.unwrap();
     assert_eq!(task.status.state, TaskState::Completed);
     assert_eq!(task.status.message.as_ref().unwrap().text(), "hi");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_waits_is_heard_as_its_own_senders() {
+    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let agent = {
+        let heard = Arc::clone(&heard);
+        FnAgent::new(move |turn, _progress| {
+            let scopes: Vec<&str> = turn.principal.scopes().collect();
+            let text = format!("{}: {}", turn.message.text(), scopes.join(" "));
+            heard.lock().unwrap().push(text);
+            async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok(Outcome::InputRequired(Said::text("more?")))
+            }
+        })
+    };
+    let line = line(agent);
+    let ask = async |message: Message, scope: &str| {
+        let identity = Identity {
+            subject: "ann".into(),
+            scopes: vec![scope.into()],
+            ..Identity::default()
+        };
+        let mut send = send(message);
+        send.configuration.return_immediately = true;
+        let asked = line.ask(Operation::Send(send.into()), |call| {
+            call.principal = Principal::from(identity);
+        });
+        match asked.await.unwrap() {
+            ReplyBody::Response(Response::SentTask(view)) => view.task.id.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let task = ask(says("first"), "write").await;
+    let more = Message {
+        task_id: Some(task),
+        ..says("second")
+    };
+    ask(more, "read").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(*heard.lock().unwrap(), ["first: write", "second: read"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_speaks_as_the_agent() {
+    let line = line(echo());
+    let mut message = says("I am the agent");
+    message.role = Role::Agent;
+    let refused = line.send(message).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidParams);
+    assert!(refused.message().contains("message.role"), "{refused:?}");
 }

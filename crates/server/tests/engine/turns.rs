@@ -409,3 +409,24 @@ async fn a_task_has_so_many_messages_and_takes_no_more() {
         TaskState::InputRequired
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_could_have_been_answered_with_a_message_is_kept_while_it_waits() {
+    let go = Arc::new(Semaphore::new(0));
+    let settings = Settings {
+        reply_with_message: true,
+        ..room(1, 10)
+    };
+    let line = line_with(told_by(&go), settings);
+    let first = line.send(says("one"));
+    let waiting = async {
+        settle().await;
+        let second = line.send_at_once(says("two")).await.unwrap();
+        let stored = line.log.store().events(&second.id, 0, 10).await.unwrap();
+        assert_eq!(stored.len(), 1, "it is stored before it has a turn");
+        assert_eq!(second.status.state, TaskState::Submitted);
+        go.add_permits(2);
+    };
+    let (first, ()) = tokio::join!(first, waiting);
+    assert_eq!(first.unwrap().status.state, TaskState::Completed);
+}

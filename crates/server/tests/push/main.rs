@@ -9,6 +9,8 @@ mod guarded;
 #[cfg(test)]
 mod order;
 #[cfg(test)]
+mod rebinding;
+#[cfg(test)]
 mod receiver;
 #[cfg(test)]
 mod scene;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::credentials::{AUDIENCE, Quality, SCOPE, Sort, bearer};
-use crate::support::{Server, answer};
+use crate::support::{Server, answer, say};
 use crate::world::World;
 
 async fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> crate::support::Answer {
@@ -159,5 +159,26 @@ async fn a_card_is_for_everyone() {
             "{quality:?}"
         );
         assert_ne!(card.body["skills"], Value::Null);
+    }
+}
+
+#[tokio::test]
+async fn a_hidden_agent_is_not_named_by_one_that_calls_it() {
+    let server = Server::serve(
+        "
+auth: { methods: { keys: { api_key: {} } } }
+agents:
+  desk: { auth: none, script: [{ call: { agent: backroom } }, { complete: '{{call.backroom.text}}' }] }
+  asks: { auth: none, script: [{ call: { agent: counter } }] }
+  backroom: { visible: false, script: [{ say: on it }, { complete: done }] }
+  counter: { visible: false, script: [{ ask: And? }] }
+",
+    )
+    .await;
+    for (agent, hidden) in [("desk", "backroom"), ("asks", "counter")] {
+        let events = server.stream(agent, "message/stream", say("hi")).await;
+        let told = json!(events.results().await).to_string();
+        assert!(told.contains("passed to #1"), "{told}");
+        assert!(!told.contains(hidden), "{told}");
     }
 }

@@ -6,6 +6,7 @@
 mod support;
 
 mod cards;
+mod certificates;
 mod credentials;
 mod keys;
 mod matrix;

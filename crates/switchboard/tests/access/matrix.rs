@@ -6,7 +6,8 @@ use std::path::Path;
 use switchboard_types::model::TaskId;
 use switchboard_types::operation::Method;
 
-use crate::credentials::{QUALITIES, Quality, SORTS, Sort};
+use crate::certificates::Authority;
+use crate::credentials::{Header, QUALITIES, Quality, SORTS, Sort};
 use crate::ways::{Answer, Kind, id, operation, ways};
 use crate::world::World;
 
@@ -48,44 +49,70 @@ fn told(kind: Kind, answer: &Answer) -> String {
     }
 }
 
-async fn every_operation_with(sort: Sort) {
-    let world = World::open().await;
-    let documented = documented();
-    let right = world.show(sort, Quality::Right).unwrap();
-    let mut wrong = Vec::new();
-    let mut seen = 0;
-    for quality in QUALITIES {
-        let Some(shown) = world.show(sort, quality) else {
-            continue;
-        };
+/// What was looked at, and what was not as documented.
+struct Seen {
+    documented: HashMap<String, [String; 3]>,
+    /// How many methods an agent takes.
+    methods: usize,
+    answers: usize,
+    wrong: Vec<String>,
+}
+
+impl Seen {
+    fn nothing(methods: usize) -> Self {
+        Self {
+            documented: documented(),
+            methods,
+            answers: 0,
+            wrong: Vec::new(),
+        }
+    }
+
+    /// Asks an agent for every operation by every way.
+    async fn look(&mut self, world: &World, quality: Quality, agent: &str, shown: &[Header]) {
         for way in ways() {
             for method in Method::ALL.into_iter().filter(|method| way.has(*method)) {
                 let task: TaskId = match quality {
                     // A task of one's own that can be cancelled, or lose its webhook.
-                    Quality::Right => world.task("scoped", &right).await,
+                    Quality::Right => world.task(agent, shown).await,
                     _ => id("anything"),
                 };
                 let operation = operation(method, &task);
-                let answer = way.ask(&world, "scoped", &shown, &operation).await;
-                let expected = &documented[row(quality)][way.kind as usize];
+                let answer = way.ask(world, agent, shown, &operation).await;
+                let expected = &self.documented[row(quality)][way.kind as usize];
                 let told = told(way.kind, &answer);
-                let challenged = answer.challenges() == 3;
+                let challenged = answer.challenges() == self.methods;
                 if told != *expected || (expected == "401" && !challenged) {
-                    wrong.push(format!(
+                    self.wrong.push(format!(
                         "{quality:?} {way:?} {method:?}: {told}, not {expected}"
                     ));
                 }
-                seen += 1;
+                self.answers += 1;
             }
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{} of {seen}:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
-    assert!(seen > 250, "{seen} answers were looked at");
+
+    fn is_all_right(&self, least: usize) {
+        let (all, wrong) = (self.answers, &self.wrong);
+        assert!(
+            wrong.is_empty(),
+            "{} of {all}:\n{}",
+            wrong.len(),
+            wrong.join("\n")
+        );
+        assert!(all > least, "{all} answers were looked at");
+    }
+}
+
+async fn every_operation_with(sort: Sort) {
+    let world = World::open().await;
+    let mut seen = Seen::nothing(3);
+    for quality in QUALITIES {
+        if let Some(shown) = world.show(sort, quality) {
+            seen.look(&world, quality, "scoped", &shown).await;
+        }
+    }
+    seen.is_all_right(250);
 }
 
 #[tokio::test]
@@ -101,6 +128,24 @@ async fn every_operation_by_every_way_with_every_key() {
 #[tokio::test]
 async fn every_operation_by_every_way_with_every_password() {
     every_operation_with(Sort::Password).await;
+}
+
+/// Nobody is granted anything by a certificate: it is insufficient where a scope is asked for.
+#[tokio::test]
+async fn every_operation_by_every_way_with_every_certificate() {
+    let authority = Authority::new();
+    let mut world = World::encrypted(&authority).await;
+    let mut seen = Seen::nothing(4);
+    for quality in QUALITIES {
+        let agent = match quality {
+            Quality::Insufficient => "scoped",
+            _ => "closed",
+        };
+        if world.show_certificate(&authority, quality) {
+            seen.look(&world, quality, agent, &[]).await;
+        }
+    }
+    seen.is_all_right(200);
 }
 
 /// Credentials are for the head of a request.

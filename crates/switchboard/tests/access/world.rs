@@ -6,6 +6,7 @@ use switchboard_types::model::TaskId;
 use switchboard_types::operation::{Method, Operation};
 use tokio::time::Instant;
 
+use crate::certificates::Authority;
 use crate::credentials::{Header, Keys, Tokens};
 use crate::support::{Server, answer};
 use crate::ways::{Way, id, message, operation, say, ways};
@@ -54,25 +55,38 @@ impl World {
 
     /// With more settings.
     pub(crate) async fn open_with(settings: &str) -> Self {
-        let configuration = format!("{settings}{CONFIGURATION}");
+        let world = Self::unread(&format!("{settings}{CONFIGURATION}"), Vec::new()).await;
+        world.until_all_keys_are_known().await;
+        world
+    }
+
+    /// The same over encrypted connections, and callers may show certificates.
+    pub(crate) async fn encrypted(authority: &Authority) -> Self {
+        let keys = "    keys: { api_key: {} }\n";
+        let mesh = "    mesh: { mtls: { subjects: ['spiffe://corp/*'] } }\n";
+        let methods = CONFIGURATION.replace(keys, &format!("{keys}{mesh}"));
+        let tls = "tls: { cert_file: cert.pem, key_file: key.pem, client_ca_file: ca.pem }";
+        let configuration = format!("{tls}{methods}");
+        Self::unread(&configuration, authority.files().into()).await
+    }
+
+    async fn unread(configuration: &str, mut files: Vec<(&str, Vec<u8>)>) -> Self {
         let tokens = Tokens::new();
-        let files = [("keys.json", tokens.jwks())];
+        files.push(("keys.json", tokens.jwks()));
         let server =
-            Server::serve_with(&configuration, &files, &[("PASSWORD", "open-sesame")]).await;
+            Server::serve_with(configuration, &files, &[("PASSWORD", "open-sesame")]).await;
         let keys = Keys::make(&server.data(), &server.configuration());
         let http2 = reqwest::Client::builder()
             .http2_prior_knowledge()
             .timeout(Duration::from_secs(20))
             .build()
             .unwrap();
-        let world = Self {
+        Self {
             server,
             http2,
             tokens,
             keys,
-        };
-        world.until_all_keys_are_known().await;
-        world
+        }
     }
 
     /// The server has read the keys, and the time of one of them has passed.

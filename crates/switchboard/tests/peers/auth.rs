@@ -1,14 +1,12 @@
 //! Unmodified clients of other projects show who they are, each in its own way.
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::json;
 use switchboard_keys::{Algorithm, SigningKey, jwks};
 use switchboard_server::clock;
-use tokio::time::timeout;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, printed};
 use crate::support::Server;
 
 const CONFIGURATION: &str = "
@@ -41,16 +39,8 @@ async fn client(environment: Environment, binding: &str, version: &str) {
             .args(["--url", &server.url("/a2a/closed")])
             .args(["--binding", binding, "--version", version])
             .args(["--scheme", scheme])
-            .env("CREDENTIAL", credential)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let done = timeout(PATIENCE, command.output())
-            .await
-            .expect("it ends in time")
-            .expect("it starts");
-        let complaints = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{scheme}: {complaints}");
-        assert_eq!(String::from_utf8_lossy(&done.stdout), "ok\n", "{scheme}");
+            .env("CREDENTIAL", credential);
+        assert_eq!(printed(command, PATIENCE).await, "ok\n", "{scheme}");
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::Duration;
 
 use tokio::process::Command;
+use tokio::time::timeout;
 
 use crate::conformance;
 
@@ -60,6 +62,18 @@ impl Environment {
         }
         command
     }
+}
+
+/// What a client has printed when it is done, which it must be in time and without a complaint.
+pub(crate) async fn printed(mut command: Command, patience: Duration) -> String {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let done = timeout(patience, command.output())
+        .await
+        .expect("it ends in time")
+        .expect("it starts");
+    let complaints = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{complaints}");
+    String::from_utf8(done.stdout).expect("text")
 }
 
 /// Where the environments and the cells are: `PEERS_DIR`, or `peers` in the target directory.

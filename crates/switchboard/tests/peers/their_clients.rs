@@ -1,12 +1,10 @@
 //! Clients of other projects against our server.
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::timeout;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, printed};
 use crate::support::Server;
 use crate::{column, conformance};
 
@@ -22,16 +20,9 @@ async fn client(environment: Environment, peer: &str, binding: &str, version: &s
     command
         .args(["--url", &server.url("/a2a/peer")])
         .args(["--strict-url", &strict.url("/a2a/strict")])
-        .args(["--binding", binding, "--version", version])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let done = timeout(PATIENCE, command.output())
+        .args(["--binding", binding, "--version", version]);
+    let cells: Vec<Value> = printed(command, PATIENCE)
         .await
-        .expect("it ends in time")
-        .expect("it starts");
-    let complaints = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{complaints}");
-    let cells: Vec<Value> = String::from_utf8_lossy(&done.stdout)
         .lines()
         .map(|line| serde_json::from_str(line).expect("each line is a cell"))
         .collect();

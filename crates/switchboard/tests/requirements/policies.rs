@@ -178,10 +178,8 @@ async fn s2_098_a_refused_skill_is_forbidden_by_name() {
         (403, &json!(-32055))
     );
     assert_eq!(new.body["error"]["message"], told);
-    let challenge = new.headers.get("www-authenticate");
-    let challenge = challenge.and_then(|value| value.to_str().ok());
-    let wanted = "Bearer realm=\"switchboard\", error=\"insufficient_scope\", scope=\"epics\"";
-    assert_eq!(challenge, Some(wanted));
+    // It stands on no public card: what it asks for is not told either.
+    assert!(new.headers.get("www-authenticate").is_none(), "{new:?}");
     let allowed = poets.rpc("1.0", Some(EPIC), "SendMessage", &params).await;
     assert_eq!(allowed.status, 200, "{allowed:?}");
 }

@@ -1,12 +1,15 @@
 //! Callers who are known by their certificates.
 
+use std::time::Duration;
+
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
 use switchboard_client::{Client, Tls};
 use switchboard_keys::sha256_hex;
+use tokio::time::Instant;
 
 use crate::support::{answer, say};
-use crate::world::{Authority, Files, How, Issued, Safe, ask, host, uri};
+use crate::world::{Authority, Files, How, Issued, PATIENCE, Safe, ask, host, run, uri};
 
 const PASSWORD: &str = "open sesame, please";
 
@@ -192,6 +195,55 @@ async fn a_certificate_of_a_foreign_authority_is_refused() {
                 );
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn certificates_that_are_refused_are_written_down() {
+    let files = Files::new();
+    let names = || vec![uri("spiffe://corp/ann")];
+    let expired = files.authority.issue_expired(names());
+    let foreign = Authority::new().issue(names());
+    let unknown = files.authority.issue(vec![uri("spiffe://other/ann")]);
+    let safe = closed(files, "").await;
+    for identity in [&expired, &foreign] {
+        let how = How {
+            identity: Some(identity),
+            ..How::default()
+        };
+        assert!(!served(&safe, how).await);
+    }
+    let (status, ..) = send(&safe, &safe.client_as(&unknown), "new").await;
+    assert_eq!(status, 401);
+    let (data, config) = (safe.server.data(), safe.server.configuration());
+    let [data, config] = [data, config].map(|path| path.display().to_string());
+    let args = ["audit", "-o", "json", "-c", &config, "--data", &data];
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let ran = run(&safe.files.dir, &args).await;
+        let lines = ran.out.lines().map(serde_json::from_str);
+        let lines: Vec<Value> = lines.map(|line| line.expect("JSON")).collect();
+        let told = |entry: &Value| {
+            assert_eq!(entry["what"], "login-failed", "{entry}");
+            assert_eq!(entry["address"], "127.0.0.1", "{entry}");
+            let detail = &entry["detail"];
+            let of = |name: &str| detail[name].as_str().expect("text").to_owned();
+            (of("scheme"), of("cause"))
+        };
+        let mut told: Vec<_> = lines.iter().map(told).collect();
+        told.sort_unstable();
+        let pair = |scheme: &str, cause: &str| (scheme.to_owned(), cause.to_owned());
+        let all = [
+            pair("tls", "Expired"),
+            pair("tls", "Invalid"),
+            pair("tls", "Unknown"),
+        ];
+        if told.len() == all.len() {
+            assert_eq!(told, all);
+            return;
+        }
+        assert!(Instant::now() < deadline, "{ran:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

@@ -264,3 +264,37 @@ async fn a_question_of_its_own_is_nobody_elses() {
     let end = script(ANSWER).after(history).run().await.end;
     assert_eq!(end, "failed: nobody asked");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_not_everyone_may_know_of_is_not_named() {
+    let play = script(CALL).agents(helpful()).hiding("helper");
+    let played = play.run().await;
+    assert_eq!(
+        played.events,
+        [
+            "working: begin",
+            "working: passed to #1",
+            "working: #1: on it",
+            "working: #1: nearly done",
+            "working: completed child: one two\nthree",
+            "result. one two + three",
+        ]
+    );
+    let failing = Agents::default().agent("helper", vec![stands(TaskState::Failed, "broken")]);
+    let failed = script(CALL).agents(failing).hiding("helper").run().await;
+    assert_eq!(failed.end, "failed: #1: broken");
+
+    let history = vec![user("m1", vec![Part::text("hi")]), passed_on("#1")];
+    let answered = script(ANSWER)
+        .after(history)
+        .text("yes")
+        .agents(waiting(Vec::new()))
+        .hiding("a");
+    let played = answered.run().await;
+    assert_eq!(
+        played.events,
+        ["working: passed to #1", "working: #1: thanks"]
+    );
+    let asked = answered.agents.asked.lock().unwrap().join(", ");
+    assert!(asked.starts_with("tell a t1-2-1"), "{asked}");
+}

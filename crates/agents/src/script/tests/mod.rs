@@ -19,10 +19,10 @@ use switchboard_types::model::{
 use switchboard_types::operation::SendMessage;
 use tokio_util::sync::CancellationToken;
 
-use super::Script;
 use super::run::Run;
 use super::scope::Scope;
 use super::stage::{Line, Stage};
+use super::{Script, ScriptAgent};
 
 /// What came of a run: its events, and how it ended, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +45,7 @@ struct Play {
     emitted: u64,
     canceled: CancellationToken,
     agents: Arc<Agents>,
+    hidden: BTreeMap<String, String>,
 }
 
 fn script(yaml: &str) -> Play {
@@ -62,7 +63,15 @@ impl Play {
             emitted: 0,
             canceled: CancellationToken::new(),
             agents: Arc::default(),
+            hidden: BTreeMap::new(),
         }
+    }
+
+    /// Not everyone may know of that agent.
+    fn hiding(mut self, name: &str) -> Self {
+        let agent = ScriptAgent::new(self.script.clone(), None);
+        self.hidden = agent.hiding([name]).hidden;
+        self
     }
 
     fn text(mut self, text: &str) -> Self {
@@ -110,6 +119,7 @@ impl Play {
         };
         let begin = tokio::time::Instant::now();
         let outcome = Run::new(&stage, scope, self.emitted, self.canceled.clone())
+            .hiding(&self.hidden)
             .script(&self.script)
             .await;
         let events = stage.events.into_inner().unwrap();

@@ -10,7 +10,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::config::value::{SecretText, Time, Url};
+use crate::config::value::{Bound, SecretText, Time, Url};
 
 /// Who may call.
 #[derive(Debug, JsonSchema)]
@@ -73,6 +73,10 @@ pub(crate) struct ApiKey {
     pub(crate) name: Option<String>,
     /// What a token must grant so that its owner may make keys by HTTP; `keys:create` by default.
     pub(crate) create_scope: Option<String>,
+    /// How long a key that is made by HTTP is good at most, and without a wish; `90d` by default, or `unlimited`.
+    pub(crate) max_lifetime: Option<Bound>,
+    /// How many keys that one caller has made by HTTP may be good at once; 100 by default.
+    pub(crate) max_keys: Option<usize>,
 }
 
 /// Where a key goes.

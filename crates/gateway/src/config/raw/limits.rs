@@ -24,13 +24,14 @@ pub(crate) struct Limits {
     /// Connections that one address may have open at the same time. A proxy is one address.
     #[schemars(extend("default" = "unlimited"))]
     pub(crate) connections_per_address: Option<Count>,
-    /// Requests worked on at the same time. One that waits for its task to end counts until it is answered, a stream
-    /// until it begins.
+    /// Messages worked on at the same time. One that waits for its task to end counts until it is answered. As many
+    /// other requests have room of their own, streams until they begin.
     #[schemars(extend("default" = 4_096, "minimum" = 1))]
     pub(crate) requests: Option<usize>,
     /// Where requests beyond that wait, and tasks beyond `tasks`. Callers take turns.
     pub(crate) queue: Option<Queue>,
-    /// Tasks worked on at the same time, of all agents. Others stand as `submitted` until there is room.
+    /// Tasks worked on at the same time, of all agents. Until there is room, new ones stand as `submitted`, and those
+    /// that go on with an answer as `working`.
     #[schemars(extend("default" = "unlimited"))]
     pub(crate) tasks: Option<Count>,
     /// How often each caller may ask each agent. Without it, any number of times.
@@ -57,7 +58,7 @@ pub(crate) struct Limits {
     /// A stream on which nothing happens gets a comment this often, so that proxies keep it open.
     #[schemars(extend("default" = "15s"))]
     pub(crate) heartbeat: Option<Time>,
-    /// How often an address may fail to show who it is; then it is not listened to for as long.
+    /// How often an address may fail to show who it is; then only what nobody can guess is listened to for as long.
     pub(crate) failed_logins: Option<FailedLogins>,
 }
 
@@ -99,7 +100,8 @@ pub(crate) struct Queue {
 pub(crate) struct AgentLimits {
     /// How often each caller may ask it; `limits.rate` counts if nothing is said here.
     pub(crate) rate: Option<AgentRate>,
-    /// Its tasks that are worked on at the same time. Others stand as `submitted` until there is room.
+    /// Its tasks that are worked on at the same time. Until there is room, new ones stand as `submitted`, and those
+    /// that go on with an answer as `working`.
     #[schemars(extend("default" = "unlimited"))]
     pub(crate) tasks: Option<Count>,
 }

@@ -109,3 +109,43 @@ fn scopes_are_words_that_someone_can_have() {
          hint: name a method under `auth`, or leave the scopes out"
     );
 }
+
+#[test]
+fn an_agent_that_opens_anothers_door_is_doubted() {
+    let doubts = |yaml: &str| {
+        let written = Written::new(&format!("{METHODS}{yaml}"));
+        let dir = format!("{}/", written.dir.path().display());
+        let doubts = written.load().unwrap().doubts;
+        let doubts = doubts.iter().map(ToString::to_string);
+        doubts
+            .map(|doubt| doubt.replace(&dir, ""))
+            .collect::<Vec<_>>()
+    };
+    let calls = "script: [{call: {agent: vault}}]";
+    let vault = |more: &str| format!("vault: {{script: [complete: x]{more}}}");
+    for (open, closed) in [
+        ("auth: none, ", ""),
+        ("auth: [keys, none], ", ""),
+        ("", ", scopes: [a]"),
+    ] {
+        let yaml = format!("agents:\n  hall: {{{open}{calls}}}\n  {}\n", vault(closed));
+        let doubted = doubts(&yaml);
+        assert_eq!(doubted.len(), 1, "{yaml}: {doubted:?}");
+        assert!(
+            doubted[0].contains(
+                "agents.hall.script: calls `vault` for callers who could not call it themselves"
+            ),
+            "{doubted:?}"
+        );
+    }
+    let ruled = ", access: {rules: [{deny: 'caller.subject == \"\"', on: delegation}]}";
+    for (open, closed) in [
+        ("", ""),
+        ("auth: none, ", ", auth: none"),
+        ("scopes: [a, b], ", ", scopes: [a]"),
+        ("auth: none, ", ruled),
+    ] {
+        let yaml = format!("agents:\n  hall: {{{open}{calls}}}\n  {}\n", vault(closed));
+        assert_eq!(doubts(&yaml), [""; 0], "{yaml}");
+    }
+}

@@ -176,7 +176,7 @@ fn beyond_this_machine_methods_are_enough() {
 }
 
 /// What stands under `auth.methods`, and what is said about it.
-const BAD: [(&str, &str); 22] = [
+const BAD: [(&str, &str); 25] = [
     (
         "bearer: {jwt: {secret: hunter2hunter2hunter2hunter2hunter2, audience: [a]}}",
         "3:20: auth.methods.bearer.jwt.secret: a secret must not stand in the file\n  hint: write `${NAME}`, or give \
@@ -269,6 +269,19 @@ const BAD: [(&str, &str); 22] = [
         "none: {jwt: {issuer: 'https://a.example', audience: [a]}}",
         "3:5: auth.methods.none: `none` cannot be the name of a method\n  hint: use letters, digits, `-`, `_` and \
          `.`, 64 at most, and not `none`",
+    ),
+    (
+        "corp: {jwt: {secret: '${JWT_SECRET}', issuer: 'basic:ops', audience: [a]}}",
+        "3:43: auth.methods.corp.jwt.issuer: cannot be told from callers without an issuer\n  hint: name it by its \
+         address, such as https://login.example.com",
+    ),
+    (
+        "keys: {api_key: {max_lifetime: 0s}}",
+        "3:22: auth.methods.keys.api_key.max_lifetime: must be longer than zero",
+    ),
+    (
+        "keys: {api_key: {max_keys: 0}}",
+        "3:22: auth.methods.keys.api_key.max_keys: must be at least 1",
     ),
     (
         "corp: {jwtt: {issuer: 'https://a.example'}}",

@@ -3,7 +3,7 @@
 use super::{PARROT, Written};
 
 /// Each configuration with all that is said about it. `PARROT` is added where there are no agents.
-const BAD: [(&str, &str); 46] = [
+const BAD: [(&str, &str); 47] = [
     (
         "lisen: 127.0.0.1:7420\n",
         "switchboard.yaml:1:1: unknown key `lisen`\n  hint: did you mean `listen`?",
@@ -108,6 +108,11 @@ const BAD: [(&str, &str); 46] = [
         "cors: {origins: ['https://app.example/page']}\n",
         "switchboard.yaml:1:18: cors.origins[0]: `https://app.example/page` has more than an origin: write scheme, \
          host and port as browsers do, such as https://app.example",
+    ),
+    (
+        "auth: {methods: {keys: {api_key: {in: cookie}}}}\ncors: {origins: ['*']}\n",
+        "switchboard.yaml:2:8: cors.origins: browsers show what `keys` asks for to every page\n  hint: name the origins \
+         instead of `*`",
     ),
     (
         "cors: {origins: ['*'], credentials: true}\n",

@@ -22,6 +22,7 @@ fn written(yaml: &str) -> Written {
     pair(&written, "other", 4000);
     pair(&written, "old", 2020);
     written.file("empty.pem", "");
+    written.file("secret", "open sesame");
     written
 }
 
@@ -171,6 +172,15 @@ fn what_may_not_be_meant_is_doubted() {
         (
             format!("{public}{ops}public_url: https://a.example\n"),
             None,
+        ),
+        (
+            format!(
+                "{public}public_url: https://a.example\nauth: {{methods: {{ops: {{basic: {{users: {{a: {{password_file: secret}}}}}}}}}}}}\n"
+            ),
+            Some(
+                "switchboard.yaml:2:1: public_url: callers behind a proxy all come from its address: who guesses passwords \
+                 shuts out all others\n  hint: name the proxy in `trust_forwarded`",
+            ),
         ),
         (format!("{public}{ops}tls: {{{PAIR}}}\n"), None),
         (format!("{public}auth: none\n"), None),

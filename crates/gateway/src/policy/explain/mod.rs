@@ -124,7 +124,7 @@ pub(crate) async fn explain(
             denied @ Verdict::Deny(_) => denied,
         },
     };
-    match access.knows_skill(ask.skill) {
+    match access.knows_skill(&ask) {
         Err(error) if verdict == Verdict::Allow => {
             let by = format!("agents.{}.skills", agent.name);
             let because = "it is on none of the agent's cards".to_owned();

@@ -42,6 +42,9 @@ const REALM: &str = "key";
 /// The longest text that is looked up.
 const LONGEST: usize = 256;
 
+/// The revision of no store.
+const NEVER: u64 = u64::MAX;
+
 /// How often it is looked what others have done to the keys.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -75,6 +78,7 @@ struct Known {
 struct Key {
     id: KeyId,
     caller: Principal,
+    made_by: String,
     expires: Option<Timestamp>,
     revoked: bool,
     /// Microseconds since 1970; 0: never.
@@ -106,7 +110,7 @@ impl ApiKeys {
     }
 
     /// The name of the scheme on cards.
-    pub(super) fn scheme(&self) -> &Arc<str> {
+    pub(crate) fn scheme(&self) -> &Arc<str> {
         &self.0.scheme
     }
 
@@ -123,12 +127,7 @@ impl ApiKeys {
         let known = self.known();
         let key = known.keys.get(&hash).ok_or(Rejection::Unknown)?;
         let now = clock::now();
-        if key.revoked {
-            return Err(Rejection::Revoked);
-        }
-        if key.expires.is_some_and(|expires| expires <= now) {
-            return Err(Rejection::Expired);
-        }
+        key.is_good(now)?;
         key.used.store(now.as_micros(), Ordering::Relaxed);
         Ok(key.caller.clone())
     }
@@ -148,18 +147,30 @@ impl ApiKeys {
         self.find(text)
     }
 
-    /// Makes a key, which opens at once.
+    /// Makes a key, which opens at once. `None` if so many keys of the same maker are good already.
     ///
     /// # Errors
     ///
     /// As [`issue()`].
-    pub(crate) async fn issue(&self, new: NewKey, by: &By) -> Result<(KeyRecord, Secret), Error> {
-        let made = issue(&*self.0.store, new, by).await?;
-        if let Err(error) = self.read().await {
-            // It is kept, and will be known with the next look.
-            tracing::warn!(%error, "API keys cannot be read");
+    pub(crate) async fn issue(
+        &self,
+        new: NewKey,
+        by: &By,
+        most: usize,
+    ) -> Result<Option<(KeyRecord, Secret)>, Error> {
+        // Nobody reads meanwhile, and forgets it again.
+        let _alone = self.0.reading.lock().await;
+        let now = clock::now();
+        let theirs = |key: &&Arc<Key>| *key.made_by == *by.who && key.is_good(now).is_ok();
+        if self.known().keys.values().filter(theirs).count() >= most {
+            return Ok(None);
         }
-        Ok(made)
+        let made = issue(&*self.0.store, new, by).await?;
+        let key = Arc::new(Key::new(&made.0, &self.0.scheme));
+        let known = self.0.known.write();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        known.keys.insert(made.0.hash, key);
+        Ok(Some(made))
     }
 
     /// Reads the keys again if something has happened to them.
@@ -180,7 +191,7 @@ impl ApiKeys {
         let before = |hash: &[u8; 32]| self.known().keys.get(hash).cloned();
         let keys = records.into_iter().map(|record| {
             let key = match before(&record.hash) {
-                Some(key) if key.revoked == record.revoked.is_some() => key,
+                Some(key) if key.revoked == record.revoked.is_some() && !key.is_ended() => key,
                 before => {
                     let key = Key::new(&record, &self.0.scheme);
                     if let Some(before) = before {
@@ -206,14 +217,24 @@ impl ApiKeys {
         Ok(())
     }
 
-    /// Ends the streams of keys that were good until now.
+    /// Ends the streams of keys that were good until now. If the clock was wrong then, those keys are read anew.
     fn end_expired(&self) {
         let now = clock::now();
-        let known = self.known();
-        let over = |key: &&Arc<Key>| key.expires.is_some_and(|expires| expires <= now);
-        let over = known.keys.values().filter(over);
-        over.filter_map(|key| key.caller.revoked())
-            .for_each(CancellationToken::cancel);
+        let mut wrong = false;
+        for key in self.known().keys.values() {
+            match key.is_good(now) {
+                Ok(()) => wrong |= key.is_ended(),
+                Err(_) => key
+                    .caller
+                    .revoked()
+                    .into_iter()
+                    .for_each(CancellationToken::cancel),
+            }
+        }
+        if wrong {
+            let known = self.0.known.write();
+            known.unwrap_or_else(PoisonError::into_inner).revision = NEVER;
+        }
     }
 
     fn known(&self) -> RwLockReadGuard<'_, Known> {
@@ -222,19 +243,24 @@ impl ApiKeys {
 
     /// Keeps when keys were used last.
     async fn keep_used(&self) -> Result<(), store::Error> {
-        let used: Vec<(KeyId, Timestamp)> = {
+        let used: Vec<(Arc<Key>, i64)> = {
             let known = self.known();
             let used = known.keys.values().filter_map(|key| {
                 let used = key.used.load(Ordering::Relaxed);
-                let kept = key.kept.swap(used, Ordering::Relaxed);
-                (used > kept).then(|| (key.id.clone(), Timestamp::from_micros(used)))
+                (used > key.kept.load(Ordering::Relaxed)).then(|| (Arc::clone(key), used))
             });
             used.collect()
         };
         if used.is_empty() {
             return Ok(());
         }
-        self.0.store.used(used).await
+        let moment =
+            |(key, used): &(Arc<Key>, i64)| (key.id.clone(), Timestamp::from_micros(*used));
+        self.0.store.used(used.iter().map(moment).collect()).await?;
+        for (key, used) in used {
+            key.kept.fetch_max(used, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     async fn keep_up(self, stopping: CancellationToken) {
@@ -245,10 +271,10 @@ impl ApiKeys {
                 _ = tick.tick() => false,
                 () = stopping.cancelled() => true,
             };
+            self.end_expired();
             if let Err(error) = self.read().await {
                 tracing::warn!(%error, "API keys cannot be read: those of before still count");
             }
-            self.end_expired();
             if (stop || look.is_multiple_of(LOOKS))
                 && let Err(error) = self.keep_used().await
             {
@@ -262,6 +288,22 @@ impl ApiKeys {
 }
 
 impl Key {
+    fn is_good(&self, now: Timestamp) -> Result<(), Rejection> {
+        if self.revoked {
+            return Err(Rejection::Revoked);
+        }
+        if self.expires.is_some_and(|expires| expires <= now) {
+            return Err(Rejection::Expired);
+        }
+        Ok(())
+    }
+
+    /// Whether its streams have been ended.
+    fn is_ended(&self) -> bool {
+        let revoked = self.caller.revoked();
+        revoked.is_some_and(CancellationToken::is_cancelled)
+    }
+
     fn new(record: &KeyRecord, scheme: &Arc<str>) -> Self {
         let shared = |texts: &Vec<String>| texts.iter().map(|text| Arc::from(&**text)).collect();
         let used = record.last_used.map_or(0, Timestamp::as_micros);
@@ -279,11 +321,109 @@ impl Key {
                 agents: record.agents.as_ref().map(shared),
                 claims: Map::from_iter(claims),
                 revoked: Some(CancellationToken::new()),
+                // Whoever looks after the keys ends their streams.
+                expires: None,
             }),
+            made_by: record.made_by.clone(),
             expires: record.expires,
             revoked: record.revoked.is_some(),
             used: AtomicI64::new(used),
             kept: AtomicI64::new(used),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::store::access::{AuditEntry, AuditQuery, MemoryAccess};
+
+    /// A store on a disk that is full now and then.
+    #[derive(Debug, Default)]
+    struct Flaky {
+        store: MemoryAccess,
+        full: AtomicBool,
+    }
+
+    #[async_trait]
+    impl AccessStore for Flaky {
+        async fn put_key(&self, key: KeyRecord, noted: AuditEntry) -> Result<(), store::Error> {
+            self.store.put_key(key, noted).await
+        }
+
+        async fn revoke_key(&self, id: &KeyId, noted: AuditEntry) -> Result<bool, store::Error> {
+            self.store.revoke_key(id, noted).await
+        }
+
+        async fn keys(&self) -> Result<Vec<KeyRecord>, store::Error> {
+            self.store.keys().await
+        }
+
+        async fn used(&self, used: Vec<(KeyId, Timestamp)>) -> Result<(), store::Error> {
+            if self.full.load(Ordering::Relaxed) {
+                return Err(store::Error::Unavailable("the disk is full".to_owned()));
+            }
+            self.store.used(used).await
+        }
+
+        async fn revision(&self) -> Result<u64, store::Error> {
+            self.store.revision().await
+        }
+
+        async fn note(&self, entries: Vec<AuditEntry>) -> Result<(), store::Error> {
+            self.store.note(entries).await
+        }
+
+        async fn audit(&self, query: AuditQuery) -> Result<Vec<AuditEntry>, store::Error> {
+            self.store.audit(query).await
+        }
+    }
+
+    #[tokio::test]
+    async fn when_a_key_was_used_is_kept_once_it_can_be() {
+        let tasks = Tasks::default();
+        let store = Arc::new(Flaky::default());
+        let keys = ApiKeys::open(Arc::clone(&store) as _, "keys", &tasks);
+        let keys = keys.await.unwrap();
+        let made = keys
+            .issue(NewKey::default(), &By::here("operator"), 1)
+            .await;
+        let (_, key) = made.unwrap().unwrap();
+        keys.find(key.reveal()).unwrap();
+        store.full.store(true, Ordering::Relaxed);
+        assert!(keys.keep_used().await.is_err());
+        store.full.store(false, Ordering::Relaxed);
+        keys.keep_used().await.unwrap();
+        assert!(store.keys().await.unwrap()[0].last_used.is_some());
+        tasks.stop();
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_was_wrong_for_a_while_ends_no_good_key() {
+        let tasks = Tasks::default();
+        let keys = ApiKeys::open(Arc::new(MemoryAccess::new()), "keys", &tasks);
+        let keys = keys.await.unwrap();
+        let new = NewKey {
+            expires: Some(clock::after_now(Duration::from_secs(60))),
+            ..NewKey::default()
+        };
+        let made = keys.issue(new, &By::here("operator"), 1).await.unwrap();
+        let (_, key) = made.unwrap();
+        let is_ended = || {
+            let caller = keys.find(key.reveal()).unwrap();
+            caller.revoked().unwrap().is_cancelled()
+        };
+        // As if it had been tomorrow.
+        let caller = keys.find(key.reveal()).unwrap();
+        caller.revoked().unwrap().cancel();
+        assert!(is_ended());
+        keys.end_expired();
+        keys.read().await.unwrap();
+        assert!(!is_ended());
+        tasks.stop();
     }
 }

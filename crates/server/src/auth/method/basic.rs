@@ -45,7 +45,7 @@ impl Basic {
         let known = |user: User| {
             let identity = Identity {
                 scheme: Arc::clone(&name),
-                realm: "basic".into(),
+                realm: format!("basic:{name}").into(),
                 subject: user.name.as_str().into(),
                 tenant: user.tenant.map(Arc::from),
                 scopes: user.scopes.into_iter().map(Arc::from).collect(),
@@ -92,6 +92,14 @@ impl Scheme for Basic {
         HeaderValue::from_static("Basic realm=\"switchboard\", charset=\"UTF-8\"")
     }
 
+    fn can_be_guessed(&self) -> bool {
+        true
+    }
+
+    fn authorization(&self) -> Option<&'static str> {
+        Some("Basic")
+    }
+
     fn declared(&self) -> SecurityScheme {
         SecurityScheme::Http {
             description: None,
@@ -125,7 +133,7 @@ mod tests {
         let find = |text: &str| basic.find(&BASE64.encode(text));
         let found = find("alice:a:b \u{fc}").unwrap();
         let found = found.identity().unwrap();
-        assert_eq!((&*found.realm, &*found.subject), ("basic", "alice"));
+        assert_eq!((&*found.realm, &*found.subject), ("basic:ops", "alice"));
         assert_eq!(found.tenant.as_deref(), Some("corp"));
         for text in [
             "alice:",

@@ -67,6 +67,7 @@ impl Claims {
             tenant: tenant.map(Arc::from),
             scopes: self.scopes(&said),
             claims: said,
+            expires: Some(until),
             ..Identity::default()
         };
         Ok((identity, until))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::header::CACHE_CONTROL;
 use reqwest::{Client, Response, Url, redirect};
 use serde::Deserialize;
-use switchboard_keys::PublicKeys;
+use switchboard_keys::{KeyError, PublicKeys};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -182,7 +182,14 @@ impl KeySource {
         let fresh = response.headers().get(CACHE_CONTROL);
         let fresh = fresh.and_then(|value| max_age(value.to_str().ok()?));
         let json = read(response).await?;
-        let keys = PublicKeys::from_jwks(&json)?;
+        let keys = match PublicKeys::from_jwks(&json) {
+            // Whoever takes all keys back means it: nothing is signed with them any more.
+            Err(error @ KeyError::NoneUsable) if self.current().is_some() => {
+                tracing::warn!(from = %self.place(), %error, "no token can be checked");
+                PublicKeys::default()
+            }
+            read => read?,
+        };
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         let before = kept.as_ref().map_or(0, |kept| kept.version);
         // The same keys again: what was checked with them stays checked.

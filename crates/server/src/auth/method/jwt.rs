@@ -10,12 +10,10 @@ use switchboard_types::model::{OAuthFlow, SecurityScheme};
 use super::claims::Claims;
 use super::fault;
 use super::jwks::KeySource;
-use super::tokens::Tokens;
+use super::tokens::{Strangers, Tokens};
+use crate::auth::keys::PREFIX;
 use crate::auth::{Carried, Finding, Principal, Rejection, Scheme};
 use crate::clock;
-
-/// What an API key of ours begins with: it comes as a bearer too, but is no token.
-const KEY: &str = "sbk_";
 
 /// What tokens are checked with.
 #[derive(Debug, Clone)]
@@ -48,6 +46,7 @@ pub struct Jwt {
     claims: Claims,
     declared: Declared,
     tokens: Tokens,
+    strangers: Strangers,
 }
 
 /// A token that may be ours: taken apart, not believed.
@@ -73,6 +72,7 @@ impl Jwt {
             claims,
             declared,
             tokens: Tokens::new(),
+            strangers: Strangers::new(),
         }
     }
 
@@ -129,6 +129,9 @@ impl Jwt {
     }
 
     fn judge<'a>(&'a self, text: &'a str) -> Finding<'a> {
+        if self.strangers.knows(text) {
+            return Finding::Now(Err(Rejection::WrongIssuer));
+        }
         let seen = self
             .version()
             .and_then(|keys| self.tokens.find(&Tokens::print(text), keys, clock::now()));
@@ -137,7 +140,12 @@ impl Jwt {
         }
         let token = match self.open(text) {
             Ok(token) => token,
-            Err(cause) => return Finding::Now(Err(cause)),
+            Err(cause) => {
+                if cause == Rejection::WrongIssuer {
+                    self.strangers.keep(text);
+                }
+                return Finding::Now(Err(cause));
+            }
         };
         let source = match &self.keys {
             JwtKeys::Secret(secret) => {
@@ -178,7 +186,8 @@ impl Scheme for Jwt {
         match carried.authorization("Bearer") {
             None => Finding::Absent,
             Some(Err(cause)) => Finding::Now(Err(cause)),
-            Some(Ok(key)) if key.starts_with(KEY) => Finding::Absent,
+            // It comes as a bearer too, but is no token.
+            Some(Ok(key)) if key.starts_with(PREFIX) => Finding::Absent,
             Some(Ok(token)) => self.judge(token),
         }
     }
@@ -199,6 +208,10 @@ impl Scheme for Jwt {
         // Some issuers are only a name.
         let is_address = issuer.starts_with("https://") || issuer.starts_with("http://");
         is_address.then_some(issuer)
+    }
+
+    fn authorization(&self) -> Option<&'static str> {
+        Some("Bearer")
     }
 
     fn declared(&self) -> SecurityScheme {

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::hash::BuildHasher as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use switchboard_keys::sha256;
 use switchboard_types::model::Timestamp;
 
@@ -82,9 +84,57 @@ impl Tokens {
         }
     }
 
-    fn shard(&self, print: &Print) -> std::sync::MutexGuard<'_, Shard> {
+    fn shard(&self, print: &Print) -> MutexGuard<'_, Shard> {
         let shard = &self.shards[usize::from(print[0]) % SHARDS];
         shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tokens that are someone else's, whatever the keys and the time: to find that out costs as much as the rest of a
+/// request. Apart from the good ones: nobody drives those out by making up others.
+pub(super) struct Strangers {
+    /// Nobody has come yet: where there is one issuer only, nobody is looked for.
+    any: AtomicBool,
+    hasher: RandomState,
+    shards: [Mutex<HashSet<u64, RandomState>>; SHARDS],
+}
+
+impl Strangers {
+    pub(super) fn new() -> Self {
+        Self {
+            any: AtomicBool::new(false),
+            hasher: RandomState::default(),
+            shards: std::array::from_fn(|_| Mutex::default()),
+        }
+    }
+
+    pub(super) fn knows(&self, token: &str) -> bool {
+        if !self.any.load(Ordering::Relaxed) {
+            return false;
+        }
+        let (mark, shard) = self.place(token);
+        shard.contains(&mark)
+    }
+
+    pub(super) fn keep(&self, token: &str) {
+        let (mark, mut shard) = self.place(token);
+        if shard.len() >= MOST {
+            shard.clear();
+        }
+        shard.insert(mark);
+        self.any.store(true, Ordering::Relaxed);
+    }
+
+    fn place(&self, token: &str) -> (u64, MutexGuard<'_, HashSet<u64, RandomState>>) {
+        let mark = self.hasher.hash_one(token);
+        let shard = &self.shards[(mark >> 60) as usize % SHARDS];
+        (mark, shard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for Strangers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Strangers")
     }
 }
 
@@ -118,6 +168,23 @@ mod tests {
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_micros(seconds * 1_000_000)
+    }
+
+    #[test]
+    fn strangers_are_known_again_and_not_all_of_them() {
+        let strangers = Strangers::new();
+        assert!(!strangers.knows("a.b.c"));
+        strangers.keep("a.b.c");
+        assert!(strangers.knows("a.b.c"));
+        assert!(!strangers.knows("a.b.d"));
+        for n in 0..SHARDS * MOST * 2 {
+            strangers.keep(&n.to_string());
+        }
+        let kept = strangers
+            .shards
+            .iter()
+            .map(|shard| shard.lock().unwrap().len());
+        assert!(kept.sum::<usize>() <= SHARDS * MOST);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rustls::ServerConfig;
+use rustls::{CertificateError, ServerConfig};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -89,6 +89,20 @@ impl Tls {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         *current = new;
     }
+}
+
+/// Why a handshake failed, if it was for the certificate of the client.
+pub(super) fn refused_certificate(error: &io::Error) -> Option<&'static str> {
+    let rustls::Error::InvalidCertificate(cause) = error.get_ref()?.downcast_ref()? else {
+        return None;
+    };
+    Some(match cause {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "Expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "NotYet",
+        CertificateError::Revoked => "Revoked",
+        CertificateError::UnknownIssuer => "UnknownIssuer",
+        _ => "Invalid",
+    })
 }
 
 impl fmt::Debug for Tls {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use switchboard_types::model::{Content, Event, Message, Part, Task, TaskState, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use super::Waited;
 use crate::engine::lifecycle::{self, IllegalTransition};
 use crate::log::Entry;
 use crate::store::{Change, Error, Snapshot};
@@ -53,7 +54,7 @@ pub(super) struct Inner {
 pub(super) struct RunningTurn {
     pub(super) canceled: CancellationToken,
     /// Messages that came while the turn ran.
-    pub(super) inbox: VecDeque<Arc<Message>>,
+    pub(super) inbox: VecDeque<Waited>,
 }
 
 impl RunningTurn {

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{Shared, lock};
-use crate::auth::Owner;
+use crate::auth::{Owner, Principal};
 use crate::clock;
 use crate::engine::lifecycle::IllegalTransition;
 use crate::store::{Change, Head};
@@ -53,7 +53,12 @@ pub struct Received {
     pub recorded: Arc<Message>,
     /// As the agent hears it.
     pub heard: Arc<Message>,
+    /// Who sends it. Callers of one owner may have been granted different things.
+    pub from: Principal,
 }
+
+/// A message that waited for its turn, and who has sent it.
+pub type Waited = (Arc<Message>, Principal);
 
 /// What became of a message for an existing task.
 #[derive(Debug)]
@@ -208,7 +213,7 @@ impl TaskLog {
             debug_assert!(recorded.is_ok(), "a task that is not over can work");
             match &mut inner.turn {
                 Some(turn) => {
-                    turn.inbox.push_back(received.heard);
+                    turn.inbox.push_back((received.heard, received.from));
                     Joined::Waits
                 }
                 none => {
@@ -241,9 +246,11 @@ impl TaskLog {
             if let Some(event) = event {
                 inner.append(event, None).ok()?;
             }
+            // Nobody knows any more what their senders were granted.
+            let sender = |message| (message, Principal::from(self.origin.owner.clone()));
             inner.turn = Some(RunningTurn {
                 canceled: canceled.clone(),
-                inbox: waiting,
+                inbox: waiting.into_iter().map(sender).collect(),
             });
         }
         self.enqueue();
@@ -256,7 +263,7 @@ impl TaskLog {
         self: &Arc<Self>,
         event: Event,
         working: impl FnOnce() -> Event,
-    ) -> Option<Arc<Message>> {
+    ) -> Option<Waited> {
         let next = {
             let mut inner = lock(&self.inner);
             // An event that is no longer allowed means that the task was ended by someone else: fine.

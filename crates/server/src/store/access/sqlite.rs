@@ -1,8 +1,6 @@
 //! Keys and audit in an SQLite database of their own, in the data directory. Several processes may have it open:
 //! each writes in short transactions and waits for the others.
 
-use std::fs::{self, OpenOptions};
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,6 +13,7 @@ use tokio::task;
 
 use super::{AccessStore, AuditEntry, AuditQuery, KeyId, KeyRecord, What};
 use crate::store::Error;
+use crate::store::files::{make_dir, secret_file, unusable};
 
 /// The database in the data directory.
 const DATABASE: &str = "access.db";
@@ -80,7 +79,8 @@ impl SqliteAccess {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         make_dir(dir).map_err(|e| unusable(dir, &e))?;
         let path = dir.join(DATABASE);
-        private_file(&path).map_err(|e| unusable(&path, &e))?;
+        // SQLite gives the files beside it the same mode.
+        secret_file(&path).map_err(|e| unusable(&path, &e))?;
         let mode = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(&path, mode)?;
         connection.busy_timeout(PATIENCE)?;
@@ -301,27 +301,4 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     }
     change.commit()?;
     Ok(())
-}
-
-fn unusable(path: &Path, error: &io::Error) -> Error {
-    Error::Unavailable(format!("{} cannot be used: {error}", path.display()))
-}
-
-/// Makes a directory, and those above it, that only its owner can enter.
-fn make_dir(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
-}
-
-/// Makes sure that the file is there, and that only its owner can read it. SQLite gives the files beside it the same
-/// mode.
-fn private_file(path: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::aside::Aside;
 use super::{Durability, open};
-use crate::store::Error;
+use crate::store::{Error, files};
 
 /// Starts the thread that does it whenever it is asked to.
 pub(super) fn start(database: &Path, durability: Durability) -> Result<Aside<()>, Error> {
@@ -18,9 +18,9 @@ pub(super) fn start(database: &Path, durability: Durability) -> Result<Aside<()>
         if copied < pages && durability == Durability::PowerLoss {
             // A reader was in the way: what is not copied may not have been synced either.
             let synced = File::open(&log).and_then(|file| file.sync_data());
-            synced.map_err(|error| open::unusable(&log, &error))?;
+            synced.map_err(|error| files::unusable(&log, &error))?;
         }
         Ok(())
     };
-    Aside::start("checkpoint", checkpoint).map_err(|error| open::unusable(database, &error))
+    Aside::start("checkpoint", checkpoint).map_err(|error| files::unusable(database, &error))
 }

@@ -14,8 +14,7 @@ use std::path::{Path, PathBuf};
 use crc32fast::Hasher;
 use uuid::Uuid;
 
-use super::open;
-use crate::store::Error;
+use crate::store::{Error, files};
 
 /// How every file begins; the last byte counts the ways frames are written.
 const MAGIC: [u8; 8] = *b"SWBDJNL\x01";
@@ -78,7 +77,7 @@ impl Journal {
     pub(super) fn open(dir: &Path, database: u64, synced: bool) -> io::Result<Self> {
         let paths = NAMES.map(|name| dir.join(name));
         let [a, b] = &paths;
-        let files = [open::private_file(a)?, open::private_file(b)?];
+        let files = [files::private_file(a)?, files::private_file(b)?];
         // Their names are to survive a loss of power too.
         File::open(dir)?.sync_all()?;
         let sizes = [files[0].metadata()?.len(), files[1].metadata()?.len()];

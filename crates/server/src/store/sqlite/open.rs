@@ -1,7 +1,6 @@
 //! Opening: the directory, its lock, and the connections to the database in it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{Durability, SqliteOptions, schema};
 use crate::store::Error;
+use crate::store::files::{make_dir, private_file, unusable};
 
 /// The database in the data directory.
 const DATABASE: &str = "switchboard.db";
@@ -131,27 +131,4 @@ fn lock(dir: &Path) -> Result<File, Error> {
         ))),
         Err(TryLockError::Error(error)) => Err(unusable(&path, &error)),
     }
-}
-
-/// The error for a file or directory that cannot be used.
-pub(super) fn unusable(path: &Path, error: &io::Error) -> Error {
-    Error::Unavailable(format!("{} cannot be used: {error}", path.display()))
-}
-
-/// Makes a directory, and those above it, that only its owner can enter.
-fn make_dir(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
-}
-
-/// Opens a file, making it if it is new, that only its owner can read.
-pub(super) fn private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }

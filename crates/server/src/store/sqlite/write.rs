@@ -12,9 +12,9 @@ use super::checkpoint;
 use super::database::Database;
 use super::fresh::Fresh;
 use super::journal::{self, Journal};
-use super::open::{self, Opened};
+use super::open::Opened;
 use super::record;
-use crate::store::{Change, Error};
+use crate::store::{Change, Error, files};
 
 /// How much room for encoding is kept from one commit to the next.
 const ROOM: usize = 256 * 1024;
@@ -44,7 +44,7 @@ pub(super) struct Writer {
 impl Writer {
     /// Writes to what was opened, first of all what the journal holds and the database does not.
     pub(super) fn new(opened: Opened, fresh: Arc<Fresh>) -> Result<Self, Error> {
-        let unusable = |error| open::unusable(&opened.dir, &error);
+        let unusable = |error| files::unusable(&opened.dir, &error);
         let database = Database::new(opened.connection);
         let (id, settled) = database.noted()?;
         let synced = opened.durability == Durability::PowerLoss;

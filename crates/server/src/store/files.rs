@@ -1,0 +1,46 @@
+//! Files and directories that only their owner can read.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use super::Error;
+
+/// The error for a file or directory that cannot be used.
+pub(super) fn unusable(path: &Path, error: &io::Error) -> Error {
+    Error::Unavailable(format!("{} cannot be used: {error}", path.display()))
+}
+
+/// Makes a directory, and those above it, that only its owner can enter.
+pub(super) fn make_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// Opens a file, making it if it is new, that only its owner can read.
+pub(super) fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// The same, and takes it from others who could read one that was there before.
+pub(super) fn secret_file(path: &Path) -> io::Result<File> {
+    let file = private_file(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let mut permissions = file.metadata()?.permissions();
+        if permissions.mode() & 0o077 != 0 {
+            permissions.set_mode(0o600);
+            file.set_permissions(permissions)?;
+        }
+    }
+    Ok(file)
+}
