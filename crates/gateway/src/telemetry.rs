@@ -71,14 +71,7 @@ mod tests {
         ] {
             assert_eq!(check_level(level), Ok(()), "{level}");
         }
-        for level in [
-            "",
-            "infos",
-            "debgu",
-            "3",
-            "info,",
-            "switchboard=loud",
-        ] {
+        for level in ["", "infos", "debgu", "3", "info,", "switchboard=loud"] {
             assert!(check_level(level).is_err(), "{level}");
         }
     }
