@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use hyper::header::HeaderName;
+use serde_json::Value;
 use switchboard_types::model::{Artifact, ContextId, Message, Object, Part, Task, TaskId};
 use tokio_util::sync::CancellationToken;
 
@@ -87,6 +88,18 @@ impl Turn {
         &self.task.id
     }
 
+    /// What the agent has noted about this task under a name, in this turn or before, also before a restart.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn note(&self, name: &str) -> Result<Option<Value>, AgentError> {
+        let notes = self.conversation.store.notes(&self.task.id).await;
+        let notes = notes.map_err(|e| AgentError::new(e.to_string()))?;
+        let named = notes.into_iter().find(|note| note.name == name);
+        Ok(named.map(|note| note.value))
+    }
+
     /// The earlier tasks of this conversation, oldest first, at most `limit` of the latest.
     ///
     /// # Errors
@@ -144,6 +157,16 @@ impl Progress {
     /// If the task is over (canceled, timed out): the agent should stop.
     pub async fn working(&self, said: Said) -> Result<(), AgentError> {
         self.voice.working(said).await
+    }
+
+    /// Keeps something about the task under a name, in place of what was kept under it before. It never leaves by
+    /// A2A. When this returns it is durable.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be stored.
+    pub async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
+        self.voice.note(name, value).await
     }
 
     /// Hands over a whole artifact; replaces one of the same id.

@@ -157,11 +157,14 @@ fn a_newer_database_is_refused_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     let database = Connection::open(dir.path().join("switchboard.db")).unwrap();
+    let ours: i64 = database
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap();
     database.pragma_update(None, "user_version", 1000).unwrap();
     let error = SqliteStore::open(&SqliteOptions::new(dir.path())).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("1000") && text.contains("newer"), "{text}");
-    database.pragma_update(None, "user_version", 2).unwrap();
+    database.pragma_update(None, "user_version", ours).unwrap();
     drop(database);
     open(dir.path());
 }

@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 use switchboard_server::auth::Owner;
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
 use switchboard_server::store::{
-    Answer, Answered, Append, Change, DeadLetter, Delivery, IdempotencyKey, Store, TaskQuery,
+    Answer, Answered, Append, Change, DeadLetter, Delivery, IdempotencyKey, Note, Store, TaskQuery,
     Webhook,
 };
 use switchboard_server::testing::store_suite::{Story, at, commit};
@@ -127,6 +127,12 @@ async fn fill(store: &SqliteStore) {
         commit(store, [Change::Append(Append { snapshot, ..append })]).await;
     }
     let id = PushConfigId::new("hook").unwrap();
+    let note = Note {
+        task: working.head.id.clone(),
+        name: "upstream".to_owned(),
+        value: serde_json::json!({ "task": "theirs", "turn": 2 }),
+    };
+    commit(store, [Change::Note(note)]).await;
     let webhook = Webhook {
         task: working.head.id.clone(),
         id: id.clone(),
@@ -221,6 +227,9 @@ async fn tell(store: &SqliteStore) -> String {
                     webhook.id
                 )
                 .unwrap();
+            }
+            for note in store.notes(&head.id).await.unwrap() {
+                writeln!(told, "note {} {}", note.name, note.value).unwrap();
             }
         }
     }

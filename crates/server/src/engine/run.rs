@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{BoxFuture, CatchUnwind};
 use futures_util::{FutureExt, poll};
+use serde_json::Value;
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{Artifact, ArtifactUpdate, Event, Message, TaskState};
 use tokio_util::sync::CancellationToken;
@@ -48,6 +49,17 @@ impl Voice {
             })
         })
         .await
+    }
+
+    pub(crate) async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
+        if self.log.is_held() {
+            self.log.publish();
+        }
+        self.log.room().await.map_err(|_| AgentError::over())?;
+        self.log.note(name, value).await.map_err(|error| {
+            tracing::warn!(%error, task = %self.log.id(), "a note was not stored");
+            AgentError::new("what the agent noted could not be stored")
+        })
     }
 
     async fn say(&self, event: impl FnOnce(&TaskLog) -> Event) -> Result<(), AgentError> {

@@ -155,17 +155,7 @@ impl Log {
     ///
     /// If the store could not; nothing was changed then.
     pub async fn commit(&self, change: Change) -> Result<(), Error> {
-        let closed = || Err(Error::Unavailable("the log is closed".to_owned()));
-        let (done, outcome) = oneshot::channel();
-        {
-            let mut queue = lock(&self.shared.queue);
-            if queue.closed {
-                return closed();
-            }
-            queue.changes.push((change, done));
-        }
-        self.shared.work.notify_one();
-        outcome.await.unwrap_or_else(|_| closed())
+        self.shared.commit(change).await
     }
 
     /// Waits for tasks with webhooks to have new events, and names them.
@@ -184,6 +174,22 @@ impl Log {
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
         self.writer.stopping()
+    }
+}
+
+impl Shared {
+    async fn commit(&self, change: Change) -> Result<(), Error> {
+        let closed = || Err(Error::Unavailable("the log is closed".to_owned()));
+        let (done, outcome) = oneshot::channel();
+        {
+            let mut queue = lock(&self.queue);
+            if queue.closed {
+                return closed();
+            }
+            queue.changes.push((change, done));
+        }
+        self.work.notify_one();
+        outcome.await.unwrap_or_else(|_| closed())
     }
 }
 

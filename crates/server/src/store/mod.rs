@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::Value;
 use switchboard_types::Dialect;
 use switchboard_types::model::{
     ContextId, Message, PushConfig, PushConfigId, Task, TaskId, TaskState, Timestamp,
@@ -57,6 +58,9 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Deliveries that were given up, newest first.
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error>;
+
+    /// What an agent has noted about a task, by name.
+    async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error>;
 
     /// What was answered under an idempotency key.
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error>;
@@ -107,6 +111,9 @@ pub enum Change {
     Remove(TaskId),
     /// An idempotency key is to go, if it was made at that moment or earlier.
     ForgetAnswer(IdempotencyKey, Timestamp),
+    /// An agent notes something about a task, in place of what it noted under that name before. Ignored if the task
+    /// is gone.
+    Note(Note),
 }
 
 /// New events of one task.
@@ -266,6 +273,17 @@ pub struct DeadLetter {
     pub error: String,
     /// When it was given up.
     pub at: Timestamp,
+}
+
+/// What an agent keeps about a task. It never leaves by A2A, and goes with the task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The task.
+    pub task: TaskId,
+    /// What it is about.
+    pub name: String,
+    /// What the agent is to know.
+    pub value: Value,
 }
 
 /// Names one request of one caller to one agent.

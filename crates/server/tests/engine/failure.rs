@@ -9,8 +9,8 @@ use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::engine::Settings;
 use switchboard_server::log::{Entry, Log};
 use switchboard_server::store::{
-    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, MemoryStore, Store, StoredTask,
-    TaskList, TaskQuery, Webhook,
+    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, MemoryStore, Note, Store,
+    StoredTask, TaskList, TaskQuery, Webhook,
 };
 use switchboard_server::testing::agent::{FnAgent, Line, says};
 use switchboard_types::ErrorKind;
@@ -117,6 +117,9 @@ impl Store for Flaky {
     }
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
         self.inner.live(after, limit).await
+    }
+    async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error> {
+        self.inner.notes(task).await
     }
     async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
         self.inner.webhooks(task).await

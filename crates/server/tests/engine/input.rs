@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::engine::recover::{Recovered, recover};
 use switchboard_server::engine::{OnInputTimeout, Settings};
@@ -239,4 +240,34 @@ async fn a_question_asked_again_after_a_restart_expires_too() {
     tokio::time::sleep(Duration::from_secs(301)).await;
     let late = line.get(&waiting.id).await.unwrap();
     assert_eq!(late.status.state, TaskState::Failed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_notes_is_there_after_a_restart_and_never_shown() {
+    let notes = || {
+        FnAgent::new(|turn, progress| async move {
+            if let Some(run) = turn.note("run").await? {
+                let text = format!("went on with {run}");
+                return Ok(Outcome::Completed(Said::text(text)));
+            }
+            progress.note("run", json!("a")).await?;
+            progress.note("run", json!("b")).await?;
+            turn.canceled.cancelled().await;
+            Ok(Outcome::Completed(Said::default()))
+        })
+        .resumable()
+    };
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (line, _) = restarted(&store, notes()).await;
+    let task = line.send_at_once(says("hello")).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    crash(&line).await;
+    let (line, recovered) = restarted(&store, notes()).await;
+    assert_eq!(recovered.resumed, 1);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let done = line.get(&task.id).await.unwrap();
+    let said = done.status.message.as_ref().unwrap().text();
+    assert_eq!(said, "went on with \"b\"");
+    let events = store.events(&task.id, 0, usize::MAX).await.unwrap();
+    assert_eq!(events.len(), 3, "a task, work, and its end");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::process::Command;
 use tokio::time::{Instant, timeout};
@@ -183,12 +183,18 @@ fn long_call(length: usize) -> Vec<u8> {
     [head.into_bytes(), body.into_bytes()].concat()
 }
 
+/// Writes all of it: what is encrypted may still wait for room in the socket.
+async fn say(stream: &mut (impl AsyncWrite + Unpin), text: &[u8]) {
+    stream.write_all(text).await.expect("bytes");
+    stream.flush().await.expect("room");
+}
+
 #[tokio::test]
 async fn who_reads_slowly_gets_all_of_the_answer() {
     let safe = Safe::open("limits: { header_timeout: 1s }", "").await;
     let mut stream = safe.connect(How::default()).await.expect("a connection");
     let length = 6 << 20;
-    stream.write_all(&long_call(length)).await.expect("bytes");
+    say(&mut stream, &long_call(length)).await;
     let mut read = 0;
     let mut piece = vec![0; 64 << 10];
     // Longer than connections may be silent, twice.
@@ -211,7 +217,7 @@ async fn who_never_reads_loses_the_connection() {
     let safe = Safe::open("limits: { header_timeout: 600ms }", "").await;
     let before = open_sockets(&safe.server);
     let mut stream = safe.connect(How::default()).await.expect("a connection");
-    stream.write_all(&long_call(6 << 20)).await.expect("bytes");
+    say(&mut stream, &long_call(6 << 20)).await;
     let (deadline, more) = (Instant::now() + PATIENCE, before + 1);
     while open_sockets(&safe.server) >= more {
         assert!(Instant::now() < deadline, "it is still open");

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use switchboard_types::model::{Message, Task, TaskState};
 
 use super::inner::Inner;
 use super::{TaskLog, lock};
-use crate::store::Error;
+use crate::store::{Change, Error, Note};
 
 /// How many events may wait to be stored before the agent is made to wait.
 const MAX_PENDING: usize = 512;
@@ -20,6 +21,22 @@ impl TaskLog {
     pub async fn stored_up_to(&self, seq: u64) -> Result<(), Error> {
         self.wait(|inner| (inner.durable >= seq || inner.reply.is_some()).then_some(()))
             .await
+    }
+
+    /// Keeps a note about the task, in place of the one of that name. When this returns it is durable.
+    ///
+    /// # Errors
+    ///
+    /// If the store could not.
+    pub async fn note(&self, name: &str, value: Value) -> Result<(), Error> {
+        // There are no notes about a task that is not there.
+        self.stored_up_to(1).await?;
+        let note = Note {
+            task: self.id().clone(),
+            name: name.to_owned(),
+            value,
+        };
+        self.shared.commit(Change::Note(note)).await
     }
 
     /// Waits until the agent answered with a bare message, or a task was stored (`None`).

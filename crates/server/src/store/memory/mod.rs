@@ -6,7 +6,7 @@ mod dead_letters;
 mod index;
 mod shards;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -14,8 +14,8 @@ use foldhash::fast::RandomState;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use super::{
-    Answered, Append, Change, DeadLetter, Delivery, Error, Head, IdempotencyKey, Snapshot, Store,
-    StoredTask, TaskList, TaskQuery, Webhook, order,
+    Answered, Append, Change, DeadLetter, Delivery, Error, Head, IdempotencyKey, Note, Snapshot,
+    Store, StoredTask, TaskList, TaskQuery, Webhook, order,
 };
 use crate::log::Entry;
 use answers::Answers;
@@ -41,6 +41,8 @@ struct Kept {
     webhooks: HashMap<TaskId, Vec<Webhook>>,
     dead_letters: DeadLetters,
     answers: Answers,
+    /// By task, in the order of their names.
+    notes: HashMap<TaskId, BTreeMap<String, Note>>,
 }
 
 /// A task.
@@ -127,6 +129,12 @@ impl Store for MemoryStore {
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
         let kept = self.kept();
         Ok(kept.dead_letters.newest().take(limit).cloned().collect())
+    }
+
+    async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error> {
+        let kept = self.kept();
+        let notes = kept.notes.get(task).into_iter();
+        Ok(notes.flat_map(BTreeMap::values).cloned().collect())
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
@@ -222,6 +230,7 @@ impl Kept {
             Change::Fold(snapshot) => self.fold(snapshot),
             Change::Remove(task) => self.remove(&task),
             Change::ForgetAnswer(key, before) => self.answers.forget(&key, before),
+            Change::Note(note) => self.note(note),
         }
     }
 
@@ -287,6 +296,14 @@ impl Kept {
         }
         self.dead_letters.remove(id);
         self.answers.remove(id);
+        self.notes.remove(id);
+    }
+
+    fn note(&mut self, note: Note) {
+        if self.tasks.get(&note.task).is_some() {
+            let notes = self.notes.entry(note.task.clone()).or_default();
+            notes.insert(note.name.clone(), note);
+        }
     }
 
     fn head(&self, id: &TaskId) -> Option<Head> {

@@ -91,6 +91,7 @@ impl<'a> Commit<'a> {
             Record::Fold(task, snapshot) => self.fold(task, snapshot),
             Record::Remove(task) => self.remove(task),
             Record::ForgetAnswer(key, before) => self.forget_answer(key, *before),
+            Record::Note(note) => self.note(note),
         }
     }
 
@@ -190,6 +191,7 @@ impl<'a> Commit<'a> {
             "DELETE FROM webhook WHERE task = ?1",
             "DELETE FROM dead_letter WHERE task = ?1",
             "DELETE FROM answer WHERE task = ?1",
+            "DELETE FROM note WHERE task = ?1",
         ] {
             self.db.prepare_cached(table)?.execute([id])?;
         }

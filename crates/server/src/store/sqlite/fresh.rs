@@ -83,6 +83,7 @@ fn name(change: &Change) -> u64 {
         Change::Fold(snapshot) => snapshot.task.id.as_str(),
         Change::Answered(answered) => &answered.key.key,
         Change::ForgetAnswer(key, _) => &key.key,
+        Change::Note(note) => note.task.as_str(),
     })
 }
 

@@ -13,6 +13,7 @@ mod error;
 mod fresh;
 mod journal;
 mod list;
+mod notes;
 mod open;
 mod read;
 mod readers;
@@ -34,7 +35,7 @@ use rusqlite::Connection;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use super::{
-    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, Store, StoredTask, TaskList,
+    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, Note, Store, StoredTask, TaskList,
     TaskQuery, Webhook,
 };
 use crate::log::Entry;
@@ -258,6 +259,12 @@ impl Store for SqliteStore {
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
         self.read(Asked::All, move |db| webhooks::dead_letters(db, limit))
+            .await
+    }
+
+    async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error> {
+        let task = task.clone();
+        self.read(Asked::task(&task), move |db| notes::of(db, &task))
             .await
     }
 

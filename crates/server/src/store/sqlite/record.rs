@@ -24,6 +24,7 @@ pub(super) enum Record<'a> {
     Fold(&'a str, SnapshotRecord<'a>),
     Remove(&'a str),
     ForgetAnswer(KeyRecord<'a>, i64),
+    Note(NoteRecord<'a>),
 }
 
 /// Events of a task, and where it stands after them.
@@ -94,6 +95,13 @@ pub(super) struct KeyRecord<'a> {
     pub(super) key: &'a str,
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct NoteRecord<'a> {
+    pub(super) task: &'a str,
+    pub(super) name: &'a str,
+    pub(super) value: &'a str,
+}
+
 /// Writes a change at the end of `frame`. `json` is room for what is written twice: as JSON, and as a field.
 pub(super) fn write(change: &Change, json: &mut Vec<u8>, frame: &mut Vec<u8>) -> Result<(), Error> {
     json.clear();
@@ -122,6 +130,14 @@ pub(super) fn write(change: &Change, json: &mut Vec<u8>, frame: &mut Vec<u8>) ->
         }
         Change::Remove(task) => Record::Remove(task.as_str()),
         Change::ForgetAnswer(of, before) => Record::ForgetAnswer(key(of), before.as_micros()),
+        Change::Note(note) => {
+            serde_json::to_writer(&mut *json, &note.value).map_err(rows::damaged)?;
+            Record::Note(NoteRecord {
+                task: note.task.as_str(),
+                name: &note.name,
+                value: text(json)?,
+            })
+        }
     };
     *frame = postcard::to_extend(&record, std::mem::take(frame)).map_err(rows::damaged)?;
     Ok(())

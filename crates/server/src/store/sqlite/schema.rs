@@ -12,7 +12,7 @@ use crate::store::Error;
 pub(super) const PLACES: i64 = 1 << 24;
 
 /// The steps, oldest first.
-const STEPS: [&str; 2] = [V1, V2];
+const STEPS: [&str; 3] = [V1, V2, V3];
 
 const V1: &str = "
 -- Whose tasks at which agent: a short number for a pair that many tasks share.
@@ -123,6 +123,16 @@ CREATE TABLE journal (
     settled  INTEGER NOT NULL  -- the last commit of it that is in the tables
 ) STRICT;
 INSERT INTO journal VALUES (random(), 0);
+";
+
+const V3: &str = "
+-- What agents keep about their tasks.
+CREATE TABLE note (
+    task  ANY NOT NULL,
+    name  TEXT NOT NULL,
+    value TEXT NOT NULL, -- JSON
+    PRIMARY KEY (task, name)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// Takes the steps that are missing.

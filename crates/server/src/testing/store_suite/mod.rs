@@ -7,6 +7,7 @@
 
 mod events;
 mod lists;
+mod notes;
 mod story;
 mod upkeep;
 mod webhooks;
@@ -86,6 +87,10 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         webhooks_with_events_left_are_walked_in_order
         a_webhook_that_has_all_comes_back_with_the_next_event
         dead_letters_are_read_newest_first;
+    notes:
+        a_note_is_kept_under_its_name
+        a_note_about_nothing_is_not_kept
+        notes_go_with_their_task;
     upkeep:
         the_first_answer_stays
         answers_are_kept_apart_by_caller_and_agent
