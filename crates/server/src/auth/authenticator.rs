@@ -278,6 +278,7 @@ impl Authenticator {
         if self.schemes.is_empty() {
             return presented;
         }
+        let carried = &carried.for_all_schemes();
         presented.wait = self.failures.wait(carried.address());
         let braked = presented.wait.is_some();
         for scheme in &self.schemes {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use hyper::http::request::Parts;
 
-use super::Rejection;
+use super::{Print, Rejection};
 use crate::http::tls::Certificate;
 use crate::http::{BaseUrl, Peer, RESOURCE};
 
@@ -19,7 +19,12 @@ pub struct Carried<'a> {
     base_url: &'a BaseUrl,
     /// Whose door this is about.
     agent: Option<&'a str>,
+    /// What stands in `Authorization`, once it was read: several schemes look there, and tokens are long.
+    shown: Option<Shown<'a>>,
 }
+
+/// What stands in `Authorization`, if anything: a scheme and credentials.
+type Shown<'a> = Option<Result<(&'a str, &'a str), Rejection>>;
 
 impl<'a> Carried<'a> {
     pub(crate) fn new(head: &'a Parts, peer: &'a Peer, base_url: &'a BaseUrl) -> Self {
@@ -28,7 +33,14 @@ impl<'a> Carried<'a> {
             peer,
             base_url,
             agent: None,
+            shown: None,
         }
+    }
+
+    /// The same, for schemes that look at it one after the other.
+    pub(super) fn for_all_schemes(mut self) -> Self {
+        self.shown = Some(shown(&self.head.headers));
+        self
     }
 
     /// The same at the door of an agent.
@@ -48,7 +60,13 @@ impl<'a> Carried<'a> {
     ///
     /// If the header is given twice in different ways, or is no text: nobody knows which one counts.
     pub fn authorization(&self, scheme: &str) -> Option<Result<&'a str, Rejection>> {
-        authorization(&self.head.headers, scheme)
+        let shown = self.shown.unwrap_or_else(|| shown(&self.head.headers));
+        credentials(shown, scheme)
+    }
+
+    /// The print of a secret that stands there.
+    pub(super) fn print(&self, secret: &str) -> Print {
+        self.peer.last_print.of(secret)
     }
 
     /// All headers.
@@ -93,17 +111,29 @@ pub(super) fn authorization<'a>(
     headers: &'a HeaderMap,
     scheme: &str,
 ) -> Option<Result<&'a str, Rejection>> {
+    credentials(shown(headers), scheme)
+}
+
+fn credentials<'a>(shown: Shown<'a>, scheme: &str) -> Option<Result<&'a str, Rejection>> {
+    match shown? {
+        Ok((said, credentials)) => said.eq_ignore_ascii_case(scheme).then_some(Ok(credentials)),
+        Err(cause) => Some(Err(cause)),
+    }
+}
+
+fn shown(headers: &HeaderMap) -> Shown<'_> {
     let mut values = headers.get_all(AUTHORIZATION).into_iter();
     let first = values.next()?;
     if values.any(|other| other != first) {
         return Some(Err(Rejection::Malformed));
     }
-    let Ok(text) = first.to_str() else {
+    // Not byte by byte, as `to_str` would. A header has no control characters.
+    let text = str::from_utf8(first.as_bytes()).ok();
+    let Some(text) = text.filter(|text| text.is_ascii()) else {
         return Some(Err(Rejection::Malformed));
     };
     let (said, credentials) = text.trim().split_once(' ')?;
-    said.eq_ignore_ascii_case(scheme)
-        .then(|| Ok(credentials.trim()))
+    Some(Ok((said, credentials.trim())))
 }
 
 impl fmt::Debug for Carried<'_> {
@@ -118,6 +148,7 @@ impl fmt::Debug for Carried<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::LastPrint;
 
     #[test]
     fn one_authorization_counts_and_two_do_not() {
@@ -126,6 +157,7 @@ mod tests {
             address: "10.0.0.9:4000".parse().unwrap(),
             local: "127.0.0.1:7420".parse().unwrap(),
             encrypted: None,
+            last_print: LastPrint::default(),
         };
         for (values, bearer) in [
             (&["Bearer  abc "][..], Some(Ok("abc"))),

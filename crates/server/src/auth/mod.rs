@@ -25,6 +25,7 @@ pub mod keys;
 pub mod method;
 mod policy;
 mod principal;
+mod prints;
 mod skill;
 
 pub use access::{Access, Alternative};
@@ -40,3 +41,4 @@ pub use skill::SkillAccess;
 pub(crate) use access::Refusal;
 use authenticator::Rejected;
 pub(crate) use authenticator::{KeyDesk, Presented, refused_certificate};
+pub(crate) use prints::{LastPrint, Print};

@@ -7,6 +7,7 @@ use hyper::header::{HOST, HeaderMap};
 use hyper::http::request::Parts;
 
 use super::tls::Encrypted;
+use crate::auth::LastPrint;
 use crate::net::Cidr;
 
 /// How our own address is found out.
@@ -19,12 +20,13 @@ pub struct BaseUrl {
 }
 
 /// The other end of a connection.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     pub(crate) local: SocketAddr,
     /// What is known of it if the connection is encrypted.
     pub(crate) encrypted: Option<Encrypted>,
+    pub(crate) last_print: LastPrint,
 }
 
 impl Peer {
@@ -35,6 +37,7 @@ impl Peer {
             address,
             local: address,
             encrypted: None,
+            last_print: LastPrint::default(),
         }
     }
 }
@@ -111,6 +114,7 @@ mod tests {
             address: "10.0.0.9:4000".parse().unwrap(),
             local: "127.0.0.1:7420".parse().unwrap(),
             encrypted,
+            last_print: LastPrint::default(),
         };
         config.of(&head, &peer).to_string()
     }

@@ -43,6 +43,7 @@ fn read(text: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::LastPrint;
     use crate::net::Cidr;
 
     fn client(trusted: &[&str], peer: &str, lines: &[&str]) -> String {
@@ -59,6 +60,7 @@ mod tests {
             address: peer.parse().unwrap(),
             local: "127.0.0.1:7420".parse().unwrap(),
             encrypted: None,
+            last_print: LastPrint::default(),
         };
         config.client(&head, &peer).to_string()
     }

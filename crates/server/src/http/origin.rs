@@ -117,6 +117,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::auth::LastPrint;
     use crate::net::Cidr;
 
     struct Scene {
@@ -150,6 +151,7 @@ mod tests {
                 address: "127.0.0.1:4000".parse().unwrap(),
                 local: self.local.parse().unwrap(),
                 encrypted: None,
+                last_print: LastPrint::default(),
             };
             self.pages.check(&head, &peer, &self.base_url).is_ok()
         }

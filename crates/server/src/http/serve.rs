@@ -22,7 +22,7 @@ use super::base_url::Peer;
 use super::pulse::{Busy, Felt, Pulse};
 use super::tls::{self, Tls};
 use super::{Asks, Body, Service};
-use crate::auth::refused_certificate;
+use crate::auth::{LastPrint, refused_certificate};
 use crate::binding::EVENT_STREAM;
 use crate::limit::{Counted, Counts};
 use crate::net::network;
@@ -150,6 +150,7 @@ async fn connection(
         address,
         local,
         encrypted: None,
+        last_print: LastPrint::default(),
     };
     let pulse = Pulse::default();
     let ended = match tls {

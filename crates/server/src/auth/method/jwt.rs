@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::header::HeaderValue;
 use serde_json::{Map, Value};
-use switchboard_keys::{Algorithm, Jws, PublicKeys, SharedSecret, decoded, read};
+use switchboard_keys::{Algorithm, Jws, PublicKeys, SharedSecret, decoded, read, sha256};
 use switchboard_types::model::{OAuthFlow, SecurityScheme};
 
 use super::claims::Claims;
@@ -12,7 +12,7 @@ use super::fault;
 use super::jwks::KeySource;
 use super::tokens::{Strangers, Tokens};
 use crate::auth::keys::PREFIX;
-use crate::auth::{Carried, Finding, Principal, Rejection, Scheme};
+use crate::auth::{Carried, Finding, Principal, Print, Rejection, Scheme};
 use crate::clock;
 
 /// What tokens are checked with.
@@ -102,7 +102,7 @@ impl Jwt {
         let caller = Principal::from(identity);
         let kept = caller.clone();
         self.tokens
-            .keep(Tokens::print(text), kept, until, version, now);
+            .keep(sha256(text.as_bytes()), kept, until, version, now);
         Ok(caller)
     }
 
@@ -128,13 +128,13 @@ impl Jwt {
         }
     }
 
-    fn judge<'a>(&'a self, text: &'a str) -> Finding<'a> {
+    fn judge<'a>(&'a self, text: &'a str, print: impl FnOnce() -> Print) -> Finding<'a> {
         if self.strangers.knows(text) {
             return Finding::Now(Err(Rejection::WrongIssuer));
         }
         let seen = self
             .version()
-            .and_then(|keys| self.tokens.find(&Tokens::print(text), keys, clock::now()));
+            .and_then(|keys| self.tokens.find(&print(), keys, clock::now()));
         if let Some(caller) = seen {
             return Finding::Now(Ok(caller));
         }
@@ -188,7 +188,7 @@ impl Scheme for Jwt {
             Some(Err(cause)) => Finding::Now(Err(cause)),
             // It comes as a bearer too, but is no token.
             Some(Ok(key)) if key.starts_with(PREFIX) => Finding::Absent,
-            Some(Ok(token)) => self.judge(token),
+            Some(Ok(token)) => self.judge(token, || carried.print(token)),
         }
     }
 

@@ -8,18 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
-use switchboard_keys::sha256;
 use switchboard_types::model::Timestamp;
 
-use crate::auth::Principal;
+use crate::auth::{Principal, Print};
 
 /// Threads seldom meet at one of so many locks.
 const SHARDS: usize = 16;
 /// The most tokens in each.
 const MOST: usize = 1_024;
-
-/// A token, without the token: nobody can take it from here.
-type Print = [u8; 32];
 
 /// Good tokens; bounded, and the least used go first.
 pub(super) struct Tokens {
@@ -46,10 +42,6 @@ impl Tokens {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
         }
-    }
-
-    pub(super) fn print(token: &str) -> Print {
-        sha256(token.as_bytes())
     }
 
     /// Who has this token, if it is still good.
@@ -164,7 +156,13 @@ impl fmt::Debug for Tokens {
 
 #[cfg(test)]
 mod tests {
+    use switchboard_keys::sha256;
+
     use super::*;
+
+    fn print(token: &str) -> Print {
+        sha256(token.as_bytes())
+    }
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_micros(seconds * 1_000_000)
@@ -190,24 +188,24 @@ mod tests {
     #[test]
     fn a_token_is_known_until_it_expires_or_the_keys_change() {
         let tokens = Tokens::new();
-        let print = Tokens::print("a.b.c");
-        tokens.keep(print, Principal::anonymous(), at(100), 1, at(0));
-        assert!(tokens.find(&print, 1, at(99)).is_some());
-        assert!(tokens.find(&print, 1, at(100)).is_none());
-        assert!(tokens.find(&print, 2, at(50)).is_none());
-        assert!(tokens.find(&Tokens::print("a.b.d"), 1, at(50)).is_none());
-        tokens.keep(print, Principal::anonymous(), at(200), 2, at(50));
-        assert!(tokens.find(&print, 2, at(150)).is_some());
+        let abc = print("a.b.c");
+        tokens.keep(abc, Principal::anonymous(), at(100), 1, at(0));
+        assert!(tokens.find(&abc, 1, at(99)).is_some());
+        assert!(tokens.find(&abc, 1, at(100)).is_none());
+        assert!(tokens.find(&abc, 2, at(50)).is_none());
+        assert!(tokens.find(&print("a.b.d"), 1, at(50)).is_none());
+        tokens.keep(abc, Principal::anonymous(), at(200), 2, at(50));
+        assert!(tokens.find(&abc, 2, at(150)).is_some());
     }
 
     #[test]
     fn there_is_room_for_so_many_and_those_in_use_stay() {
         let tokens = Tokens::new();
-        let used = Tokens::print("used");
+        let used = print("used");
         tokens.keep(used, Principal::anonymous(), at(100), 1, at(0));
         for n in 0..4 * SHARDS * MOST {
-            let print = Tokens::print(&n.to_string());
-            tokens.keep(print, Principal::anonymous(), at(100), 1, at(0));
+            let other = print(&n.to_string());
+            tokens.keep(other, Principal::anonymous(), at(100), 1, at(0));
             assert!(tokens.find(&used, 1, at(0)).is_some(), "{n}");
         }
         for shard in &tokens.shards {
