@@ -176,6 +176,12 @@ impl Error {
         self.0.hint.as_deref()
     }
 
+    /// Whether the agent may have got the request all the same: no answer came.
+    #[must_use]
+    pub fn may_have_arrived(&self) -> bool {
+        self.0.reach == Reach::Sent || matches!(self.0.kind, Kind::Interrupted)
+    }
+
     /// Whether the agent answered with an error of that kind.
     #[must_use]
     pub fn is(&self, kind: ErrorKind) -> bool {

@@ -68,6 +68,8 @@ pub use raw::Raw;
 pub use reference::Reference;
 pub use relations::Relations;
 pub use retry::Retry;
+pub use stream::difference::difference;
+pub use stream::fold::fold;
 pub use stream::{Events, Item};
 pub use transport::record::{Exchange, Recorder};
 pub use transport::tls::Tls;

@@ -101,6 +101,14 @@ impl Client {
             .await
     }
 
+    /// Follows a task that was followed before, perhaps by another process: what `known` holds of it is not told again.
+    /// A task that cannot be watched is read from time to time.
+    #[must_use]
+    pub fn resume(&self, known: Arc<Task>, options: &CallOptions) -> Events {
+        let watchable = self.require(Method::Subscribe, options).is_ok();
+        Events::of_known(self.clone(), known, options.clone(), watchable)
+    }
+
     async fn events(&self, operation: Operation, options: &CallOptions) -> Result<Events, Error> {
         match self.call_with(operation, options).await? {
             Answer::Events(events) => Ok(*events),
@@ -114,12 +122,26 @@ impl Client {
     ///
     /// If there is no such task.
     pub async fn get(&self, task: &TaskId, history: Option<u32>) -> Result<Arc<Task>, Error> {
+        self.get_with(task, history, &CallOptions::new()).await
+    }
+
+    /// As [`Client::get`], with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::get`].
+    pub async fn get_with(
+        &self,
+        task: &TaskId,
+        history: Option<u32>,
+        options: &CallOptions,
+    ) -> Result<Arc<Task>, Error> {
         let get = Operation::Get(GetTask {
             id: task.clone(),
             history_length: history,
         });
-        self.require(Method::Get, &CallOptions::new())?;
-        self.get_task(get, &CallOptions::new()).await
+        self.require(Method::Get, options)?;
+        self.get_task(get, options).await
     }
 
     /// Reads one page of tasks.
@@ -128,8 +150,21 @@ impl Client {
     ///
     /// If the agent has no lists, or refuses this one.
     pub async fn list(&self, query: ListTasks) -> Result<TaskPage, Error> {
-        match self.response(Operation::List(query)).await? {
-            Response::Tasks(page) => Ok(page),
+        self.list_with(query, &CallOptions::new()).await
+    }
+
+    /// As [`Client::list`], with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::list`].
+    pub async fn list_with(
+        &self,
+        query: ListTasks,
+        options: &CallOptions,
+    ) -> Result<TaskPage, Error> {
+        match self.call_with(Operation::List(query), options).await? {
+            Answer::Response(Response::Tasks(page)) => Ok(page),
             other => Err(unexpected(&other)),
         }
     }
@@ -146,15 +181,28 @@ impl Client {
     ///
     /// If there is no such task, or it ended otherwise.
     pub async fn cancel(&self, task: &TaskId) -> Result<Arc<Task>, Error> {
+        self.cancel_with(task, &CallOptions::new()).await
+    }
+
+    /// As [`Client::cancel`], with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::cancel`].
+    pub async fn cancel_with(
+        &self,
+        task: &TaskId,
+        options: &CallOptions,
+    ) -> Result<Arc<Task>, Error> {
         let cancel = Operation::Cancel(CancelTask {
             id: task.clone(),
             metadata: None,
         });
-        self.require(Method::Cancel, &CallOptions::new())?;
-        match self.get_task(cancel, &CallOptions::new()).await {
+        self.require(Method::Cancel, options)?;
+        match self.get_task(cancel, options).await {
             Err(error) if error.is(ErrorKind::TaskNotCancelable) => {
                 // Perhaps by the attempt before this one, whose answer was lost.
-                match self.get(task, Some(0)).await {
+                match self.get_with(task, Some(0), options).await {
                     Ok(task) if task.status.state == TaskState::Canceled => Ok(task),
                     _ => Err(error),
                 }

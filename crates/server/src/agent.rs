@@ -37,6 +37,12 @@ pub trait Agent: Send + Sync + fmt::Debug {
         true
     }
 
+    /// A task that waited for its caller was canceled: `turn` is the last one it had. What stands behind the agent may
+    /// wait, too, and can be told within the grace.
+    async fn let_go(&self, turn: Turn) {
+        drop(turn);
+    }
+
     /// The headers of a caller's request that the agent is to see, in [`Principal::forwarded`]: it may need them to
     /// act on the caller's behalf elsewhere. None, unless it says so.
     fn forwards(&self) -> &[HeaderName] {
@@ -100,6 +106,21 @@ impl Turn {
         Ok(named.map(|note| note.value))
     }
 
+    /// What the agent has noted under a name about the latest of the earlier tasks of this conversation that has such a
+    /// note; at most `limit` tasks are looked at.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn earlier_note(
+        &self,
+        name: &str,
+        limit: usize,
+    ) -> Result<Option<Value>, AgentError> {
+        let found = self.conversation.earlier_note(&self.task.id, name, limit);
+        found.await.map_err(|e| AgentError::new(e.to_string()))
+    }
+
     /// The earlier tasks of this conversation, oldest first, at most `limit` of the latest.
     ///
     /// # Errors
@@ -123,13 +144,33 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    async fn earlier(&self, but: &TaskId, limit: usize) -> Result<Vec<Arc<Task>>, store::Error> {
-        let query = store::TaskQuery {
+    /// This many tasks, the latest first, and one more.
+    fn latest(&self, limit: usize) -> store::TaskQuery {
+        store::TaskQuery {
             context: Some(self.context.clone()),
             limit: limit.saturating_add(1),
             ..store::TaskQuery::of(Arc::clone(&self.agent), self.principal.owner().clone())
-        };
-        let page = self.store.list(query).await?;
+        }
+    }
+
+    async fn earlier_note(
+        &self,
+        but: &TaskId,
+        name: &str,
+        limit: usize,
+    ) -> Result<Option<Value>, store::Error> {
+        let page = self.store.list(self.latest(limit)).await?;
+        for stored in page.tasks.iter().filter(|stored| stored.head.id != *but) {
+            let notes = self.store.notes(&stored.head.id).await?;
+            if let Some(note) = notes.into_iter().find(|note| note.name == name) {
+                return Ok(Some(note.value));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn earlier(&self, but: &TaskId, limit: usize) -> Result<Vec<Arc<Task>>, store::Error> {
+        let page = self.store.list(self.latest(limit)).await?;
         let mut tasks = Vec::with_capacity(page.tasks.len());
         for stored in page.tasks {
             if stored.head.id != *but {

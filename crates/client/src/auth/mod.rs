@@ -60,6 +60,8 @@ pub enum Credential {
 pub struct Credentials {
     any: Option<Credential>,
     named: BTreeMap<String, Credential>,
+    /// Each call brings its own.
+    with_calls: bool,
 }
 
 /// A token, and how long it is good for.
@@ -90,8 +92,23 @@ impl Credentials {
     pub fn any(credential: Credential) -> Self {
         Self {
             any: Some(credential),
-            named: BTreeMap::new(),
+            ..Self::default()
         }
+    }
+
+    /// Each call brings its own, by [`CallOptions::header`](crate::CallOptions::header): whatever the card asks for
+    /// counts as given. For those who speak for many.
+    #[must_use]
+    pub fn with_calls() -> Self {
+        Self {
+            with_calls: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether each call brings its own.
+    pub(crate) fn are_with_calls(&self) -> bool {
+        self.with_calls
     }
 
     /// This one for the scheme of that name.

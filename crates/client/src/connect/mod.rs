@@ -172,7 +172,8 @@ fn assemble(
         prompt: settings.prompt.as_ref(),
     };
     let authority = Authority::of(card, &settings.credentials, means)?;
-    let guarded = !authority.is_empty() && settings.address != Address::Given;
+    let secret = !authority.is_empty() || settings.credentials.are_with_calls();
+    let guarded = secret && settings.address != Address::Given;
     let shared = Arc::new(Shared {
         authority,
         params: ServiceParams {

@@ -12,7 +12,7 @@ use super::fold::push_joined;
 /// What happened between `seen` and `now`: artifacts first, then the status, so that an end comes last. Folded into
 /// `seen`, it gives the artifacts and the status of `now`. An artifact that `now` lacks is not taken back: there are
 /// agents that show artifacts to whoever sent the message only.
-pub(crate) fn difference(seen: &Task, now: &Task) -> Vec<Event> {
+pub fn difference(seen: &Task, now: &Task) -> Vec<Event> {
     let mut events = Vec::new();
     for artifact in &now.artifacts {
         let known = seen.artifacts.iter().find(|known| known.id == artifact.id);

@@ -8,7 +8,7 @@ use switchboard_types::model::{
 };
 
 /// What is known of a task after `event`. A bare message tells nothing of it.
-pub(crate) fn fold(task: &mut Option<Arc<Task>>, event: &Event) {
+pub fn fold(task: &mut Option<Arc<Task>>, event: &Event) {
     match event {
         Event::Task(now) => *task = Some(Arc::clone(now)),
         Event::Message(_) => {}

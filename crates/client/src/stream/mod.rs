@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use switchboard_types::model::{Event, Task, TaskId};
-use switchboard_types::operation::Operation;
+use switchboard_types::operation::{Operation, Subscribe};
 use tokio::time::{Instant, timeout};
 
 use self::difference::difference;
@@ -42,6 +42,8 @@ pub struct Events {
     patience: Option<Duration>,
     /// The same for the next time only, from an agent that turned us away.
     wait: Option<Duration>,
+    /// How often the task was read since there was news.
+    polls: u32,
     /// When the connection was made.
     since: Instant,
     ended: bool,
@@ -89,6 +91,33 @@ impl Events {
             ready: VecDeque::new(),
             patience: None,
             wait: None,
+            polls: 0,
+            since: Instant::now(),
+            ended: false,
+        }
+    }
+
+    /// A task that is known so far, and not connected to.
+    pub(crate) fn of_known(
+        client: Client,
+        known: Arc<Task>,
+        options: CallOptions,
+        watchable: bool,
+    ) -> Self {
+        let id = known.id.clone();
+        let mut seen = Seen::default();
+        seen.task = Some(known);
+        Self {
+            client,
+            operation: Operation::Subscribe(Subscribe { id }),
+            options,
+            arriving: None,
+            how: if watchable { How::Again } else { How::Poll },
+            seen,
+            ready: VecDeque::new(),
+            patience: None,
+            wait: None,
+            polls: 0,
             since: Instant::now(),
             ended: false,
         }

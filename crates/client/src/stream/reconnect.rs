@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::options::CallOptions;
 use crate::transport::Reply;
 
-/// How often a task is read that cannot be watched.
+/// How soon a task is read that cannot be watched, and how seldom while there is nothing new.
+const FIRST_POLL: Duration = Duration::from_millis(50);
 const POLL: Duration = Duration::from_secs(1);
 
 /// The longest an agent can make us wait before connecting again.
@@ -24,13 +25,17 @@ impl Events {
             return Err(interrupted());
         }
         if self.how == How::Poll {
-            sleep(POLL).await;
+            sleep(POLL.min(FIRST_POLL * (1 << self.polls.min(10)))).await;
+            self.polls += 1;
             return self.polled().await;
         }
         let retry = self.client.retry();
         let patience = self.wait.take().or(self.patience);
         let patience = patience.map(|asked| asked.min(MOST_PATIENCE));
-        sleep(retry.pause(self.seen.fruitless, patience)).await;
+        // A task that was never connected to is connected to at once.
+        if self.seen.fruitless > 0 {
+            sleep(retry.pause(self.seen.fruitless, patience)).await;
+        }
         // Not where events have ids: what is read ahead would be told again.
         let blind = self.seen.last_id.is_none() && self.seen.fruitless > 1;
         if blind && self.glance().await? {
@@ -119,6 +124,9 @@ impl Events {
             Ok(now) => {
                 self.seen.fruitless = 0;
                 self.tell_difference(&now);
+                if !self.ready.is_empty() {
+                    self.polls = 0;
+                }
                 if self.seen.is_over() || self.how == How::Poll && self.seen.may_close() {
                     self.ended = true;
                     self.arriving = None;

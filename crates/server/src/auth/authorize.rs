@@ -1,6 +1,6 @@
 //! The one place where an operation is allowed or not: around each engine, so that nothing goes past it.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use switchboard_types::model::{Task, TaskId};
 use switchboard_types::operation::{Method, Operation, Response, TaskView};
@@ -9,7 +9,7 @@ use switchboard_types::{Error, ErrorKind};
 use super::{About, Access, Action, Ask, Audit, Denial, Principal, TaskFacts, Verdict, skill};
 use crate::call::{Answering, Call, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
-use crate::engine::Engine;
+use crate::engine::{Engine, Profile};
 use crate::log::TaskLog;
 use crate::store::access::{AuditEntry, What};
 
@@ -18,7 +18,7 @@ use crate::store::access::{AuditEntry, What};
 pub struct Authorized {
     engine: Engine,
     access: Arc<Access>,
-    listing: Arc<Listing>,
+    listing: RwLock<Arc<Listing>>,
     audit: Audit,
 }
 
@@ -28,14 +28,14 @@ impl Authorized {
     pub fn new(engine: Engine, access: Arc<Access>) -> Self {
         let listing = Listing {
             name: Arc::clone(engine.name()),
-            profile: Arc::clone(engine.profile()),
+            profile: engine.profile(),
             access: Arc::clone(&access),
             forwards: engine.forwards().map(Arc::clone),
         };
         Self {
             engine,
             access,
-            listing: Arc::new(listing),
+            listing: RwLock::new(Arc::new(listing)),
             audit: Audit::off(),
         }
     }
@@ -50,7 +50,20 @@ impl Authorized {
     /// How it stands in a directory.
     #[must_use]
     pub fn listing(&self) -> Arc<Listing> {
-        Arc::clone(&self.listing)
+        let listing = self.listing.read();
+        Arc::clone(&listing.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The agent's card says something else from now on. Calls that are under way go by what it said before.
+    pub fn renew(&self, profile: Profile) {
+        let profile = Arc::new(profile);
+        self.engine.set_profile(Arc::clone(&profile));
+        let listing = self.listing.write();
+        let mut listing = listing.unwrap_or_else(PoisonError::into_inner);
+        *listing = Arc::new(Listing {
+            profile,
+            ..Listing::clone(&listing)
+        });
     }
 
     fn ask<'a>(&'a self, call: &'a Call, method: Method, task: About<'a>) -> Ask<'a> {

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use switchboard_types::model::{TaskId, TaskState};
 use switchboard_types::operation::{CancelTask, Response, TaskView};
 use switchboard_types::{Error, ErrorKind};
+use tokio_util::sync::CancellationToken;
 
 use super::events::status_event;
 use super::{Engine, Scope, storage};
+use super::run::last_message;
 use crate::agent::Said;
+use crate::auth::Principal;
 use crate::log::TaskLog;
 
 impl Engine {
@@ -22,8 +25,12 @@ impl Engine {
             metadata: cancel.metadata.clone(),
             ..Said::default()
         };
-        log.cancel(status_event(log.origin(), TaskState::Canceled, said))
+        let runs = log
+            .cancel(status_event(log.origin(), TaskState::Canceled, said))
             .map_err(|_| not_cancelable(&log))?;
+        if !runs {
+            self.let_go(&log, scope.principal.clone());
+        }
         let task = log.ended().await.map_err(storage)?;
         if task.status.state != TaskState::Canceled {
             // It ended by itself before the signal reached it.
@@ -34,6 +41,20 @@ impl Engine {
             history_length: None,
             artifacts: true,
         }))
+    }
+
+    /// Tells the agent that a task is over for which it has no turn.
+    fn let_go(&self, log: &Arc<TaskLog>, caller: Principal) {
+        let Some(message) = last_message(log) else {
+            return;
+        };
+        let turn = self.turn_for(caller, log, message, CancellationToken::new());
+        let engine = self.clone();
+        self.shared.tasks.spawn(async move {
+            let shared = &engine.shared;
+            let telling = shared.agent.let_go(turn);
+            drop(tokio::time::timeout(shared.settings.cancel_grace, telling).await);
+        });
     }
 
     /// Stops a task nobody waits for any more.

@@ -19,7 +19,7 @@ mod run;
 mod send;
 mod subscribe;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use hyper::header::HeaderName;
@@ -51,7 +51,8 @@ pub struct Engine {
 struct Shared {
     name: Arc<str>,
     agent: Arc<dyn Agent>,
-    profile: Arc<Profile>,
+    /// What the card says can become known later: see [`crate::auth::Authorized::renew`].
+    profile: RwLock<Arc<Profile>>,
     settings: Settings,
     log: Log,
     guard: Arc<Guard>,
@@ -153,7 +154,7 @@ impl Engine {
                 forwards: (!forwards.is_empty()).then(|| forwards.into()),
                 name: parts.name,
                 agent: parts.agent,
-                profile: Arc::new(parts.profile),
+                profile: RwLock::new(Arc::new(parts.profile)),
                 settings: parts.settings,
                 log: parts.log,
                 guard: parts.guard,
@@ -171,8 +172,15 @@ impl Engine {
 
     /// What its card says.
     #[must_use]
-    pub fn profile(&self) -> &Arc<Profile> {
-        &self.shared.profile
+    pub fn profile(&self) -> Arc<Profile> {
+        let profile = self.shared.profile.read();
+        Arc::clone(&profile.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Another card from now on.
+    pub(crate) fn set_profile(&self, profile: Arc<Profile>) {
+        let held = self.shared.profile.write();
+        *held.unwrap_or_else(PoisonError::into_inner) = profile;
     }
 
     /// The headers of a request that the agent is to see, if any.

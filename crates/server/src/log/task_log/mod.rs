@@ -308,23 +308,28 @@ impl TaskLog {
         self.changed.notify_waiters();
     }
 
-    /// Asks the task to stop. `canceled` is the event to append if nothing runs that could say it.
+    /// Asks the task to stop. `canceled` is the event to append if nothing runs that could say it. Whether something
+    /// runs.
     ///
     /// # Errors
     ///
     /// If the task is over.
-    pub fn cancel(self: &Arc<Self>, canceled: Event) -> Result<(), IllegalTransition> {
-        {
+    pub fn cancel(self: &Arc<Self>, canceled: Event) -> Result<bool, IllegalTransition> {
+        let runs = {
             let mut inner = lock(&self.inner);
             match &inner.turn {
-                Some(turn) if !inner.state.is_terminal() => turn.canceled.cancel(),
+                Some(turn) if !inner.state.is_terminal() => {
+                    turn.canceled.cancel();
+                    true
+                }
                 _ => {
                     inner.append(canceled, None)?;
+                    false
                 }
             }
-        }
+        };
         self.enqueue();
-        Ok(())
+        Ok(runs)
     }
 
     /// The task as it may be told, and where it stands.
