@@ -113,6 +113,12 @@ impl Outbound {
         Self(Shown::Token(Box::new(tokens)))
     }
 
+    /// Whether nothing is shown.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        matches!(self.0, Shown::Nothing)
+    }
+
     /// The headers of a caller's request that are needed, for
     /// [`Agent::forwards`](switchboard_server::agent::Agent::forwards).
     #[must_use]

@@ -4,9 +4,11 @@
 //!
 //! - [`identity`]: who an agent is to what stands behind it. Every agent that calls others over the network uses it.
 //! - [`profile`]: what an agent's card says about it, whatever stands behind it.
+//! - [`remote`]: any A2A agent elsewhere.
 //! - [`script`]: agents that follow a scenario written in YAML. The built-in agents are scripts, and so are
 //!   mocks for tests and CI.
 
 pub mod identity;
 pub mod profile;
+pub mod remote;
 pub mod script;

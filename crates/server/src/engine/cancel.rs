@@ -8,8 +8,8 @@ use switchboard_types::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 
 use super::events::status_event;
-use super::{Engine, Scope, storage};
 use super::run::last_message;
+use super::{Engine, Scope, storage};
 use crate::agent::Said;
 use crate::auth::Principal;
 use crate::log::TaskLog;

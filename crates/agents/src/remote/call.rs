@@ -1,0 +1,123 @@
+//! What a turn says to the upstream agent, and as whom.
+
+use std::time::Duration;
+
+use switchboard_client::{CallOptions, Client, Error};
+use switchboard_keys::sha256;
+use switchboard_server::agent::{AgentError, Turn};
+use switchboard_types::ErrorKind;
+use switchboard_types::model::{ContextId, Message, MessageId, Part, Role, TaskId};
+use switchboard_types::operation::{SendConfiguration, SendMessage};
+use tokio::time::Instant;
+
+use super::failure::unknown;
+use super::note::{NAME, Note};
+use super::run::{Run, Stop};
+use crate::identity::IdentityError;
+
+/// How long an identity may take to get.
+const IDENTITY: Duration = Duration::from_secs(20);
+/// How many earlier tasks are looked at for the upstream conversation.
+const EARLIER: usize = 5;
+/// What an upstream agent is told whose question nobody answered.
+const NO_ANSWER: &str = "No answer came in time. Go on without it.";
+
+impl Run<'_> {
+    pub(super) async fn cancel(&mut self, client: &Client, task: &TaskId) {
+        if let Err(error) = client.cancel_with(task, &self.options()).await
+            && !error.is(ErrorKind::TaskNotCancelable)
+        {
+            tracing::warn!(%error, task = %self.turn.task_id(), "a remote task was not canceled");
+        }
+    }
+
+    /// Gets something to show.
+    pub(super) async fn identify(&mut self) -> Result<(), IdentityError> {
+        let deadline = Instant::now() + IDENTITY;
+        self.shown = self
+            .identity
+            .headers(&self.turn.principal, deadline)
+            .await?;
+        Ok(())
+    }
+
+    /// After a failure: whether it was a refusal, and there is something else to show now.
+    pub(super) async fn renews(&mut self, error: &Error) -> Result<bool, Stop> {
+        let refused = error.status() == Some(401) || error.is(ErrorKind::Unauthenticated);
+        if !refused || self.renewed || !self.identity.refused(&self.turn.principal, &self.shown) {
+            return Ok(false);
+        }
+        self.renewed = true;
+        self.identify().await?;
+        Ok(true)
+    }
+
+    pub(super) fn options(&self) -> CallOptions {
+        let mut options = CallOptions::new();
+        for (name, value) in &self.shown {
+            options = options.header(name.clone(), value.clone());
+        }
+        options
+    }
+
+    pub(super) fn message_id(&self) -> Option<MessageId> {
+        let note = self.note.as_ref()?;
+        note.message_id(self.turn.task_id())
+    }
+
+    /// The message of the note. Tasks that it speaks of are ours, and mean nothing upstream.
+    pub(super) fn message(&self, to: Option<&TaskId>) -> Result<SendMessage, AgentError> {
+        let note = self.note.as_ref();
+        let id = self.message_id().ok_or_else(unknown)?;
+        let said = &self.turn.message;
+        let parts = if self.turn.input_timed_out {
+            vec![Part::text(NO_ANSWER)]
+        } else {
+            said.parts.clone()
+        };
+        Ok(SendMessage {
+            message: Message {
+                context_id: note.and_then(Note::context_id),
+                task_id: to.cloned(),
+                extensions: said.extensions.clone(),
+                metadata: said.metadata.clone(),
+                ..Message::new(id, Role::User, parts)
+            },
+            configuration: SendConfiguration {
+                accepted_output_modes: self.turn.accepted_output_modes.clone(),
+                ..SendConfiguration::default()
+            },
+            metadata: self.turn.metadata.clone(),
+        })
+    }
+
+    /// The upstream conversation of ours: the one that this task or an earlier one was given, or one that we name.
+    pub(super) async fn context(&mut self) -> Result<Option<ContextId>, AgentError> {
+        if let Some(context) = self.note.as_ref().and_then(Note::context_id) {
+            return Ok(Some(context));
+        }
+        if !self.line.takes_our_contexts() {
+            let earlier = self.turn.earlier_note(NAME, EARLIER).await?;
+            let earlier: Option<Note> = earlier.and_then(|note| serde_json::from_value(note).ok());
+            if let Some(context) = earlier.as_ref().and_then(Note::context_id) {
+                return Ok(Some(context));
+            }
+        }
+        Ok(self.line.settings.names_contexts.then(|| named(self.turn)))
+    }
+}
+
+/// A name for the upstream conversation. Two callers may give the same name to theirs, and must not meet there.
+fn named(turn: &Turn) -> ContextId {
+    let owner = turn.principal.owner();
+    let text = format!(
+        "{}\n{}\n{}",
+        turn.agent(),
+        owner.as_str(),
+        turn.task.context_id
+    );
+    let [bytes @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = sha256(text.as_bytes());
+    let uuid = uuid::Builder::from_random_bytes(bytes).into_uuid();
+    #[expect(clippy::expect_used, reason = "a UUID is a valid id")]
+    ContextId::new(uuid.to_string()).expect("a UUID")
+}

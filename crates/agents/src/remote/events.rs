@@ -1,0 +1,371 @@
+//! What an upstream agent says, as what ours says. Pure.
+
+use std::sync::Arc;
+
+use switchboard_client::{difference, fold};
+use switchboard_server::agent::Said;
+use switchboard_types::model::{
+    Artifact, ArtifactUpdate, ContextId, Event, Message, Object, Part, Role, Task, TaskId,
+    TaskState, TaskStatus,
+};
+
+/// Something to pass on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It works, and says this to it.
+    Working(Vec<Part>, Option<Object>, Option<Object>),
+    /// An artifact or a piece of one, whether it adds to what was there, and whether it is the last one.
+    Chunk(Arc<Artifact>, bool, bool),
+}
+
+/// How the upstream turn ends.
+#[derive(Debug, Clone)]
+pub(super) enum Ending {
+    Completed(Said),
+    InputRequired(Said),
+    AuthRequired(Said),
+    Rejected(Said),
+    Reply(Said),
+    /// With a reason for the caller.
+    Failed(String),
+}
+
+/// An upstream task, as far as it was passed on.
+#[derive(Debug)]
+pub(super) struct Heard {
+    task: Option<Arc<Task>>,
+    /// What our task said last, if its turn was cut off there.
+    said: Option<Vec<Part>>,
+    /// The question that was answered now: some agents begin with the task as it stood before.
+    asked: Option<Vec<Part>>,
+}
+
+impl Heard {
+    /// A task that is not known yet. Artifacts of another one that ended before are not its own.
+    pub(super) fn nothing() -> Self {
+        Self {
+            task: None,
+            said: None,
+            asked: None,
+        }
+    }
+
+    /// A task that is answered now, and whose question `ours` has passed on.
+    pub(super) fn answered(id: TaskId, context: Option<ContextId>, ours: &Task) -> Self {
+        let mut history = ours.history.iter().rev();
+        let question = ours.status.message.as_ref();
+        let question = question.or_else(|| history.find(|m| m.role == Role::Agent));
+        Self {
+            asked: question.map(|message| message.parts.clone()),
+            said: None,
+            ..Self::of(id, context, ours)
+        }
+    }
+
+    /// A task of which `ours` has told already.
+    pub(super) fn of(id: TaskId, context: Option<ContextId>, ours: &Task) -> Self {
+        let known = Task {
+            id,
+            context_id: context.unwrap_or_else(|| ours.context_id.clone()),
+            status: TaskStatus {
+                state: TaskState::Working,
+                message: None,
+                timestamp: None,
+            },
+            artifacts: ours.artifacts.clone(),
+            history: Vec::new(),
+            metadata: None,
+        };
+        let said = ours.status.message.as_ref();
+        Self {
+            task: Some(Arc::new(known)),
+            said: said.map(|message| message.parts.clone()),
+            asked: None,
+        }
+    }
+
+    /// How the task stands, if nothing more is said.
+    pub(super) fn stands(&self) -> Option<Ending> {
+        let task = self.task.as_ref()?;
+        ending(&task.status, None)
+    }
+
+    /// The task as it stands.
+    pub(super) fn task(&self) -> Option<&Arc<Task>> {
+        self.task.as_ref()
+    }
+
+    /// Takes an event in; gives what is to be passed on, and the end, if it is one.
+    pub(super) fn hear(&mut self, event: &Event) -> (Vec<Step>, Option<Ending>) {
+        let mut steps = Vec::new();
+        let mut end = None;
+        match event {
+            Event::Task(now) => {
+                let known = self.task.as_deref();
+                let known = known.filter(|known| known.id == now.id);
+                let fresh = known.is_none().then(|| beginning(now));
+                for event in difference(known.or(fresh.as_ref()).unwrap_or(now), now) {
+                    end = self.part(&event, &mut steps).or(end);
+                }
+                self.task = Some(Arc::clone(now));
+                if let Some(Ending::Completed(said)) = &mut end {
+                    fill_from_history(said, now);
+                }
+                let asked = self.asked.take();
+                if let Some(Ending::InputRequired(said) | Ending::AuthRequired(said)) = &end
+                    && asked.as_ref() == Some(&said.parts)
+                {
+                    end = None;
+                }
+            }
+            Event::Message(message) if self.task.is_some() => {
+                let said = message.metadata.clone();
+                steps.push(Step::Working(message.parts.clone(), said, None));
+            }
+            Event::Message(message) => {
+                end = Some(Ending::Reply(said(Some(message), None)));
+            }
+            other => {
+                end = self.part(other, &mut steps);
+                fold(&mut self.task, other);
+            }
+        }
+        (steps, end)
+    }
+
+    fn part(&mut self, event: &Event, steps: &mut Vec<Step>) -> Option<Ending> {
+        match event {
+            Event::Artifact(update) => {
+                let ArtifactUpdate {
+                    artifact,
+                    append,
+                    last_chunk,
+                    ..
+                } = update;
+                steps.push(Step::Chunk(Arc::clone(artifact), *append, *last_chunk));
+                None
+            }
+            Event::Status(update) => {
+                let end = ending(&update.status, update.metadata.clone());
+                if end.is_none()
+                    && let Some(message) = &update.status.message
+                {
+                    let told = self.said.take();
+                    if told.as_ref() != Some(&message.parts) {
+                        let (said, event) = (message.metadata.clone(), update.metadata.clone());
+                        steps.push(Step::Working(message.parts.clone(), said, event));
+                    }
+                }
+                end
+            }
+            Event::Task(_) | Event::Message(_) => None,
+        }
+    }
+}
+
+/// Before anything was told of a task.
+fn beginning(now: &Task) -> Task {
+    Task {
+        status: TaskStatus {
+            state: TaskState::Working,
+            message: None,
+            timestamp: None,
+        },
+        artifacts: Vec::new(),
+        history: Vec::new(),
+        ..now.clone()
+    }
+}
+
+/// The end that a status is, if it is one.
+fn ending(status: &TaskStatus, metadata: Option<Object>) -> Option<Ending> {
+    let message = status.message.as_deref();
+    let said = || said(message, metadata);
+    let text = message.map(Message::text).filter(|text| !text.is_empty());
+    match status.state {
+        TaskState::Completed => Some(Ending::Completed(said())),
+        TaskState::InputRequired => Some(Ending::InputRequired(said())),
+        TaskState::AuthRequired => Some(Ending::AuthRequired(said())),
+        TaskState::Rejected => Some(Ending::Rejected(said())),
+        TaskState::Failed => {
+            Some(Ending::Failed(text.unwrap_or_else(|| {
+                "the remote agent failed, and did not say why".to_owned()
+            })))
+        }
+        TaskState::Canceled => Some(Ending::Failed(match text {
+            Some(text) => format!("the remote agent canceled the task: {text}"),
+            None => "the remote agent canceled the task".to_owned(),
+        })),
+        TaskState::Submitted | TaskState::Working | TaskState::Unknown => None,
+    }
+}
+
+fn said(message: Option<&Message>, metadata: Option<Object>) -> Said {
+    Said {
+        parts: message.map(|m| m.parts.clone()).unwrap_or_default(),
+        message_metadata: message.and_then(|m| m.metadata.clone()),
+        metadata,
+    }
+}
+
+/// There are agents whose answer is nowhere but in the history.
+fn fill_from_history(said: &mut Said, task: &Task) {
+    let last = task.history.last().filter(|m| m.role == Role::Agent);
+    if let Some(last) = last.filter(|_| said.parts.is_empty() && task.artifacts.is_empty()) {
+        said.parts.clone_from(&last.parts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use switchboard_types::Dialect;
+    use switchboard_types::wire::{decode_event, decode_task};
+
+    fn event(json: &str) -> Event {
+        decode_event(Dialect::from_tag("0.3").unwrap(), json).unwrap()
+    }
+
+    fn status(state: &str, text: Option<&str>) -> Event {
+        let message = text.map(|text| {
+            format!(
+                r#","message":{{"role":"agent","messageId":"m-{text}","parts":[{{"kind":"text","text":"{text}"}}]}}"#
+            )
+        });
+        event(&format!(
+            r#"{{"kind":"status-update","taskId":"t","contextId":"c","final":false,
+            "status":{{"state":"{state}"{}}}}}"#,
+            message.unwrap_or_default()
+        ))
+    }
+
+    fn chunk(text: &str, append: bool) -> Event {
+        event(&format!(
+            r#"{{"kind":"artifact-update","taskId":"t","contextId":"c","append":{append},"lastChunk":false,
+            "artifact":{{"artifactId":"a","parts":[{{"kind":"text","text":"{text}"}}]}}}}"#
+        ))
+    }
+
+    fn task(state: &str, more: &str) -> Event {
+        let json = format!(
+            r#"{{"kind":"task","id":"t","contextId":"c","status":{{"state":"{state}"}}{more}}}"#
+        );
+        let task = decode_task(Dialect::from_tag("0.3").unwrap(), &json).unwrap();
+        Event::Task(Arc::new(task))
+    }
+
+    /// What is passed on, in short.
+    fn passed(heard: &mut Heard, events: &[Event]) -> String {
+        let mut all = Vec::new();
+        for event in events {
+            let (steps, end) = heard.hear(event);
+            all.extend(steps.into_iter().map(|step| match step {
+                Step::Working(parts, ..) => format!("says {}", text(&parts)),
+                Step::Chunk(artifact, append, _) => {
+                    format!("{}{}", if append { "+" } else { "" }, text(&artifact.parts))
+                }
+            }));
+            all.extend(end.map(|end| match end {
+                Ending::Completed(said) => format!("done {}", text(&said.parts)),
+                Ending::InputRequired(said) => format!("asks {}", text(&said.parts)),
+                Ending::AuthRequired(said) => format!("auth {}", text(&said.parts)),
+                Ending::Rejected(said) => format!("rejects {}", text(&said.parts)),
+                Ending::Reply(said) => format!("replies {}", text(&said.parts)),
+                Ending::Failed(reason) => format!("fails {reason}"),
+            }));
+        }
+        all.join(", ")
+    }
+
+    fn text(parts: &[Part]) -> String {
+        parts.iter().filter_map(Part::as_text).collect()
+    }
+
+    #[test]
+    fn what_happens_upstream_happens_here_in_the_same_order() {
+        let events = [
+            task("submitted", ""),
+            status("working", None),
+            status("working", Some("hm")),
+            chunk("a", false),
+            chunk("b", true),
+            status("completed", Some("bye")),
+        ];
+        let heard = &mut Heard::nothing();
+        assert_eq!(passed(heard, &events), "says hm, a, +b, done bye");
+    }
+
+    #[test]
+    fn every_end_is_an_end_here() {
+        for (state, text, end) in [
+            ("input-required", Some("why?"), "asks why?"),
+            ("auth-required", None, "auth "),
+            ("rejected", Some("no"), "rejects no"),
+            ("failed", Some("boom"), "fails boom"),
+            (
+                "failed",
+                None,
+                "fails the remote agent failed, and did not say why",
+            ),
+            ("canceled", None, "fails the remote agent canceled the task"),
+            (
+                "canceled",
+                Some("x"),
+                "fails the remote agent canceled the task: x",
+            ),
+        ] {
+            let heard = &mut Heard::nothing();
+            assert_eq!(passed(heard, &[status(state, text)]), end, "{state}");
+        }
+        let message = r#"{"kind":"message","role":"agent","messageId":"m","parts":[{"kind":"text","text":"hi"}]}"#;
+        assert_eq!(
+            passed(&mut Heard::nothing(), &[event(message)]),
+            "replies hi"
+        );
+    }
+
+    #[test]
+    fn a_task_that_is_told_whole_is_told_once() {
+        let artifact = |text: &str| {
+            format!(
+                r#","artifacts":[{{"artifactId":"a","parts":[{{"kind":"text","text":"{text}"}}]}}]"#
+            )
+        };
+        let events = [
+            task("working", &artifact("one")),
+            task("working", &artifact("one two")),
+            task("completed", &artifact("one two")),
+        ];
+        assert_eq!(passed(&mut Heard::nothing(), &events), "one, + two, done ");
+        let history = r#","history":[{"role":"user","messageId":"u","parts":[{"kind":"text","text":"q"}]},
+            {"role":"agent","messageId":"x","parts":[{"kind":"text","text":"answer"}]}]"#;
+        let events = [task("completed", history)];
+        assert_eq!(passed(&mut Heard::nothing(), &events), "done answer");
+    }
+
+    #[test]
+    fn what_our_task_has_told_before_a_restart_is_not_told_again() {
+        let Event::Task(mut ours) = task(
+            "working",
+            r#","artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"one"}]}]"#,
+        ) else {
+            unreachable!()
+        };
+        let Event::Status(last) = status("working", Some("hm")) else {
+            unreachable!()
+        };
+        Arc::make_mut(&mut ours).status = last.status;
+        let id = TaskId::new("t").unwrap();
+        let mut heard = Heard::of(id, None, &ours);
+        let now = task(
+            "working",
+            r#","artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"one two"}]}]"#,
+        );
+        let events = [
+            now,
+            status("working", Some("hm")),
+            status("working", Some("hm")),
+        ];
+        assert_eq!(passed(&mut heard, &events), "+ two, says hm");
+    }
+}

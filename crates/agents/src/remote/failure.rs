@@ -1,0 +1,53 @@
+//! What callers are told when a remote agent cannot be talked to. Where it is and what exactly broke is for our log.
+
+use switchboard_client::{Error, Kind};
+use switchboard_server::agent::{AgentError, Turn};
+use switchboard_types::ErrorKind;
+
+/// What a failed call means for the turn.
+pub(super) fn told(turn: &Turn, error: &Error) -> AgentError {
+    tracing::warn!(
+        agent = &**turn.agent(),
+        task = %turn.task_id(),
+        %error,
+        hint = error.hint(),
+        "a remote agent could not be talked to"
+    );
+    match error.kind() {
+        Kind::CredentialsMissing => {
+            AgentError::new("the remote agent asks for credentials, and none are set up for it")
+        }
+        Kind::Refused => AgentError::new("the remote agent does not take our credentials"),
+        _ if error.is(ErrorKind::TaskNotFound) => {
+            AgentError::new("the remote agent no longer knows the task")
+        }
+        Kind::Protocol => AgentError::new(error.protocol().map_or_else(
+            || "the remote agent answered with an error".to_owned(),
+            |answered| {
+                format!(
+                    "the remote agent answered with an error: {}",
+                    answered.message()
+                )
+            },
+        )),
+        Kind::Unintelligible | Kind::TooLarge => {
+            AgentError::new("the remote agent's answer cannot be understood")
+        }
+        Kind::ExtensionRequired | Kind::NotOffered | Kind::Reference | Kind::CardInvalid => {
+            AgentError::new("the remote agent cannot be used as it is set up")
+        }
+        Kind::Interrupted => AgentError::unavailable(
+            "the connection to the remote agent was lost, and it did not come back in time",
+        ),
+        Kind::CardNotFound | Kind::Unreachable | Kind::Timeout => {
+            AgentError::unavailable("the remote agent cannot be reached: try again later")
+        }
+    }
+}
+
+/// A message went out, and nothing came back.
+pub(super) fn unknown() -> AgentError {
+    AgentError::unavailable(
+        "the remote agent was sent the message, and then the connection was lost: it is not known whether it ran",
+    )
+}

@@ -1,0 +1,92 @@
+//! A remote A2A agent behind ours, in any version and binding.
+//!
+//! The task is ours: it has an id of its own, and so lists, subscriptions, webhooks, replay and cancel work whatever
+//! the other side has of them. What is needed to find the upstream task again is kept in a note (`note`), so a turn
+//! that was cut off is taken up again and not repeated.
+//!
+//! - `line`: the connection and the upstream card.
+//! - `run`: one turn. `call`: what it says there, and as whom.
+//! - `events`: what is said there, as what is said here. Pure.
+//! - `failure`: what callers are told when it goes wrong.
+
+mod call;
+mod card;
+mod events;
+mod failure;
+mod line;
+mod note;
+mod run;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use http::HeaderName;
+use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
+use switchboard_types::model::AgentCard;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use self::line::Line;
+pub use self::line::Settings;
+use self::run::Run;
+use crate::identity::Outbound;
+
+/// An agent behind which another one stands.
+#[derive(Debug)]
+pub struct RemoteAgent {
+    line: Line,
+    identity: Outbound,
+}
+
+impl RemoteAgent {
+    /// An agent that is somebody to the other one.
+    #[must_use]
+    pub fn new(settings: Settings, identity: Outbound) -> Self {
+        let identified = !identity.is_nothing();
+        Self {
+            line: Line::new(settings, identified),
+            identity,
+        }
+    }
+
+    /// The upstream card, as soon as it is known, and whenever it changes.
+    #[must_use]
+    pub fn card(&self) -> watch::Receiver<Option<Arc<AgentCard>>> {
+        self.line.card()
+    }
+
+    /// Reads the upstream card now and then, until `stop`. `name` is for the log.
+    pub async fn keep_card(&self, name: &str, stop: &CancellationToken) {
+        self.line.keep(name, stop).await;
+    }
+}
+
+#[async_trait]
+impl Agent for RemoteAgent {
+    async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
+        Run::new(&self.line, &self.identity, &turn, Some(&progress))
+            .await?
+            .take()
+            .await
+    }
+
+    fn on_restart(&self) -> Restart {
+        Restart::Resume
+    }
+
+    /// A turn writes down what it will do before it does it, and with that the task is durable.
+    fn has_effects(&self) -> bool {
+        false
+    }
+
+    async fn let_go(&self, turn: Turn) {
+        match Run::new(&self.line, &self.identity, &turn, None).await {
+            Ok(run) => run.let_go().await,
+            Err(error) => tracing::warn!(%error, "a remote task was not canceled"),
+        }
+    }
+
+    fn forwards(&self) -> &[HeaderName] {
+        self.identity.wants()
+    }
+}

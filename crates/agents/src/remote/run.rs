@@ -1,0 +1,425 @@
+//! One turn of our task, taken by an upstream task.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
+use switchboard_client::{Client, Error, Events, Kind, Sent};
+use switchboard_server::agent::{AgentError, Outcome, Progress, Said, Turn};
+use switchboard_types::model::{Event, Task, TaskId};
+use switchboard_types::operation::{ListTasks, SendMessage};
+
+use super::events::{Ending, Heard, Step};
+use super::failure::{told, unknown};
+use super::line::Line;
+use super::note::{NAME, Note, Plan, State};
+use crate::identity::{IdentityError, Outbound};
+
+/// Among how many tasks the one is looked for that was begun.
+const LISTED: u32 = 50;
+
+/// Why a turn does not go on.
+pub(super) enum Stop {
+    /// So it ends.
+    Ended(Result<Outcome, AgentError>),
+    /// A call failed.
+    Failed(Error),
+}
+
+impl From<AgentError> for Stop {
+    fn from(error: AgentError) -> Self {
+        Self::Ended(Err(error))
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<IdentityError> for Stop {
+    fn from(error: IdentityError) -> Self {
+        Self::Ended(error.ending())
+    }
+}
+
+/// What a message was answered with.
+enum Begun {
+    Events(Box<Events>),
+    Answer(Sent),
+}
+
+/// A note that is being written.
+type Noting<'a> = BoxFuture<'a, Result<(), AgentError>>;
+
+/// A turn.
+pub(super) struct Run<'a> {
+    pub(super) line: &'a Line,
+    pub(super) identity: &'a Outbound,
+    pub(super) turn: &'a Turn,
+    /// Nothing, if the turn is over.
+    progress: Option<&'a Progress>,
+    pub(super) note: Option<Note>,
+    noting: Option<Noting<'a>>,
+    /// What is shown in each call.
+    pub(super) shown: HeaderMap,
+    /// Another identity was asked for already.
+    pub(super) renewed: bool,
+}
+
+impl<'a> Run<'a> {
+    pub(super) async fn new(
+        line: &'a Line,
+        identity: &'a Outbound,
+        turn: &'a Turn,
+        progress: Option<&'a Progress>,
+    ) -> Result<Self, AgentError> {
+        let note = turn.note(NAME).await?.map(serde_json::from_value);
+        let note = note.transpose().map_err(|error| {
+            tracing::error!(%error, task = %turn.task_id(), "a note cannot be read");
+            AgentError::new("what was noted about the remote task cannot be read")
+        })?;
+        Ok(Self {
+            line,
+            identity,
+            turn,
+            progress,
+            note,
+            noting: None,
+            shown: HeaderMap::new(),
+            renewed: false,
+        })
+    }
+
+    /// Takes the turn.
+    pub(super) async fn take(mut self) -> Result<Outcome, AgentError> {
+        let plan = Note::plan(self.note.as_ref(), self.turn);
+        match self.carry_out(plan).await {
+            Ok(ending) => self.end(ending).await,
+            Err(Stop::Ended(ended)) => ended,
+            Err(Stop::Failed(error)) => {
+                if matches!(error.kind(), Kind::Unreachable | Kind::Interrupted) {
+                    self.line.forget();
+                }
+                Err(told(self.turn, &error))
+            }
+        }
+    }
+
+    /// Cancels what waits upstream.
+    pub(super) async fn let_go(mut self) {
+        let task = self.note.as_ref().and_then(|note| note.task.as_deref());
+        let Some(task) = task.and_then(|id| TaskId::new(id).ok()) else {
+            return;
+        };
+        match (self.identify().await, self.line.client().await) {
+            (Ok(()), Ok(client)) => self.cancel(&client, &task).await,
+            (Err(error), _) => tracing::warn!(%error, "a remote task was not canceled"),
+            (_, Err(error)) => tracing::warn!(%error, "a remote task was not canceled"),
+        }
+    }
+
+    async fn carry_out(&mut self, plan: Plan) -> Result<Ending, Stop> {
+        if let Err(error) = self.identify().await {
+            if error == IdentityError::NoCredential && !matches!(plan, Plan::Send(_)) {
+                self.mark(State::Detached).await?;
+            }
+            return Err(error.into());
+        }
+        let client = self.line.client().await?;
+        match plan {
+            Plan::Send(to) => {
+                self.write_down(to.as_ref()).await?;
+                self.send(&client, to).await
+            }
+            Plan::Attach(id) => self.attach(&client, id).await,
+            Plan::Check(id) => {
+                let options = self.options();
+                let task = client.get_with(&id, None, &options).await?;
+                if self.was_not_heard(&task) {
+                    self.send(&client, Some(id)).await
+                } else {
+                    self.attach(&client, id).await
+                }
+            }
+            Plan::Look if self.line.settings.idempotent => self.send(&client, None).await,
+            Plan::Look => self.look(&client).await,
+        }
+    }
+
+    /// Whether it is certain that the message of the note did not reach a task that waits.
+    fn was_not_heard(&self, task: &Task) -> bool {
+        let id = self.message_id();
+        let waits = task.status.state.is_interrupted();
+        let shows = !task.history.is_empty();
+        waits
+            && shows
+            && !task
+                .history
+                .iter()
+                .any(|message| Some(&message.id) == id.as_ref())
+    }
+
+    /// Writes down that a message goes out, before it does.
+    async fn write_down(&mut self, to: Option<&TaskId>) -> Result<(), Stop> {
+        let context = self.context().await?;
+        let note = Note::sending(self.note.as_ref(), self.turn, to, context.as_ref());
+        // Whoever may answer with a bare message has no task to note anything about until there is one upstream.
+        let begins = self.note.is_none();
+        self.note = Some(note);
+        if !(begins && self.line.settings.bare_replies) {
+            self.keep_note();
+            self.noted().await?;
+        }
+        if self.turn.canceled.is_cancelled() {
+            return Err(AgentError::over().into());
+        }
+        Ok(())
+    }
+
+    /// Sends the message of the note, and follows what comes of it.
+    async fn send(&mut self, client: &Client, to: Option<TaskId>) -> Result<Ending, Stop> {
+        let message = self.message(to.as_ref())?;
+        let mut begun = self.begin(client, &message).await;
+        if let Err(error) = &begun
+            && self.renews(error).await?
+        {
+            begun = self.begin(client, &message).await;
+        }
+        match (begun, to) {
+            (Ok(begun), Some(id)) => {
+                let context = self.note.as_ref().and_then(Note::context_id);
+                let heard = Heard::answered(id, context, &self.turn.task);
+                self.hear(client, begun, heard).await
+            }
+            (Ok(begun), None) => self.hear(client, begun, Heard::nothing()).await,
+            (Err(error), to) if error.may_have_arrived() => {
+                tracing::warn!(%error, task = %self.turn.task_id(), "a message may have been lost");
+                match to {
+                    Some(id) => self.attach(client, id).await,
+                    None => self.look(client).await,
+                }
+            }
+            // It may have ended by itself, and takes no message any more.
+            (Err(error), Some(id)) if error.kind() == Kind::Protocol => {
+                let options = self.options();
+                match client.get_with(&id, None, &options).await {
+                    Ok(task) if task.status.state.is_terminal() => self.attach(client, id).await,
+                    _ => Err(error.into()),
+                }
+            }
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    async fn begin(&mut self, client: &Client, message: &SendMessage) -> Result<Begun, Error> {
+        let mut options = self.options();
+        if self.line.settings.idempotent {
+            options = options.idempotency_key(message.message.id.as_str());
+        }
+        if client.card().capabilities.streaming == Some(true) {
+            let events = client.stream_with(message.clone(), &options).await?;
+            return Ok(Begun::Events(Box::new(events)));
+        }
+        let mut message = message.clone();
+        // The sooner the task is known, the sooner it can be canceled and found again.
+        message.configuration.return_immediately = true;
+        let sent = client.send_with(message, &Line::patient(&options)).await?;
+        Ok(Begun::Answer(sent))
+    }
+
+    /// Looks for the task that a message has begun.
+    async fn look(&mut self, client: &Client) -> Result<Ending, Stop> {
+        let (id, context) = match &self.note {
+            Some(note) => (self.message_id(), note.context_id()),
+            None => (None, None),
+        };
+        let query = ListTasks {
+            context_id: context,
+            page_size: Some(LISTED),
+            history_length: Some(LISTED),
+            ..ListTasks::default()
+        };
+        let page = client.list_with(query, &self.options()).await;
+        let tasks = page.map(|page| page.tasks).unwrap_or_default();
+        let begun = tasks.into_iter().map(|view| view.task).find(|task| {
+            let mut history = task.history.iter();
+            id.is_some() && history.any(|message| Some(&message.id) == id.as_ref())
+        });
+        match begun {
+            Some(task) => self.attach(client, task.id.clone()).await,
+            None => Err(unknown().into()),
+        }
+    }
+
+    /// Follows a task that runs, and tells what was not told yet.
+    async fn attach(&mut self, client: &Client, id: TaskId) -> Result<Ending, Stop> {
+        let context = self.note.as_ref().and_then(Note::context_id);
+        let heard = Heard::of(id, context, &self.turn.task);
+        let events = heard
+            .task()
+            .map(|known| client.resume(Arc::clone(known), &self.options()))
+            .ok_or_else(unknown)?;
+        let begun = Begun::Events(Box::new(events));
+        Box::pin(self.hear(client, begun, heard)).await
+    }
+
+    /// Passes on what is said, until it ends.
+    async fn hear(
+        &mut self,
+        client: &Client,
+        begun: Begun,
+        mut heard: Heard,
+    ) -> Result<Ending, Stop> {
+        let mut events = match begun {
+            Begun::Events(events) => *events,
+            Begun::Answer(Sent::Message(message)) => {
+                let ended = self.pass(&mut heard, &Event::Message(message)).await?;
+                return ended.ok_or_else(|| unknown().into());
+            }
+            Begun::Answer(Sent::Task(task)) => {
+                let event = Event::Task(Arc::clone(&task));
+                if let Some(ending) = self.pass(&mut heard, &event).await? {
+                    return Ok(ending);
+                }
+                client.resume(task, &self.options())
+            }
+        };
+        loop {
+            let item = tokio::select! {
+                biased;
+                () = self.turn.canceled.cancelled(), if heard.task().is_some() => {
+                    if let Some(task) = heard.task() {
+                        self.cancel(client, &task.id).await;
+                    }
+                    return Err(AgentError::over().into());
+                }
+                noted = written(&mut self.noting) => {
+                    self.noting = None;
+                    noted?;
+                    continue;
+                }
+                item = events.next() => item,
+            };
+            match item {
+                Some(Ok(item)) => {
+                    if let Some(ending) = self.pass(&mut heard, &item.event).await? {
+                        return Ok(ending);
+                    }
+                }
+                Some(Err(error)) => match heard.task().cloned() {
+                    Some(known) if self.renews(&error).await? => {
+                        events = client.resume(known, &self.options());
+                    }
+                    None if error.may_have_arrived() => return self.look(client).await,
+                    _ => return Err(error.into()),
+                },
+                None => return heard.stands().ok_or_else(|| unknown().into()),
+            }
+        }
+    }
+
+    /// Passes on one event.
+    async fn pass(&mut self, heard: &mut Heard, event: &Event) -> Result<Option<Ending>, Stop> {
+        let (steps, ending) = heard.hear(event);
+        if let Some(task) = heard.task() {
+            self.know(task, ending.is_some());
+        }
+        if let Some(progress) = self.progress {
+            for step in steps {
+                match step {
+                    Step::Working(parts, message_metadata, metadata) => {
+                        let said = Said {
+                            parts,
+                            message_metadata,
+                            metadata,
+                        };
+                        progress.working(said).await?;
+                    }
+                    Step::Chunk(artifact, append, last) => {
+                        let artifact = Arc::unwrap_or_clone(artifact);
+                        progress.chunk(artifact, append, last).await?;
+                    }
+                }
+            }
+        }
+        Ok(ending)
+    }
+
+    /// Writes down which task it is, as soon as that is known. One that is over needs not be found again, but its
+    /// conversation may go on.
+    fn know(&mut self, task: &Task, ended: bool) {
+        let Some(note) = &mut self.note else {
+            return;
+        };
+        let ours = note.context.as_deref() == Some(task.context_id.as_str());
+        self.line.learn_context(ours);
+        let known = note.state == State::Running && note.task.as_deref() == Some(task.id.as_str());
+        if known || ended && ours {
+            return;
+        }
+        note.state = State::Running;
+        note.task = Some(task.id.to_string());
+        note.context = Some(task.context_id.to_string());
+        self.keep_note();
+    }
+
+    async fn end(&mut self, ending: Ending) -> Result<Outcome, AgentError> {
+        match ending {
+            Ending::Completed(said) => {
+                self.noted().await?;
+                Ok(Outcome::Completed(said))
+            }
+            Ending::InputRequired(said) => {
+                self.mark(State::Waiting).await?;
+                Ok(Outcome::InputRequired(said))
+            }
+            Ending::AuthRequired(said) => {
+                self.mark(State::Waiting).await?;
+                Ok(Outcome::AuthRequired(said))
+            }
+            Ending::Rejected(said) => Ok(Outcome::Rejected(said)),
+            Ending::Reply(said) => Ok(Outcome::Reply(said)),
+            Ending::Failed(reason) => Err(AgentError::new(reason)),
+        }
+    }
+
+    async fn mark(&mut self, state: State) -> Result<(), AgentError> {
+        if let Some(note) = &mut self.note {
+            note.state = state;
+            self.keep_note();
+        }
+        self.noted().await
+    }
+
+    /// Begins to write the note. What was being written before is in its place already.
+    fn keep_note(&mut self) {
+        if let (Some(progress), Some(note)) = (self.progress, &self.note)
+            && let Ok(value) = serde_json::to_value(note)
+        {
+            let before = self.noting.take();
+            self.noting = Some(Box::pin(async move {
+                if let Some(before) = before {
+                    before.await?;
+                }
+                progress.note(NAME, value).await
+            }));
+        }
+    }
+
+    async fn noted(&mut self) -> Result<(), AgentError> {
+        match self.noting.take() {
+            Some(noting) => noting.await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Waits for a note that is being written; for ever, if none is.
+async fn written(noting: &mut Option<Noting<'_>>) -> Result<(), AgentError> {
+    match noting {
+        Some(noting) => noting.await,
+        None => std::future::pending().await,
+    }
+}
