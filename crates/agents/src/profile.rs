@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use switchboard_types::model::{AgentCard, Skill};
 
 /// How an agent presents itself on its card.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -23,6 +24,57 @@ pub struct Profile {
     pub output_modes: Vec<String>,
     /// Whether it may answer with a bare message instead of a task.
     pub reply: ReplyKind,
+}
+
+/// Something a card says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the field of the card by that name")]
+pub enum Fact {
+    Name,
+    Description,
+    Version,
+    Provider,
+    Documentation,
+    Icon,
+    Skills,
+    InputModes,
+    OutputModes,
+}
+
+/// Takes over from another card what ours has `gaps` for. What asks callers for something there does not here.
+pub fn fill(card: &mut AgentCard, gaps: &[Fact], from: &AgentCard) {
+    for gap in gaps {
+        match gap {
+            Fact::Name if !from.name.is_empty() => card.name.clone_from(&from.name),
+            Fact::Description if !from.description.is_empty() => {
+                card.description.clone_from(&from.description);
+            }
+            Fact::Version if !from.version.is_empty() => card.version.clone_from(&from.version),
+            Fact::Provider => card.provider.clone_from(&from.provider),
+            Fact::Documentation => card.documentation_url.clone_from(&from.documentation_url),
+            Fact::Icon => card.icon_url.clone_from(&from.icon_url),
+            Fact::Skills if !from.skills.is_empty() => {
+                card.skills = from.skills.iter().cloned().map(unguarded).collect();
+            }
+            Fact::InputModes if !from.default_input_modes.is_empty() => {
+                card.default_input_modes
+                    .clone_from(&from.default_input_modes);
+            }
+            Fact::OutputModes if !from.default_output_modes.is_empty() => {
+                card.default_output_modes
+                    .clone_from(&from.default_output_modes);
+            }
+            // An empty one is no better than ours.
+            _ => {}
+        }
+    }
+}
+
+fn unguarded(skill: Skill) -> Skill {
+    Skill {
+        security: Vec::new(),
+        ..skill
+    }
 }
 
 /// What an agent answers with.

@@ -18,9 +18,12 @@ use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess};
 use switchboard_server::store::sqlite::SqliteStore;
 use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
+use switchboard_types::model::AgentCard;
 use tokio::net::TcpListener;
+use tokio::time::{Instant, timeout_at};
 
 use crate::config::{self, Backend, Config};
+use crate::remotes::{self, Remotes, remotes};
 use crate::route::Table;
 pub use crate::trust::ToTrust;
 use crate::trust::{self, Methods, doors};
@@ -82,11 +85,13 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
             "nobody can read the extended card: the agent asks nobody who they are"
         );
     }
-    let engines = engines(&config, &doors, &table, &log, &guard, &tasks);
+    let remotes = remotes(&config)?;
+    let engines = engines(&config, &doors, &table, &log, &guard, &tasks, &remotes);
     table.fill(
         guarded(&engines, &doors, &audit),
         Arc::clone(&config.default_agent),
     );
+    follow_cards(&config, &doors, &table, &remotes, &tasks).await;
     let recovered = recover::recover(&log, &engines).await?;
     tracing::info!(
         resumed = recovered.resumed,
@@ -218,21 +223,16 @@ fn engines(
     log: &Log,
     guard: &Arc<Guard>,
     tasks: &Tasks,
+    remotes: &Remotes,
 ) -> HashMap<Arc<str>, Engine> {
     let length = config.limits.queue.length;
     let gate = |most: Option<usize>| most.map(|most| Gate::new(most, length));
     let everywhere = gate(config.tasks);
     let engine = |agent: &config::Agent| {
-        let mut profile = Profile {
-            is_default: agent.name == config.default_agent,
-            ..agent.profile.clone()
-        };
-        if let Some(door) = doors.get(&agent.name) {
-            door.declare(&mut profile);
-        }
+        let profile = shown(config, doors, agent, agent.profile.clone());
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
-            agent: backend(&agent.backend, config, table),
+            agent: backend(agent, config, table, remotes),
             profile,
             settings: engine::Settings {
                 turns: Turns {
@@ -250,6 +250,61 @@ fn engines(
     config.agents.iter().map(engine).collect()
 }
 
+/// Puts what agents elsewhere say of themselves on our cards, now and whenever it changes. Waits a little for the first
+/// time.
+async fn follow_cards(
+    config: &Config,
+    doors: &Doors,
+    table: &Arc<Table>,
+    remotes: &Remotes,
+    tasks: &Tasks,
+) {
+    let first = Instant::now() + remotes::PATIENCE;
+    for agent in &config.agents {
+        let Some(remote) = remotes.get(&agent.name) else {
+            continue;
+        };
+        let keeper = (Arc::clone(remote), Arc::clone(&agent.name), tasks.clone());
+        tasks.spawn(async move {
+            let (remote, name, tasks) = keeper;
+            tokio::select! {
+                () = remote.keep_card(&name, tasks.stopping()) => {}
+                () = tasks.stopping().cancelled() => {}
+            }
+        });
+    }
+    for agent in &config.agents {
+        let Some(remote) = remotes.get(&agent.name) else {
+            continue;
+        };
+        let mut card = remote.card();
+        // Without it, our card says what the file does.
+        drop(timeout_at(first, card.wait_for(Option::is_some)).await);
+        let (config, doors) = (config.clone(), doors.clone());
+        let (agent, table, tasks_) = (agent.clone(), Arc::clone(table), tasks.clone());
+        let renew = move |card: &AgentCard| {
+            let profile = shown(&config, &doors, &agent, remotes::filled(&agent, card));
+            table.renew(&agent.name, profile);
+        };
+        if let Some(card) = card.borrow_and_update().as_deref() {
+            renew(card);
+        }
+        tasks.spawn(async move {
+            loop {
+                tokio::select! {
+                    () = tasks_.stopping().cancelled() => return,
+                    changed = card.changed() => if changed.is_err() {
+                        return;
+                    }
+                }
+                if let Some(card) = card.borrow_and_update().as_deref() {
+                    renew(card);
+                }
+            }
+        });
+    }
+}
+
 /// Each engine behind its agent's door.
 fn guarded(
     engines: &HashMap<Arc<str>, Engine>,
@@ -264,8 +319,26 @@ fn guarded(
     guarded.collect()
 }
 
-fn backend(backend: &Backend, config: &Config, table: &Arc<Table>) -> Arc<dyn Agent> {
-    match backend {
+/// What an agent's card says, and what its door adds to it.
+fn shown(config: &Config, doors: &Doors, agent: &config::Agent, profile: Profile) -> Profile {
+    let mut profile = Profile {
+        is_default: agent.name == config.default_agent,
+        ..profile
+    };
+    if let Some(door) = doors.get(&agent.name) {
+        door.declare(&mut profile);
+    }
+    profile
+}
+
+fn backend(
+    agent: &config::Agent,
+    config: &Config,
+    table: &Arc<Table>,
+    remotes: &Remotes,
+) -> Arc<dyn Agent> {
+    match &agent.backend {
+        Backend::Remote(..) => Arc::clone(&remotes[&agent.name]) as _,
         Backend::Script(script) => {
             let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
             let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);

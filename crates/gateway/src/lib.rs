@@ -8,6 +8,7 @@
 //! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
 //! - `conformance`: any agent against the specification.
 //! - [`policy`]: what callers may do, by rules.
+//! - `remotes`: agents elsewhere that stand behind ours, and what their cards say.
 //! - [`route`]: which agent a call is for.
 //! - [`telemetry`]: what the process tells its operators.
 //! - `trust`: from what the configuration says of trust to the parts that keep it.
@@ -18,6 +19,7 @@ pub mod cli;
 pub mod config;
 mod conformance;
 pub mod policy;
+mod remotes;
 pub mod route;
 pub mod telemetry;
 mod trust;

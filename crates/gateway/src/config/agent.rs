@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_agents::profile as agents;
+use switchboard_agents::profile::{self as agents, Fact};
 use switchboard_agents::script::{AgentFile, Script, builtin};
 use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
@@ -10,8 +10,9 @@ use super::auth::Ways;
 use super::load::{Check, read_file};
 use super::problem::did_you_mean;
 use super::raw;
+use super::remote::unknown;
 use super::yaml::{self, Step, Step::Item, Step::Key};
-use super::{Agent, Backend};
+use super::{Agent, Backend, Identity};
 use crate::policy::{On, Rule};
 
 /// Names that addresses of Switchboard itself begin with, now or soon.
@@ -97,7 +98,9 @@ impl Check<'_> {
     pub(super) fn calls_reach_someone(&mut self, agents: &[Agent]) {
         let names: Vec<&str> = agents.iter().map(|agent| &*agent.name).collect();
         for agent in agents {
-            let Backend::Script(script) = &agent.backend;
+            let Backend::Script(script) = &agent.backend else {
+                continue;
+            };
             for called in script
                 .calls()
                 .iter()
@@ -116,7 +119,9 @@ impl Check<'_> {
     pub(super) fn calls_open_no_door(&mut self, agents: &[Agent]) {
         let by_name = |name: &&str| agents.iter().find(|agent| *agent.name == **name);
         for agent in agents {
-            let Backend::Script(script) = &agent.backend;
+            let Backend::Script(script) = &agent.backend else {
+                continue;
+            };
             for closed in script.calls().iter().filter_map(by_name) {
                 if agent.is_more_open_than(closed) {
                     let message = format!(
@@ -145,7 +150,8 @@ impl Check<'_> {
             let changes = raw.0.iter().position(|(name, _)| name == own.name);
             let changes = changes.map(|at| raw.0.remove(at).1).unwrap_or_default();
             let at = [Key("agents"), Key(own.name)];
-            agents.push(self.assemble(&at, own.name, changes, own.profile, own.script, doors));
+            let backend = Backend::Script(own.script);
+            agents.push(self.assemble(&at, own.name, changes, own.profile, backend, doors));
         }
         agents.extend(
             raw.0
@@ -160,8 +166,8 @@ impl Check<'_> {
         if let Err((message, hint)) = check_name(name) {
             self.wrong(&at, message, Some(hint));
         }
-        let file = self.backend(&at, raw.script.take(), raw.script_file.take())?;
-        Some(self.assemble(&at, name, raw, file.profile, file.script, doors))
+        let (profile, backend) = self.backend(&at, &mut raw)?;
+        Some(self.assemble(&at, name, raw, profile, backend, doors))
     }
 
     /// An agent from what is said of it, here first and then in `base`.
@@ -171,23 +177,28 @@ impl Check<'_> {
         name: &str,
         mut raw: raw::Agent,
         base: agents::Profile,
-        script: Script,
+        mut backend: Backend,
         doors: &Doors,
     ) -> Agent {
         let access = self.agent_auth(at, raw.auth.take(), &doors.ways);
         let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
         let (rate, tasks) = self.agent_limits(at, raw.limits.take());
         let settings = self.settings(at, &mut raw, &base);
+        if let Backend::Remote(remote, _) = &mut backend {
+            remote.bare_replies = settings.reply_with_message;
+        }
+        let gaps = gaps(&raw);
         let profile = self.profile(at, name, raw, base);
         skills.of(&profile, &mut rights);
         let agent = Agent {
             name: Arc::from(name),
             profile,
+            gaps,
             access,
             rights,
             rate,
             tasks,
-            backend: Backend::Script(script),
+            backend,
             settings,
         };
         self.scopes_can_be_had(at, &agent);
@@ -198,10 +209,10 @@ impl Check<'_> {
     fn backend(
         &mut self,
         at: &[Step<'_>],
-        script: Option<Script>,
-        file: Option<String>,
-    ) -> Option<AgentFile> {
-        const KINDS: [&str; 2] = ["script", "script_file"];
+        raw: &mut raw::Agent,
+    ) -> Option<(agents::Profile, Backend)> {
+        const KINDS: [&str; 3] = ["script", "script_file", "a2a"];
+        let identity = self.identity(at, raw.identity.take());
         let entry = at_path(self.tree, at);
         let written: Vec<_> = KINDS
             .into_iter()
@@ -212,15 +223,26 @@ impl Check<'_> {
                 self.wrong(
                     at,
                     "nothing stands behind this agent".to_owned(),
-                    Some("add `script` or `script_file`".to_owned()),
+                    Some("add `script`, `script_file` or `a2a`".to_owned()),
                 );
                 None
             }
-            [_] => match (script, file) {
-                (Some(script), _) => Some(bare(script)),
-                (None, Some(file)) => self.script_file(at, &file),
-                (None, None) => None,
-            },
+            [_] => {
+                if let Some(remote) = raw.a2a.take() {
+                    let settings = Box::new(self.remote(at, remote)?);
+                    return Some((unknown(), Backend::Remote(settings, identity)));
+                }
+                if !matches!(identity, Identity::Nobody) {
+                    let message = "nothing elsewhere stands behind this agent".to_owned();
+                    self.wrong(&join(at, Key("identity")), message, None);
+                }
+                let file = match (raw.script.take(), raw.script_file.take()) {
+                    (Some(script), _) => bare(script),
+                    (None, Some(file)) => self.script_file(at, &file)?,
+                    (None, None) => return None,
+                };
+                Some((file.profile, Backend::Script(file.script)))
+            }
             [first, .., last] => {
                 let message = format!("`{first}` and `{last}` cannot stand together");
                 self.wrong(
@@ -297,6 +319,23 @@ impl Check<'_> {
             ..default
         }
     }
+}
+
+/// What the file does not say of an agent.
+fn gaps(raw: &raw::Agent) -> Vec<Fact> {
+    let said = [
+        (Fact::Name, raw.title.is_some()),
+        (Fact::Description, raw.description.is_some()),
+        (Fact::Version, raw.version.is_some()),
+        (Fact::Provider, raw.provider.is_some()),
+        (Fact::Documentation, raw.documentation_url.is_some()),
+        (Fact::Icon, raw.icon_url.is_some()),
+        (Fact::Skills, raw.skills.is_some()),
+        (Fact::InputModes, raw.input_modes.is_some()),
+        (Fact::OutputModes, raw.output_modes.is_some()),
+    ];
+    let missing = said.into_iter().filter(|(_, said)| !said);
+    missing.map(|(fact, _)| fact).collect()
 }
 
 /// A script without a profile.

@@ -8,8 +8,8 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`: the checks of each
-//!   part.
+//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`, `remote`, `identity`: the
+//!   checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`value`]: durations, sizes, addresses, networks.
 
@@ -19,12 +19,14 @@ mod auth;
 mod card;
 mod cors;
 pub mod env;
+mod identity;
 mod jwt;
 mod limits;
 pub mod load;
 pub mod problem;
 pub(crate) mod question;
 mod raw;
+mod remote;
 pub mod schema;
 mod secret;
 mod server;
@@ -40,6 +42,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_agents::profile::Fact;
+use switchboard_agents::remote as upstream;
 use switchboard_agents::script::Script;
 use switchboard_server::engine::{Profile, Settings};
 use switchboard_server::http::{Cors, Limits};
@@ -52,6 +56,7 @@ use switchboard_server::store::sqlite::SqliteOptions;
 pub use self::access::Rights;
 pub use self::auth::{ApiKey, Method, MethodKind, Ways};
 pub use self::env::Env;
+pub use self::identity::Identity;
 pub use self::jwt::{Jwt, Keys};
 pub use self::load::{Flags, Source, load};
 pub use self::problem::{Place, Problem, Problems};
@@ -153,6 +158,8 @@ pub struct Agent {
     /// What its cards say, interfaces apart. Streaming, webhooks and extensions are capabilities there. Skills
     /// and modes are never empty.
     pub profile: Profile,
+    /// What of it is not said in the file: what stands behind the agent may say it.
+    pub gaps: Vec<Fact>,
     /// What it asks callers for; every name is one of the methods.
     pub access: Ways,
     /// What those may do.
@@ -186,4 +193,6 @@ impl Agent {
 pub enum Backend {
     /// Steps to follow.
     Script(Script),
+    /// An A2A agent elsewhere, and who we are there.
+    Remote(Box<upstream::Settings>, Identity),
 }

@@ -8,6 +8,7 @@ use switchboard_server::auth::Authorized;
 use switchboard_server::call::{
     Answering, Call, Directory, Handler, Listing, Target, no_such_tenant,
 };
+use switchboard_server::engine::Profile;
 use switchboard_types::Error;
 
 /// All agents of this gateway. Agents may call each other through it, so it exists before they do.
@@ -30,6 +31,13 @@ impl Table {
             known: known.into_iter().collect(),
             default,
         });
+    }
+
+    /// An agent's card says something else from now on.
+    pub fn renew(&self, agent: &str, profile: Profile) {
+        if let Some(agent) = self.agents.get().and_then(|all| all.known.get(agent)) {
+            agent.renew(profile);
+        }
     }
 
     /// The agent that a path and a tenant mean together.

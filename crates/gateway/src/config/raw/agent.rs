@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use switchboard_agents::script::Script;
 
-use super::{Access, AgentAuth, AgentLimits};
+use super::{A2a, Access, AgentAuth, AgentLimits, Identity};
 use crate::config::value::{Bound, Time, Url};
 
 /// The agents, in the order of the file.
@@ -53,7 +53,7 @@ impl JsonSchema for Agents {
     }
 }
 
-/// One agent: what its card says, what stands behind it (`script` or `script_file`), and how it is served.
+/// One agent: what its card says, what stands behind it (`script`, `script_file` or `a2a`), and how it is served.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Agent {
@@ -84,6 +84,10 @@ pub(crate) struct Agent {
     /// What stands behind it: a YAML file of steps to follow. It may be a list of steps, or have `profile` and
     /// `script`; what the profile says counts where nothing is said here. The path is relative to this file.
     pub(crate) script_file: Option<String>,
+    /// What stands behind it: any A2A agent elsewhere.
+    pub(crate) a2a: Option<A2a>,
+    /// Who it is to what stands behind it elsewhere.
+    pub(crate) identity: Option<Identity>,
 
     /// Who may call it: `none` is everyone, else a list as in `auth.require`, which counts if nothing is said here.
     pub(crate) auth: Option<AgentAuth>,

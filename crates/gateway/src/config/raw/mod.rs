@@ -7,6 +7,7 @@
 mod access;
 mod agent;
 mod auth;
+mod backend;
 mod cors;
 mod limits;
 mod signing;
@@ -23,6 +24,7 @@ pub(crate) use agent::{
 pub(crate) use auth::{
     AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Mtls, Named, Requirement,
 };
+pub(crate) use backend::{A2a, Address, Binding, Contexts, Identity, TokenClient, Version};
 pub(crate) use cors::Cors;
 pub(crate) use limits::{AgentLimits, AgentRate, Limits, Rate};
 pub(crate) use signing::{KeyUse, Secrets, Signing, SigningKey};
