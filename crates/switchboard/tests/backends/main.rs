@@ -1,0 +1,11 @@
+//! What stands behind agents elsewhere, in front of the real binary: processes and sockets.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod remote;
+mod remote_card;
+mod remote_crash;
+mod stranger;

@@ -1,0 +1,98 @@
+//! `kill -9`, of ours and of the remote one, in the middle of a task.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::remote::{pair, tasks};
+use crate::support::{Server, say, text_of};
+
+/// Many words, so that there is a middle.
+fn words() -> String {
+    let words: Vec<String> = (0..150).map(|n| format!("w{n}")).collect();
+    words.join(" ")
+}
+
+/// Reads a stream until it has brought some pieces; gives the task.
+async fn some_of(server: &Server, agent: &str) -> Value {
+    let mut stream = server.stream(agent, "message/stream", say(&words())).await;
+    let task = stream.next().await.unwrap().data["result"]["id"].clone();
+    let mut pieces = 0;
+    while pieces < 5 {
+        let event = stream.next().await.unwrap();
+        pieces += u32::from(event.data["result"]["kind"] == "artifact-update");
+    }
+    task
+}
+
+#[tokio::test]
+async fn after_a_crash_of_ours_the_remote_task_goes_on_here_and_nothing_is_repeated() {
+    for agent in ["writer", "writer-grpc", "writer-old-rest"] {
+        let (upstream, mut ours) = pair().await;
+        let task = some_of(&ours, agent).await;
+        ours.kill().await;
+        ours.restart().await;
+        let done = ours.until(agent, &task, &["completed", "failed"]).await;
+        assert_eq!(text_of(&done["status"]["message"]), "done", "{agent}");
+        assert_eq!(
+            text_of(&done["artifacts"][0]),
+            format!("{} ", words()),
+            "{agent}"
+        );
+        assert_eq!(done["artifacts"].as_array().unwrap().len(), 1);
+        assert_eq!(tasks(&upstream, "writer").await.len(), 1, "{agent}");
+        // Neither is anything told twice to those who read it all.
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/resubscribe", "params": {"id": task}});
+        let path = ours.url(&format!("/a2a/{agent}"));
+        let request = ours
+            .http
+            .post(path)
+            .header("Last-Event-ID", "0")
+            .json(&body);
+        let events = crate::support::events(request).await.results().await;
+        let thoughts = events
+            .iter()
+            .filter(|e| text_of(&e["status"]["message"]) == "thinking");
+        assert_eq!(thoughts.count(), 1, "{agent}");
+        let pieces = events.iter().filter(|e| e["kind"] == "artifact-update");
+        let told: String = pieces.map(|e| text_of(&e["artifact"])).collect();
+        assert_eq!(told, format!("{} ", words()), "{agent}");
+    }
+}
+
+#[tokio::test]
+async fn after_a_crash_of_ours_a_task_that_waits_still_waits_for_the_same_answer() {
+    let (upstream, mut ours) = pair().await;
+    let asked = ours.result("asker", "message/send", say("paint")).await;
+    ours.kill().await;
+    ours.restart().await;
+    let mut answer = say("green");
+    answer["message"]["taskId"] = asked["id"].clone();
+    let done = ours.result("asker", "message/send", answer).await;
+    assert_eq!(text_of(&done["status"]["message"]), "painted green");
+    assert_eq!(tasks(&upstream, "asker").await.len(), 1);
+}
+
+#[tokio::test]
+async fn when_the_remote_agent_dies_the_task_fails_and_says_why() {
+    let (mut upstream, ours) = pair().await;
+    let task = some_of(&ours, "writer").await;
+    upstream.kill().await;
+    let deadline = Instant::now() + Duration::from_secs(90);
+    let failed = loop {
+        let now = ours
+            .result("writer", "tasks/get", json!({"id": task}))
+            .await;
+        if now["status"]["state"] != "working" {
+            break now;
+        }
+        assert!(Instant::now() < deadline, "still working");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    assert_eq!(failed["status"]["state"], "failed");
+    let text = text_of(&failed["status"]["message"]);
+    let lost = "the connection to the remote agent was lost, and it did not come back in time";
+    assert_eq!(text, lost);
+    assert!(text_of(&failed["artifacts"][0]).starts_with("w0 w1 "));
+}
