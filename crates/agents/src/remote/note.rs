@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use switchboard_server::agent::Turn;
-use switchboard_types::model::{ContextId, Message, MessageId, Role, Task, TaskId};
+use switchboard_types::model::{ContextId, Message, MessageId, Part, Role, Task, TaskId};
 
 /// The name of the note.
 pub(super) const NAME: &str = "a2a";
@@ -18,6 +18,9 @@ pub(super) struct Note {
     said: String,
     /// How many messages of callers there were then.
     heard: usize,
+    /// What it asked last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked: Option<String>,
     /// The upstream conversation.
     pub(super) context: Option<String>,
     /// The upstream task, as soon as it is known.
@@ -54,11 +57,24 @@ pub(super) enum Plan {
 impl Note {
     /// What is to be done in this turn.
     pub(super) fn plan(note: Option<&Self>, turn: &Turn) -> Plan {
-        let heard = heard(&turn.task);
-        Self::decide(note, &turn.message, heard, turn.input_timed_out)
+        let fresh = turn.emitted == 0 && note.is_some_and(|note| note.was_passed_on(&turn.task));
+        Self::decide(note, &turn.message, fresh || turn.input_timed_out)
     }
 
-    fn decide(note: Option<&Self>, message: &Message, heard: usize, timed_out: bool) -> Plan {
+    /// Whether our task has told that it waits. Clients may answer with a message of the same id as before, so that
+    /// does not tell.
+    fn was_passed_on(&self, task: &Task) -> bool {
+        let mut history = task.history.iter().rev();
+        let said = task.status.message.as_ref();
+        let said = said.or_else(|| history.find(|message| message.role == Role::Agent));
+        let said = said.map(|message| message.text());
+        task.status.state.is_interrupted()
+            || heard(task) > self.heard
+            || said.is_some() && said == self.asked
+    }
+
+    /// `fresh`: our task has told that it waits, and this is the next turn.
+    fn decide(note: Option<&Self>, message: &Message, fresh: bool) -> Plan {
         let Some(note) = note else {
             return Plan::Send(None);
         };
@@ -68,9 +84,7 @@ impl Note {
             (State::Detached, Some(task)) => Plan::Attach(task),
             (State::Detached, None) => Plan::Look,
             // Cut off between writing down that it waits and saying so.
-            (State::Waiting, Some(task)) if same && note.heard == heard && !timed_out => {
-                Plan::Attach(task)
-            }
+            (State::Waiting, Some(task)) if same && !fresh => Plan::Attach(task),
             (State::Waiting, task) => Plan::Send(task),
             (State::Sending, Some(task)) if same => Plan::Check(task),
             (State::Running, Some(task)) if same => Plan::Attach(task),
@@ -91,10 +105,18 @@ impl Note {
             turn: before.map_or(0, |note| note.turn) + 1,
             said: turn.message.id.to_string(),
             heard: heard(&turn.task),
+            asked: None,
             context: context.map(ToString::to_string),
             task: to.map(ToString::to_string),
             state: State::Sending,
         }
+    }
+
+    /// It waits for an answer to this.
+    pub(super) fn waits(&mut self, question: &[Part]) {
+        let texts: Vec<&str> = question.iter().filter_map(Part::as_text).collect();
+        self.asked = Some(texts.join("\n")).filter(|text| !text.is_empty());
+        self.state = State::Waiting;
     }
 
     /// The id that the message has upstream: the same, however often the turn is run.
@@ -119,45 +141,45 @@ fn heard(task: &Task) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use switchboard_types::model::Part;
 
     fn note(state: State, task: Option<&str>) -> Note {
         Note {
             turn: 3,
             said: "m".to_owned(),
             heard: 1,
+            asked: None,
             context: None,
             task: task.map(str::to_owned),
             state,
         }
     }
 
-    fn decided(note: Option<Note>, message: &str, heard: usize) -> Plan {
+    fn decided(note: Option<Note>, message: &str, fresh: bool) -> Plan {
         let id = MessageId::new(message).unwrap();
         let message = Message::new(id, Role::User, vec![Part::text("x")]);
-        Note::decide(note.as_ref(), &message, heard, false)
+        Note::decide(note.as_ref(), &message, fresh)
     }
 
     #[test]
     fn a_message_is_sent_once_whenever_the_turn_was_cut_off() {
         let task = || TaskId::new("t").unwrap();
         let known = Some("t");
-        for (state, id, message, heard, plan) in [
-            (State::Sending, None, "m", 1, Plan::Look),
-            (State::Sending, known, "m", 1, Plan::Check(task())),
-            (State::Running, known, "m", 1, Plan::Attach(task())),
-            (State::Running, known, "m", 2, Plan::Attach(task())),
-            (State::Waiting, known, "m", 1, Plan::Attach(task())),
-            (State::Waiting, known, "m", 2, Plan::Send(Some(task()))),
-            (State::Waiting, known, "n", 2, Plan::Send(Some(task()))),
-            (State::Detached, known, "n", 2, Plan::Attach(task())),
-            (State::Detached, None, "n", 2, Plan::Look),
-            (State::Running, known, "n", 2, Plan::Send(None)),
+        for (state, id, message, fresh, plan) in [
+            (State::Sending, None, "m", false, Plan::Look),
+            (State::Sending, known, "m", false, Plan::Check(task())),
+            (State::Running, known, "m", false, Plan::Attach(task())),
+            (State::Running, known, "m", true, Plan::Attach(task())),
+            (State::Waiting, known, "m", false, Plan::Attach(task())),
+            (State::Waiting, known, "m", true, Plan::Send(Some(task()))),
+            (State::Waiting, known, "n", true, Plan::Send(Some(task()))),
+            (State::Detached, known, "n", true, Plan::Attach(task())),
+            (State::Detached, None, "n", true, Plan::Look),
+            (State::Running, known, "n", true, Plan::Send(None)),
         ] {
-            let decided = decided(Some(note(state, id)), message, heard);
-            assert_eq!(decided, plan, "{state:?} {id:?} {message} {heard}");
+            let decided = decided(Some(note(state, id)), message, fresh);
+            assert_eq!(decided, plan, "{state:?} {id:?} {message} {fresh}");
         }
-        assert_eq!(decided(None, "m", 1), Plan::Send(None));
+        assert_eq!(decided(None, "m", false), Plan::Send(None));
     }
 
     #[test]

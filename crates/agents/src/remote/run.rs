@@ -372,17 +372,25 @@ impl<'a> Run<'a> {
                 Ok(Outcome::Completed(said))
             }
             Ending::InputRequired(said) => {
-                self.mark(State::Waiting).await?;
+                self.waits(&said).await?;
                 Ok(Outcome::InputRequired(said))
             }
             Ending::AuthRequired(said) => {
-                self.mark(State::Waiting).await?;
+                self.waits(&said).await?;
                 Ok(Outcome::AuthRequired(said))
             }
             Ending::Rejected(said) => Ok(Outcome::Rejected(said)),
             Ending::Reply(said) => Ok(Outcome::Reply(said)),
             Ending::Failed(reason) => Err(AgentError::new(reason)),
         }
+    }
+
+    async fn waits(&mut self, question: &Said) -> Result<(), AgentError> {
+        if let Some(note) = &mut self.note {
+            note.waits(&question.parts);
+            self.keep_note();
+        }
+        self.noted().await
     }
 
     async fn mark(&mut self, state: State) -> Result<(), AgentError> {
