@@ -216,6 +216,30 @@ async fn streams_subscriptions_lists_and_replay_work_before_an_agent_without_the
 }
 
 #[tokio::test]
+async fn webhooks_are_called_for_an_agent_that_calls_none() {
+    let (_upstream, ours) = pair().await;
+    let (called, mut calls) = tokio::sync::mpsc::unbounded_channel();
+    let app = axum::Router::new().fallback(move |body: axum::body::Bytes| {
+        let called = called.clone();
+        async move { called.send(body).unwrap() }
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let mut owner = tokio::task::JoinSet::new();
+    owner.spawn(async move { axum::serve(listener, app).await });
+    let mut send = say("wool");
+    send["configuration"] = json!({"blocking": false, "pushNotificationConfig": {"url": url}});
+    let task = ours.result("deaf", "message/send", send).await;
+    loop {
+        let posted: Value = serde_json::from_slice(&calls.recv().await.unwrap()).unwrap();
+        if posted["status"]["state"] == "completed" {
+            assert_eq!(posted["id"], task["id"]);
+            break;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_bare_answer_ends_the_task_and_who_we_are_is_shown() {
     let stranger = Stranger::start().await;
     let yaml = format!(

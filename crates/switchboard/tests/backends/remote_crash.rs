@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::remote::{pair, tasks};
+use crate::stranger::Stranger;
 use crate::support::{Server, say, text_of};
 
 /// Many words, so that there is a middle.
@@ -91,4 +92,27 @@ async fn when_the_remote_agent_dies_the_task_fails_and_says_why() {
     let lost = "the connection to the remote agent was lost, and it did not come back in time";
     assert_eq!(text, lost);
     assert!(text_of(&failed["artifacts"][0]).starts_with("w0 w1 "));
+}
+
+#[tokio::test]
+async fn a_message_that_may_have_arrived_is_not_sent_again_after_a_crash() {
+    let stranger = Stranger::start().await;
+    let yaml = format!(
+        "agents: {{plain: {{a2a: {{url: '{}'}}, identity: {{headers: {{x-key: '${{KEY}}'}}}}}}}}",
+        stranger.base
+    );
+    let mut ours = Server::serve_with(&yaml, &[], &[("KEY", "k")]).await;
+    let send = json!({"message": say("hang")["message"], "configuration": {"blocking": false}});
+    let task = ours.result("plain", "message/send", send).await["id"].clone();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while stranger.asked().is_empty() {
+        assert!(Instant::now() < deadline, "nothing was sent");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    ours.kill().await;
+    ours.restart().await;
+    let failed = ours.until("plain", &task, &["failed"]).await;
+    let text = text_of(&failed["status"]["message"]);
+    assert!(text.ends_with("it is not known whether it ran"), "{text}");
+    assert_eq!(stranger.asked().len(), 1);
 }

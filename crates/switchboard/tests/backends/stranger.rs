@@ -1,4 +1,5 @@
-//! A small agent of somebody else: no streams, no lists, no webhooks, and a card that can change.
+//! A small agent of somebody else: no streams, no lists, no webhooks, a card that can change, and one thing it never
+//! answers.
 
 use std::sync::{Arc, Mutex};
 
@@ -76,14 +77,18 @@ async fn answer(
     body: Bytes,
 ) -> String {
     let request: Value = serde_json::from_slice(&body).unwrap();
-    let mut memory = memory.lock().unwrap();
     if request["method"] != "message/send" {
         let error = json!({"code": -32601, "message": "no such method"});
         return json!({"jsonrpc": "2.0", "id": request["id"], "error": error}).to_string();
     }
     let message = request["params"]["message"].clone();
-    memory.asked.push((headers, message.clone()));
-    let text = format!("heard {}", message["parts"][0]["text"].as_str().unwrap());
+    let asked = (headers, message.clone());
+    memory.lock().unwrap().asked.push(asked);
+    let text = message["parts"][0]["text"].as_str().unwrap();
+    if text == "hang" {
+        std::future::pending::<()>().await;
+    }
+    let text = format!("heard {text}");
     json!({"jsonrpc": "2.0", "id": request["id"], "result": {
         "kind": "message", "role": "agent", "messageId": "r", "contextId": message["contextId"],
         "parts": [{"kind": "text", "text": text}],

@@ -6,6 +6,7 @@ mod bad;
 mod from_env;
 mod good;
 mod published;
+mod remote;
 mod signing;
 mod tls;
 
