@@ -200,6 +200,12 @@ impl Progress {
         self.voice.working(said).await
     }
 
+    /// Whether a bare message can still be the answer. Until anything is said or noted, nothing of such a task is stored.
+    #[must_use]
+    pub fn may_reply(&self) -> bool {
+        self.voice.may_reply()
+    }
+
     /// Keeps something about the task under a name, in place of what was kept under it before. It never leaves by
     /// A2A. When this returns it is durable.
     ///

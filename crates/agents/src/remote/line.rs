@@ -39,8 +39,6 @@ pub struct Settings {
     pub idempotent: bool,
     /// It takes the name that we give to a conversation. If not, it is not told one before it has given one itself.
     pub names_contexts: bool,
-    /// It may answer with a bare message, which we pass on as one.
-    pub bare_replies: bool,
     /// How often its card is read again.
     pub refresh: Duration,
     /// How often and how soon to ask again.
@@ -59,7 +57,6 @@ impl Settings {
             tls: Tls::new(),
             idempotent: false,
             names_contexts: true,
-            bare_replies: false,
             refresh: Duration::from_secs(300),
             retry: Retry {
                 longest: Duration::from_secs(5),

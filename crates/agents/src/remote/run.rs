@@ -165,10 +165,9 @@ impl<'a> Run<'a> {
     async fn write_down(&mut self, to: Option<&TaskId>) -> Result<(), Stop> {
         let context = self.context().await?;
         let note = Note::sending(self.note.as_ref(), self.turn, to, context.as_ref());
-        // Whoever may answer with a bare message has no task to note anything about until there is one upstream.
-        let begins = self.note.is_none();
         self.note = Some(note);
-        if !(begins && self.line.settings.bare_replies) {
+        // What may be answered with a bare message is no task yet that anyone could take up again.
+        if !self.progress.is_some_and(Progress::may_reply) {
             self.keep_note();
             self.noted().await?;
         }

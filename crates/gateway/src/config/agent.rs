@@ -177,16 +177,13 @@ impl Check<'_> {
         name: &str,
         mut raw: raw::Agent,
         base: agents::Profile,
-        mut backend: Backend,
+        backend: Backend,
         doors: &Doors,
     ) -> Agent {
         let access = self.agent_auth(at, raw.auth.take(), &doors.ways);
         let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
         let (rate, tasks) = self.agent_limits(at, raw.limits.take());
         let settings = self.settings(at, &mut raw, &base);
-        if let Backend::Remote(remote, _) = &mut backend {
-            remote.bare_replies = settings.reply_with_message;
-        }
         let gaps = gaps(&raw);
         let profile = self.profile(at, name, raw, base);
         skills.of(&profile, &mut rights);

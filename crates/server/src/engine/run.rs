@@ -51,6 +51,10 @@ impl Voice {
         .await
     }
 
+    pub(crate) fn may_reply(&self) -> bool {
+        self.log.is_held()
+    }
+
     pub(crate) async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
         if self.log.is_held() {
             self.log.publish();

@@ -28,7 +28,7 @@ fn an_address_is_enough() {
     };
     assert!(matches!(&settings.at, Reference::Url(url) if url.path() == "/a2a/poet"));
     assert_eq!(settings.refresh, Duration::from_secs(300));
-    assert!(!settings.idempotent && settings.names_contexts && !settings.bare_replies);
+    assert!(!settings.idempotent && settings.names_contexts);
     assert_eq!(agent.gaps.len(), 9);
     // Until its card is known, it is not for us to refuse anything.
     assert_eq!(agent.profile.card.default_input_modes, ["*/*"]);
@@ -37,7 +37,7 @@ fn an_address_is_enough() {
 #[test]
 fn everything_can_be_said() {
     let config = good(&agent(
-        "title: Poet, input_modes: [text/plain], reply: message, a2a: {url: 'localhost:7420#poet', binding: grpc, \
+        "title: Poet, input_modes: [text/plain], a2a: {url: 'localhost:7420#poet', binding: grpc, \
          version: 1.0, address: given, extensions: ['urn:x'], idempotent: true, contexts: theirs, refresh: 1m}",
     ));
     let agent = &config.agents[0];
@@ -48,7 +48,7 @@ fn everything_can_be_said() {
     assert_eq!(settings.address, Address::Given);
     assert_eq!(settings.preference.bindings.len(), 1);
     assert_eq!(settings.preference.versions.len(), 1);
-    assert!(settings.idempotent && !settings.names_contexts && settings.bare_replies);
+    assert!(settings.idempotent && !settings.names_contexts);
     assert!(!agent.gaps.contains(&Fact::Name) && !agent.gaps.contains(&Fact::InputModes));
 }
 
