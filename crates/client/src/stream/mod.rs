@@ -105,8 +105,10 @@ impl Events {
         watchable: bool,
     ) -> Self {
         let id = known.id.clone();
-        let mut seen = Seen::default();
-        seen.task = Some(known);
+        let seen = Seen {
+            task: Some(known),
+            ..Seen::default()
+        };
         Self {
             client,
             operation: Operation::Subscribe(Subscribe { id }),
