@@ -94,6 +94,17 @@ impl Turn {
         &self.task.id
     }
 
+    /// A name for this conversation elsewhere, always the same. Two callers may give the same name to theirs, and must
+    /// not meet there.
+    #[must_use]
+    pub fn own_context(&self) -> ContextId {
+        let owner = self.principal.owner().as_str();
+        let text = format!("{}\n{owner}\n{}", self.agent(), self.task.context_id);
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&switchboard_keys::sha256(text.as_bytes())[..16]);
+        crate::engine::named(uuid::Builder::from_random_bytes(bytes).into_uuid())
+    }
+
     /// What the agent has noted about this task under a name, in this turn or before, also before a restart.
     ///
     /// # Errors

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use switchboard_client::{CallOptions, Client, Error};
-use switchboard_keys::sha256;
-use switchboard_server::agent::{AgentError, Turn};
+use switchboard_server::agent::AgentError;
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{ContextId, Message, MessageId, Part, Role, TaskId};
 use switchboard_types::operation::{SendConfiguration, SendMessage};
@@ -103,21 +102,10 @@ impl Run<'_> {
                 return Ok(Some(context));
             }
         }
-        Ok(self.line.settings.names_contexts.then(|| named(self.turn)))
+        Ok(self
+            .line
+            .settings
+            .names_contexts
+            .then(|| self.turn.own_context()))
     }
-}
-
-/// A name for the upstream conversation. Two callers may give the same name to theirs, and must not meet there.
-fn named(turn: &Turn) -> ContextId {
-    let owner = turn.principal.owner();
-    let text = format!(
-        "{}\n{}\n{}",
-        turn.agent(),
-        owner.as_str(),
-        turn.task.context_id
-    );
-    let [bytes @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = sha256(text.as_bytes());
-    let uuid = uuid::Builder::from_random_bytes(bytes).into_uuid();
-    #[expect(clippy::expect_used, reason = "a UUID is a valid id")]
-    ContextId::new(uuid.to_string()).expect("a UUID")
 }

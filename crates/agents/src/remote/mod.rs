@@ -13,6 +13,7 @@ mod call;
 mod card;
 mod events;
 mod failure;
+mod keep;
 mod line;
 mod note;
 mod run;

@@ -51,7 +51,7 @@ enum Begun {
 }
 
 /// A note that is being written.
-type Noting<'a> = BoxFuture<'a, Result<(), AgentError>>;
+pub(super) type Noting<'a> = BoxFuture<'a, Result<(), AgentError>>;
 
 /// A turn.
 pub(super) struct Run<'a> {
@@ -59,9 +59,9 @@ pub(super) struct Run<'a> {
     pub(super) identity: &'a Outbound,
     pub(super) turn: &'a Turn,
     /// Nothing, if the turn is over.
-    progress: Option<&'a Progress>,
+    pub(super) progress: Option<&'a Progress>,
     pub(super) note: Option<Note>,
-    noting: Option<Noting<'a>>,
+    pub(super) noting: Option<Noting<'a>>,
     /// What is shown in each call.
     pub(super) shown: HeaderMap,
     /// Another identity was asked for already.
@@ -381,44 +381,6 @@ impl<'a> Run<'a> {
             Ending::Rejected(said) => Ok(Outcome::Rejected(said)),
             Ending::Reply(said) => Ok(Outcome::Reply(said)),
             Ending::Failed(reason) => Err(AgentError::new(reason)),
-        }
-    }
-
-    async fn waits(&mut self, question: &Said) -> Result<(), AgentError> {
-        if let Some(note) = &mut self.note {
-            note.waits(&question.parts);
-            self.keep_note();
-        }
-        self.noted().await
-    }
-
-    async fn mark(&mut self, state: State) -> Result<(), AgentError> {
-        if let Some(note) = &mut self.note {
-            note.state = state;
-            self.keep_note();
-        }
-        self.noted().await
-    }
-
-    /// Begins to write the note. What was being written before is in its place already.
-    fn keep_note(&mut self) {
-        if let (Some(progress), Some(note)) = (self.progress, &self.note)
-            && let Ok(value) = serde_json::to_value(note)
-        {
-            let before = self.noting.take();
-            self.noting = Some(Box::pin(async move {
-                if let Some(before) = before {
-                    before.await?;
-                }
-                progress.note(NAME, value).await
-            }));
-        }
-    }
-
-    async fn noted(&mut self) -> Result<(), AgentError> {
-        match self.noting.take() {
-            Some(noting) => noting.await,
-            None => Ok(()),
         }
     }
 }

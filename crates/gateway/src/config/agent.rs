@@ -184,7 +184,10 @@ impl Check<'_> {
         let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
         let (rate, tasks) = self.agent_limits(at, raw.limits.take());
         let settings = self.settings(at, &mut raw, &base);
-        let gaps = gaps(&raw);
+        let gaps = match backend {
+            Backend::Remote(..) => gaps(&raw),
+            Backend::Script(_) => Vec::new(),
+        };
         let profile = self.profile(at, name, raw, base);
         skills.of(&profile, &mut rights);
         let agent = Agent {

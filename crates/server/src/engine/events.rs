@@ -23,7 +23,8 @@ pub(super) fn fresh_ids() -> (TaskId, ContextId) {
     (named(task), named(Uuid::from_u128(task.as_u128() ^ 1)))
 }
 
-fn named<K>(uuid: Uuid) -> Id<K> {
+/// A UUID as an identifier.
+pub(crate) fn named<K>(uuid: Uuid) -> Id<K> {
     let mut text = Uuid::encode_buffer();
     let text: &str = uuid.hyphenated().encode_lower(&mut text);
     match Id::new(text) {

@@ -38,7 +38,7 @@ use crate::store;
 
 pub use card::Profile;
 pub(crate) use client::ClientGuard;
-pub(crate) use events::fresh_id;
+pub(crate) use events::{fresh_id, named};
 pub(crate) use run::Voice;
 
 /// The engine of one agent; cheap to clone.
