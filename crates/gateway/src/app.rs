@@ -19,6 +19,7 @@ use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess}
 use switchboard_server::store::sqlite::SqliteStore;
 use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
 use tokio::net::TcpListener;
+use uuid::Uuid;
 
 use crate::config::{self, Backend, Config};
 use crate::route::Table;
@@ -222,6 +223,7 @@ fn engines(
     let length = config.limits.queue.length;
     let gate = |most: Option<usize>| most.map(|most| Gate::new(most, length));
     let everywhere = gate(config.tasks);
+    let here = here(config);
     let engine = |agent: &config::Agent| {
         let mut profile = Profile {
             is_default: agent.name == config.default_agent,
@@ -239,6 +241,7 @@ fn engines(
                     everywhere: everywhere.clone(),
                     here: gate(agent.tasks),
                 },
+                hop: hop(agent, &here),
                 ..agent.settings.clone()
             },
             log: log.clone(),
@@ -248,6 +251,22 @@ fn engines(
         (Arc::clone(&agent.name), Engine::new(parts))
     };
     config.agents.iter().map(engine).collect()
+}
+
+/// What tells this gateway from others on the way of a call through agents.
+fn here(config: &Config) -> String {
+    match &config.public_url {
+        Some(url) => url.to_string(),
+        None => Uuid::new_v4().simple().to_string(),
+    }
+}
+
+/// What an agent is called on the way of a call; one that not everyone may know of goes by another name.
+fn hop(agent: &config::Agent, here: &str) -> Arc<str> {
+    Arc::from(match agent.rights.visible {
+        true => format!("{}@{here}", agent.name),
+        false => format!("#{}@{here}", &Uuid::new_v4().simple().to_string()[..8]),
+    })
 }
 
 /// Each engine behind its agent's door.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
+use switchboard_server::hops::Hops;
 use switchboard_types::model::{
     Artifact, Content, Event, Message, MessageId, Object, Part, Role, Task, TaskId, TaskState,
     TaskStatus,
@@ -149,11 +150,14 @@ impl Run<'_> {
             parts.clone_from(&scope.message.parts);
         }
         let id = MessageId::new(key).map_err(|e| AgentError::new(e.to_string()))?;
+        let metadata = part::object(&call.metadata, scope);
+        // A way that cannot be read was refused.
+        let way = Hops::of(&scope.message).unwrap_or_default();
         Ok(SendMessage {
             message: Message {
                 context_id: Some(scope.context_id.clone()),
                 reference_task_ids: vec![scope.task_id.clone()],
-                metadata: part::object(&call.metadata, scope),
+                metadata: Some(way.then(&scope.hop).marked(metadata.as_ref())),
                 ..Message::new(id, Role::User, parts)
             },
             configuration: SendConfiguration::default(),

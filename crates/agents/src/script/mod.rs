@@ -153,6 +153,7 @@ impl Agent for ScriptAgent {
         };
         let scope = Scope {
             earlier,
+            hop: Arc::clone(turn.hop()),
             timed_out: turn.input_timed_out,
             ..Scope::new(&turn.task, turn.message, turn.metadata)
         };

@@ -16,6 +16,8 @@ pub(super) struct Scope {
     pub(super) metadata: Option<Object>,
     pub(super) task_id: TaskId,
     pub(super) context_id: ContextId,
+    /// What the agent is called on the way of a call through agents.
+    pub(super) hop: Arc<str>,
     /// The number of this message within the task, from 1.
     pub(super) turn: u32,
     /// The turn may have been begun by an earlier run.
@@ -72,6 +74,7 @@ impl Scope {
             metadata,
             task_id: task.id.clone(),
             context_id: task.context_id.clone(),
+            hop: Arc::default(),
             turn: u32::try_from(before + 1).unwrap_or(u32::MAX),
             earlier: Vec::new(),
             word: String::new(),
