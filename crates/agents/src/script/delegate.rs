@@ -18,7 +18,7 @@ use switchboard_types::operation::{SendConfiguration, SendMessage};
 use super::language::Call;
 use super::part;
 use super::run::Run;
-use super::scope::{Answer, DELEGATE};
+use super::scope::{Answer, DELEGATE, WHO_ASKS};
 use super::stage::Line;
 
 /// The other agent's task, as far as it was heard of.
@@ -43,6 +43,7 @@ impl Run<'_> {
         if let (Ok(()), Some(state)) = (&heard, child.end)
             && state.is_interrupted()
         {
+            self.note_who_asks(call, &child).await?;
             return Ok(Some(self.relay(call, &child, state)));
         }
         let answer = child.answer(heard.err());
@@ -163,6 +164,17 @@ impl Run<'_> {
             configuration: SendConfiguration::default(),
             metadata: None,
         })
+    }
+
+    /// Keeps the name of an agent whose question does not tell it.
+    async fn note_who_asks(&self, call: &Call, child: &Child) -> Result<(), AgentError> {
+        match &child.task {
+            Some(task) if self.told(&call.agent) != call.agent => {
+                let who = delegate(&call.agent, task);
+                self.stage.note(WHO_ASKS, who).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The other agent's question as this agent's own; the next turn finds by it where the answer goes.

@@ -58,6 +58,9 @@ pub(super) struct Answer {
 /// The member of a status event's and a message's metadata that names the other agent's task.
 pub(super) const DELEGATE: &str = "delegate";
 
+/// The note that names it where the question does not.
+pub(super) const WHO_ASKS: &str = "who-asks";
+
 impl Scope {
     /// The scope at the beginning of a turn.
     pub(super) fn new(task: &Task, message: Arc<Message>, metadata: Option<Object>) -> Self {

@@ -87,7 +87,8 @@ pub struct Settings {
     pub most_parts: usize,
     /// With how many messages a task takes no more.
     pub longest_history: usize,
-    /// What the agent is called on the way of a call through agents: no other has that name, anywhere.
+    /// What the agent is called on the way of a call through agents: no other has that name, anywhere. If it is empty, it
+    /// is the agent's name.
     pub hop: Arc<str>,
     /// How many agents a call may have come through.
     pub deepest: usize,
@@ -153,7 +154,10 @@ pub struct Parts {
 impl Engine {
     /// Assembles an engine.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(mut parts: Parts) -> Self {
+        if parts.settings.hop.is_empty() {
+            parts.settings.hop = Arc::clone(&parts.name);
+        }
         let forwards = parts.agent.forwards();
         Self {
             shared: Arc::new(Shared {
