@@ -119,7 +119,10 @@ impl Turn {
     /// If the store cannot be read.
     pub async fn note(&self, name: &str) -> Result<Option<Value>, AgentError> {
         let notes = self.conversation.store.notes(&self.task.id).await;
-        let notes = notes.map_err(|e| AgentError::new(e.to_string()))?;
+        let notes = notes.map_err(|error| {
+            tracing::error!(%error, task = %self.task.id, "notes cannot be read");
+            AgentError::new("what the agent noted cannot be read")
+        })?;
         let named = notes.into_iter().find(|note| note.name == name);
         Ok(named.map(|note| note.value))
     }

@@ -21,16 +21,17 @@ use super::template::{Template, Variable};
 #[derive(Debug, Clone)]
 pub struct TextOr<T>(pub(super) T);
 
-/// A regular expression; upper and lower case are the same to it. It is read with its file and made ready when it is
-/// first used: that takes hundreds of times the room of its text, and most scripts are never run.
+/// A regular expression; upper and lower case are the same to it. It is read with its file and, unless it may be too large
+/// to be made ready at all, made ready when it is first used: that takes hundreds of times the room of its text, and most
+/// scripts are never run.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     text: String,
     ready: OnceLock<Option<Regex>>,
 }
 
-/// How much a regular expression may grow to, in about the bytes of its automaton.
-const MAX_PATTERN: usize = 1_000_000;
+/// An expression that takes no more bytes than this can be made ready for sure: the limit is higher.
+const SURE: usize = 8 << 20;
 
 impl From<Template> for Content {
     fn from(text: Template) -> Self {
@@ -93,14 +94,15 @@ impl<T: JsonSchema> JsonSchema for TextOr<T> {
 }
 
 impl Pattern {
-    /// Ready to look for. There is none for an expression that has no room, which reading it has refused.
+    /// Ready to look for. There is none for what could not be made ready, which was refused when it was read.
     pub(super) fn regex(&self) -> Option<&Regex> {
-        let made = || {
-            let mut builder = RegexBuilder::new(&self.text);
-            builder.case_insensitive(true).build().ok()
-        };
+        let made = || made_ready(&self.text).ok();
         self.ready.get_or_init(made).as_ref()
     }
+}
+
+fn made_ready(text: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text).case_insensitive(true).build()
 }
 
 impl<'de> Deserialize<'de> for Pattern {
@@ -111,32 +113,33 @@ impl<'de> Deserialize<'de> for Pattern {
             .build()
             .parse(&text)
             .map_err(de::Error::custom)?;
-        if size(&read) > MAX_PATTERN {
-            return Err(de::Error::custom(
-                "the regular expression grows too large: repeat less of it, or less often",
-            ));
+        let ready = OnceLock::new();
+        if most(&read) > SURE {
+            let regex = made_ready(&text).map_err(de::Error::custom)?;
+            ready.get_or_init(|| Some(regex));
         }
-        Ok(Self {
-            text,
-            ready: OnceLock::new(),
-        })
+        Ok(Self { text, ready })
     }
 }
 
-/// About how large an expression is with its repetitions written out.
-fn size(expression: &Hir) -> usize {
+/// How many bytes an expression takes at most, with its repetitions written out: a state for each byte that it looks for,
+/// and dozens for a range of characters that take more than one.
+fn most(expression: &Hir) -> usize {
     match expression.kind() {
-        HirKind::Empty | HirKind::Look(_) => 1,
-        HirKind::Literal(literal) => literal.0.len(),
-        HirKind::Class(Class::Unicode(class)) => 8 * class.ranges().len(),
-        HirKind::Class(Class::Bytes(class)) => 8 * class.ranges().len(),
+        HirKind::Empty | HirKind::Look(_) => 64,
+        HirKind::Literal(literal) => 64 * literal.0.len(),
+        HirKind::Class(Class::Unicode(class)) => 2048 * class.ranges().len(),
+        HirKind::Class(Class::Bytes(class)) => 64 * class.ranges().len(),
         HirKind::Repetition(again) => {
             let times = again.max.unwrap_or(again.min).max(1);
-            size(&again.sub).saturating_mul(times as usize)
+            most(&again.sub)
+                .saturating_add(128)
+                .saturating_mul(times as usize)
         }
-        HirKind::Capture(group) => 1 + size(&group.sub),
+        HirKind::Capture(group) => most(&group.sub).saturating_add(128),
         HirKind::Concat(all) | HirKind::Alternation(all) => {
-            all.iter().map(size).fold(0, usize::saturating_add)
+            let each = all.iter().map(|one| most(one).saturating_add(64));
+            each.fold(64, usize::saturating_add)
         }
     }
 }
@@ -366,5 +369,41 @@ impl Script {
             _ => None,
         });
         calls.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Pattern, String> {
+        let json = serde_json::to_string(text).unwrap();
+        serde_json::from_str(&json).map_err(|error| error.to_string())
+    }
+
+    /// Whatever is read can be looked for: what is too large is refused when it is read, not never found.
+    #[test]
+    fn a_pattern_that_is_read_can_be_used() {
+        for one in ["1", "a", "[^a]", r"\w", r"\W", ".", "(?:ab|c)", "(x)"] {
+            let mut refused = false;
+            for times in [1, 8, 64, 512, 4096, 32_768, 262_144, 4_000_000] {
+                match read(&format!("{one}{{{times}}}")) {
+                    Ok(pattern) => assert!(pattern.regex().is_some(), "{one} {times}"),
+                    Err(error) => {
+                        assert!(error.contains("size limit"), "{error}");
+                        refused = true;
+                        break;
+                    }
+                }
+            }
+            assert!(refused, "{one} is never too large");
+        }
+    }
+
+    #[test]
+    fn a_usual_pattern_is_made_ready_late_and_a_broken_one_is_refused_at_once() {
+        let usual = r"(?s)^(?<topic>.*?)\W*\b(?<n>\d{1,4}) chunks?\W*$";
+        assert!(read(usual).unwrap().ready.get().is_none());
+        assert!(read("(a").unwrap_err().contains("unclosed group"));
     }
 }

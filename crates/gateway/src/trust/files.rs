@@ -5,7 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process;
+
+use uuid::Uuid;
 
 /// Makes a file. One that is there stays.
 ///
@@ -31,15 +32,12 @@ pub(super) fn replace(file: &Path, text: &str) -> io::Result<()> {
     keep_name(file)
 }
 
-/// The text in a file of its own: of two processes each has one.
+/// The text in a file of its own: of two processes each has one, also if they have the same number in containers of
+/// their own.
 fn written_beside(file: &Path, text: &str) -> io::Result<PathBuf> {
     let mut beside = OsString::from(file);
-    beside.push(format!(".{}.new", process::id()));
+    beside.push(format!(".{}.new", Uuid::new_v4().simple()));
     let beside = PathBuf::from(beside);
-    match fs::remove_file(&beside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     let mut new = options.open(&beside)?;
