@@ -14,6 +14,9 @@ const TOKEN: usize = 4;
 /// Tokens of an image, by and large.
 const IMAGE: usize = 1000;
 
+/// The name of the artifact that is the answer.
+pub(super) const ANSWER: &str = "answer";
+
 /// Why a message cannot be told to a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unreadable {
@@ -33,12 +36,13 @@ struct Line {
     tokens: usize,
 }
 
-/// The name of the artifact that answers a message of a task.
-pub(super) fn answer_name(task: &Task, message: &MessageId) -> String {
-    let mut asked = task.history.iter().filter(|m| m.role == Role::User);
-    match asked.position(|m| m.id == *message) {
-        None | Some(0) => "answer".to_owned(),
-        Some(before) => format!("answer-{}", before + 1),
+impl Line {
+    fn answer(text: String) -> Self {
+        Self {
+            role: "assistant",
+            tokens: tokens(&text),
+            content: text.into(),
+        }
     }
 }
 
@@ -55,10 +59,10 @@ pub(super) async fn of(
     if settings.history_tokens > 0 {
         for task in turn.earlier(settings.history_tasks).await? {
             if task.status.state.is_terminal() {
-                exchanges(&task, None, &mut before);
+                before.extend(past(&task));
             }
         }
-        exchanges(&turn.task, Some(&turn.message.id), &mut before);
+        before.extend(so_far(&turn.task, &turn.message.id));
     }
     let mut told = Vec::new();
     if let Some(system) = &settings.system {
@@ -69,34 +73,34 @@ pub(super) async fn of(
     Ok(Ok(told))
 }
 
-/// Questions with their answers; what was never answered is left out.
-fn exchanges(task: &Task, until: Option<&MessageId>, lines: &mut Vec<Line>) {
-    for message in &task.history {
-        if until == Some(&message.id) {
-            return;
-        }
-        if message.role != Role::User {
-            continue;
-        }
-        let name = answer_name(task, &message.id);
-        let answer = task.artifacts.iter().find(|a| a.id.as_str() == name);
-        let text: String = answer
-            .map(|answer| answer.parts.iter().filter_map(Part::as_text).collect())
-            .unwrap_or_default();
-        if text.trim().is_empty() {
-            continue;
-        }
-        // What cannot be read is named instead, so that there is always a line.
-        let Ok(asked) = line(message, true) else {
-            continue;
-        };
-        lines.push(asked);
-        let tokens = tokens(&text);
-        lines.push(Line {
-            role: "assistant",
-            content: text.into(),
-            tokens,
-        });
+/// What was said in a task, and the answer; nothing, if there was none.
+fn past(task: &Task) -> Vec<Line> {
+    let answer = task.artifacts.iter().find(|a| a.id.as_str() == ANSWER);
+    let parts = answer.map(|answer| answer.parts.iter());
+    let text: String = parts
+        .into_iter()
+        .flatten()
+        .filter_map(Part::as_text)
+        .collect();
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    let mut lines: Vec<Line> = task.history.iter().filter_map(|m| said(m)).collect();
+    lines.push(Line::answer(text));
+    lines
+}
+
+/// What was said in this task before a message: it may be an answer to what the agent asked.
+fn so_far(task: &Task, now: &MessageId) -> Vec<Line> {
+    let before = task.history.iter().take_while(|m| m.id != *now);
+    before.filter_map(|m| said(m)).collect()
+}
+
+/// What was said once; what cannot be read is only named.
+fn said(message: &Message) -> Option<Line> {
+    match message.role {
+        Role::User => line(message, true).ok(),
+        Role::Agent => Some(Line::answer(message.text())),
     }
 }
 
@@ -232,8 +236,12 @@ fn named(part: &Part) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use bytes::Bytes;
-    use switchboard_types::model::Json;
+    use switchboard_types::model::{
+        Artifact, ArtifactId, ContextId, Json, TaskId, TaskState, TaskStatus,
+    };
 
     use super::*;
 
@@ -249,7 +257,7 @@ mod tests {
         file(Content::Raw(Bytes::from_static(bytes)), media, name)
     }
 
-    fn said(parts: Vec<Part>) -> Result<Value, Unreadable> {
+    fn told(parts: Vec<Part>) -> Result<Value, Unreadable> {
         let id = MessageId::new("m").unwrap();
         line(&Message::new(id, Role::User, parts), false).map(|line| line.content)
     }
@@ -261,14 +269,10 @@ mod tests {
             Part::text("look"),
             data,
             raw(b"x = 1", Some("text/plain; charset=utf-8"), Some("a.toml")),
-            raw(
-                b"<a/>",
-                Some("image/svg+xml".trim_start_matches("image/")),
-                None,
-            ),
+            raw(b"<a/>", Some("application/atom+xml"), None),
         ];
         let expected = "look\n\n{\"a\": 1}\n\nFile a.toml:\n\nx = 1\n\n<a/>";
-        assert_eq!(said(parts).unwrap(), expected);
+        assert_eq!(told(parts).unwrap(), expected);
     }
 
     #[test]
@@ -284,7 +288,7 @@ mod tests {
             { "type": "image_url", "image_url": { "url": "data:image/png;base64,iVBORw==" } },
             { "type": "image_url", "image_url": { "url": "https://example.com/a.png" } },
         ]);
-        assert_eq!(said(parts).unwrap(), expected);
+        assert_eq!(told(parts).unwrap(), expected);
     }
 
     #[test]
@@ -312,8 +316,44 @@ mod tests {
                 "the agent cannot read a file (image/png): only images may be given by URL, with their media type",
             ),
         ] {
-            assert_eq!(said(vec![part]).unwrap_err().to_string(), text);
+            assert_eq!(told(vec![part]).unwrap_err().to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_task_is_told_with_what_the_agent_asked_and_only_if_it_was_answered() {
+        let says = |id: &str, role| {
+            let id = MessageId::new(id).unwrap();
+            let text = vec![Part::text(id.as_str())];
+            Arc::new(Message::new(id, role, text))
+        };
+        let history = vec![
+            says("hi", Role::User),
+            says("who are you?", Role::Agent),
+            says("me", Role::User),
+        ];
+        let mut task = Task {
+            id: TaskId::new("t").unwrap(),
+            context_id: ContextId::new("c").unwrap(),
+            status: TaskStatus {
+                state: TaskState::Completed,
+                message: None,
+                timestamp: None,
+            },
+            artifacts: Vec::new(),
+            history,
+            metadata: None,
+        };
+        let texts = |lines: Vec<Line>| -> Vec<Value> {
+            lines.into_iter().map(|line| line.content).collect()
+        };
+        let now = MessageId::new("me").unwrap();
+        assert_eq!(texts(so_far(&task, &now)), ["hi", "who are you?"]);
+        assert!(past(&task).is_empty());
+        let id = ArtifactId::new(ANSWER).unwrap();
+        let pieces = vec![Part::text("wel"), Part::text("come")];
+        task.artifacts = vec![Arc::new(Artifact::new(id, pieces))];
+        assert_eq!(texts(past(&task)), ["hi", "who are you?", "me", "welcome"]);
     }
 
     #[test]

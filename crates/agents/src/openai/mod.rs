@@ -1,8 +1,7 @@
 //! Agents that are a model behind an OpenAI-compatible chat endpoint: OpenAI, Ollama, vLLM, LM Studio and their like.
 //!
 //! A turn is one `POST {base}/chat/completions` with `stream: true`. What the model writes becomes one artifact,
-//! `answer` (`answer-2` … for further messages in the same task), that grows as the text comes. What comes faster than
-//! [`Settings::coalesce`] goes into one event.
+//! `answer`, that grows as the text comes. What comes faster than [`Settings::coalesce`] goes into one event.
 //!
 //! The model is told the system prompt, what was said before in the conversation as far as
 //! [`Settings::history_tokens`] goes, and the message. Of an earlier task it is told the messages and the answer, if
@@ -167,7 +166,7 @@ impl OpenAiAgent {
             Err(Refusal::Identity(error)) => return error.ending(),
             Err(Refusal::Failed(error)) => return Err(error),
         };
-        let mut writer = Writer::new(progress, turn, self.settings.coalesce);
+        let mut writer = Writer::new(progress, self.settings.coalesce);
         let told = self.listen(response, &mut writer).await;
         let metadata = match told {
             Ok(metadata) => metadata,

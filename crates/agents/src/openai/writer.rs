@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use switchboard_server::agent::{AgentError, Progress, Turn};
+use switchboard_server::agent::{AgentError, Progress};
 use switchboard_types::model::{Artifact, ArtifactId, Object, Part};
 use tokio::time::{Instant, sleep_until};
 
-use super::messages::answer_name;
+use super::messages::ANSWER;
 
 /// As much as waits for company.
 const FULL: usize = 16 << 10;
@@ -15,7 +15,6 @@ const FULL: usize = 16 << 10;
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
     progress: &'a Progress,
-    name: String,
     waiting: String,
     begun: bool,
     every: Duration,
@@ -23,11 +22,10 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes the answer to this turn, an event at most each `every`.
-    pub(super) fn new(progress: &'a Progress, turn: &Turn, every: Duration) -> Self {
+    /// Writes the answer, an event at most each `every`.
+    pub(super) fn new(progress: &'a Progress, every: Duration) -> Self {
         Self {
             progress,
-            name: answer_name(&turn.task, &turn.message.id),
             waiting: String::new(),
             begun: false,
             every,
@@ -68,12 +66,12 @@ impl<'a> Writer<'a> {
     }
 
     async fn write(&mut self, last: Option<Object>) -> Result<(), AgentError> {
-        let id = ArtifactId::new(self.name.as_str());
+        let id = ArtifactId::new(ANSWER);
         let id = id.map_err(|error| AgentError::new(error.to_string()))?;
         let text = std::mem::take(&mut self.waiting);
         let is_last = last.is_some();
         let piece = Artifact {
-            name: (!self.begun).then(|| self.name.clone()),
+            name: (!self.begun).then(|| ANSWER.to_owned()),
             metadata: last,
             ..Artifact::new(id, vec![Part::text(text)])
         };

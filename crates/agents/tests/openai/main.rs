@@ -288,40 +288,6 @@ async fn images_and_text_files_reach_the_model_and_others_are_rejected() {
 }
 
 #[tokio::test]
-async fn a_second_message_to_a_task_at_work_gets_an_answer_of_its_own() {
-    let go = Arc::new(Notify::new());
-    let until = Arc::clone(&go);
-    let model = Model::open(move |_, n| match n {
-        1 => {
-            let mut reply = vec![events(), Step::Wait(Arc::clone(&until)), word("first")];
-            reply.extend(end());
-            reply
-        }
-        _ => stream(&["second"]),
-    })
-    .await;
-    let line = line(settings(&model));
-    let task = line.send_at_once(says("one")).await.unwrap();
-    let more = Message {
-        task_id: Some(task.id.clone()),
-        ..says("two")
-    };
-    line.send_at_once(more).await.unwrap();
-    go.notify_one();
-    let mut cursor = line.subscribe(&task.id, Some(0)).await.unwrap();
-    rest(&mut cursor).await;
-    let task = line.get(&task.id).await.unwrap();
-    assert_eq!(answer(&task, "answer"), "first");
-    assert_eq!(answer(&task, "answer-2"), "second");
-    let told = json!([
-        { "role": "user", "content": "one" },
-        { "role": "assistant", "content": "first" },
-        { "role": "user", "content": "two" },
-    ]);
-    assert_eq!(*model.asked()[1].messages(), told);
-}
-
-#[tokio::test]
 async fn a_server_that_knows_no_streams_is_understood() {
     let model = Model::open(|_, _| {
         let message = json!({ "role": "assistant", "content": "all at once" });
