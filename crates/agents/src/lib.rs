@@ -2,13 +2,16 @@
 //!
 //! # Layout
 //!
+//! - [`exec`]: agents that are a command, run for each message.
 //! - [`identity`]: who an agent is to what stands behind it. Every agent that calls others over the network uses it.
 //! - [`openai`]: agents that are a model behind an OpenAI-compatible chat endpoint.
 //! - [`profile`]: what an agent's card says about it, whatever stands behind it.
 //! - [`script`]: agents that follow a scenario written in YAML. The built-in agents are scripts, and so are
 //!   mocks for tests and CI.
 
+pub mod exec;
 pub mod identity;
 pub mod openai;
 pub mod profile;
 pub mod script;
+mod writer;

@@ -35,7 +35,6 @@
 mod api;
 mod events;
 mod messages;
-mod writer;
 
 use std::time::Duration;
 
@@ -52,8 +51,8 @@ use url::Url;
 
 use self::api::{Endpoint, Refusal};
 use self::events::Answer;
-use self::writer::Writer;
 use crate::identity::Outbound;
+use crate::writer::Writer;
 
 /// The longest event of a stream.
 const FRAME: usize = 1 << 20;
@@ -166,7 +165,7 @@ impl OpenAiAgent {
             Err(Refusal::Identity(error)) => return error.ending(),
             Err(Refusal::Failed(error)) => return Err(error),
         };
-        let mut writer = Writer::new(progress, self.settings.coalesce);
+        let mut writer = Writer::new(progress, messages::ANSWER, self.settings.coalesce);
         let told = self.listen(response, &mut writer).await;
         let metadata = match told {
             Ok(metadata) => metadata,
@@ -176,7 +175,7 @@ impl OpenAiAgent {
                 return Err(error);
             }
         };
-        writer.close(metadata.clone()).await?;
+        writer.close(Some(metadata.clone())).await?;
         Ok(Outcome::Completed(Said {
             metadata: Some(metadata),
             ..Said::default()

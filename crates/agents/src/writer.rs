@@ -6,15 +6,14 @@ use switchboard_server::agent::{AgentError, Progress};
 use switchboard_types::model::{Artifact, ArtifactId, Object, Part};
 use tokio::time::{Instant, sleep_until};
 
-use super::messages::ANSWER;
-
 /// As much as waits for company.
 const FULL: usize = 16 << 10;
 
 /// Writes one artifact.
 #[derive(Debug)]
-pub(super) struct Writer<'a> {
+pub(crate) struct Writer<'a> {
     progress: &'a Progress,
+    name: &'static str,
     waiting: String,
     begun: bool,
     every: Duration,
@@ -22,10 +21,11 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes the answer, an event at most each `every`.
-    pub(super) fn new(progress: &'a Progress, every: Duration) -> Self {
+    /// Writes the artifact of that name, an event at most each `every`.
+    pub(crate) fn new(progress: &'a Progress, name: &'static str, every: Duration) -> Self {
         Self {
             progress,
+            name,
             waiting: String::new(),
             begun: false,
             every,
@@ -33,18 +33,23 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub(super) fn add(&mut self, text: &str) {
+    /// What it writes to.
+    pub(crate) fn progress(&self) -> &'a Progress {
+        self.progress
+    }
+
+    pub(crate) fn add(&mut self, text: &str) {
         self.waiting.push_str(text);
     }
 
     /// Whether what waits has waited long enough.
-    pub(super) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         let ripe = self.waiting.len() >= FULL || Instant::now() >= self.next;
         !self.waiting.is_empty() && ripe
     }
 
     /// Waits until what waits is to be written; for ever, if nothing does.
-    pub(super) async fn due(&self) {
+    pub(crate) async fn due(&self) {
         if self.waiting.is_empty() {
             std::future::pending().await
         } else {
@@ -53,26 +58,30 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes what waits.
-    pub(super) async fn flush(&mut self) -> Result<(), AgentError> {
+    pub(crate) async fn flush(&mut self) -> Result<(), AgentError> {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        self.write(None).await
+        self.write(None, false).await
     }
 
     /// Writes the last piece.
-    pub(super) async fn close(mut self, metadata: Object) -> Result<(), AgentError> {
-        self.write(Some(metadata)).await
+    pub(crate) async fn close(mut self, metadata: Option<Object>) -> Result<(), AgentError> {
+        self.write(metadata, true).await
     }
 
-    async fn write(&mut self, last: Option<Object>) -> Result<(), AgentError> {
-        let id = ArtifactId::new(ANSWER);
+    /// Whether there is anything to write, or was.
+    pub(crate) fn has_text(&self) -> bool {
+        self.begun || !self.waiting.is_empty()
+    }
+
+    async fn write(&mut self, metadata: Option<Object>, is_last: bool) -> Result<(), AgentError> {
+        let id = ArtifactId::new(self.name);
         let id = id.map_err(|error| AgentError::new(error.to_string()))?;
         let text = std::mem::take(&mut self.waiting);
-        let is_last = last.is_some();
         let piece = Artifact {
-            name: (!self.begun).then(|| ANSWER.to_owned()),
-            metadata: last,
+            name: (!self.begun).then(|| self.name.to_owned()),
+            metadata,
             ..Artifact::new(id, vec![Part::text(text)])
         };
         // The first piece begins anew, also in place of what was there before a restart.
