@@ -12,6 +12,7 @@
 pub mod exec;
 pub mod identity;
 pub mod openai;
+mod past;
 pub mod profile;
 pub mod script;
 mod writer;

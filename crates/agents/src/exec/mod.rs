@@ -45,8 +45,10 @@
 //! When a turn ends, however it does, nothing of its process group is left. A cancel, and what goes beyond a limit, ends
 //! the group with SIGTERM, and after [`Settings::grace`] with SIGKILL.
 //!
-//! It cannot be known what a command has done, so it is not run again after a restart: the task fails, and says so.
+//! It cannot be known what a command has done, so it is not run again after a restart: the task fails, and says so. If
+//! Switchboard was killed and the command still runs, it is ended then (on Linux).
 
+mod left;
 mod lines;
 mod process;
 mod protocol;
@@ -55,7 +57,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn};
+use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Said, Turn};
 use switchboard_types::model::Secret;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
@@ -143,6 +145,8 @@ pub enum Invalid {
 #[derive(Debug)]
 pub struct ExecAgent {
     settings: Settings,
+    /// Tells what was begun now from what was begun before a restart.
+    life: String,
 }
 
 /// How a turn comes to its end.
@@ -187,7 +191,8 @@ impl ExecAgent {
         if texts.any(|text| text.contains('\0')) || directory.is_some_and(|d| d.contains('\0')) {
             return Err(Invalid::Nul);
         }
-        Ok(Self { settings })
+        let life = uuid::Uuid::new_v4().to_string();
+        Ok(Self { settings, life })
     }
 
     async fn take(
@@ -322,7 +327,17 @@ async fn feed(mut stdin: ChildStdin, input: &str) {
 
 #[async_trait]
 impl Agent for ExecAgent {
+    fn on_restart(&self) -> Restart {
+        // To see what is left, and to fail.
+        Restart::Resume
+    }
+
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
+        let (life, grace) = (&self.life, self.settings.grace);
+        if left::is_cut_off(&turn, life, grace).await? {
+            let text = "interrupted by a restart: send the message again";
+            return Err(AgentError::new(text));
+        }
         let speech = Speech::of(&turn);
         let input = match self.settings.protocol {
             Protocol::Json => speech.line(),
@@ -334,8 +349,9 @@ impl Agent for ExecAgent {
                 }
             },
         };
+        left::begins(&turn, life, &progress).await?;
         let mut process = Process::start(&self.settings, speech.variables())?;
-        let grace = self.settings.grace;
+        left::runs(&turn, life, process.id(), &progress).await?;
         let taken = Box::pin(self.take(&mut process, input, &progress));
         let outcome = tokio::select! {
             biased;

@@ -87,6 +87,11 @@ impl Process {
         Ok(Self { child, group })
     }
 
+    /// Its number, and that of its group.
+    pub(super) fn id(&self) -> Option<Pid> {
+        self.group
+    }
+
     /// Its ends of the pipes; once.
     pub(super) fn pipes(&mut self) -> Result<(ChildStdin, ChildStdout, ChildStderr), AgentError> {
         let child = &mut self.child;

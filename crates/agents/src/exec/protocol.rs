@@ -8,6 +8,7 @@ use switchboard_server::agent::{AgentError, Outcome, Said, Turn};
 use switchboard_types::model::{Artifact, ArtifactId, Content, Json, Message, Part, Role, Task};
 
 use super::OUTPUT;
+use crate::past::said_before;
 
 /// The largest message that stands in a variable.
 const VARIABLE: usize = 64 << 10;
@@ -42,9 +43,7 @@ impl<'a> Speech<'a> {
 
     /// The line that a command reads.
     pub(super) fn line(&self) -> String {
-        let before = self.task.history.iter();
-        let before = before.take_while(|message| message.id != self.message.id);
-        let history: Vec<Value> = before
+        let history: Vec<Value> = said_before(self.task, &self.message.id)
             .map(|message| json!({ "role": role(message), "text": message.text() }))
             .collect();
         let line = json!({

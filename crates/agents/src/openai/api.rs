@@ -130,7 +130,7 @@ impl Endpoint {
         })?;
         let response = sent.map_err(|error| {
             let connecting = error.is_connect();
-            tracing::warn!(error = %chain(error.without_url()), "a model endpoint was not reached");
+            tracing::warn!(error = %chain(&error.without_url()), "a model endpoint was not reached");
             if connecting {
                 let text = "the model endpoint cannot be reached: see that it runs, and that the agent's base URL is right";
                 Missed::Now(AgentError::unavailable(text), None)
@@ -251,9 +251,9 @@ fn retry_after(value: &HeaderValue) -> Option<Duration> {
 }
 
 /// An error and what is behind it.
-fn chain(error: reqwest::Error) -> String {
+fn chain(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
-    let mut source = std::error::Error::source(&error);
+    let mut source = std::error::Error::source(error);
     while let Some(inner) = source {
         text = format!("{text}: {inner}");
         source = inner.source();

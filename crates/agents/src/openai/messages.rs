@@ -4,9 +4,10 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Turn};
-use switchboard_types::model::{Content, Message, MessageId, Part, Role, Task};
+use switchboard_types::model::{Content, Message, Part, Role, Task};
 
 use super::Settings;
+use crate::past::said_before;
 
 /// Characters of a token, by and large.
 const TOKEN: usize = 4;
@@ -62,7 +63,8 @@ pub(super) async fn of(
                 before.extend(past(&task));
             }
         }
-        before.extend(so_far(&turn.task, &turn.message.id));
+        let so_far = said_before(&turn.task, &turn.message.id);
+        before.extend(so_far.filter_map(|m| said(m)));
     }
     let mut told = Vec::new();
     if let Some(system) = &settings.system {
@@ -88,12 +90,6 @@ fn past(task: &Task) -> Vec<Line> {
     let mut lines: Vec<Line> = task.history.iter().filter_map(|m| said(m)).collect();
     lines.push(Line::answer(text));
     lines
-}
-
-/// What was said in this task before a message: it may be an answer to what the agent asked.
-fn so_far(task: &Task, now: &MessageId) -> Vec<Line> {
-    let before = task.history.iter().take_while(|m| m.id != *now);
-    before.filter_map(|m| said(m)).collect()
 }
 
 /// What was said once; what cannot be read is only named.
@@ -240,7 +236,7 @@ mod tests {
 
     use bytes::Bytes;
     use switchboard_types::model::{
-        Artifact, ArtifactId, ContextId, Json, TaskId, TaskState, TaskStatus,
+        Artifact, ArtifactId, ContextId, Json, MessageId, TaskId, TaskState, TaskStatus,
     };
 
     use super::*;
@@ -348,7 +344,10 @@ mod tests {
             lines.into_iter().map(|line| line.content).collect()
         };
         let now = MessageId::new("me").unwrap();
-        assert_eq!(texts(so_far(&task, &now)), ["hi", "who are you?"]);
+        assert_eq!(
+            texts(said_before(&task, &now).filter_map(|m| said(m)).collect()),
+            ["hi", "who are you?"]
+        );
         assert!(past(&task).is_empty());
         let id = ArtifactId::new(ANSWER).unwrap();
         let pieces = vec![Part::text("wel"), Part::text("come")];

@@ -244,7 +244,7 @@ impl OpenAiAgent {
                     true
                 }
             };
-            while let Some(frame) = frames.next() {
+            for frame in frames.by_ref() {
                 let frame =
                     frame.map_err(|_| AgentError::new(events::Broken::TooLong.to_string()))?;
                 writer.add(&answer.read(&frame.data)?);

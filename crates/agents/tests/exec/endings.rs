@@ -161,7 +161,7 @@ async fn a_command_that_cannot_be_started_is_unavailable() {
 }
 
 #[tokio::test]
-async fn a_command_is_not_run_again_after_a_restart() {
+async fn after_a_restart_a_command_is_not_run_again_and_what_is_left_of_it_is_ended() {
     let place = tempfile::tempdir().unwrap();
     let runs = place.path().join("runs");
     let script = format!("echo run >> {}; {STAYS}", runs.display());
@@ -177,15 +177,13 @@ async fn a_command_is_not_run_again_after_a_restart() {
     let after = on(&log, shell(&script), engine::Settings::default());
     let engines = HashMap::from([(Arc::from("agent"), after.engine.clone())]);
     let recovered = recover(&log, &engines).await.unwrap();
-    assert_eq!((recovered.resumed, recovered.failed), (0, 1));
+    assert_eq!((recovered.resumed, recovered.failed), (1, 0));
+    rest(&mut after.subscribe(&id, Some(0)).await.unwrap()).await;
     let task = after.get(&id).await.unwrap();
     assert_eq!(state(&task), TaskState::Failed);
     assert!(said(&task).contains("restart"), "{}", said(&task));
     assert_eq!(std::fs::read_to_string(&runs).unwrap(), "run\n");
-    drop(before.cancel(&id).await);
     for number in &numbers {
-        let pid = number.parse().unwrap();
-        let pid = rustix::process::Pid::from_raw(pid).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
+        gone(number).await;
     }
 }

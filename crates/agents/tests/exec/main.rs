@@ -95,11 +95,11 @@ async fn a_line_is_seen_while_the_command_runs() {
     assert!(!first.append && !first.last_chunk);
     tokio::fs::write(&gate, "").await.unwrap();
     let events = rest(&mut cursor).await;
-    let pieces = events.iter().filter_map(|(_, event, _)| match event {
+    let mut pieces = events.iter().filter_map(|(_, event, _)| match event {
         Event::Artifact(update) => Some(update),
         _ => None,
     });
-    let last = pieces.last().unwrap();
+    let last = pieces.next_back().unwrap();
     assert!(last.append && last.last_chunk);
     let task = line.get(cursor.task_id()).await.unwrap();
     assert_eq!(text(&task, "output"), "one\ntwo\n");

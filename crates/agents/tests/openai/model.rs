@@ -1,5 +1,6 @@
 //! A chat endpoint that answers as a test tells it to, faults and all, and remembers what it was asked.
 
+use std::fmt::Display;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -198,8 +199,8 @@ pub(crate) fn events() -> Step {
 }
 
 /// One event.
-pub(crate) fn event(data: impl ToString) -> Step {
-    Step::Send(format!("data: {}\n\n", data.to_string()).into_bytes())
+pub(crate) fn event(data: impl Display) -> Step {
+    Step::Send(format!("data: {data}\n\n").into_bytes())
 }
 
 /// An event that adds a word.
