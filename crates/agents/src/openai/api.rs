@@ -42,8 +42,7 @@ enum Missed {
     Ever(AgentError),
 }
 
-/// A chat endpoint.
-#[derive(Debug)]
+/// A chat endpoint. It is not to be shown: the URL may have a key in it.
 pub(super) struct Endpoint {
     http: Client,
     url: Url,
@@ -83,8 +82,12 @@ impl Endpoint {
         self.identity.wants()
     }
 
-    /// Asks until there is an answer that is none of a failure.
-    pub(super) async fn ask(&self, caller: &Principal, body: Bytes) -> Result<Response, Refusal> {
+    /// Asks until there is an answer that is none of a failure; with it comes what was shown.
+    pub(super) async fn ask(
+        &self,
+        caller: &Principal,
+        body: Bytes,
+    ) -> Result<(Response, HeaderMap), Refusal> {
         let mut failed = 0;
         let mut renewed = false;
         loop {
@@ -92,14 +95,20 @@ impl Endpoint {
             let shown = self.identity.headers(caller, by).await;
             let shown = shown.map_err(Refusal::Identity)?;
             let (error, asked) = match self.once(&shown, body.clone()).await {
-                Ok(response) => return Ok(response),
+                Ok(response) => return Ok((response, shown)),
                 Err(Missed::Ever(error)) => return Err(Refusal::Failed(error)),
                 Err(Missed::Unknown(error)) => {
-                    if renewed || !self.identity.refused(caller, &shown) {
-                        return Err(Refusal::Failed(error));
+                    if !renewed && self.identity.refused(caller, &shown) {
+                        renewed = true;
+                        continue;
                     }
-                    renewed = true;
-                    continue;
+                    // Where it is the caller's own, the caller can bring another.
+                    let is_ours = self.identity.wants().is_empty();
+                    return Err(if is_ours {
+                        Refusal::Failed(error)
+                    } else {
+                        Refusal::Identity(IdentityError::NoCredential)
+                    });
                 }
                 Err(Missed::Now(error, asked)) => (error, asked),
             };
@@ -219,7 +228,7 @@ pub(super) async fn whole(mut response: Response, limit: usize) -> Result<Vec<u8
 }
 
 /// The text without what was sent to show who asks.
-fn without(shown: &HeaderMap, mut text: String) -> String {
+pub(super) fn without(shown: &HeaderMap, mut text: String) -> String {
     for value in shown.values().filter_map(|value| value.to_str().ok()) {
         let secret = value.split_once(' ').map_or(value, |(_, secret)| secret);
         if !secret.is_empty() {
@@ -278,10 +287,8 @@ mod tests {
             assert_eq!(endpoint.url.as_str(), url);
         }
         let odd = Settings::new("data:x".parse().unwrap(), "m");
-        assert_eq!(
-            Endpoint::new(&odd, Outbound::none()).unwrap_err(),
-            Invalid::Base
-        );
+        let refused = Endpoint::new(&odd, Outbound::none()).err();
+        assert_eq!(refused, Some(Invalid::Base));
     }
 
     #[test]

@@ -36,6 +36,7 @@ mod api;
 mod events;
 mod messages;
 
+use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -44,7 +45,9 @@ use http::HeaderName;
 use reqwest::Response;
 use serde_json::{Map, Value, json};
 use switchboard_client::Retry;
-use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Said, Turn};
+use switchboard_server::agent::{
+    Agent, AgentError, AgentErrorKind, Outcome, Progress, Restart, Said, Turn,
+};
 use switchboard_types::wire::sse::Reader;
 use tokio::time::timeout;
 use url::Url;
@@ -61,7 +64,7 @@ const FRAME: usize = 1 << 20;
 const OURS: [&str; 5] = ["model", "messages", "stream", "stream_options", "n"];
 
 /// What stands behind an agent that is a model, and how it is asked.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Settings {
     /// What `/chat/completions` is put behind, such as `http://127.0.0.1:11434/v1`. A query stays.
     pub base: Url,
@@ -110,6 +113,16 @@ impl Settings {
     }
 }
 
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The URL and the parameters may have keys in them.
+        f.debug_struct("Settings")
+            .field("host", &self.base.host_str())
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Why there can be no such agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
@@ -128,10 +141,15 @@ pub enum Invalid {
 }
 
 /// An agent that is a model.
-#[derive(Debug)]
 pub struct OpenAiAgent {
     settings: Settings,
     endpoint: Endpoint,
+}
+
+impl fmt::Debug for OpenAiAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OpenAiAgent").field(&self.settings).finish()
+    }
 }
 
 impl OpenAiAgent {
@@ -156,12 +174,12 @@ impl OpenAiAgent {
             Ok(messages) => messages,
             Err(unreadable) => return Ok(Outcome::Rejected(Said::text(unreadable.to_string()))),
         };
-        let response = match self
+        let (response, shown) = match self
             .endpoint
             .ask(&turn.principal, self.request(messages))
             .await
         {
-            Ok(response) => response,
+            Ok(answered) => answered,
             Err(Refusal::Identity(error)) => return error.ending(),
             Err(Refusal::Failed(error)) => return Err(error),
         };
@@ -172,7 +190,12 @@ impl OpenAiAgent {
             Err(error) => {
                 // What there is of the answer may still be of use.
                 writer.flush().await?;
-                return Err(error);
+                return Err(match error.kind() {
+                    AgentErrorKind::Failed => {
+                        AgentError::new(api::without(&shown, error.to_string()))
+                    }
+                    AgentErrorKind::Unavailable | AgentErrorKind::Over => error,
+                });
             }
         };
         writer.close(Some(metadata.clone())).await?;

@@ -1,6 +1,10 @@
 //! What can go wrong with a chat endpoint.
 
+use http::{HeaderMap, HeaderValue};
 use switchboard_client::{Tls, TokenClient, TokenEndpoint, Tokens};
+use switchboard_server::call::ReplyBody;
+use switchboard_server::testing::agent::send;
+use switchboard_types::operation::{Operation, Response};
 use tokio::net::TcpSocket;
 use tokio::time::Instant;
 
@@ -155,6 +159,10 @@ async fn a_refusal_says_what_to_do_and_never_shows_the_key() {
         assert!(said(&task).contains(text), "{status}: {}", said(&task));
         assert!(!format!("{task:?}").contains(KEY), "{status}: {task:?}");
     }
+    let leaked = error(&leak);
+    let (task, _) = asked(move || bare(&leaked)).await;
+    assert!(said(&task).contains("Incorrect API key"), "{}", said(&task));
+    assert!(!format!("{task:?}").contains(KEY), "{task:?}");
     let spent = json!({ "error": { "message": "pay", "code": "insufficient_quota" } });
     let (task, count) = asked(move || plain(429, "", &spent.to_string())).await;
     assert_eq!(count, 1);
@@ -191,6 +199,55 @@ async fn a_token_that_is_no_longer_taken_is_renewed_once() {
     let task = line.send(says("hi")).await.unwrap();
     assert_eq!(answer(&task, "answer"), "welcome", "{}", said(&task));
     assert_eq!(model.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn a_caller_whose_own_key_is_not_taken_is_asked_for_another() {
+    let model = Model::open(|asked, _| match asked.header("authorization") {
+        Some("Bearer good") => stream(&["welcome"]),
+        _ => plain(401, "", &error("who are you")),
+    })
+    .await;
+    let identity = Outbound::forwarded(vec![AUTHORIZATION]).unwrap();
+    let agent = OpenAiAgent::new(settings(&model), identity).unwrap();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let engine = switchboard_server::engine::Settings::default();
+    let line = Line::new(&Log::new(store), Arc::new(agent), engine);
+    let send = async |message: Message, key: Option<&'static str>| {
+        let operation = Operation::Send(Box::new(send(message)));
+        let body = line.ask(operation, |call| {
+            let key = key.map(|key| (AUTHORIZATION, HeaderValue::from_static(key)));
+            let headers = HeaderMap::from_iter(key);
+            let caller = call.principal.clone();
+            call.principal = caller.bringing(&headers, &[AUTHORIZATION]);
+        });
+        match body.await.unwrap() {
+            ReplyBody::Response(Response::SentTask(view)) => view.task,
+            other => panic!("{other:?}"),
+        }
+    };
+    let task = send(says("paint it"), Some("Bearer bad")).await;
+    assert_eq!(state(&task), TaskState::AuthRequired, "{}", said(&task));
+    let more = Message {
+        task_id: Some(task.id.clone()),
+        ..says("here")
+    };
+    let task = send(more, Some("Bearer good")).await;
+    assert_eq!(state(&task), TaskState::Completed, "{}", said(&task));
+    let last = model.asked().pop().unwrap();
+    let told = last.messages().as_array().unwrap().iter();
+    let told: Vec<&str> = told.map(|m| m["content"].as_str().unwrap()).collect();
+    let asked = "your credentials are needed to go on: send a message with them";
+    assert_eq!(told, ["paint it", asked, "here"]);
+}
+
+#[test]
+fn an_agent_does_not_show_its_keys() {
+    let url = format!("http://user:{KEY}@h/v1?key={KEY}");
+    let settings = Settings::new(url.parse().unwrap(), "m");
+    let agent = OpenAiAgent::new(settings.clone(), key()).unwrap();
+    let shown = format!("{settings:?} {agent:?}");
+    assert!(!shown.contains(KEY) && shown.contains("\"m\""), "{shown}");
 }
 
 #[tokio::test]
