@@ -13,7 +13,7 @@ use switchboard_server::engine::{self, Engine, Profile, recover};
 use switchboard_server::http::{self, BaseUrl};
 use switchboard_server::limit::{Gate, Turns};
 use switchboard_server::log::Log;
-use switchboard_server::push::{self, Guard, Outbox};
+use switchboard_server::push::{self, Guard, Outbox, SealingKey};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess};
 use switchboard_server::store::sqlite::SqliteStore;
@@ -63,7 +63,8 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     open_as_many_files_as_allowed();
     let log = Log::new(open_store(&config.store)?);
     let tasks = Tasks::default();
-    let guard = Guard::new(config.push.allow.clone()).sealing(trust::seal(&config)?);
+    let seal = trust::seal(&config)?;
+    let guard = Guard::new(config.push.allow.clone()).sealing(Arc::clone(&seal));
     let guard = Arc::new(guard);
     let signer = trust::signer(&config)?;
     let encryption = trust::encryption(&config, &tasks)?;
@@ -82,7 +83,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
             "nobody can read the extended card: the agent asks nobody who they are"
         );
     }
-    let engines = engines(&config, &doors, &table, &log, &guard, &tasks);
+    let engines = engines(&config, &doors, &table, &log, &guard, &seal, &tasks);
     table.fill(
         guarded(&engines, &doors, &audit),
         Arc::clone(&config.default_agent),
@@ -198,13 +199,13 @@ pub fn access_store_on_disk(config: &Config) -> anyhow::Result<Arc<dyn AccessSto
 ///
 /// # Errors
 ///
-/// As there, and if there is no such directory.
+/// As there, and if nothing was kept.
 pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessStore>> {
     if let config::Store::Sqlite(options) = &config.store
-        && !options.dir.exists()
+        && !SqliteAccess::is_in(&options.dir)
     {
         anyhow::bail!(
-            "there is no directory {}: name the server's configuration with -c, or its directory with --data",
+            "nothing is kept in {} yet: name the server's configuration with -c, or its directory with --data",
             options.dir.display()
         );
     }
@@ -217,6 +218,7 @@ fn engines(
     table: &Arc<Table>,
     log: &Log,
     guard: &Arc<Guard>,
+    seal: &SealingKey,
     tasks: &Tasks,
 ) -> HashMap<Arc<str>, Engine> {
     let length = config.limits.queue.length;
@@ -239,6 +241,7 @@ fn engines(
                     everywhere: everywhere.clone(),
                     here: gate(agent.tasks),
                 },
+                hop: hop(agent, seal),
                 ..agent.settings.clone()
             },
             log: log.clone(),
@@ -248,6 +251,16 @@ fn engines(
         (Arc::clone(&agent.name), Engine::new(parts))
     };
     config.agents.iter().map(engine).collect()
+}
+
+/// What an agent is called on the way of a call, here and nowhere else. One that not everyone may know of goes by another
+/// name. After a restart it is the same: calls that are made again must be found to be the same.
+fn hop(agent: &config::Agent, seal: &SealingKey) -> Arc<str> {
+    let here = seal.name_for("gateway");
+    Arc::from(match agent.rights.visible {
+        true => format!("{}@{here}", agent.name),
+        false => format!("#{}@{here}", seal.name_for(&agent.name)),
+    })
 }
 
 /// Each engine behind its agent's door.

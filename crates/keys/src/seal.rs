@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 
 use crate::base64url::{decoded, encoded};
+use crate::digest::sha256;
 use crate::random::random;
 
 /// What a sealed text begins with; the number is the form's. It is sealed too, so that one form is not taken for another.
@@ -65,6 +66,13 @@ impl SealingKey {
             .expect("a sealed text");
         let bytes = [&nonce.as_ref()[..], &sealed].concat();
         format!("{MARK}{}", encoded(&bytes))
+    }
+
+    /// A short name for a purpose: with this key always the same, with another one another. It tells nothing of the key.
+    #[must_use]
+    pub fn name_for(&self, purpose: &str) -> String {
+        let hash = sha256(&[&self.bytes[..], purpose.as_bytes()].concat());
+        encoded(&hash[..6])
     }
 
     /// Whether a text looks sealed, by whatever key.

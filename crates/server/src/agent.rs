@@ -88,6 +88,13 @@ impl Turn {
         &self.task.id
     }
 
+    /// What the agent is called on the way of a call through agents. What it asks of others goes on from there: see
+    /// [`Hops`](crate::hops::Hops).
+    #[must_use]
+    pub fn hop(&self) -> &Arc<str> {
+        &self.conversation.hop
+    }
+
     /// What the agent has noted about this task under a name, in this turn or before, also before a restart.
     ///
     /// # Errors
@@ -118,6 +125,7 @@ impl Turn {
 pub(crate) struct Conversation {
     pub(crate) store: Arc<dyn store::Store>,
     pub(crate) agent: Arc<str>,
+    pub(crate) hop: Arc<str>,
     pub(crate) principal: Principal,
     pub(crate) context: ContextId,
 }

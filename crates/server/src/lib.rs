@@ -27,6 +27,7 @@ pub mod binding;
 pub mod call;
 pub mod clock;
 pub mod engine;
+pub mod hops;
 pub mod http;
 pub mod limit;
 pub mod log;

@@ -148,7 +148,7 @@ fn what_is_only_looked_at_is_not_made() {
         let refused = run(args);
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
         let said = text(&refused.stderr);
-        assert!(said.contains("there is no directory"), "{said}");
+        assert!(said.contains("nothing is kept in"), "{said}");
     }
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
+use switchboard_server::hops::Hops;
 use switchboard_types::model::{
     Artifact, Content, Event, Message, MessageId, Object, Part, Role, Task, TaskId, TaskState,
     TaskStatus,
@@ -17,7 +18,7 @@ use switchboard_types::operation::{SendConfiguration, SendMessage};
 use super::language::Call;
 use super::part;
 use super::run::Run;
-use super::scope::{Answer, DELEGATE};
+use super::scope::{Answer, DELEGATE, WHO_ASKS};
 use super::stage::Line;
 
 /// The other agent's task, as far as it was heard of.
@@ -42,6 +43,7 @@ impl Run<'_> {
         if let (Ok(()), Some(state)) = (&heard, child.end)
             && state.is_interrupted()
         {
+            self.note_who_asks(call, &child).await?;
             return Ok(Some(self.relay(call, &child, state)));
         }
         let answer = child.answer(heard.err());
@@ -149,16 +151,30 @@ impl Run<'_> {
             parts.clone_from(&scope.message.parts);
         }
         let id = MessageId::new(key).map_err(|e| AgentError::new(e.to_string()))?;
+        let metadata = part::object(&call.metadata, scope);
+        // A way that cannot be read was refused.
+        let way = Hops::of(&scope.message).unwrap_or_default();
         Ok(SendMessage {
             message: Message {
                 context_id: Some(scope.context_id.clone()),
                 reference_task_ids: vec![scope.task_id.clone()],
-                metadata: part::object(&call.metadata, scope),
+                metadata: Some(way.then(&scope.hop).marked(metadata.as_ref())),
                 ..Message::new(id, Role::User, parts)
             },
             configuration: SendConfiguration::default(),
             metadata: None,
         })
+    }
+
+    /// Keeps the name of an agent whose question does not tell it.
+    async fn note_who_asks(&self, call: &Call, child: &Child) -> Result<(), AgentError> {
+        match &child.task {
+            Some(task) if self.told(&call.agent) != call.agent => {
+                let who = delegate(&call.agent, task);
+                self.stage.note(WHO_ASKS, who).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The other agent's question as this agent's own; the next turn finds by it where the answer goes.

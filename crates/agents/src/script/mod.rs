@@ -34,6 +34,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use switchboard_server::call::Handler;
 use switchboard_types::model::{Role, Task};
@@ -47,7 +48,7 @@ pub use syntax::{Pattern, TextOr};
 pub use template::{Data, InvalidTemplate, Template};
 
 use run::Run;
-use scope::Scope;
+use scope::{Asked, Scope, WHO_ASKS};
 use stage::Live;
 
 /// How many earlier tasks a script can look back on.
@@ -134,6 +135,31 @@ impl ScriptAgent {
         self.hidden = hidden;
         self
     }
+
+    /// Finds out which agent has asked, by what it is called now.
+    ///
+    /// # Errors
+    ///
+    /// If that one is not called any more: the answer is for nobody else.
+    fn recognise(&self, asked: &mut Asked, noted: Option<&Value>) -> Result<(), AgentError> {
+        let noted = noted.filter(|noted| noted["taskId"] == *asked.task_id);
+        if let Some(name) = noted.and_then(|noted| noted["agent"].as_str()) {
+            name.clone_into(&mut asked.agent);
+        }
+        if let Some(alias) = self.hidden.get(&asked.agent) {
+            asked.agent.clone_from(alias);
+        }
+        let is_it = |name: &&str| {
+            let alias = self.hidden.get(*name).map(String::as_str);
+            alias.unwrap_or(name) == asked.agent
+        };
+        match self.script.calls().iter().any(is_it) {
+            true => Ok(()),
+            false => Err(AgentError::new(
+                "the agent that asked is not called any more: send your message again, as a new task",
+            )),
+        }
+    }
 }
 
 #[async_trait]
@@ -151,11 +177,19 @@ impl Agent for ScriptAgent {
         } else {
             Vec::new()
         };
-        let scope = Scope {
+        let noted = match self.hidden.is_empty() {
+            true => None,
+            false => turn.note(WHO_ASKS).await?,
+        };
+        let mut scope = Scope {
             earlier,
+            hop: Arc::clone(turn.hop()),
             timed_out: turn.input_timed_out,
             ..Scope::new(&turn.task, turn.message, turn.metadata)
         };
+        if let Some(asked) = &mut scope.asked {
+            self.recognise(asked, noted.as_ref())?;
+        }
         Run::new(&stage, scope, turn.emitted, turn.canceled)
             .hiding(&self.hidden)
             .script(&self.script)

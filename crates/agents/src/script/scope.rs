@@ -16,6 +16,8 @@ pub(super) struct Scope {
     pub(super) metadata: Option<Object>,
     pub(super) task_id: TaskId,
     pub(super) context_id: ContextId,
+    /// What the agent is called on the way of a call through agents.
+    pub(super) hop: Arc<str>,
     /// The number of this message within the task, from 1.
     pub(super) turn: u32,
     /// The turn may have been begun by an earlier run.
@@ -56,6 +58,9 @@ pub(super) struct Answer {
 /// The member of a status event's and a message's metadata that names the other agent's task.
 pub(super) const DELEGATE: &str = "delegate";
 
+/// The note that names it where the question does not.
+pub(super) const WHO_ASKS: &str = "who-asks";
+
 impl Scope {
     /// The scope at the beginning of a turn.
     pub(super) fn new(task: &Task, message: Arc<Message>, metadata: Option<Object>) -> Self {
@@ -72,6 +77,7 @@ impl Scope {
             metadata,
             task_id: task.id.clone(),
             context_id: task.context_id.clone(),
+            hop: Arc::default(),
             turn: u32::try_from(before + 1).unwrap_or(u32::MAX),
             earlier: Vec::new(),
             word: String::new(),

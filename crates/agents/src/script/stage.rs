@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::Value;
 use switchboard_server::agent::{AgentError, Progress, Said};
 use switchboard_server::auth::Principal;
 use switchboard_server::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
@@ -27,6 +28,9 @@ pub(super) trait Stage: Send + Sync {
         append: bool,
         last: bool,
     ) -> Result<(), AgentError>;
+
+    /// Keeps something about the task that is not told.
+    async fn note(&self, name: &str, value: Value) -> Result<(), AgentError>;
 
     /// Sends a message to another agent and follows the answer. Repeats under the same key lead to the same
     /// task, from its first event on.
@@ -109,6 +113,10 @@ impl Stage for Live<'_> {
         last: bool,
     ) -> Result<(), AgentError> {
         self.progress.chunk(artifact, append, last).await
+    }
+
+    async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
+        self.progress.note(name, value).await
     }
 
     async fn send(

@@ -101,7 +101,9 @@ impl Check<'_> {
         let rate = raw.rate.map(|rate| self.rate(&at("rate"), rate));
         let most_parts = self.count(&at("parts"), raw.parts, default.most_parts);
         let longest_history = self.count(&at("history"), raw.history, default.longest_history);
+        let deepest = self.count(&at("hops"), raw.hops, default.deepest);
         for agent in agents {
+            agent.settings.deepest = deepest;
             agent.settings.most_parts = most_parts;
             agent.settings.longest_history = longest_history;
             let own = [Key("agents"), Key(&agent.name), Key("limits"), Key("rate")];

@@ -262,17 +262,16 @@ impl Access {
         }
         let callers = || presented.callers.iter().map(|taken| &taken.caller);
         // A token that one issuer does not know may be another's.
-        let counts = |caller: &Principal| {
-            let known = |identity: &Identity| self.looks_at(&identity.scheme);
-            caller.identity().is_some_and(known)
-        };
         let spoils = |rejected: &&Rejected| {
-            self.looks_at(&rejected.scheme) && !presented.taken_elsewhere(rejected, counts)
+            let counts = |name: &Arc<str>| self.looks_at(name);
+            self.looks_at(&rejected.scheme) && !presented.is_anothers(rejected, counts)
         };
-        if let Some(bad) = presented.rejected.iter().find(spoils) {
+        let spoilers = presented.rejected.iter().filter(spoils);
+        if let Some(bad) = spoilers.min_by_key(|bad| bad.cause != Rejection::KeysUnavailable) {
             return Err(match presented.wait {
-                Some(wait) => Shut::Wait(wait),
-                None => Shut::Bad(&bad.scheme, bad.cause),
+                // That nobody can tell is not the caller's fault.
+                Some(wait) if bad.cause != Rejection::KeysUnavailable => Shut::Wait(wait),
+                _ => Shut::Bad(&bad.scheme, bad.cause),
             });
         }
         let foreign =

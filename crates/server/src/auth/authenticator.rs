@@ -11,7 +11,7 @@ use switchboard_types::Error;
 use switchboard_types::model::SecurityScheme;
 
 use super::keys::ApiKeys;
-use super::{Audit, Carried, Failures, Principal};
+use super::{Audit, Carried, Failures, Identity, Principal};
 use crate::call::Listing;
 use crate::store::access::{AuditEntry, What};
 
@@ -144,20 +144,53 @@ impl Presented {
         self.callers.is_empty() && self.rejected.is_empty()
     }
 
-    /// Whether another scheme has taken the very same, one of those that count.
-    pub(super) fn taken_elsewhere(
+    /// Whether the very same is the business of another scheme, one of those that count: it has taken it, or knows that it
+    /// is its issuer's.
+    pub(super) fn is_anothers(
         &self,
         rejected: &Rejected,
-        counts: impl Fn(&Principal) -> bool,
+        counts: impl Fn(&Arc<str>) -> bool,
     ) -> bool {
-        let same = |taken: &Taken| taken.from == rejected.from && counts(&taken.caller);
-        rejected.from.is_some() && self.callers.iter().any(same)
+        let took = |taken: &Taken| {
+            let counts = |identity: &Identity| counts(&identity.scheme);
+            taken.from == rejected.from && taken.caller.identity().is_some_and(counts)
+        };
+        let knows = |other: &Rejected| {
+            other.from == rejected.from
+                && other.cause != Rejection::WrongIssuer
+                && counts(&other.scheme)
+        };
+        rejected.from.is_some()
+            && (self.callers.iter().any(took)
+                || rejected.cause == Rejection::WrongIssuer && self.rejected.iter().any(knows))
     }
 
     /// What nobody has taken.
     fn failures(&self) -> impl Iterator<Item = &Rejected> {
-        let failed = |rejected: &&Rejected| !self.taken_elsewhere(rejected, |_| true);
+        let failed = |rejected: &&Rejected| !self.is_anothers(rejected, |_| true);
         self.rejected.iter().filter(failed)
+    }
+
+    /// What a scheme has found.
+    fn add(
+        &mut self,
+        scheme: &dyn Scheme,
+        found: Result<Principal, Rejection>,
+        carried: &Carried<'_>,
+    ) {
+        let from = scheme.authorization();
+        match found {
+            Ok(caller) => self.callers.push(Taken { caller, from }),
+            Err(cause) => {
+                let scheme = Arc::clone(scheme.name());
+                tracing::debug!(%scheme, ?cause, address = %carried.address(), "credentials rejected");
+                self.rejected.push(Rejected {
+                    scheme,
+                    cause,
+                    from,
+                });
+            }
+        }
     }
 
     /// Whether this may have been a guess. What is expired, or for someone else, was good once.
@@ -279,30 +312,29 @@ impl Authenticator {
             return presented;
         }
         let carried = &carried.for_all_schemes();
-        presented.wait = self.failures.wait(carried.address());
-        let braked = presented.wait.is_some();
-        for scheme in &self.schemes {
+        // What can be guessed comes last: others may have to wait, and meanwhile this caller may have failed too often.
+        for scheme in self.schemes.iter().filter(|s| !s.can_be_guessed()) {
             let found = match scheme.identify(carried) {
                 Finding::Absent => continue,
-                Finding::Now(_) if braked && scheme.can_be_guessed() => Err(Rejection::Unknown),
                 Finding::Now(found) => found,
-                // Nobody is asked for one who fails so often.
-                Finding::Later(_) if braked => Err(Rejection::Unknown),
                 Finding::Later(found) => found.await,
             };
-            let from = scheme.authorization();
-            match found {
-                Ok(caller) => presented.callers.push(Taken { caller, from }),
-                Err(cause) => {
-                    let scheme = Arc::clone(scheme.name());
-                    tracing::debug!(%scheme, ?cause, address = %carried.address(), "credentials rejected");
-                    presented.rejected.push(Rejected {
-                        scheme,
-                        cause,
-                        from,
-                    });
+            presented.add(&**scheme, found, carried);
+        }
+        presented.wait = self.failures.wait(carried.address());
+        let braked = presented.wait.is_some();
+        for scheme in self.schemes.iter().filter(|s| s.can_be_guessed()) {
+            let found = match scheme.identify(carried) {
+                Finding::Absent => continue,
+                Finding::Now(_) | Finding::Later(_) if braked => Err(Rejection::Unknown),
+                Finding::Now(found) => found,
+                Finding::Later(found) => {
+                    let found = found.await;
+                    let still = self.failures.wait(carried.address()).is_none();
+                    found.and_then(|caller| still.then_some(caller).ok_or(Rejection::Unknown))
                 }
-            }
+            };
+            presented.add(&**scheme, found, carried);
         }
         if braked {
             return presented;
@@ -337,5 +369,57 @@ fn failed(rejected: &Rejected, carried: &Carried<'_>) -> AuditEntry {
         ..AuditEntry::new(What::LoginFailed, "")
             .with("scheme", &*rejected.scheme)
             .with("cause", format!("{:?}", rejected.cause))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rejected(scheme: &str, cause: Rejection) -> Rejected {
+        Rejected {
+            scheme: scheme.into(),
+            cause,
+            from: Some("Bearer"),
+        }
+    }
+
+    #[test]
+    fn what_another_issuer_knows_is_no_guess() {
+        for (cause, guessed) in [
+            (Rejection::KeysUnavailable, false),
+            (Rejection::Expired, false),
+            (Rejection::WrongAudience, false),
+            (Rejection::Unknown, true),
+            (Rejection::WrongIssuer, true),
+        ] {
+            let presented = Presented {
+                rejected: vec![
+                    rejected("north", Rejection::WrongIssuer),
+                    rejected("south", cause),
+                ],
+                ..Presented::default()
+            };
+            assert_eq!(presented.was_guessed(), guessed, "{cause:?}");
+            // For an agent that does not look at the other issuer, it is a stranger's.
+            let north = &presented.rejected[0];
+            let only_north = |name: &Arc<str>| **name == *"north";
+            assert!(!presented.is_anothers(north, only_north), "{cause:?}");
+        }
+    }
+
+    #[test]
+    fn what_stands_elsewhere_is_judged_by_itself() {
+        let presented = Presented {
+            rejected: vec![
+                rejected("north", Rejection::WrongIssuer),
+                Rejected {
+                    from: None,
+                    ..rejected("keys", Rejection::Expired)
+                },
+            ],
+            ..Presented::default()
+        };
+        assert!(presented.was_guessed());
     }
 }

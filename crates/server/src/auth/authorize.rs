@@ -136,8 +136,14 @@ impl Authorized {
         self.pass(call).await
     }
 
-    /// What was said before is answered by a task that is there already: that is to read it.
-    async fn look_at_repeated(&self, call: Call) -> Result<Reply, Error> {
+    /// What was said before is answered by a task that is there already: that is to read it. What was not goes on, to
+    /// where it `names` a task.
+    async fn look_at_repeated(
+        &self,
+        call: Call,
+        skill: Option<String>,
+        names: bool,
+    ) -> Result<Reply, Error> {
         if let Operation::Send(send) | Operation::Stream(send) = &call.operation
             && let Some(log) = self.engine.repeats(&call, send).await?
             && let Some((_, task)) = log.view()
@@ -145,7 +151,10 @@ impl Authorized {
             let ask = self.ask(&call, Method::Get, About::Own(facts(&log, Some(&task))));
             self.access.allow(&ask, &self.audit)?;
         }
-        self.pass(call).await
+        match names {
+            true => self.look_at_task(call, skill).await,
+            false => self.pass(call).await,
+        }
     }
 
     /// Lists the tasks that the caller could read one by one.
@@ -262,11 +271,12 @@ impl Handler for Authorized {
         let looks = self.access.policy().looks_at_tasks();
         let again = self.access.has_restricted_skills() || looks;
         match (about, &call.operation) {
+            (_, Operation::Send(_) | Operation::Stream(_)) if looks => {
+                let names = matches!(about, About::Unseen);
+                Box::pin(self.look_at_repeated(call, skill, names))
+            }
             (About::Unseen, _) if again => Box::pin(self.look_at_task(call, skill)),
             (_, Operation::List(_)) if looks => Box::pin(self.list(call)),
-            (_, Operation::Send(_) | Operation::Stream(_)) if looks => {
-                Box::pin(self.look_at_repeated(call))
-            }
             _ => self.pass(call),
         }
     }

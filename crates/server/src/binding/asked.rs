@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
+use switchboard_types::model::Message;
 use switchboard_types::operation::Operation;
 use switchboard_types::{Dialect, Error, ErrorKind};
 
 use super::{A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, no_such_agent, version_in_query};
 use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target, no_such_tenant};
+use crate::hops::{self, Hops};
 use crate::http::{Peer, Service};
 
 /// A request's head. Borrowed: most of it is only looked at.
@@ -29,6 +31,8 @@ pub(crate) struct Asked<'a> {
     accept: &'a str,
     idempotency_key: Option<&'a str>,
     last_event_id: Option<&'a str>,
+    /// The agents that the call has come through.
+    hops: Option<&'a str>,
     /// Extensions are asked for.
     extended: bool,
     presented: Presented,
@@ -65,6 +69,7 @@ impl<'a> Asked<'a> {
             accept: read.accept.unwrap_or_default(),
             idempotency_key: read.idempotency_key,
             last_event_id: read.last_event_id,
+            hops: read.hops,
             extended: read.extended,
             presented,
             odd,
@@ -90,7 +95,7 @@ impl<'a> Asked<'a> {
     pub(super) fn call(
         self,
         dialect: Dialect,
-        operation: Operation,
+        mut operation: Operation,
         tenant: Option<String>,
     ) -> Result<Call, Refusal> {
         let last_event_id = match self.last_event_id.map(str::trim) {
@@ -137,6 +142,11 @@ impl<'a> Asked<'a> {
             && principal.is_anonymous()
         {
             access.ask_who(name, &carried)?;
+        }
+        if let (Some(way), Operation::Send(send) | Operation::Stream(send)) =
+            (self.hops, &mut operation)
+        {
+            come_by(&mut send.message, way);
         }
         if let (Some(wanted), Operation::Send(_) | Operation::Stream(_)) =
             (&listing.forwards, &operation)
@@ -227,6 +237,7 @@ struct Headers<'a> {
     accept: Option<&'a str>,
     idempotency_key: Option<&'a str>,
     last_event_id: Option<&'a str>,
+    hops: Option<&'a str>,
     extended: bool,
 }
 
@@ -249,6 +260,7 @@ impl<'a> Headers<'a> {
                 }
                 "idempotency-key" => (&mut read.idempotency_key, "Idempotency-Key"),
                 "last-event-id" => (&mut read.last_event_id, "Last-Event-ID"),
+                hops::HEADER => (&mut read.hops, "X-Switchboard-Hops"),
                 _ => {
                     read.extended |= *name == A2A_EXTENSIONS || *name == X_A2A_EXTENSIONS;
                     continue;
@@ -278,6 +290,14 @@ fn text<'a>(
         odd.get_or_insert_with(|| Error::invalid_params(spelling, "must be ASCII text"));
     }
     text
+}
+
+/// Notes the way in a header, unless the message says it itself.
+fn come_by(message: &mut Message, way: &str) {
+    let way = Hops::from_header(way);
+    if !way.is_empty() && Hops::of(message).is_ok_and(|said| said.is_empty()) {
+        message.metadata = Some(way.marked(message.metadata.as_ref()));
+    }
 }
 
 /// Extensions asked for, under both header names, in one list.

@@ -19,7 +19,7 @@ use crate::call::ReplyBody;
 use crate::http::{Body, Peer, Service, not_allowed, status};
 
 /// What the card of an agent differs by that knows its callers.
-const BY_CALLER: &str = "A2A-Version, Host, Authorization, X-API-Key, Cookie";
+pub(super) const BY_CALLER: &str = "A2A-Version, Host, Authorization, X-API-Key, Cookie";
 
 /// Answers a request for a public card.
 pub(crate) async fn answer(
@@ -60,7 +60,7 @@ pub(crate) async fn answer(
 }
 
 /// The card with what a cache needs; nothing but that if the caller has it already.
-fn cached(head: &Parts, body: Vec<u8>, since: Timestamp) -> Response<Body> {
+pub(super) fn cached(head: &Parts, body: Vec<u8>, since: Timestamp) -> Response<Body> {
     let tag = etag(&body);
     let known = head.headers.get(IF_NONE_MATCH);
     let unchanged = known

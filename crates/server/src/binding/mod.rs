@@ -5,6 +5,7 @@
 pub(crate) mod api_key;
 mod asked;
 pub(crate) mod card;
+pub(crate) mod catalog;
 mod frames;
 #[cfg(feature = "grpc")]
 pub(crate) mod grpc;

@@ -5,6 +5,7 @@ use switchboard_types::model::{Message, Role};
 
 use super::{Engine, Scope};
 use crate::call::Origin;
+use crate::hops::Hops;
 use crate::limit::{Begins, Caller, TurnTicket};
 use crate::log::TaskLog;
 
@@ -32,6 +33,14 @@ impl Engine {
         }
         let description = format!("must hold no more than {most} parts");
         Err(Error::invalid_params("message.parts", description))
+    }
+
+    /// # Errors
+    ///
+    /// If a message has come through this agent before, or through too many.
+    pub(super) fn require_progress(&self, message: &Message) -> Result<(), Error> {
+        let settings = &self.shared.settings;
+        Hops::of(message)?.require_progress(&settings.hop, settings.deepest)
     }
 
     /// # Errors

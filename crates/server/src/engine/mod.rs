@@ -30,6 +30,7 @@ use switchboard_types::{Error, ErrorKind};
 use crate::agent::Agent;
 use crate::auth::{Owner, Principal};
 use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams};
+use crate::hops;
 use crate::limit::Turns;
 use crate::log::{Log, TaskLog};
 use crate::push::Guard;
@@ -86,6 +87,11 @@ pub struct Settings {
     pub most_parts: usize,
     /// With how many messages a task takes no more.
     pub longest_history: usize,
+    /// What the agent is called on the way of a call through agents: no other has that name, anywhere. If it is empty, it
+    /// is the agent's name.
+    pub hop: Arc<str>,
+    /// How many agents a call may have come through.
+    pub deepest: usize,
 }
 
 impl Default for Settings {
@@ -102,6 +108,8 @@ impl Default for Settings {
             turns: Turns::default(),
             most_parts: 1_000,
             longest_history: 10_000,
+            hop: Arc::from(""),
+            deepest: hops::DEEPEST,
         }
     }
 }
@@ -146,7 +154,10 @@ pub struct Parts {
 impl Engine {
     /// Assembles an engine.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(mut parts: Parts) -> Self {
+        if parts.settings.hop.is_empty() {
+            parts.settings.hop = Arc::clone(&parts.name);
+        }
         let forwards = parts.agent.forwards();
         Self {
             shared: Arc::new(Shared {

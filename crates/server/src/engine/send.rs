@@ -96,6 +96,7 @@ impl Engine {
     async fn accept(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
         Self::require_user(&send.message)?;
         self.require_few_parts(&send.message)?;
+        self.require_progress(&send.message)?;
         self.profile().require_input(&send.message)?;
         if send.configuration.push.is_some() {
             self.profile().require_push()?;
@@ -323,6 +324,7 @@ impl Engine {
         Conversation {
             store: Arc::clone(self.shared.log.store()),
             agent: Arc::clone(&origin.agent),
+            hop: Arc::clone(&self.shared.settings.hop),
             principal,
             context: origin.context.clone(),
         }

@@ -89,6 +89,23 @@ impl Service {
         seen.then_some((listing, caller))
     }
 
+    /// All agents, as far as this caller may know.
+    pub(crate) async fn all_seen(
+        &self,
+        head: &Head,
+        peer: &Peer,
+    ) -> Vec<(Arc<Listing>, Principal)> {
+        let carried = Carried::new(head, peer, &self.base_url);
+        let presented = self.authenticator.identify(&carried).await;
+        let mut seen = self.directory.list();
+        seen.retain(|listing| listing.is_seen_by(&presented, &carried));
+        let read_by = |listing: Arc<Listing>| {
+            let reader = listing.access.reader(&listing.name, &presented, &carried);
+            (listing, reader)
+        };
+        seen.into_iter().map(read_by).collect()
+    }
+
     /// Where denials are written down.
     pub(crate) fn audit(&self) -> &Audit {
         self.authenticator.audit()

@@ -231,7 +231,13 @@ impl Service {
             self.directory.find(Some(name)).is_some_and(in_view)
         });
         let (agent, rest) = match place {
-            Place::Live | Place::Ready | Place::Version | Place::Jwks | Place::Resource(_)
+            Place::Live
+            | Place::Ready
+            | Place::Version
+            | Place::Agents
+            | Place::Catalog
+            | Place::Jwks
+            | Place::Resource(_)
                 if head.method != Method::GET && head.method != Method::HEAD =>
             {
                 return Err(body::not_allowed("GET, HEAD").into());
@@ -239,6 +245,14 @@ impl Service {
             Place::Live => return Err(health::live().into()),
             Place::Ready => return Err(health::ready(self).into()),
             Place::Version => return Err(health::version().into()),
+            Place::Agents => {
+                let told = binding::catalog::agents(self, &head, &peer);
+                return Err(Box::pin(told).await.into());
+            }
+            Place::Catalog => {
+                let told = binding::catalog::catalog(self, &head, &peer);
+                return Err(Box::pin(told).await.into());
+            }
             Place::Jwks => return Err(wellknown::jwks(self).into()),
             Place::Resource(agent) => {
                 return Err(wellknown::resource(self, &head, &peer, agent).into());

@@ -1,6 +1,7 @@
 //! What a path means, versions and operations apart.
 
 use super::wellknown::RESOURCE;
+use crate::binding::catalog::CATALOG;
 use crate::sign::JWKS;
 
 /// What a path means.
@@ -18,6 +19,10 @@ pub(super) enum Place<'a> {
     CardElsewhere,
     /// The extended card as 0.2 asks for it.
     ExtendedCard(Option<&'a str>),
+    /// All agents, in short.
+    Agents,
+    /// All agents, as an AI catalogue.
+    Catalog,
     /// The keys that our signatures are checked with.
     Jwks,
     /// Who issues tokens for an agent (RFC 9728); for the default one if none is named.
@@ -35,6 +40,8 @@ impl<'a> Place<'a> {
             "/livez" | "/healthz" => return Self::Live,
             "/readyz" => return Self::Ready,
             "/version" => return Self::Version,
+            "/agents" => return Self::Agents,
+            CATALOG => return Self::Catalog,
             JWKS => return Self::Jwks,
             RESOURCE => return Self::Resource(None),
             // `{card url}/../agent/authenticatedExtendedCard`, resolved as RFC 3986 has it.
@@ -146,6 +153,9 @@ mod tests {
             ("/a2a/echo/api-key/generate", Place::ApiKey("echo")),
             ("/echo/api-key", Place::ApiKey("echo")),
             ("/api-key", Place::Agent(None, "/api-key")),
+            ("/agents", Place::Agents),
+            ("/agents/echo", Place::Agent(None, "/agents/echo")),
+            ("/.well-known/ai-catalog.json", Place::Catalog),
             ("/.well-known/jwks.json", Place::Jwks),
             (
                 "/.well-known/oauth-protected-resource",

@@ -122,7 +122,11 @@ agents:
 
     async fn card(&self, agent: &str, who: Option<Who>) -> Answer {
         let path = format!("/a2a/{agent}/.well-known/agent-card.json");
-        let request = self.server.http.get(self.server.url(&path));
+        self.get(&path, who).await
+    }
+
+    async fn get(&self, path: &str, who: Option<Who>) -> Answer {
+        let request = self.server.http.get(self.server.url(path));
         answer(match who {
             Some(who) => request.header("authorization", self.token("ann", who)),
             None => request,
@@ -223,6 +227,52 @@ async fn s1_034_a_card_shows_what_its_reader_may_use() {
         card["skills"][1]["security"],
         json!([{"bearer": ["poet:use", "epics"]}, {"keys": []}])
     );
+}
+
+#[tokio::test]
+async fn s1_045_the_catalogue_lists_what_its_reader_may_know_of() {
+    let poets = Poets::open().await;
+    for (who, agents, skills) in [
+        (None, &["desk", "poet", "porter"][..], &["haiku"][..]),
+        (Some(MEMBER), &["desk", "poet", "porter"], &["haiku"]),
+        (
+            Some(ADMIN),
+            &["desk", "ghost", "poet", "porter"],
+            &["haiku", "epic", "ode"],
+        ),
+    ] {
+        let short = poets.get("/agents", who).await;
+        assert_eq!(names(&short.body["agents"], "name"), agents, "{who:?}");
+        let poet = agents.iter().position(|name| *name == "poet").unwrap();
+        let shown = &short.body["agents"][poet]["skills"];
+        assert_eq!(names(shown, "id"), skills, "{who:?}");
+
+        let full = poets.get("/.well-known/ai-catalog.json", who).await;
+        assert_eq!(full.headers["content-type"], "application/ai-catalog+json");
+        assert_eq!(full.body["specVersion"], "1.0");
+        assert_eq!(names(&full.body["entries"], "name"), agents, "{who:?}");
+        let entry = &full.body["entries"][poet];
+        assert_eq!(entry["type"], "application/a2a-agent-card+json");
+        let card = entry["url"].as_str().unwrap();
+        let card = card.strip_prefix(&poets.server.url("")).expect("ours");
+        let card = poets.get(card, who).await;
+        assert_eq!(card.body["name"], entry["displayName"]);
+        assert_eq!(names(&card.body["skills"], "id"), skills);
+        let kept = match who {
+            None => "public, max-age=60",
+            Some(_) => "private, max-age=60",
+        };
+        assert_eq!(full.headers["cache-control"], kept, "{who:?}");
+        let vary = full.headers["vary"].to_str().unwrap();
+        assert!(vary.contains("Authorization"), "{vary}");
+    }
+}
+
+fn names<'a>(list: &'a Value, member: &str) -> Vec<&'a str> {
+    let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter()
+        .filter_map(|entry| entry[member].as_str())
+        .collect()
 }
 
 #[tokio::test]

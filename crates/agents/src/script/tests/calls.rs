@@ -284,6 +284,21 @@ async fn an_agent_that_not_everyone_may_know_of_is_not_named() {
     let failed = script(CALL).agents(failing).hiding("helper").run().await;
     assert_eq!(failed.end, "failed: #1: broken");
 
+    // Its question does not name it either; a note does, for when it is answered.
+    let asking =
+        Agents::default().agent("helper", vec![stands(TaskState::InputRequired, "which?")]);
+    let asks = script(CALL).agents(asking).hiding("helper").run().await;
+    let noted = asks
+        .events
+        .iter()
+        .find(|event| event.starts_with("notes who-asks"));
+    assert!(
+        noted.is_some_and(|noted| noted.contains("helper")),
+        "{:?}",
+        asks.events
+    );
+    assert!(!asks.end.contains("helper"), "{}", asks.end);
+
     let history = vec![user("m1", vec![Part::text("hi")]), passed_on("#1")];
     let answered = script(ANSWER)
         .after(history)

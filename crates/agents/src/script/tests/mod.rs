@@ -247,6 +247,14 @@ struct Recorder {
 
 #[async_trait]
 impl Stage for Recorder {
+    async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
+        self.events
+            .lock()
+            .unwrap()
+            .push(format!("notes {name} {value}"));
+        Ok(())
+    }
+
     async fn say(&self, said: Said) -> Result<(), AgentError> {
         self.events.lock().unwrap().push(spell("working", &said));
         Ok(())

@@ -49,6 +49,10 @@ pub(crate) struct Limits {
     /// The messages of one task; then it takes no more.
     #[schemars(extend("default" = 10_000, "minimum" = 1))]
     pub(crate) history: Option<usize>,
+    /// The agents that a call may come through, one handing it to the next; the one after that refuses it. So is a call
+    /// that comes back to an agent it has come through.
+    #[schemars(extend("default" = 5, "minimum" = 1))]
+    pub(crate) hops: Option<usize>,
     /// How long the head of a request may take to arrive.
     #[schemars(extend("default" = "10s"))]
     pub(crate) header_timeout: Option<Time>,

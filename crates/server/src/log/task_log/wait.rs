@@ -29,8 +29,8 @@ impl TaskLog {
     ///
     /// If the store could not.
     pub async fn note(&self, name: &str, value: Value) -> Result<(), Error> {
-        // There are no notes about a task that is not there.
-        self.stored_up_to(1).await?;
+        // What is noted follows from what was said: it must not last longer than that.
+        self.stored_up_to(self.last().0).await?;
         let note = Note {
             task: self.id().clone(),
             name: name.to_owned(),

@@ -71,6 +71,12 @@ CREATE TRIGGER audit_is_kept BEFORE DELETE ON audit
 pub struct SqliteAccess(Arc<Mutex<Connection>>);
 
 impl SqliteAccess {
+    /// Whether there is one in a data directory.
+    #[must_use]
+    pub fn is_in(dir: &Path) -> bool {
+        dir.join(DATABASE).exists()
+    }
+
     /// Opens the database in a data directory, making both and bringing it up to date where needed. Blocks.
     ///
     /// # Errors

@@ -1,0 +1,221 @@
+//! The way of a call from agent to agent, so that none goes round in a circle.
+//!
+//! It stands in the metadata of messages, so it comes along wherever messages go, and lasts as long as they do. Between
+//! gateways it goes in a header, too: what stands between them may not pass on metadata. What comes from outside is
+//! believed: a way that is made up shortens nobody's but the caller's own.
+
+use serde_json::{Map, Value};
+use switchboard_types::model::{Json, Message, Object};
+use switchboard_types::{Error, ErrorKind};
+
+/// The member of a message's metadata.
+pub const METADATA: &str = "switchboard/hops";
+/// The header.
+pub const HEADER: &str = "x-switchboard-hops";
+/// How many agents a call may come through, if nothing else is said.
+pub const DEEPEST: usize = 5;
+
+/// What is read of a way at most, in bytes: no guard lets a longer one come about.
+const LONGEST: usize = 16 << 10;
+
+/// The agents that a call has come through, the first one first. An agent is `name@gateway`, or something in place of the
+/// name if not everyone may know it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hops(Vec<String>);
+
+impl Hops {
+    /// The way that a message has come.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read: it must not pass for none.
+    pub fn of(message: &Message) -> Result<Self, Error> {
+        let metadata = message.metadata.as_ref();
+        let Some(metadata) = metadata.filter(|metadata| metadata.as_str().contains(METADATA))
+        else {
+            return Ok(Self::default());
+        };
+        let wrong = || {
+            let field = format!("message.metadata[{METADATA:?}]");
+            Error::invalid_params(field, "must be a list of agents, as texts")
+        };
+        match metadata.get::<Value>(METADATA) {
+            None => Ok(Self::default()),
+            Some(way) if metadata.as_str().len() <= LONGEST => {
+                serde_json::from_value(way).map(Self).map_err(|_| wrong())
+            }
+            Some(_) => Err(wrong()),
+        }
+    }
+
+    /// The way in a header.
+    #[must_use]
+    pub fn from_header(text: &str) -> Self {
+        let hops = text.split(',').map(str::trim).filter(|hop| !hop.is_empty());
+        Self(hops.map(str::to_owned).collect())
+    }
+
+    /// The way as a header.
+    #[must_use]
+    pub fn to_header(&self) -> String {
+        self.0.join(",")
+    }
+
+    /// Whether it has come through no agent.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The way, and one agent more.
+    #[must_use]
+    pub fn then(mut self, hop: &str) -> Self {
+        self.0.push(hop.to_owned());
+        self
+    }
+
+    /// The metadata of a message that goes this way.
+    #[must_use]
+    pub fn marked(&self, metadata: Option<&Object>) -> Object {
+        let way: Value = self.0.iter().map(String::as_str).collect();
+        let before = metadata.map_or("{}", Object::as_str).trim();
+        let is_marked = metadata.is_some_and(|m| m.get::<Value>(METADATA).is_some());
+        // What stands there stays as it is written.
+        let added = before.strip_suffix('}').filter(|_| !is_marked).map(|open| {
+            let comma = if open.trim_end() == "{" { "" } else { "," };
+            format!("{open}{comma}{}:{way}}}", Value::from(METADATA))
+        });
+        let added = added.and_then(|text| Json::parse(text).ok());
+        added
+            .and_then(|json| Object::try_from(json).ok())
+            .unwrap_or_else(|| {
+                let members = metadata.and_then(|metadata| metadata.as_json().read());
+                let mut members: Map<String, Value> = members.unwrap_or_default();
+                members.insert(METADATA.to_owned(), way);
+                Object::from(&members)
+            })
+    }
+
+    /// Lets a call in at `here`, if it was not there before and has not come too far.
+    ///
+    /// # Errors
+    ///
+    /// Otherwise; the text is for the agent that asks, which may well be a model.
+    pub fn require_progress(&self, here: &str, deepest: usize) -> Result<(), Error> {
+        if self.0.iter().any(|hop| hop == here) {
+            let way = self.clone().then(here);
+            let text = format!(
+                "this call goes round in a circle ({way}): answer it without asking {} again",
+                name(here)
+            );
+            return Err(refused(text, "DELEGATION_LOOP", &way));
+        }
+        if self.0.len() >= deepest {
+            let text = format!(
+                "this call has come through {} agents, and may go no further ({self}): answer it without asking others",
+                self.0.len()
+            );
+            return Err(refused(text, "DELEGATION_TOO_DEEP", self));
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Hops {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (number, hop) in self.0.iter().enumerate() {
+            let arrow = if number > 0 { " → " } else { "" };
+            write!(f, "{arrow}{}", name(hop))?;
+        }
+        Ok(())
+    }
+}
+
+fn refused(text: String, reason: &'static str, way: &Hops) -> Error {
+    Error::new(ErrorKind::UnsupportedOperation, text)
+        .fact("cause", reason)
+        .fact("way", way.to_string())
+}
+
+/// What an agent is called by people.
+fn name(hop: &str) -> &str {
+    hop.rsplit_once('@').map_or(hop, |(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_types::model::{MessageId, Part, Role};
+
+    use super::*;
+
+    fn message(metadata: &str) -> Message {
+        let metadata = Json::parse(metadata).unwrap();
+        Message {
+            metadata: Some(Object::try_from(metadata).unwrap()),
+            ..Message::new(
+                MessageId::new("m").unwrap(),
+                Role::User,
+                vec![Part::text("x")],
+            )
+        }
+    }
+
+    #[test]
+    fn a_way_comes_along_with_what_else_stands_there() {
+        let way = Hops::default().then("desk@a").then("poet@a");
+        for (before, after) in [
+            ("{}", r#"{"switchboard/hops":["desk@a","poet@a"]}"#),
+            (
+                r#"{ "z": 123456789012345678901234567890, "a": 1.50 }"#,
+                r#"{ "z": 123456789012345678901234567890, "a": 1.50 ,"switchboard/hops":["desk@a","poet@a"]}"#,
+            ),
+            (
+                r#"{"switchboard/hops":["old@b"]}"#,
+                r#"{"switchboard/hops":["desk@a","poet@a"]}"#,
+            ),
+        ] {
+            let marked = way.marked(message(before).metadata.as_ref());
+            assert_eq!(marked.as_str(), after);
+            assert_eq!(Hops::of(&message(after)).unwrap(), way);
+        }
+        assert_eq!(
+            way.marked(None).as_str(),
+            r#"{"switchboard/hops":["desk@a","poet@a"]}"#
+        );
+        assert_eq!(Hops::from_header(&way.to_header()), way);
+        assert_eq!(way.to_string(), "desk → poet");
+        assert!(Hops::of(&message("{}")).unwrap().is_empty());
+        assert!(Hops::from_header(" , ").is_empty());
+    }
+
+    #[test]
+    fn a_way_that_cannot_be_read_is_none_of_none() {
+        let long = format!(r#"{{"switchboard/hops": ["{}"]}}"#, "a".repeat(LONGEST));
+        for metadata in [
+            r#"{"switchboard/hops": "desk"}"#,
+            r#"{"switchboard/hops": [1]}"#,
+            r#"{"switchboard/hops": null}"#,
+            &long,
+        ] {
+            assert!(Hops::of(&message(metadata)).is_err(), "{metadata}");
+        }
+        // It stands elsewhere.
+        let inner = message(r#"{"a": {"switchboard/hops": 1}}"#);
+        assert!(Hops::of(&inner).unwrap().is_empty());
+    }
+
+    #[test]
+    fn circles_and_long_ways_are_refused_in_words() {
+        let way = Hops::default().then("desk@a").then("poet@a");
+        assert!(way.require_progress("critic@a", 5).is_ok());
+        // Another gateway may have an agent of that name.
+        assert!(way.require_progress("desk@b", 5).is_ok());
+        let circle = way.require_progress("desk@a", 5).unwrap_err();
+        assert_eq!(
+            circle.message(),
+            "this call goes round in a circle (desk → poet → desk): answer it without asking desk again"
+        );
+        let deep = way.require_progress("critic@a", 2).unwrap_err();
+        assert!(deep.message().contains("through 2 agents"), "{deep}");
+    }
+}
