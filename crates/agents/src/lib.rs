@@ -2,13 +2,19 @@
 //!
 //! # Layout
 //!
+//! - [`exec`]: agents that are a command, run for each message.
 //! - [`identity`]: who an agent is to what stands behind it. Every agent that calls others over the network uses it.
+//! - [`openai`]: agents that are a model behind an OpenAI-compatible chat endpoint.
 //! - [`profile`]: what an agent's card says about it, whatever stands behind it.
 //! - [`remote`]: any A2A agent elsewhere.
 //! - [`script`]: agents that follow a scenario written in YAML. The built-in agents are scripts, and so are
 //!   mocks for tests and CI.
 
+pub mod exec;
 pub mod identity;
+pub mod openai;
+mod past;
 pub mod profile;
 pub mod remote;
 pub mod script;
+mod writer;

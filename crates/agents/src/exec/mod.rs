@@ -1,0 +1,367 @@
+//! Agents that are a command, run for each message.
+//!
+//! The command is run in a process group of its own, by itself and not by a shell. It sees `PATH`, the variables that
+//! [`Settings::inherit`] names, those of [`Settings::environment`], and these:
+//!
+//! | variable | |
+//! |---|---|
+//! | `SWITCHBOARD_TASK_ID` | the task |
+//! | `SWITCHBOARD_CONTEXT_ID` | the conversation |
+//! | `SWITCHBOARD_AGENT` | the agent |
+//! | `SWITCHBOARD_MESSAGE` | the message as JSON, as below; not if it is larger than 64 KiB |
+//!
+//! # [`Protocol::Text`]
+//!
+//! The text of the message is on stdin, one part after the other, data as JSON; a message with files is rejected. What
+//! the command prints becomes the artifact `output`, which grows with each line. Exit code 0 completes the task. Any
+//! other fails it, and the end of stderr says why.
+//!
+//! # [`Protocol::Json`]
+//!
+//! On stdin is one line with an object, and then nothing more:
+//!
+//! ```json
+//! {"type": "message", "taskId": "…", "contextId": "…", "agent": "…", "text": "all text",
+//!  "message": {"messageId": "…", "role": "user", "parts": [{"text": "…"}], "metadata": {}},
+//!  "history": [{"role": "user", "text": "…"}, {"role": "agent", "text": "a question"}]}
+//! ```
+//!
+//! A part has one of `text`, `data` (any JSON), `raw` (bytes in base64) and `url`, and may have `mediaType` and
+//! `filename`. `history` is what was said in the task before. Each line on stdout is an object:
+//!
+//! | `type` | more | what comes of it |
+//! |---|---|---|
+//! | `status` | `text` | a status update |
+//! | `artifact` | `text` or `parts`; `id` (`output`), `name`, `append` (`false`), `last` (`true`) | an artifact, or a piece of one |
+//! | `ask` | `text` | the task waits for input; the answer is a message, for which the command is run anew |
+//! | `fail` | `text` | the task fails |
+//! | `done` | `text`, if there is something to say | the task is completed |
+//!
+//! The last three end the turn: nothing more is read, and the command is stopped if it does not end in
+//! [`Settings::grace`]. Without them its exit code decides, as above. A line that is something else fails the task.
+//!
+//! # The end
+//!
+//! When a turn ends, however it does, nothing of its process group is left. A cancel, and what goes beyond a limit, ends
+//! the group with SIGTERM, and after [`Settings::grace`] with SIGKILL.
+//!
+//! It cannot be known what a command has done, so it is not run again after a restart: the task fails, and says so. If
+//! Switchboard was killed and the command still runs, it is ended then (on Linux).
+
+mod left;
+mod lines;
+mod process;
+mod protocol;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Said, Turn};
+use switchboard_types::model::Secret;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::time::timeout;
+
+use self::lines::{Lines, Tail, TooMuch};
+use self::process::{Ended, Process};
+use self::protocol::{Line, Speech};
+use crate::writer::Writer;
+
+/// The name of the artifact that is what the command prints.
+const OUTPUT: &str = "output";
+
+/// How long what is in the pipes may take, once the command has ended.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// How a command is talked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Protocol {
+    /// Text in, lines of text out.
+    #[default]
+    Text,
+    /// A line of JSON in, lines of JSON out.
+    Json,
+}
+
+/// What is run, and within which limits.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Where it runs; where Switchboard does, if nothing is said.
+    pub directory: Option<PathBuf>,
+    /// Variables of Switchboard's own environment that it may see, beside `PATH`.
+    pub inherit: Vec<String>,
+    /// Variables that it is given. They are taken out of what is told of stderr.
+    pub environment: Vec<(String, Secret)>,
+    /// How it is talked to.
+    pub protocol: Protocol,
+    /// How long it may run. 600 s.
+    pub timeout: Duration,
+    /// How long it may take to end when it is told to. 2 s; no more than the engine's own grace.
+    pub grace: Duration,
+    /// The most that it may print, in bytes. 4 MiB.
+    pub max_output_bytes: usize,
+    /// The longest line, in bytes. 1 MiB.
+    pub max_line_bytes: usize,
+    /// How long lines are gathered before they become an event. 50 ms; the first does not wait.
+    pub coalesce: Duration,
+}
+
+impl Settings {
+    /// This program with these arguments, and the rest as it usually is.
+    pub fn new<S: Into<String>>(command: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            command: command.into_iter().map(Into::into).collect(),
+            directory: None,
+            inherit: Vec::new(),
+            environment: Vec::new(),
+            protocol: Protocol::Text,
+            timeout: Duration::from_secs(600),
+            grace: Duration::from_secs(2),
+            max_output_bytes: 4 << 20,
+            max_line_bytes: 1 << 20,
+            coalesce: Duration::from_millis(50),
+        }
+    }
+}
+
+/// Why there can be no such agent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Invalid {
+    /// There is nothing to run.
+    #[error("the command is empty")]
+    Empty,
+    /// No program can be given this.
+    #[error("the command, its directory or its environment has a NUL character")]
+    Nul,
+    /// It is no name of a variable.
+    #[error("{0:?} is no name of a variable")]
+    Variable(String),
+}
+
+/// An agent that is a command.
+#[derive(Debug)]
+pub struct ExecAgent {
+    settings: Settings,
+    /// Tells what was begun now from what was begun before a restart.
+    life: String,
+}
+
+/// How a turn comes to its end.
+enum Heard {
+    /// The command has ended.
+    Ended(Ended),
+    /// It has said how the turn ends.
+    Said(Result<Outcome, AgentError>),
+    /// It cannot go on.
+    Failed(AgentError),
+}
+
+impl From<AgentError> for Heard {
+    fn from(error: AgentError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl ExecAgent {
+    /// The agent that runs what `settings` say.
+    ///
+    /// # Errors
+    ///
+    /// If it could never be run.
+    pub fn new(settings: Settings) -> Result<Self, Invalid> {
+        let program = settings.command.first();
+        if program.is_none_or(|program| program.is_empty()) {
+            return Err(Invalid::Empty);
+        }
+        let named = settings.environment.iter().map(|(name, _)| name);
+        for name in settings.inherit.iter().chain(named) {
+            if name.is_empty() || name.contains(['=', '\0']) {
+                return Err(Invalid::Variable(name.clone()));
+            }
+        }
+        let directory = settings
+            .directory
+            .as_ref()
+            .map(|path| path.to_string_lossy());
+        let values = settings.environment.iter().map(|(_, value)| value.reveal());
+        let mut texts = settings.command.iter().map(String::as_str).chain(values);
+        if texts.any(|text| text.contains('\0')) || directory.is_some_and(|d| d.contains('\0')) {
+            return Err(Invalid::Nul);
+        }
+        let life = uuid::Uuid::new_v4().to_string();
+        Ok(Self { settings, life })
+    }
+
+    async fn take(
+        &self,
+        process: &mut Process,
+        input: String,
+        progress: &Progress,
+    ) -> Result<Outcome, AgentError> {
+        let mut tail = Tail::default();
+        let mut writer = Writer::new(progress, OUTPUT, self.settings.coalesce);
+        let heard = self.converse(process, input, &mut tail, &mut writer).await;
+        if writer.has_text() {
+            // Also of what failed, so that it can be seen how far it came.
+            writer.close(None).await?;
+        }
+        match heard {
+            Heard::Failed(error) => Err(error),
+            Heard::Said(outcome) => {
+                process.leave(self.settings.grace).await;
+                outcome
+            }
+            Heard::Ended(Ended::Well) => Ok(Outcome::Completed(Said::default())),
+            Heard::Ended(ended) => {
+                let secrets = self.settings.environment.iter().map(|(_, secret)| secret);
+                let stderr = tail.text(secrets);
+                let colon = if stderr.is_empty() { "" } else { ": " };
+                Err(AgentError::new(format!("{ended}{colon}{stderr}")))
+            }
+        }
+    }
+
+    async fn converse(
+        &self,
+        process: &mut Process,
+        input: String,
+        tail: &mut Tail,
+        writer: &mut Writer<'_>,
+    ) -> Heard {
+        let (stdin, stdout, stderr) = match process.pipes() {
+            Ok(pipes) => pipes,
+            Err(error) => return Heard::Failed(error),
+        };
+        // All to their ends, but for what ends the turn at once.
+        let pipes = async {
+            tokio::try_join!(
+                self.hear(stdout, writer),
+                async {
+                    feed(stdin, &input).await;
+                    Ok(())
+                },
+                async {
+                    tail.fill(stderr).await;
+                    Ok(())
+                },
+            )
+        };
+        tokio::pin!(pipes);
+        let heard = tokio::select! {
+            biased;
+            heard = &mut pipes => heard,
+            ended = process.ended() => {
+                // Whoever left the group may hold a pipe open for ever.
+                let heard = timeout(DRAIN, pipes).await;
+                return match (heard, ended) {
+                    (Ok(Err(heard)), _) => heard,
+                    (Ok(Ok(_)) | Err(_), ended) => ended.map_or_else(Heard::Failed, Heard::Ended),
+                };
+            }
+        };
+        match heard {
+            Err(heard) => heard,
+            Ok(_) => process
+                .ended()
+                .await
+                .map_or_else(Heard::Failed, Heard::Ended),
+        }
+    }
+
+    /// Hears the command out; what ends the turn before that is the error.
+    async fn hear(&self, stdout: ChildStdout, writer: &mut Writer<'_>) -> Result<(), Heard> {
+        let (most, longest) = (self.settings.max_output_bytes, self.settings.max_line_bytes);
+        let mut lines = Lines::new(stdout, most, longest);
+        loop {
+            let line = tokio::select! {
+                biased;
+                line = lines.next() => line,
+                () = writer.due() => {
+                    writer.flush().await?;
+                    continue;
+                }
+            };
+            let Some(line) = line.map_err(|error: TooMuch| AgentError::new(error.to_string()))?
+            else {
+                return Ok(());
+            };
+            let text = String::from_utf8_lossy(&line);
+            match self.settings.protocol {
+                Protocol::Text => {
+                    writer.add(&text);
+                    if writer.is_due() {
+                        writer.flush().await?;
+                    }
+                }
+                Protocol::Json => {
+                    let number = lines.count();
+                    let read = protocol::read(&text);
+                    let read = read.map_err(|why| {
+                        AgentError::new(format!("line {number} of the command's output {why}"))
+                    })?;
+                    match read {
+                        Line::Blank => {}
+                        Line::Status(text) => writer.progress().working(Said::text(text)).await?,
+                        Line::Artifact {
+                            artifact,
+                            append,
+                            last,
+                        } => {
+                            writer.progress().chunk(artifact, append, last).await?;
+                        }
+                        Line::End(end) => return Err(Heard::Said(end)),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Gives the command its input. One that does not read it does not need it.
+async fn feed(mut stdin: ChildStdin, input: &str) {
+    drop(stdin.write_all(input.as_bytes()).await);
+}
+
+#[async_trait]
+impl Agent for ExecAgent {
+    fn on_restart(&self) -> Restart {
+        // To see what is left, and to fail.
+        Restart::Resume
+    }
+
+    async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
+        let (life, grace) = (&self.life, self.settings.grace);
+        if left::is_cut_off(&turn, life, grace).await? {
+            let text = "interrupted by a restart: send the message again";
+            return Err(AgentError::new(text));
+        }
+        let speech = Speech::of(&turn);
+        let input = match self.settings.protocol {
+            Protocol::Json => speech.line(),
+            Protocol::Text => match speech.text() {
+                Some(text) => text,
+                None => {
+                    let text = "the agent takes text and data only: send no files";
+                    return Ok(Outcome::Rejected(Said::text(text)));
+                }
+            },
+        };
+        left::begins(&turn, life, &progress).await?;
+        let mut process = Process::start(&self.settings, speech.variables())?;
+        left::runs(&turn, life, process.id(), &progress).await?;
+        let taken = Box::pin(self.take(&mut process, input, &progress));
+        let outcome = tokio::select! {
+            biased;
+            () = turn.canceled.cancelled() => Err(AgentError::over()),
+            taken = timeout(self.settings.timeout, taken) => taken.unwrap_or_else(|_| {
+                let seconds = self.settings.timeout.as_secs_f64();
+                Err(AgentError::new(format!("the command took longer than {seconds} s")))
+            }),
+        };
+        process.stop(grace).await;
+        outcome
+    }
+}

@@ -1,0 +1,148 @@
+//! A command in a process group of its own, of which nothing is left in the end.
+
+use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use switchboard_server::agent::AgentError;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+use super::Settings;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Well,
+    Code(i32),
+    Signal(i32),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Well => f.write_str("the command ended well"),
+            Self::Code(code) => write!(f, "the command ended with exit code {code}"),
+            Self::Signal(signal) => write!(f, "the command was ended by signal {signal}"),
+        }
+    }
+}
+
+impl From<ExitStatus> for Ended {
+    fn from(status: ExitStatus) -> Self {
+        match status.code() {
+            Some(0) => Self::Well,
+            Some(code) => Self::Code(code),
+            None => Self::Signal(status.signal().unwrap_or_default()),
+        }
+    }
+}
+
+/// A command that runs. Dropped, its group is killed, and it is waited for in the background.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    group: Option<Pid>,
+}
+
+impl Process {
+    pub(super) fn start(
+        settings: &Settings,
+        variables: Vec<(&'static str, String)>,
+    ) -> Result<Self, AgentError> {
+        let Some((program, arguments)) = settings.command.split_first() else {
+            return Err(AgentError::new("the agent has no command"));
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        let inherited = settings.inherit.iter().map(String::as_str).chain(["PATH"]);
+        for name in inherited {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        let given = settings.environment.iter();
+        command.envs(given.map(|(name, value)| (name, value.reveal())));
+        command.envs(variables);
+        if let Some(directory) = &settings.directory {
+            command.current_dir(directory);
+        }
+        let child = command.spawn().map_err(|error| {
+            tracing::warn!(%error, program, "a command cannot be started");
+            AgentError::unavailable(format!(
+                "the command cannot be started: check the agent's command and directory: {error}"
+            ))
+        })?;
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        let group = id.and_then(Pid::from_raw);
+        Ok(Self { child, group })
+    }
+
+    /// Its number, and that of its group.
+    pub(super) fn id(&self) -> Option<Pid> {
+        self.group
+    }
+
+    /// Its ends of the pipes; once.
+    pub(super) fn pipes(&mut self) -> Result<(ChildStdin, ChildStdout, ChildStderr), AgentError> {
+        let child = &mut self.child;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        match pipes {
+            (Some(stdin), Some(stdout), Some(stderr)) => Ok((stdin, stdout, stderr)),
+            _ => Err(AgentError::new("the command has no pipes")),
+        }
+    }
+
+    /// Waits until it has ended by itself, and ends what it has left behind.
+    pub(super) async fn ended(&mut self) -> Result<Ended, AgentError> {
+        let status = self.child.wait().await;
+        // The number of a group is not given to others as long as anyone is in it.
+        self.signal(Signal::KILL);
+        self.group = None;
+        let status = status.map_err(|error| {
+            AgentError::new(format!("the command cannot be waited for: {error}"))
+        })?;
+        Ok(status.into())
+    }
+
+    /// Lets it end by itself for a while, and stops it then.
+    pub(super) async fn leave(&mut self, grace: Duration) {
+        if timeout(grace, self.ended()).await.is_err() {
+            self.stop(grace).await;
+        }
+    }
+
+    /// Tells the group to end, and ends it if it does not.
+    pub(super) async fn stop(&mut self, grace: Duration) {
+        if self.group.is_none() {
+            return;
+        }
+        self.signal(Signal::TERM);
+        if timeout(grace, self.ended()).await.is_err() {
+            self.signal(Signal::KILL);
+            drop(self.ended().await);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // There may be nobody left.
+            kill_process_group(group, signal).ok();
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}

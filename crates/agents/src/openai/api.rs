@@ -1,0 +1,328 @@
+//! How a chat endpoint is asked: until it answers, or there is no use in asking again.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use reqwest::{Client, Response, redirect};
+use serde_json::Value;
+use switchboard_client::Retry;
+use switchboard_server::agent::AgentError;
+use switchboard_server::auth::Principal;
+use switchboard_server::clock;
+use switchboard_types::model::Timestamp;
+use tokio::time::{Instant, sleep, timeout};
+use url::Url;
+
+use super::events::{Broken, quoted, reported};
+use super::{Invalid, Settings};
+use crate::identity::{IdentityError, Outbound};
+
+const CONNECT: Duration = Duration::from_secs(10);
+const IDENTITY: Duration = Duration::from_secs(30);
+
+/// The most of a refusal that is read.
+const REFUSAL: usize = 64 << 10;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    Identity(IdentityError),
+    Failed(AgentError),
+}
+
+/// Why this attempt brought no answer.
+enum Missed {
+    /// Another may; not before the endpoint says, if it does.
+    Now(AgentError, Option<Duration>),
+    /// The identity is not taken.
+    Unknown(AgentError),
+    /// None will.
+    Ever(AgentError),
+}
+
+/// A chat endpoint. It is not to be shown: the URL may have a key in it.
+pub(super) struct Endpoint {
+    http: Client,
+    url: Url,
+    identity: Outbound,
+    retry: Retry,
+    silence: Duration,
+}
+
+impl Endpoint {
+    pub(super) fn new(settings: &Settings, identity: Outbound) -> Result<Self, Invalid> {
+        if !matches!(settings.base.scheme(), "http" | "https") {
+            return Err(Invalid::Base);
+        }
+        let mut url = settings.base.clone();
+        let path = url.path_segments_mut();
+        path.map_err(|()| Invalid::Base)?
+            .pop_if_empty()
+            .extend(["chat", "completions"]);
+        let http = Client::builder()
+            .redirect(redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .connect_timeout(CONNECT)
+            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| Invalid::Client(error.to_string()))?;
+        Ok(Self {
+            http,
+            url,
+            identity,
+            retry: settings.retry,
+            silence: settings.idle_timeout,
+        })
+    }
+
+    pub(super) fn wants(&self) -> &[HeaderName] {
+        self.identity.wants()
+    }
+
+    /// Asks until there is an answer that is none of a failure; with it comes what was shown.
+    pub(super) async fn ask(
+        &self,
+        caller: &Principal,
+        body: Bytes,
+    ) -> Result<(Response, HeaderMap), Refusal> {
+        let mut failed = 0;
+        let mut renewed = false;
+        loop {
+            let by = Instant::now() + IDENTITY;
+            let shown = self.identity.headers(caller, by).await;
+            let shown = shown.map_err(Refusal::Identity)?;
+            let (error, asked) = match self.once(&shown, body.clone()).await {
+                Ok(response) => return Ok((response, shown)),
+                Err(Missed::Ever(error)) => return Err(Refusal::Failed(error)),
+                Err(Missed::Unknown(error)) => {
+                    if !renewed && self.identity.refused(caller, &shown) {
+                        renewed = true;
+                        continue;
+                    }
+                    // Where it is the caller's own, the caller can bring another.
+                    let is_ours = self.identity.wants().is_empty();
+                    return Err(if is_ours {
+                        Refusal::Failed(error)
+                    } else {
+                        Refusal::Identity(IdentityError::NoCredential)
+                    });
+                }
+                Err(Missed::Now(error, asked)) => (error, asked),
+            };
+            failed += 1;
+            let too_late = asked.is_some_and(|asked| asked > self.retry.longest);
+            if failed >= self.retry.attempts || too_late {
+                return Err(Refusal::Failed(error));
+            }
+            let pause = pause(&self.retry, failed, asked);
+            tracing::info!(%error, failed, ?pause, "a model endpoint is asked again");
+            sleep(pause).await;
+        }
+    }
+
+    async fn once(&self, shown: &HeaderMap, body: Bytes) -> Result<Response, Missed> {
+        let request = self
+            .http
+            .post(self.url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "text/event-stream, application/json")
+            .headers(shown.clone())
+            .body(body);
+        let sent = timeout(self.silence, request.send()).await;
+        let sent = sent.map_err(|_| {
+            let seconds = self.silence.as_secs_f64();
+            let text = format!("the model endpoint did not answer within {seconds} s");
+            Missed::Ever(AgentError::unavailable(text))
+        })?;
+        let response = sent.map_err(|error| {
+            let connecting = error.is_connect();
+            tracing::warn!(error = %chain(&error.without_url()), "a model endpoint was not reached");
+            if connecting {
+                let text = "the model endpoint cannot be reached: see that it runs, and that the agent's base URL is right";
+                Missed::Now(AgentError::unavailable(text), None)
+            } else {
+                let text = "the model endpoint closed the connection before it answered";
+                Missed::Ever(AgentError::unavailable(text))
+            }
+        })?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(self.refused(response, shown).await)
+    }
+
+    async fn refused(&self, response: Response, shown: &HeaderMap) -> Missed {
+        let status = response.status();
+        let asked = response.headers().get(RETRY_AFTER).and_then(retry_after);
+        let body = timeout(CONNECT, whole(response, REFUSAL)).await;
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        let error: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let error = error.get("error").unwrap_or(&error);
+        let spent = error.get("code").and_then(Value::as_str) == Some("insufficient_quota");
+        let said = match error {
+            Value::Null => String::new(),
+            error => format!(": {}", quoted(&without(shown, reported(error)))),
+        };
+        tracing::warn!(%status, said, "a model endpoint refused");
+        let fails = |text: String| AgentError::new(text + &said);
+        let away = |text: String| AgentError::unavailable(text + &said);
+        match status {
+            // What it says may show the key in part.
+            StatusCode::UNAUTHORIZED => Missed::Unknown(AgentError::new(
+                "the model endpoint does not take the agent's key: set a valid one for the agent",
+            )),
+            StatusCode::FORBIDDEN => Missed::Ever(AgentError::new(
+                "the model endpoint does not let the agent's key use this model: allow it there, or set another key",
+            )),
+            StatusCode::NOT_FOUND => Missed::Ever(fails(
+                "the model endpoint has no such model or path: check the agent's model and base URL".to_owned(),
+            )),
+            StatusCode::PAYLOAD_TOO_LARGE => Missed::Ever(fails(
+                "the message is too large for the model endpoint: send less".to_owned(),
+            )),
+            StatusCode::TOO_MANY_REQUESTS if spent => Missed::Ever(fails(
+                "the quota at the model endpoint is used up: raise it there".to_owned(),
+            )),
+            StatusCode::TOO_MANY_REQUESTS => Missed::Now(
+                away("the model endpoint has too many requests: try again later".to_owned()),
+                asked,
+            ),
+            status if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
+                let text = format!("the model endpoint failed with {}: try again later", status.as_u16());
+                Missed::Now(away(text), asked)
+            }
+            status if status.is_redirection() => Missed::Ever(AgentError::new(
+                "the model endpoint redirects elsewhere, which is not followed: set the agent's base URL to where it is",
+            )),
+            status => Missed::Ever(fails(format!(
+                "the model endpoint refused the request with {}",
+                status.as_u16()
+            ))),
+        }
+    }
+}
+
+/// Whether the answer comes as a stream of events.
+pub(super) fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.to_ascii_lowercase().starts_with("text/event-stream")
+}
+
+/// The whole body, if it is not too large.
+pub(super) async fn whole(mut response: Response, limit: usize) -> Result<Vec<u8>, AgentError> {
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(bytes)) if body.len() + bytes.len() > limit => {
+                return Err(Broken::TooLong.into());
+            }
+            Ok(Some(bytes)) => body.extend_from_slice(&bytes),
+            Ok(None) => return Ok(body),
+            Err(_) => return Err(Broken::CutOff.into()),
+        }
+    }
+}
+
+/// The text without what was sent to show who asks.
+pub(super) fn without(shown: &HeaderMap, mut text: String) -> String {
+    for value in shown.values().filter_map(|value| value.to_str().ok()) {
+        let secret = value.split_once(' ').map_or(value, |(_, secret)| secret);
+        if !secret.is_empty() {
+            text = text.replace(secret, "***");
+        }
+    }
+    text
+}
+
+/// How long to wait: twice as long each time, up to a half taken off by chance; never shorter than asked.
+fn pause(retry: &Retry, failed: u32, asked: Option<Duration>) -> Duration {
+    let doubled = retry.first.saturating_mul(1 << (failed - 1).min(16));
+    let longest = doubled.min(retry.longest);
+    let [chance, ..] = uuid::Uuid::new_v4().into_bytes();
+    let pause = longest / 2 + (longest / 2) * u32::from(chance) / 255;
+    asked.map_or(pause, |asked| asked.max(pause))
+}
+
+/// Reads `Retry-After`: seconds, or a date (RFC 9110 §10.2.3).
+fn retry_after(value: &HeaderValue) -> Option<Duration> {
+    let value = value.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    let since = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let micros = i64::try_from(since.as_micros()).ok()?;
+    Some(clock::until(Timestamp::from_micros(micros)))
+}
+
+/// An error and what is behind it.
+fn chain(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        text = format!("{text}: {inner}");
+        source = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_is_put_behind_the_base() {
+        for (base, url) in [
+            ("http://h:1/v1", "http://h:1/v1/chat/completions"),
+            ("http://h:1/v1/", "http://h:1/v1/chat/completions"),
+            ("http://h:1", "http://h:1/chat/completions"),
+            ("https://h/x?v=2", "https://h/x/chat/completions?v=2"),
+        ] {
+            let settings = Settings::new(base.parse().unwrap(), "m");
+            let endpoint = Endpoint::new(&settings, Outbound::none()).unwrap();
+            assert_eq!(endpoint.url.as_str(), url);
+        }
+        let odd = Settings::new("data:x".parse().unwrap(), "m");
+        let refused = Endpoint::new(&odd, Outbound::none()).err();
+        assert_eq!(refused, Some(Invalid::Base));
+    }
+
+    #[test]
+    fn pauses_grow_with_chance_and_are_never_shorter_than_asked() {
+        let retry = Retry {
+            attempts: 9,
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(5),
+        };
+        for (failed, most) in [(1, 1), (2, 2), (3, 4), (4, 5), (40, 5)] {
+            let most = Duration::from_secs(most);
+            let got = pause(&retry, failed, None);
+            assert!(got >= most / 2 && got <= most, "{failed}: {got:?}");
+        }
+        let asked = Duration::from_secs(60);
+        assert_eq!(pause(&retry, 1, Some(asked)), asked);
+    }
+
+    #[test]
+    fn the_time_to_come_back_is_seconds_or_a_date() {
+        let read = |text: &'static str| retry_after(&HeaderValue::from_static(text));
+        assert_eq!(read(" 7 "), Some(Duration::from_secs(7)));
+        assert_eq!(read("Thu, 01 Jan 1970 00:00:10 GMT"), Some(Duration::ZERO));
+        assert!(read("Thu, 01 Jan 2099 00:00:00 GMT").is_some());
+        assert_eq!(read("soon"), None);
+    }
+
+    #[test]
+    fn keys_are_taken_out_of_what_is_told() {
+        let key = HeaderValue::from_static("Bearer sk-123");
+        let shown = HeaderMap::from_iter([(http::header::AUTHORIZATION, key)]);
+        assert_eq!(
+            without(&shown, "bad key sk-123!".to_owned()),
+            "bad key ***!"
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! Text that comes in drops, and leaves in events.
+
+use std::time::Duration;
+
+use switchboard_server::agent::{AgentError, Progress};
+use switchboard_types::model::{Artifact, ArtifactId, Object, Part};
+use tokio::time::{Instant, sleep_until};
+
+/// As much as waits for company.
+const FULL: usize = 16 << 10;
+
+/// Writes one artifact.
+#[derive(Debug)]
+pub(crate) struct Writer<'a> {
+    progress: &'a Progress,
+    name: &'static str,
+    waiting: String,
+    begun: bool,
+    every: Duration,
+    next: Instant,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes the artifact of that name, an event at most each `every`.
+    pub(crate) fn new(progress: &'a Progress, name: &'static str, every: Duration) -> Self {
+        Self {
+            progress,
+            name,
+            waiting: String::new(),
+            begun: false,
+            every,
+            next: Instant::now(),
+        }
+    }
+
+    /// What it writes to.
+    pub(crate) fn progress(&self) -> &'a Progress {
+        self.progress
+    }
+
+    pub(crate) fn add(&mut self, text: &str) {
+        self.waiting.push_str(text);
+    }
+
+    /// Whether what waits has waited long enough.
+    pub(crate) fn is_due(&self) -> bool {
+        let ripe = self.waiting.len() >= FULL || Instant::now() >= self.next;
+        !self.waiting.is_empty() && ripe
+    }
+
+    /// Waits until what waits is to be written; for ever, if nothing does.
+    pub(crate) async fn due(&self) {
+        if self.waiting.is_empty() {
+            std::future::pending().await
+        } else {
+            sleep_until(self.next).await;
+        }
+    }
+
+    /// Writes what waits.
+    pub(crate) async fn flush(&mut self) -> Result<(), AgentError> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        self.write(None, false).await
+    }
+
+    /// Writes the last piece.
+    pub(crate) async fn close(mut self, metadata: Option<Object>) -> Result<(), AgentError> {
+        self.write(metadata, true).await
+    }
+
+    /// Whether there is anything to write, or was.
+    pub(crate) fn has_text(&self) -> bool {
+        self.begun || !self.waiting.is_empty()
+    }
+
+    async fn write(&mut self, metadata: Option<Object>, is_last: bool) -> Result<(), AgentError> {
+        let id = ArtifactId::new(self.name);
+        let id = id.map_err(|error| AgentError::new(error.to_string()))?;
+        let text = std::mem::take(&mut self.waiting);
+        let piece = Artifact {
+            name: (!self.begun).then(|| self.name.to_owned()),
+            metadata,
+            ..Artifact::new(id, vec![Part::text(text)])
+        };
+        // The first piece begins anew, also in place of what was there before a restart.
+        self.progress.chunk(piece, self.begun, is_last).await?;
+        self.begun = true;
+        self.next = Instant::now() + self.every;
+        Ok(())
+    }
+}
