@@ -192,6 +192,28 @@ async fn a_token_makes_so_many_keys_and_none_that_lasts_for_ever() {
 }
 
 #[tokio::test]
+async fn keys_that_end_soon_are_counted_for_a_day() {
+    let house = open(&["shop"]).await;
+    let order = async || {
+        let body = r#"{"expiresInSeconds": 1}"#;
+        house
+            .order("/a2a/shop/api-key", &bearer("maker"), body)
+            .await
+    };
+    let mut keys = Vec::new();
+    for _ in 0..MOST_KEYS {
+        let made = order().await;
+        assert_eq!(made.status, 201, "{made:?}");
+        keys.push(made.json()["apiKey"].as_str().unwrap().to_owned());
+    }
+    for key in &keys {
+        house.becomes("shop", key, 401).await;
+    }
+    let refused = order().await;
+    assert_eq!(refused.status, 403, "{refused:?}");
+}
+
+#[tokio::test]
 async fn an_agent_that_takes_no_keys_has_none_made_for_it() {
     let house = open(&["desk"]).await;
     let refused = house.order("/a2a/desk/api-key", &bearer("maker"), "").await;
