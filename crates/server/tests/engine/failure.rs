@@ -262,6 +262,8 @@ async fn a_note_is_not_kept_before_what_was_said_before_it() {
                 progress.note("first", json!(1)).await?;
                 takes_no_events.store(true, Ordering::SeqCst);
                 progress.artifact(super::artifact("x")).await?;
+                // Time to try to store it, and to fail.
+                tokio::time::sleep(Duration::from_secs(1)).await;
                 noted.store(
                     progress.note("second", json!(2)).await.is_ok(),
                     Ordering::SeqCst,
