@@ -15,7 +15,11 @@ use uuid::Uuid;
 /// If it is there, or cannot be written.
 pub(super) fn make(file: &Path, text: &str) -> io::Result<()> {
     let beside = written_beside(file, text)?;
-    let linked = fs::hard_link(&beside, file);
+    let linked = match fs::hard_link(&beside, file) {
+        // There are disks without links. Then it is not there at once, but it is made by one process only.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => write_new(file, text),
+        linked => linked,
+    };
     fs::remove_file(&beside)?;
     linked?;
     keep_name(file)
@@ -38,12 +42,16 @@ fn written_beside(file: &Path, text: &str) -> io::Result<PathBuf> {
     let mut beside = OsString::from(file);
     beside.push(format!(".{}.new", Uuid::new_v4().simple()));
     let beside = PathBuf::from(beside);
+    write_new(&beside, text)?;
+    Ok(beside)
+}
+
+fn write_new(file: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
-    let mut new = options.open(&beside)?;
+    let mut new = options.open(file)?;
     new.write_all(text.as_bytes())?;
-    new.sync_all()?;
-    Ok(beside)
+    new.sync_all()
 }
 
 /// Its name survives a crash, too.

@@ -65,7 +65,9 @@ impl Access {
     /// What a caller is told who is denied. A skill that stands on no public card is not told from one that is not
     /// there.
     pub(super) fn told(&self, ask: &Ask<'_>, denial: Denial) -> Error {
-        let hidden = |skill: &str| !self.is_public(skill) && denial.message == insufficient(skill);
+        let is_there = |skill: &str| self.skills.iter().any(|known| *known.id == *skill);
+        let on_card = |skill: &str| is_there(skill) && self.is_public(skill);
+        let hidden = |skill: &str| !on_card(skill) && denial.message == insufficient(skill);
         if ask.skill.is_some_and(hidden) {
             return Error::new(ErrorKind::PermissionDenied, denial.message);
         }

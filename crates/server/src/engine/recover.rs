@@ -10,7 +10,7 @@ use super::events::{failure, status_event};
 use super::question::is_redacted;
 use crate::agent::{Restart, Said};
 use crate::clock;
-use crate::limit::TurnTicket;
+use crate::limit::Caller;
 use crate::log::{Entry, Log, TaskLog};
 use crate::store::{Error, Head};
 
@@ -78,7 +78,7 @@ impl Engine {
         }
         let cut_off = self.cut_off(head).await?;
         // What had not begun yet stood in line: it can begin, whatever it does.
-        let in_line = head.state == TaskState::Submitted;
+        let in_line = head.state == TaskState::Submitted || log.stood_in_line().await?;
         let resumable = in_line || self.shared.agent.on_restart() == Restart::Resume;
         let Some(message) = cut_off.message.filter(|_| resumable) else {
             let text = "interrupted by a restart: send the message again";
@@ -98,10 +98,13 @@ impl Engine {
             turn.emitted = cut_off.emitted;
             turn.input_timed_out = cut_off.input_timed_out;
             if in_line {
+                log.stands_in_line();
                 self.start_when_there_is_room(log, turn, None);
             } else {
                 // It was at work, perhaps for another that waits for it: it goes on at once.
-                self.start(log, turn, None, TurnTicket::none());
+                let turns = &self.shared.settings.turns;
+                let ticket = turns.promised(|| Caller::of(&turn.principal));
+                self.start(log, turn, None, ticket.or_none());
             }
             recovered.resumed += 1;
         }

@@ -60,6 +60,11 @@ impl Voice {
             self.log.publish();
         }
         self.log.room().await.map_err(|_| AgentError::over())?;
+        if serde_json::from_str::<Value>(&value.to_string()).is_err() {
+            return Err(AgentError::new(
+                "what the agent noted is nested too deep to be read again",
+            ));
+        }
         self.log.note(name, value).await.map_err(|error| {
             tracing::warn!(%error, task = %self.log.id(), "a note was not stored");
             AgentError::new("what the agent noted could not be stored")
@@ -100,6 +105,9 @@ impl Engine {
         claim: Option<Claim>,
         ticket: TurnTicket,
     ) {
+        if ticket.waits() {
+            log.stands_in_line();
+        }
         let claimed = claim.is_some();
         let mut running = Box::pin(self.clone().run(Arc::clone(log), turn, claim, ticket));
         if claimed {
@@ -145,6 +153,11 @@ impl Engine {
         };
         let begins = log.last().1 == TaskState::Submitted;
         if begins && !self.begin_working(&log).await {
+            return;
+        }
+        if let Err(error) = log.leaves_line().await {
+            // It begins at the next start.
+            tracing::error!(%error, task = %log.id(), "a turn did not begin");
             return;
         }
         loop {

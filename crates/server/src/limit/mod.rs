@@ -61,6 +61,8 @@ pub(crate) struct Admission {
     most_calls: usize,
     /// Sends of those who are known, once more than half of the room is taken.
     sends_of: Counts<Caller>,
+    /// The same of those who cancel: an agent may take its time to let go.
+    cancels_of: Counts<Caller>,
     wait: Duration,
     streams: Arc<Semaphore>,
     most_streams: usize,
@@ -131,6 +133,7 @@ impl Admission {
             others: Fair::new(calls, queue.length),
             most_calls: calls,
             sends_of: Counts::new(calls.div_ceil(4)),
+            cancels_of: Counts::new(calls.div_ceil(4)),
             wait: queue.wait,
             streams: Arc::new(Semaphore::new(streams)),
             most_streams: streams,
@@ -187,16 +190,21 @@ impl Admission {
     ///
     /// If too many wait already; later, if it has waited too long.
     pub(crate) fn room(&self, call: &Call) -> Result<Entrance<'_>, Error> {
-        let waits = matches!(call.operation, Operation::Send(_));
-        let gate = if waits { &self.sends } else { &self.others };
+        let (gate, waits) = match call.operation {
+            Operation::Send(_) => (&self.sends, Some(&self.sends_of)),
+            Operation::Cancel(_) => (&self.others, Some(&self.cancels_of)),
+            _ => (&self.others, None),
+        };
         match Fair::ticket(gate, || Caller::of(&call.principal)) {
-            Ok(Ticket::Now(room)) if waits && gate.is_scarce() => {
-                let own = self.share(Caller::of(&call.principal))?;
-                Ok(Entrance::Now((room, own)))
-            }
-            Ok(Ticket::Now(room)) => Ok(Entrance::Now((room, None))),
+            Ok(Ticket::Now(room)) => match waits.filter(|_| gate.is_scarce()) {
+                Some(counts) => {
+                    let own = share(counts, Caller::of(&call.principal))?;
+                    Ok(Entrance::Now((room, own)))
+                }
+                None => Ok(Entrance::Now((room, None))),
+            },
             Ok(Ticket::Later(place)) => {
-                let who = waits.then(|| Caller::of(&call.principal));
+                let who = waits.map(|counts| (counts, Caller::of(&call.principal)));
                 Ok(Entrance::Later(Box::pin(self.in_line(place, who))))
             }
             Err(_) => Err(self.too_many()),
@@ -206,24 +214,12 @@ impl Admission {
     async fn in_line<'a>(
         &'a self,
         place: Place<&'a Fair>,
-        who: Option<Caller>,
+        who: Option<(&'a Counts<Caller>, Caller)>,
     ) -> Result<Room<'a>, Error> {
         let called = tokio::time::timeout(self.wait, place.admitted()).await;
         let room = called.map_err(|_| self.too_many())?;
-        let own = who.map(|who| self.share(who)).transpose()?;
+        let own = who.map(|(counts, who)| share(counts, who)).transpose()?;
         Ok((room, own.flatten()))
-    }
-
-    /// One more send of a caller when there is not much room left: nobody may take all of it. At one address there may
-    /// be many callers.
-    fn share(&self, who: Caller) -> Result<Option<Share>, Error> {
-        if matches!(who, Caller::At(_)) {
-            return Ok(None);
-        }
-        let own = self.sends_of.take(who).ok_or_else(|| {
-            no_room("too many requests of yours are at work: try again later".to_owned())
-        })?;
-        Ok(Some(Box::new(own)))
     }
 
     fn too_many(&self) -> Error {
@@ -232,6 +228,18 @@ impl Admission {
             "{most} requests are at work, and too many wait: try again later"
         ))
     }
+}
+
+/// One more of a caller's calls that wait for an agent, when there is not much room left: nobody may take all of it. At
+/// one address there may be many callers.
+fn share(counts: &Counts<Caller>, who: Caller) -> Result<Option<Share>, Error> {
+    if matches!(who, Caller::At(_)) {
+        return Ok(None);
+    }
+    let own = counts.take(who).ok_or_else(|| {
+        no_room("too many requests of yours are at work: try again later".to_owned())
+    })?;
+    Ok(Some(Box::new(own)))
 }
 
 fn no_room(message: String) -> Error {

@@ -129,6 +129,23 @@ impl TurnTicket {
         Self(None)
     }
 
+    /// Room for a turn that goes on in any case: it is counted if there is room, and else not.
+    pub(crate) fn or_none(self) -> Self {
+        if self.waits() { Self::none() } else { self }
+    }
+
+    /// Whether there is no room yet.
+    pub(crate) fn waits(&self) -> bool {
+        let waits = |tickets: &Tickets| {
+            matches!(tickets.here, Some(Ticket::Later(_)))
+                || matches!(
+                    tickets.everywhere,
+                    Everywhere::ToAsk(..) | Everywhere::Asked(Ticket::Later(_))
+                )
+        };
+        self.0.as_deref().is_some_and(waits)
+    }
+
     /// Begins, if there is room already.
     pub(crate) fn now(self) -> Result<AtWork, Self> {
         let Some(tickets) = self.0 else {

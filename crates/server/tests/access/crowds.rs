@@ -171,6 +171,49 @@ async fn one_caller_does_not_take_all_the_room() {
     until(&house, 200).await;
 }
 
+/// An agent may take its time to let go of a task, and meanwhile others can cancel theirs.
+#[tokio::test]
+async fn one_caller_does_not_take_all_the_room_by_canceling() {
+    let house = open(Limits {
+        requests: 4,
+        queue: Queue {
+            length: 0,
+            wait: Duration::ZERO,
+        },
+        ..Limits::default()
+    })
+    .await;
+    let stall = |token: &'static str| {
+        let house = &house;
+        async move {
+            let stream = begin(house, token, "SendStreamingMessage").await;
+            assert_eq!(stream.status(), 200);
+            let listed = house.rpc("/a2a/stall", token, "ListTasks", json!({})).await;
+            let task = listed.json()["result"]["tasks"][0]["id"].clone();
+            (stream, json!({ "id": task }))
+        }
+    };
+    let (_stream, of_ann) = stall("ann").await;
+    let cancel = || house.rpc("/a2a/stall", "ann", "CancelTask", of_ann.clone());
+    let mut canceling = std::pin::pin!(join_all(std::iter::repeat_with(cancel).take(3)));
+    let crowd = async {
+        loop {
+            let refused = cancel().await;
+            if refused.status == 429 {
+                assert!(refused.error().contains("requests of yours are at work"));
+                break;
+            }
+        }
+        let read = house.rpc("/a2a/stall", "bob", "ListTasks", json!({})).await;
+        assert_eq!(read.status, 200, "{read:?}");
+    };
+    tokio::select! {
+        biased;
+        answers = &mut canceling => panic!("{answers:?}"),
+        () = crowd => {}
+    }
+}
+
 #[tokio::test]
 async fn nobody_waits_for_ever() {
     let house = open(Limits {

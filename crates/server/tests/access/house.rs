@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hyper::header::{AUTHORIZATION, HeaderName};
+use serde_json::json;
 use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::auth::keys::{ApiKeys, KeyScheme};
 use switchboard_server::auth::{
@@ -100,7 +101,7 @@ impl Directory for Table {
     }
 }
 
-/// Denies some operations, all work for other agents, and looks at finished tasks.
+/// Denies some operations, all work for other agents, and reading finished tasks.
 #[derive(Debug)]
 struct Strict {
     tasks: bool,
@@ -119,7 +120,7 @@ impl Policy for Strict {
             (_, Action::Call(Method::Get | Method::Stream)) if !self.tasks => {
                 no("no-reading", "not for you")
             }
-            _ if ended => no("no-looking-back", "it is over"),
+            (_, Action::Call(Method::Get)) if ended => no("no-looking-back", "it is over"),
             _ => Verdict::Allow,
         }
     }
@@ -140,6 +141,7 @@ impl Policy for Strict {
 /// | `gate` | a badge with a bearer, else a bearer |
 /// | `vault` | a bearer, who may not read or stream |
 /// | `archive` | a bearer, who may not look at tasks that are over |
+/// | `clerk` | the same; it asks once before it is done |
 /// | `shop`, `stall` | a key, else a bearer; the stall never comes to an end |
 /// | `guild` | a bearer, else nobody known; one skill is for all, `gild` and `show` for who may read |
 /// | `cellar` | a bearer who may read; others do not see it |
@@ -180,7 +182,9 @@ pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>
                 with_bearer(),
             ]),
             "vault" => Access::by(vec![with_bearer()]).ruled_by(Arc::new(Strict { tasks: false })),
-            "archive" => Access::by(vec![with_bearer()]).ruled_by(Arc::new(Strict { tasks: true })),
+            "archive" | "clerk" => {
+                Access::by(vec![with_bearer()]).ruled_by(Arc::new(Strict { tasks: true }))
+            }
             "shop" | "stall" => {
                 Access::by(vec![Alternative(vec![Arc::clone(&key)]), with_bearer()])
             }
@@ -202,6 +206,15 @@ pub(crate) async fn open_with(names: &[&str], access_store: Arc<dyn AccessStore>
         .audited(books.audit.clone())
         .making_keys(made_here, "keys:create", Some(DAY), MOST_KEYS);
     serve(agents, authenticator, books, tasks).await
+}
+
+/// A question with that id.
+fn question(id: &str) -> Said {
+    let request = json!({"inputRequest": {"requestId": id}});
+    Said {
+        message_metadata: Some(request.as_object().unwrap().into()),
+        ..Said::text("which one?")
+    }
 }
 
 /// What the skills of `guild` ask for.
@@ -279,12 +292,16 @@ pub(crate) async fn serve_with(
         profile.extended = Some(profile.card.clone());
         access.declare(&mut profile);
         let works_on = &*name == "stall";
+        let asks = &*name == "clerk";
         let seen = Arc::clone(&callers);
         let agent = FnAgent::new(move |turn, _| {
-            seen.lock().unwrap().push(turn.principal);
+            seen.lock().unwrap().push(turn.principal.clone());
             async move {
                 if works_on {
                     std::future::pending::<()>().await;
+                }
+                if asks && turn.task.history.len() == 1 {
+                    return Ok(Outcome::InputRequired(question("q")));
                 }
                 Ok(Outcome::Completed(Said::text("done")))
             }

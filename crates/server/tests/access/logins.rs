@@ -3,10 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
+use hyper::header::HeaderValue;
 use switchboard_server::auth::method::{Basic, User};
-use switchboard_server::auth::{Access, Alternative, Authenticator, Failures, Scheme};
+use switchboard_server::auth::{
+    Access, Alternative, Authenticator, Carried, Failures, Finding, Rejection, Scheme,
+};
 use switchboard_server::shutdown::Tasks;
-use switchboard_types::model::Secret;
+use switchboard_types::model::{ApiKeyLocation, Secret, SecurityScheme};
+use tokio::sync::Barrier;
 
 use crate::house::{Books, House, serve};
 use crate::issuer::desk;
@@ -149,4 +154,63 @@ async fn who_guesses_is_not_listened_to_for_a_while() {
     assert_eq!(answer.status, 404);
     // An agent that asks for nothing has nothing to guess.
     assert_eq!(login(&house, "hall", "alice:1").await.status, 404);
+}
+
+/// A badge that is looked up only when so many others are.
+#[derive(Debug)]
+struct Slow(Arc<str>, Barrier);
+
+impl Scheme for Slow {
+    fn name(&self) -> &Arc<str> {
+        &self.0
+    }
+
+    fn identify<'a>(&'a self, carried: &'a Carried<'_>) -> Finding<'a> {
+        match carried.headers().get("x-badge") {
+            None => Finding::Absent,
+            Some(_) => Finding::Later(Box::pin(async {
+                self.1.wait().await;
+                Err(Rejection::Expired)
+            })),
+        }
+    }
+
+    fn challenge(&self, _: Option<Rejection>, _: &Carried<'_>) -> HeaderValue {
+        HeaderValue::from_static("ApiKey in=\"header\", name=\"X-Badge\"")
+    }
+
+    fn declared(&self) -> SecurityScheme {
+        SecurityScheme::ApiKey {
+            description: None,
+            location: ApiKeyLocation::Header,
+            name: "X-Badge".to_owned(),
+        }
+    }
+}
+
+/// Guesses that wait for other credentials of theirs are not all looked at because none had failed when they came.
+#[tokio::test]
+async fn who_guesses_many_at_once_is_not_listened_to_longer() {
+    let slow: Arc<dyn Scheme> = Arc::new(Slow("badge".into(), Barrier::new(9)));
+    let house = desk(
+        vec![slow, basic()],
+        Failures::new(3, Duration::from_secs(600)),
+    )
+    .await;
+    let guess = async |n: usize| {
+        let headers = [
+            (
+                "authorization",
+                format!("Basic {}", encoded(&format!("alice:{n}"))),
+            ),
+            ("x-badge", "expired".to_owned()),
+            ("a2a-version", "1.0".to_owned()),
+        ];
+        let path = "/a2a/desk/tasks/nothing";
+        house.ask("GET", path, &headers, "").await.status
+    };
+    let answers = join_all((0..9).map(guess)).await;
+    let looked_at = answers.iter().filter(|&&status| status == 401).count();
+    let not = answers.iter().filter(|&&status| status == 429).count();
+    assert_eq!((looked_at, not), (3, 6), "{answers:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use switchboard_server::auth::{Owner, Principal};
 use switchboard_server::call::{Call, Handler, Origin, ServiceParams, Target};
 use switchboard_types::ErrorKind;
@@ -109,5 +109,49 @@ async fn a_task_that_may_not_be_read_is_not_told_by_saying_the_same_again() {
         assert_eq!(say(false).await, 200, "{agent}");
         assert_eq!(say(false).await, again, "{agent}");
         assert_eq!(say(true).await, again, "{agent}");
+    }
+}
+
+/// However the message names the task that it goes on with.
+#[tokio::test]
+async fn a_task_that_may_not_be_read_is_not_told_by_answering_its_question_again() {
+    let house = open(&["clerk"]).await;
+    let say = async |key: &str, message: &Value| {
+        let mut headers = bearer("ann");
+        headers.push(("a2a-version", "1.0".to_owned()));
+        headers.push(("idempotency-key", key.to_owned()));
+        let body = json!({ "message": message }).to_string();
+        let path = "/a2a/clerk/message:send";
+        house.ask("POST", path, &headers, body).await
+    };
+    let says = |more: Value| {
+        let mut message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]});
+        let fields = more.as_object().unwrap().clone();
+        message.as_object_mut().unwrap().extend(fields);
+        message
+    };
+    for way in ["by its id", "by a tool result"] {
+        let asked = say(way, &says(json!({}))).await;
+        let task = &asked.json()["task"];
+        assert_eq!(task["status"]["state"], "TASK_STATE_INPUT_REQUIRED");
+        let answer = match way {
+            "by its id" => says(json!({"messageId": "n", "taskId": task["id"]})),
+            _ => says(json!({
+                "messageId": "o",
+                "parts": [{"data": {"type": "tool-result", "id": "q"}}],
+                "referenceTaskIds": [task["id"]],
+            })),
+        };
+        let key = format!("answered {way}");
+        let done = say(&key, &answer).await;
+        assert_eq!(done.status, 200, "{way}: {done:?}");
+        assert_eq!(
+            done.json()["task"]["status"]["state"],
+            "TASK_STATE_COMPLETED",
+            "{way}"
+        );
+        let again = say(&key, &answer).await;
+        assert_eq!(again.status, 403, "{way}: {again:?}");
+        assert!(again.error().contains("it is over"), "{way}: {again:?}");
     }
 }

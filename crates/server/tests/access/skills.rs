@@ -1,10 +1,17 @@
 //! Skills that are not everyone's: who may ask for them, and on whose card they stand.
 
+use std::sync::Arc;
+
 use prost_types::value::Kind;
 use serde_json::{Value, json};
 use switchboard_proto::{v0_3, v1_0};
+use switchboard_server::auth::{
+    Access, Alternative, Ask, Authenticator, Denial, Policy, Scheme, SkillAccess, Verdict,
+};
+use switchboard_server::shutdown::Tasks;
 
-use crate::house::{House, open};
+use crate::house::{Books, House, open, serve};
+use crate::schemes::Bearer;
 use crate::wire::{Answer, WAYS, Way, bearer};
 
 impl House {
@@ -277,5 +284,55 @@ async fn where_nobody_can_show_who_they_are_the_extended_card_is_forbidden() {
         let refused = house.ask("GET", path, &headers, "").await;
         assert_eq!(refused.status, 403, "{path}: {refused:?}");
         assert!(refused.challenges().is_empty());
+    }
+}
+
+/// Says by name that it refuses every skill but one.
+#[derive(Debug)]
+struct OnlyCarving;
+
+impl Policy for OnlyCarving {
+    fn decide(&self, ask: &Ask<'_>) -> Verdict {
+        match ask.skill {
+            None | Some("carve") => Verdict::Allow,
+            Some(_) => Verdict::Deny(Denial {
+                tell: true,
+                ..Denial::by("only-carving", "no")
+            }),
+        }
+    }
+
+    fn restricts(&self, skill: &str) -> bool {
+        skill != "carve"
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_tells_its_name_does_not_tell_which_skills_there_are() {
+    let bearer: Arc<dyn Scheme> = Arc::new(Bearer("bearer".into()));
+    let skill = |id: &str| SkillAccess {
+        id: id.into(),
+        scopes: Vec::new(),
+        listed: false,
+    };
+    let access = Access::by(vec![Alternative(vec![Arc::clone(&bearer)])])
+        .with_skills(vec![skill("carve"), skill("gild")])
+        .ruled_by(Arc::new(OnlyCarving));
+    let tasks = Tasks::default();
+    let house = serve(
+        vec![("guild".into(), access)],
+        Authenticator::new(vec![bearer]),
+        Books::unread(&tasks),
+        tasks,
+    )
+    .await;
+    for way in WAYS {
+        let taken = house.use_skill(way, "ann", Some("carve")).await;
+        way.expect(&taken, 200, 0, false);
+        let kept = house.use_skill(way, "ann", Some("gild")).await;
+        way.expect(&kept, 403, 7, true);
+        let absent = house.use_skill(way, "ann", Some("weld")).await;
+        let renamed = absent.error().replace("weld", "gild");
+        assert_eq!(renamed, kept.error(), "{way:?}");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde_json::json;
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::engine::Settings;
 use switchboard_server::log::{Entry, Log};
@@ -80,6 +81,8 @@ async fn what_an_agent_says_after_its_end_is_lost() {
 pub(super) struct Flaky {
     inner: MemoryStore,
     full: Arc<AtomicBool>,
+    /// It takes no more events, but all else.
+    takes_no_events: Arc<AtomicBool>,
     /// How long after it was read an answer to a request comes.
     answers_take: Duration,
 }
@@ -98,6 +101,10 @@ impl Store for Flaky {
     async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
         if self.full.load(Ordering::SeqCst) {
             return Err(Error::Unavailable("the disk is full".to_owned()));
+        }
+        let has_events = changes.iter().any(|it| matches!(it, Change::Append(_)));
+        if has_events && self.takes_no_events.load(Ordering::SeqCst) {
+            return Err(Error::Unavailable("the disk is nearly full".to_owned()));
         }
         self.inner.commit(changes).await
     }
@@ -238,4 +245,60 @@ async fn an_answer_that_could_not_be_stored_at_once_is_not_taken_twice() {
     assert_eq!(done.status.state, TaskState::Completed);
     let red = done.history.iter().filter(|m| m.text() == "red");
     assert_eq!(red.count(), 1);
+}
+
+/// What is noted follows from what was said, and must not last longer.
+#[tokio::test(start_paused = true)]
+async fn a_note_is_not_kept_before_what_was_said_before_it() {
+    let store = Flaky::default();
+    let takes_no_events = Arc::clone(&store.takes_no_events);
+    let store: Arc<dyn Store> = Arc::new(store);
+    let noted = Arc::new(AtomicBool::new(false));
+    let agent = {
+        let noted = Arc::clone(&noted);
+        FnAgent::new(move |turn, progress| {
+            let (noted, takes_no_events) = (Arc::clone(&noted), Arc::clone(&takes_no_events));
+            async move {
+                progress.note("first", json!(1)).await?;
+                takes_no_events.store(true, Ordering::SeqCst);
+                progress.artifact(super::artifact("x")).await?;
+                // Time to try to store it, and to fail.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                noted.store(
+                    progress.note("second", json!(2)).await.is_ok(),
+                    Ordering::SeqCst,
+                );
+                turn.canceled.cancelled().await;
+                Ok(Outcome::Completed(Said::default()))
+            }
+        })
+    };
+    let line = Line::new(
+        &Log::new(Arc::clone(&store)),
+        Arc::new(agent),
+        Settings::default(),
+    );
+    let task = line.send_at_once(says("hello")).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert!(!noted.load(Ordering::SeqCst), "it was not told that it is");
+    let notes = store.notes(&task.id).await.unwrap();
+    let names: Vec<&str> = notes.iter().map(|note| &*note.name).collect();
+    assert_eq!(names, ["first"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_that_could_not_be_read_again_is_refused() {
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    let agent = FnAgent::new(move |turn, progress| async move {
+        progress.note("shallow", nested(100)).await?;
+        let error = progress.note("deep", nested(200)).await.unwrap_err();
+        assert!(turn.note("shallow").await?.is_some());
+        assert!(turn.note("deep").await?.is_none());
+        Ok(Outcome::Completed(Said::text(error.to_string())))
+    });
+    let done = line(agent).send(says("hello")).await.unwrap();
+    assert_eq!(
+        error_of(&done),
+        "what the agent noted is nested too deep to be read again"
+    );
 }

@@ -332,6 +332,97 @@ async fn what_stood_in_line_begins_after_a_restart_whatever_it_does() {
     assert_eq!(state(&cut_off.id).await, TaskState::Failed);
 }
 
+/// Asks once, and then does its work when it is told to.
+fn asks_and_is_told_by(go: &Arc<Semaphore>) -> FnAgent {
+    let go = Arc::clone(go);
+    FnAgent::new(move |turn, _progress| {
+        let go = Arc::clone(&go);
+        async move {
+            if turn.task.history.len() == 1 {
+                return Ok(Outcome::InputRequired(Said::text("which one?")));
+            }
+            go.acquire().await.unwrap().forget();
+            Ok(Outcome::Completed(Said::text(turn.message.text())))
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_stood_in_line_begins_after_a_restart_and_is_heard_once() {
+    let store = Arc::new(MemoryStore::default());
+    let open = |go: &Arc<Semaphore>| {
+        let log = Log::new(Arc::clone(&store) as _);
+        Line::new(&log, Arc::new(asks_and_is_told_by(go)), room(1, 9))
+    };
+    let restart = async |line: Line, go: &Arc<Semaphore>| {
+        settle().await;
+        line.log.stopping().cancel();
+        line.log.close().await;
+        let line = open(go);
+        let engines = HashMap::from([(Arc::clone(line.engine.name()), line.engine.clone())]);
+        let recovered = recover::recover(&line.log, &engines).await.unwrap();
+        settle().await;
+        (line, recovered)
+    };
+    let never = Arc::new(Semaphore::new(0));
+    let line = open(&never);
+    let mut tasks = Vec::new();
+    for text in ["one", "two", "three"] {
+        let asked = line.send(says("which?")).await.unwrap();
+        assert_eq!(asked.status.state, TaskState::InputRequired);
+        tasks.push((text, asked.id.clone()));
+    }
+    for (text, id) in &tasks {
+        let mut answer = says(text);
+        answer.task_id = Some(id.clone());
+        let taken = line.send_at_once(answer).await.unwrap();
+        assert_eq!(taken.status.state, TaskState::Working);
+    }
+    // The first one was at work, and this agent cannot go on with that. The others had not begun.
+    let (line, recovered) = restart(line, &never).await;
+    assert_eq!((recovered.resumed, recovered.failed), (2, 1));
+    let go = Arc::new(Semaphore::new(0));
+    // Now the second one is at work. What has begun is not begun again.
+    let (line, recovered) = restart(line, &go).await;
+    assert_eq!((recovered.resumed, recovered.failed), (1, 1));
+    go.add_permits(1);
+    settle().await;
+    let mut ends = Vec::new();
+    for (text, id) in &tasks {
+        let task = line.get(id).await.unwrap();
+        let said = task.status.message.as_ref().unwrap().text();
+        ends.push((*text, task.status.state, said == *text));
+    }
+    assert_eq!(
+        ends,
+        [
+            ("one", TaskState::Failed, false),
+            ("two", TaskState::Failed, false),
+            ("three", TaskState::Completed, true),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_goes_on_after_a_restart_takes_the_room_that_there_is() {
+    let store = Arc::new(MemoryStore::default());
+    let before = Log::new(Arc::clone(&store) as _);
+    let hangs = Line::new(&before, Arc::new(hangs_for_ever()), Settings::default());
+    hangs.send_at_once(says("one")).await.unwrap();
+    settle().await;
+    before.stopping().cancel();
+    before.close().await;
+    let log = Log::new(store);
+    let line = Line::new(&log, Arc::new(hangs_for_ever().resumable()), room(1, 1));
+    let engines = HashMap::from([(Arc::clone(line.engine.name()), line.engine.clone())]);
+    let recovered = recover::recover(&log, &engines).await.unwrap();
+    assert_eq!(recovered.resumed, 1);
+    let next = line.send_at_once(says("two")).await.unwrap();
+    settle().await;
+    let state = line.get(&next.id).await.unwrap().status.state;
+    assert_eq!(state, TaskState::Submitted);
+}
+
 #[tokio::test(start_paused = true)]
 async fn after_a_restart_everyone_goes_on_however_many_there_are() {
     let store = Arc::new(MemoryStore::default());

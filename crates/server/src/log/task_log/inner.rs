@@ -55,6 +55,8 @@ pub(super) struct RunningTurn {
     pub(super) canceled: CancellationToken,
     /// Messages that came while the turn ran.
     pub(super) inbox: VecDeque<Waited>,
+    /// The turn has not begun, though the task counts as working.
+    pub(super) in_line: bool,
 }
 
 impl RunningTurn {
@@ -62,6 +64,7 @@ impl RunningTurn {
         Self {
             canceled: canceled.clone(),
             inbox: VecDeque::new(),
+            in_line: false,
         }
     }
 }

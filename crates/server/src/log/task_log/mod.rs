@@ -1,9 +1,10 @@
 //! The log of one task: what is stored and may be told, and what waits to be stored.
 //!
 //! Here is what is said to it. [`wait`] is how others wait for it, [`storing`] how the writer and the cursors
-//! use it, [`inner`] what is behind its lock.
+//! use it, [`line`] how it is kept that a turn has not begun, [`inner`] what is behind its lock.
 
 mod inner;
+mod line;
 mod storing;
 mod wait;
 
@@ -251,6 +252,7 @@ impl TaskLog {
             inner.turn = Some(RunningTurn {
                 canceled: canceled.clone(),
                 inbox: waiting.into_iter().map(sender).collect(),
+                in_line: false,
             });
         }
         self.enqueue();

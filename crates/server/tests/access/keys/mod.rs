@@ -1,5 +1,7 @@
 //! API keys from outside: how they are made, what they open, and when they stop.
 
+mod ends;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -192,6 +194,28 @@ async fn a_token_makes_so_many_keys_and_none_that_lasts_for_ever() {
 }
 
 #[tokio::test]
+async fn keys_that_end_soon_are_counted_for_a_day() {
+    let house = open(&["shop"]).await;
+    let order = async || {
+        let body = r#"{"expiresInSeconds": 1}"#;
+        house
+            .order("/a2a/shop/api-key", &bearer("maker"), body)
+            .await
+    };
+    let mut keys = Vec::new();
+    for _ in 0..MOST_KEYS {
+        let made = order().await;
+        assert_eq!(made.status, 201, "{made:?}");
+        keys.push(made.json()["apiKey"].as_str().unwrap().to_owned());
+    }
+    for key in &keys {
+        house.becomes("shop", key, 401).await;
+    }
+    let refused = order().await;
+    assert_eq!(refused.status, 403, "{refused:?}");
+}
+
+#[tokio::test]
 async fn an_agent_that_takes_no_keys_has_none_made_for_it() {
     let house = open(&["desk"]).await;
     let refused = house.order("/a2a/desk/api-key", &bearer("maker"), "").await;
@@ -330,51 +354,6 @@ async fn a_key_opens_as_soon_as_it_is_made() {
 }
 
 #[tokio::test]
-async fn the_streams_of_a_key_end_with_it() {
-    let elsewhere = MemoryAccess::new();
-    let (record, key) = make(&elsewhere, opens(&["stall"])).await;
-    let house = open_with(&["stall"], Arc::new(MemoryAccess::new())).await;
-    let record = KeyRecord {
-        expires: Some(Timestamp::from_micros(clock::now().as_micros() + 2_000_000)),
-        ..record
-    };
-    let noted = AuditEntry::new(What::KeyCreated, "operator");
-    house.access.put_key(record, noted).await.unwrap();
-    let params =
-        json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}});
-    let stream = house.rpc("/a2a/stall", &key, "SendStreamingMessage", params);
-    let stream = timeout(SOON, stream).await.unwrap();
-    assert_eq!(stream.status, 200, "{stream:?}");
-    let events = String::from_utf8_lossy(&stream.body);
-    assert!(events.contains("TASK_STATE_"), "{events}");
-    assert_eq!(house.knock("stall", &header(&key)).await.status, 401);
-}
-
-#[tokio::test]
-async fn a_key_ends_when_it_was_said_to() {
-    let elsewhere = MemoryAccess::new();
-    let (record, key) = make(&elsewhere, opens(&["shop"])).await;
-    let house = open_with(&["shop"], Arc::new(MemoryAccess::new())).await;
-    let record = KeyRecord {
-        expires: Some(clock::now()),
-        ..record
-    };
-    let noted = AuditEntry::new(What::KeyCreated, "operator");
-    house.access.put_key(record, noted).await.unwrap();
-    let refused = async {
-        loop {
-            let refused = house.knock("shop", &header(&key)).await;
-            assert_eq!(refused.status, 401, "{refused:?}");
-            if refused.error().contains("the credentials have expired") {
-                return;
-            }
-            sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(SOON, refused).await.unwrap();
-}
-
-#[tokio::test]
 async fn a_key_is_told_once() {
     let dir = tempfile::tempdir().unwrap();
     let ours = SqliteAccess::open(dir.path()).unwrap();
@@ -443,88 +422,6 @@ async fn the_audit_tells_who_failed_who_was_denied_and_what_was_canceled() {
     );
     let canceled = house.audited(What::Canceled).await;
     assert_eq!(canceled, [], "it was over, so nothing was canceled");
-}
-
-#[tokio::test]
-async fn the_streams_of_a_revoked_key_end() {
-    let dir = tempfile::tempdir().unwrap();
-    let ours = SqliteAccess::open(dir.path()).unwrap();
-    let house = open_with(&["stall"], Arc::new(ours)).await;
-    let (record, key) = make(&*house.access, opens(&["stall"])).await;
-    house.becomes("stall", &key, 404).await;
-    let params =
-        json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}});
-    let stream = house.rpc("/a2a/stall", &key, "SendStreamingMessage", params);
-    let taken_back = async {
-        let tasks = async || {
-            let listed = house.rpc("/a2a/stall", &key, "ListTasks", json!({})).await;
-            listed.json()["result"]["totalSize"].as_u64()
-        };
-        while tasks().await != Some(1) {
-            sleep(Duration::from_millis(20)).await;
-        }
-        let by = By::here("operator");
-        assert!(revoke(&*house.access, &record.id, &by).await.unwrap());
-    };
-    let both = timeout(SOON, async { tokio::join!(stream, taken_back) });
-    let (stream, ()) = both.await.unwrap();
-    assert_eq!(stream.status, 200, "{stream:?}");
-    let events = String::from_utf8_lossy(&stream.body);
-    assert!(events.contains("TASK_STATE_"), "{events}");
-    assert!(!events.contains("TASK_STATE_COMPLETED"), "{events}");
-}
-
-#[tokio::test]
-async fn who_waits_for_an_answer_does_not_get_it_once_its_key_is_revoked() {
-    let house = open(&["stall"]).await;
-    let (record, key) = make(&*house.access, opens(&["stall"])).await;
-    house.becomes("stall", &key, 404).await;
-    let params =
-        json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}});
-    let answer = house.rpc("/a2a/stall", &key, "SendMessage", params);
-    let taken_back = async {
-        let listed = async || {
-            let listed = house.rpc("/a2a/stall", &key, "ListTasks", json!({})).await;
-            let id = &listed.json()["result"]["tasks"][0]["id"];
-            id.as_str().map(str::to_owned)
-        };
-        let task = loop {
-            if let Some(task) = listed().await {
-                break task;
-            }
-            sleep(Duration::from_millis(20)).await;
-        };
-        let by = By::here("operator");
-        assert!(revoke(&*house.access, &record.id, &by).await.unwrap());
-        house.becomes("stall", &key, 401).await;
-        // Its task comes to an end all the same.
-        house.end("stall", &record, &task).await;
-    };
-    let both = timeout(SOON, async { tokio::join!(answer, taken_back) });
-    let (answer, ()) = both.await.unwrap();
-    assert_eq!(answer.status, 401, "{answer:?}");
-    assert!(!answer.error().contains("TASK_STATE_"), "{answer:?}");
-}
-
-impl House {
-    /// Cancels a task of that key's, from inside.
-    async fn end(&self, agent: &str, record: &KeyRecord, task: &str) {
-        let cancel = CancelTask {
-            id: TaskId::new(task).unwrap(),
-            metadata: None,
-        };
-        let call = Call {
-            operation: Operation::Cancel(cancel),
-            target: Target {
-                agent: Some(agent.into()),
-                tenant: None,
-            },
-            principal: Principal::from(Owner::of("key", None, &record.subject)),
-            params: ServiceParams::internal(),
-            origin: Origin::Network,
-        };
-        self.table.handle(call).await.unwrap();
-    }
 }
 
 #[tokio::test]
