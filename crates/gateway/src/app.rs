@@ -25,6 +25,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::config::{self, Backend, Config};
 use crate::remotes::{self, Remotes, remotes};
 use crate::route::Table;
+use crate::route::rules::{Routed, Routes, Rules};
 pub use crate::trust::ToTrust;
 use crate::trust::{self, Methods, doors};
 
@@ -236,7 +237,7 @@ fn engines(
         let profile = shown(config, doors, agent, agent.profile.clone());
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
-            agent: backend(agent, config, table, remotes),
+            agent: routed(agent, config, table, backend(agent, config, table, remotes)),
             profile,
             settings: engine::Settings {
                 turns: Turns {
@@ -344,6 +345,22 @@ fn shown(config: &Config, doors: &Doors, agent: &config::Agent, profile: Profile
         door.declare(&mut profile);
     }
     profile
+}
+
+/// An agent behind its rules.
+fn routed(
+    agent: &config::Agent,
+    config: &Config,
+    table: &Arc<Table>,
+    own: Arc<dyn Agent>,
+) -> Arc<dyn Agent> {
+    if agent.routes.is_empty() {
+        return own;
+    }
+    let routes = Arc::new(Routes::new(Rules::new(agent.routes.clone())));
+    let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
+    let hidden = hidden.map(|agent| Arc::clone(&agent.name)).collect();
+    Arc::new(Routed::new(own, routes, Arc::clone(table) as _, hidden))
 }
 
 fn backend(

@@ -31,6 +31,11 @@ pub trait Agent: Send + Sync + fmt::Debug {
         Restart::Fail
     }
 
+    /// Whether this turn, which a restart cut off, can be taken again.
+    async fn resumes(&self, _turn: &Turn) -> bool {
+        self.on_restart() == Restart::Resume
+    }
+
     /// Whether running a turn touches the world outside Switchboard. If it does, the turn begins only
     /// once the task is durable, so that a crash cannot leave work done for a task nobody knows.
     fn has_effects(&self) -> bool {

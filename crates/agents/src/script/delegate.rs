@@ -1,4 +1,5 @@
-//! The `call` step: gives work to another agent, passes on what it says, and brings back what it made.
+//! The steps `call` and `hand_on`: give work to another agent, and pass on what it says. What it makes is brought back, or
+//! passed on as well.
 //!
 //! The other task is a task of its own. It names this one in `referenceTaskIds`, and both its message and its
 //! idempotency key are made from this task, the turn and the number of the call, so a run that is taken up
@@ -8,10 +9,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
+use switchboard_server::auth::SKILL;
 use switchboard_server::hops::Hops;
 use switchboard_types::model::{
-    Artifact, Content, Event, Message, MessageId, Object, Part, Role, Task, TaskId, TaskState,
-    TaskStatus,
+    Artifact, ArtifactId, Content, Event, Message, MessageId, Object, Part, Role, Task, TaskId,
+    TaskState, TaskStatus,
 };
 use switchboard_types::operation::{SendConfiguration, SendMessage};
 
@@ -20,6 +22,24 @@ use super::part;
 use super::run::Run;
 use super::scope::{Answer, DELEGATE, WHO_ASKS};
 use super::stage::Line;
+
+/// What another agent is asked for.
+#[derive(Clone, Copy)]
+enum Work<'c> {
+    /// Something, to go on with.
+    Part(&'c Call),
+    /// The whole task: what it makes is passed on as it comes.
+    All(&'c str),
+}
+
+impl<'c> Work<'c> {
+    fn agent(self) -> &'c str {
+        match self {
+            Self::Part(call) => &call.agent,
+            Self::All(agent) => agent,
+        }
+    }
+}
 
 /// The other agent's task, as far as it was heard of.
 #[derive(Default)]
@@ -39,12 +59,11 @@ impl Run<'_> {
     pub(super) async fn call(&mut self, call: &Call) -> Result<Option<Outcome>, AgentError> {
         self.calls += 1;
         let mut child = Child::default();
-        let heard = self.converse(call, &mut child).await?;
+        let heard = self.converse(Work::Part(call), &mut child).await?;
         if let (Ok(()), Some(state)) = (&heard, child.end)
             && state.is_interrupted()
         {
-            self.note_who_asks(call, &child).await?;
-            return Ok(Some(self.relay(call, &child, state)));
+            return self.relay(&call.agent, &child, state).await.map(Some);
         }
         let answer = child.answer(heard.err());
         let reason = answer.text.clone();
@@ -60,16 +79,43 @@ impl Run<'_> {
         }
     }
 
+    /// Gives the whole task to another agent: it ends as the other one does.
+    pub(super) async fn hand_on(&mut self, agent: &str) -> Result<Outcome, AgentError> {
+        self.calls += 1;
+        let mut child = Child::default();
+        let heard = self.converse(Work::All(agent), &mut child).await?;
+        let told = self.told(agent).to_owned();
+        let state = child.end.filter(|_| heard.is_ok());
+        match state {
+            Some(state) if state.is_interrupted() => self.relay(agent, &child, state).await,
+            Some(TaskState::Completed) => {
+                if let (None, Some(answer)) = (&child.task, &child.said) {
+                    // What is answered is made, whatever the other agent answers with.
+                    let id =
+                        ArtifactId::new("answer").map_err(|e| AgentError::new(e.to_string()))?;
+                    let made = Artifact::new(id, answer.parts.clone());
+                    self.hand_over(made, false, true).await?;
+                }
+                Ok(Outcome::Completed(child.last_words(&told)))
+            }
+            Some(TaskState::Rejected) => Ok(Outcome::Rejected(child.last_words(&told))),
+            _ => {
+                let reason = child.answer(heard.err()).text;
+                Err(AgentError::new(format!("{told}: {reason}")))
+            }
+        }
+    }
+
     /// Sends the message and listens until the other agent ends or asks. The inner error says why the other
     /// agent could not be heard.
     async fn converse(
         &mut self,
-        call: &Call,
+        work: Work<'_>,
         child: &mut Child,
     ) -> Result<Result<(), String>, AgentError> {
-        let agent = call.agent.as_str();
+        let agent = work.agent();
         let told = self.told(agent).to_owned();
-        let mut line = match self.dial(call).await? {
+        let mut line = match self.dial(work).await? {
             Ok(line) => line,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -91,6 +137,15 @@ impl Run<'_> {
                 Ok(None) => return Ok(Err("stopped without an answer".to_owned())),
                 Err(reason) => return Ok(Err(reason)),
             };
+            if let (Work::All(_), Event::Artifact(update)) = (work, &event) {
+                let mut made = Artifact::clone(&update.artifact);
+                if !update.append {
+                    let whose = delegate(&told, &update.task_id);
+                    made.metadata = Some(with_delegate(made.metadata.as_ref(), whose));
+                }
+                self.hand_over(made, update.append, update.last_chunk)
+                    .await?;
+            }
             let said = child.hear(event);
             if let Some(task) = child.task.as_ref().filter(|_| !announced) {
                 let text = format!("passed to {told}");
@@ -121,10 +176,10 @@ impl Run<'_> {
 
     /// Sends the message, as the answer to a question if the agent has asked one. An answer that an earlier run
     /// has given is not given again.
-    async fn dial(&mut self, call: &Call) -> Result<Result<Box<dyn Line>, String>, AgentError> {
-        let agent = call.agent.as_str();
+    async fn dial(&mut self, work: Work<'_>) -> Result<Result<Box<dyn Line>, String>, AgentError> {
+        let agent = work.agent();
         let key = format!("{}-{}-{}", self.scope.task_id, self.scope.turn, self.calls);
-        let mut request = self.request(call, &key)?;
+        let mut request = self.request(work, &key)?;
         let told = self.told(agent).to_owned();
         let asked = self.scope.asked.take_if(|asked| asked.agent == told);
         let Some(asked) = asked else {
@@ -144,14 +199,19 @@ impl Run<'_> {
         Ok(self.stage.follow(agent, id, asked.event).await)
     }
 
-    fn request(&self, call: &Call, key: &str) -> Result<SendMessage, AgentError> {
+    fn request(&self, work: Work<'_>, key: &str) -> Result<SendMessage, AgentError> {
         let scope = &self.scope;
-        let mut parts = part::render(call.text.as_ref(), &call.parts, scope);
+        let (mut parts, metadata) = match work {
+            Work::Part(call) => (
+                part::render(call.text.as_ref(), &call.parts, scope),
+                part::object(&call.metadata, scope),
+            ),
+            Work::All(_) => (Vec::new(), handed_on(scope.message.metadata.as_ref())),
+        };
         if parts.is_empty() {
             parts.clone_from(&scope.message.parts);
         }
         let id = MessageId::new(key).map_err(|e| AgentError::new(e.to_string()))?;
-        let metadata = part::object(&call.metadata, scope);
         // A way that cannot be read was refused.
         let way = Hops::of(&scope.message).unwrap_or_default();
         Ok(SendMessage {
@@ -167,10 +227,10 @@ impl Run<'_> {
     }
 
     /// Keeps the name of an agent whose question does not tell it.
-    async fn note_who_asks(&self, call: &Call, child: &Child) -> Result<(), AgentError> {
+    async fn note_who_asks(&self, agent: &str, child: &Child) -> Result<(), AgentError> {
         match &child.task {
-            Some(task) if self.told(&call.agent) != call.agent => {
-                let who = delegate(&call.agent, task);
+            Some(task) if self.told(agent) != agent => {
+                let who = delegate(agent, task);
                 self.stage.note(WHO_ASKS, who).await
             }
             _ => Ok(()),
@@ -178,34 +238,34 @@ impl Run<'_> {
     }
 
     /// The other agent's question as this agent's own; the next turn finds by it where the answer goes.
-    fn relay(&self, call: &Call, child: &Child, state: TaskState) -> Outcome {
+    async fn relay(
+        &self,
+        agent: &str,
+        child: &Child,
+        state: TaskState,
+    ) -> Result<Outcome, AgentError> {
+        self.note_who_asks(agent, child).await?;
+        let told = self.told(agent);
         let said = child.said.as_ref();
-        let metadata = said.and_then(|m| m.metadata.as_ref());
-        let mut members: Map<String, Value> = metadata
-            .and_then(|object| object.as_json().read())
-            .unwrap_or_default();
+        let mut metadata = said.and_then(|m| m.metadata.clone());
         if let Some(task) = &child.task {
-            let mut question = delegate(self.told(&call.agent), task);
+            let mut question = delegate(told, task);
             question["event"] = child.event.into();
-            members.insert(DELEGATE.to_owned(), question);
+            metadata = Some(with_delegate(metadata.as_ref(), question));
         }
         let parts = match said {
             Some(message) => message.parts.clone(),
-            None => {
-                let told = self.told(&call.agent);
-                vec![Part::text(format!("{told} waits for an answer"))]
-            }
+            None => vec![Part::text(format!("{told} waits for an answer"))],
         };
         let said = Said {
             parts,
-            message_metadata: Some(Object::from(&members)),
+            message_metadata: metadata,
             metadata: None,
         };
-        if state == TaskState::AuthRequired {
-            Outcome::AuthRequired(said)
-        } else {
-            Outcome::InputRequired(said)
-        }
+        Ok(match state {
+            TaskState::AuthRequired => Outcome::AuthRequired(said),
+            _ => Outcome::InputRequired(said),
+        })
     }
 }
 
@@ -256,6 +316,20 @@ impl Child {
         self.said = status.message;
     }
 
+    /// What it said at its end, with where it was said.
+    fn last_words(self, told: &str) -> Said {
+        let (Some(message), Some(task)) = (self.said, self.task) else {
+            // A bare message is handed over.
+            return Said::default();
+        };
+        let whose = delegate(told, &task);
+        Said {
+            parts: message.parts.clone(),
+            message_metadata: Some(with_delegate(message.metadata.as_ref(), whose)),
+            metadata: None,
+        }
+    }
+
     /// What is brought back: what the task made, or else what it said last.
     fn answer(self, unheard: Option<String>) -> Answer {
         let state = self.end.filter(|_| unheard.is_none());
@@ -279,6 +353,13 @@ impl Child {
             parts,
         }
     }
+}
+
+/// What a message says beside its parts that is meant for whoever takes it over: not which skill of the first agent.
+fn handed_on(metadata: Option<&Object>) -> Option<Object> {
+    let mut members: Map<String, Value> = metadata?.as_json().read()?;
+    members.retain(|name, _| !SKILL.contains(&name.as_str()));
+    Some(Object::from(&members))
 }
 
 /// The parts of an artifact, with the pieces of a streamed text put together again.
@@ -311,17 +392,36 @@ fn attributed(agent: &str, mut parts: Vec<Part>) -> Vec<Part> {
     parts
 }
 
+/// Metadata, and whose it was.
+fn with_delegate(metadata: Option<&Object>, whose: Value) -> Object {
+    let members = metadata.and_then(|object| object.as_json().read());
+    let mut members: Map<String, Value> = members.unwrap_or_default();
+    members.insert(DELEGATE.to_owned(), whose);
+    Object::from(&members)
+}
+
 /// A status that speaks of another agent's task.
 fn about(agent: &str, task: &TaskId, parts: Vec<Part>) -> Said {
-    let mut metadata = Map::new();
-    metadata.insert(DELEGATE.to_owned(), delegate(agent, task));
     Said {
         parts,
         message_metadata: None,
-        metadata: Some(Object::from(&metadata)),
+        metadata: Some(with_delegate(None, delegate(agent, task))),
     }
 }
 
 fn delegate(agent: &str, task: &TaskId) -> Value {
     json!({ "agent": agent, "taskId": task.as_str() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_skill_of_the_first_agent_was_meant_is_not_handed_on() {
+        let metadata = json!({"skillId": "front", "skill": "front", "lang": "de"});
+        let metadata = metadata.as_object().map(Object::from);
+        let handed_on = handed_on(metadata.as_ref()).unwrap();
+        assert_eq!(handed_on.as_str(), r#"{"lang":"de"}"#);
+    }
 }

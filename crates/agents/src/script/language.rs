@@ -43,6 +43,9 @@ pub enum Step {
     Choose(Vec<Case>),
     /// Gives work to another agent and waits for its answer.
     Call(Call),
+    /// Ends the turn: another agent takes the task over. What it makes is this task's own, as it comes, and this task
+    /// ends as the other one does.
+    HandOn(AgentName),
     /// Ends the task: done.
     Complete(TextOr<Content>),
     /// Ends the turn: the task waits for a message.
@@ -57,6 +60,11 @@ pub enum Step {
     /// come before anything is said; otherwise it completes the task.
     Reply(TextOr<Content>),
 }
+
+/// The name of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct AgentName(pub String);
 
 /// What is said: a text, or text and parts.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

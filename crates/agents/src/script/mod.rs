@@ -37,7 +37,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use switchboard_server::call::Handler;
-use switchboard_types::model::{Role, Task};
+use switchboard_types::model::{Role, Task, TaskId};
 
 use crate::profile::Profile;
 
@@ -49,7 +49,7 @@ pub use template::{Data, InvalidTemplate, Template};
 
 use run::Run;
 use scope::{Asked, Scope, WHO_ASKS};
-use stage::Live;
+use stage::{Live, Others};
 
 /// How many earlier tasks a script can look back on.
 const EARLIER: usize = 100;
@@ -136,6 +136,14 @@ impl ScriptAgent {
         self
     }
 
+    fn others(&self, turn: &Turn) -> Others<'_> {
+        Others {
+            handler: self.handler.as_ref(),
+            principal: turn.principal.clone(),
+            agent: Arc::clone(turn.agent()),
+        }
+    }
+
     /// Finds out which agent has asked, by what it is called now.
     ///
     /// # Errors
@@ -167,9 +175,7 @@ impl Agent for ScriptAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
         let stage = Live {
             progress: &progress,
-            handler: self.handler.as_ref(),
-            principal: turn.principal.clone(),
-            agent: Arc::clone(turn.agent()),
+            others: self.others(&turn),
         };
         let earlier = if self.looks_back {
             let tasks = turn.earlier(EARLIER).await?;
@@ -194,6 +200,21 @@ impl Agent for ScriptAgent {
             .hiding(&self.hidden)
             .script(&self.script)
             .await
+    }
+
+    /// If its question was another agent's, that one need not wait any more.
+    async fn let_go(&self, turn: Turn) {
+        let Some(mut asked) = scope::asked(&turn.task, &turn.task.history) else {
+            return;
+        };
+        let noted = turn.note(WHO_ASKS).await.unwrap_or_default();
+        let known = noted.filter(|noted| noted["taskId"] == *asked.task_id);
+        if let Some(name) = known.as_ref().and_then(|noted| noted["agent"].as_str()) {
+            name.clone_into(&mut asked.agent);
+        }
+        if let Ok(id) = TaskId::new(asked.task_id) {
+            self.others(&turn).cancel(&asked.agent, id).await;
+        }
     }
 
     fn on_restart(&self) -> Restart {

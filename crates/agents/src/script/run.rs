@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
     /// there, because a call that was made must be canceled too.
     fn was_under_way(&self, step: &Step) -> bool {
         let next = self.scope.resumed && self.made == self.stored;
-        self.made < self.stored || (next && matches!(step, Step::Call(_)))
+        self.made < self.stored || (next && matches!(step, Step::Call(_) | Step::HandOn(_)))
     }
 
     async fn step(&mut self, step: &Step) -> Ended {
@@ -121,6 +121,7 @@ impl<'a> Run<'a> {
             Step::Repeat(repeat) => return self.repeat(repeat).await,
             Step::Choose(cases) => return self.choose(cases).await,
             Step::Call(call) => return self.call(call).await,
+            Step::HandOn(agent) => return self.hand_on(&agent.0).await.map(Some),
             Step::Complete(TextOr(content)) => {
                 return Ok(Some(Outcome::Completed(self.said(content))));
             }
@@ -297,7 +298,7 @@ impl<'a> Run<'a> {
     }
 
     /// Makes an artifact update; none without parts.
-    async fn hand_over(
+    pub(super) async fn hand_over(
         &mut self,
         artifact: model::Artifact,
         append: bool,

@@ -131,7 +131,7 @@ pub(super) fn plain(value: &Value) -> String {
 
 /// The question that the message after `history` answers, if it was another agent's. A question becomes
 /// part of the history when the answer is stored; until then it is the task's status.
-fn asked(task: &Task, history: &[Arc<Message>]) -> Option<Asked> {
+pub(super) fn asked(task: &Task, history: &[Arc<Message>]) -> Option<Asked> {
     let status = task.status.message.as_ref();
     let open = status.filter(|_| task.status.state.is_interrupted());
     let latest = history.last().filter(|m| m.role == Role::Agent);

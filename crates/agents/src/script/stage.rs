@@ -64,13 +64,18 @@ pub(super) trait Line: Send {
 /// The stage of a turn in an engine.
 pub(super) struct Live<'a> {
     pub(super) progress: &'a Progress,
+    pub(super) others: Others<'a>,
+}
+
+/// The other agents, as one of them reaches them on behalf of its caller.
+pub(super) struct Others<'a> {
     pub(super) handler: Option<&'a Arc<dyn Handler>>,
     pub(super) principal: Principal,
     /// Whose turn it is.
     pub(super) agent: Arc<str>,
 }
 
-impl Live<'_> {
+impl Others<'_> {
     async fn ask(&self, agent: &str, operation: Operation) -> Result<ReplyBody, String> {
         self.ask_with(agent, operation, ServiceParams::internal())
             .await
@@ -97,6 +102,15 @@ impl Live<'_> {
         };
         let reply = handler.handle(call).await;
         reply.map(|r| r.body).map_err(|e| e.message().to_owned())
+    }
+
+    /// Cancels a task of another agent.
+    pub(super) async fn cancel(&self, agent: &str, id: TaskId) {
+        let task = id.clone();
+        let cancel = Operation::Cancel(CancelTask { id, metadata: None });
+        if let Err(error) = self.ask(agent, cancel).await {
+            tracing::debug!(agent, %task, error, "could not cancel a delegated task");
+        }
     }
 }
 
@@ -130,12 +144,16 @@ impl Stage for Live<'_> {
             ..ServiceParams::internal()
         };
         let stream = Operation::Stream(Box::new(message));
-        self.ask_with(agent, stream, params).await.and_then(line)
+        self.others
+            .ask_with(agent, stream, params)
+            .await
+            .and_then(line)
     }
 
     async fn tell(&self, agent: &str, mut message: SendMessage) -> Result<(), String> {
         message.configuration.return_immediately = true;
-        self.ask(agent, Operation::Send(Box::new(message)))
+        self.others
+            .ask(agent, Operation::Send(Box::new(message)))
             .await
             .map(drop)
     }
@@ -146,7 +164,10 @@ impl Stage for Live<'_> {
             ..ServiceParams::internal()
         };
         let subscribe = Operation::Subscribe(Subscribe { id });
-        self.ask_with(agent, subscribe, params).await.and_then(line)
+        self.others
+            .ask_with(agent, subscribe, params)
+            .await
+            .and_then(line)
     }
 
     async fn task(&self, agent: &str, id: TaskId) -> Result<Arc<Task>, String> {
@@ -154,18 +175,14 @@ impl Stage for Live<'_> {
             id,
             history_length: None,
         };
-        match self.ask(agent, Operation::Get(get)).await? {
+        match self.others.ask(agent, Operation::Get(get)).await? {
             ReplyBody::Response(Response::Task(view)) => Ok(view.task),
             _ => Err("did not answer with a task".to_owned()),
         }
     }
 
     async fn cancel(&self, agent: &str, id: TaskId) {
-        let task = id.clone();
-        let cancel = Operation::Cancel(CancelTask { id, metadata: None });
-        if let Err(error) = self.ask(agent, cancel).await {
-            tracing::debug!(agent, %task, error, "could not cancel a delegated task");
-        }
+        self.others.cancel(agent, id).await;
     }
 }
 

@@ -2,7 +2,7 @@
 //! more than one step to see.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, de};
 
-use super::language::{Content, Question, Script, Step, Steps};
+use super::language::{AgentName, Artifact, Content, Question, Script, Step, Steps};
 use super::template::{Template, Variable};
 
 /// A `T`, written as a map, or in short as its text.
@@ -94,6 +94,18 @@ impl<T: JsonSchema> JsonSchema for TextOr<T> {
 }
 
 impl Pattern {
+    /// Whether it is found in a text.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        self.regex().is_some_and(|regex| regex.is_match(text))
+    }
+
+    /// As it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
     /// Ready to look for. There is none for what could not be made ready, which was refused when it was read.
     pub(super) fn regex(&self) -> Option<&Regex> {
         let made = || made_ready(&self.text).ok();
@@ -162,7 +174,8 @@ impl Step {
     fn ends(&self) -> bool {
         matches!(
             self,
-            Self::Complete(_)
+            Self::HandOn(_)
+                | Self::Complete(_)
                 | Self::Ask(_)
                 | Self::RequireAuth(_)
                 | Self::Reject(_)
@@ -225,7 +238,7 @@ impl Step {
                 call.parts.iter().for_each(|p| p.templates(&mut out));
                 call.metadata.values().for_each(|d| d.templates(&mut out));
             }
-            Self::Choose(_) => {}
+            Self::Choose(_) | Self::HandOn(_) => {}
         }
         out
     }
@@ -242,7 +255,9 @@ impl Step {
             Self::Chunk(chunk) => &chunk.parts,
             Self::Ask(TextOr(question)) => &question.parts,
             Self::Call(call) => &call.parts,
-            Self::Wait(_) | Self::Repeat(_) | Self::Choose(_) | Self::Fail(_) => &[],
+            Self::Wait(_) | Self::Repeat(_) | Self::Choose(_) | Self::HandOn(_) | Self::Fail(_) => {
+                &[]
+            }
         }
     }
 }
@@ -346,6 +361,25 @@ impl TryFrom<Steps> for Script {
 }
 
 impl Script {
+    /// Gives every task to that agent.
+    #[must_use]
+    pub fn handing_on_to(agent: &str) -> Self {
+        Self(Steps(vec![Step::HandOn(AgentName(agent.to_owned()))]))
+    }
+
+    /// Answers every message with that text.
+    #[must_use]
+    pub fn answering(text: Template) -> Self {
+        let answer = Artifact {
+            name: Template::plain("answer"),
+            description: None,
+            text: Some(text),
+            parts: Vec::new(),
+            metadata: BTreeMap::new(),
+        };
+        Self(Steps(vec![Step::Artifact(answer)]))
+    }
+
     /// Whether the script asks for earlier tasks, which must be fetched before it runs.
     pub(super) fn looks_back(&self) -> bool {
         let mut all = Vec::new();
@@ -366,6 +400,7 @@ impl Script {
         self.0.all(&mut all);
         let calls = all.into_iter().filter_map(|step| match step {
             Step::Call(call) => Some(call.agent.as_str()),
+            Step::HandOn(agent) => Some(agent.0.as_str()),
             _ => None,
         });
         calls.collect()

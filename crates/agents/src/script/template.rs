@@ -109,6 +109,13 @@ impl Template {
     }
 }
 
+impl Template {
+    /// A text with nothing to put in.
+    pub(super) fn plain(text: &str) -> Self {
+        Self(vec![Piece::Text(text.to_owned())])
+    }
+}
+
 impl FromStr for Template {
     type Err = InvalidTemplate;
 

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::call::args::{
     self as call, AuthCommand, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
 };
-use super::{Failure, audit, conformance, key};
+use super::{Failure, audit, conformance, key, route};
 use crate::config::value::Listen;
 use crate::config::{Config, Env, Flags, LogFormat, Source, load};
 use crate::telemetry;
@@ -108,6 +108,9 @@ pub enum Command {
     /// Checks a configuration file without starting anything
     #[command(after_help = CHECK)]
     Check(CheckArgs),
+    /// Tells which agent takes a message, by the rules in a configuration file
+    #[command(after_help = route::ROUTE)]
+    Route(route::RouteArgs),
     /// Lists webhook deliveries that fail or were given up
     #[command(after_help = DELIVERIES)]
     Deliveries(DeliveriesArgs),

@@ -10,6 +10,7 @@ mod check;
 mod conformance;
 mod deliveries;
 mod key;
+mod route;
 mod serve;
 mod up;
 
@@ -65,6 +66,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Up(args) => up::run(&args, &cli.global, &env),
         Command::Serve(args) => serve::run(&args, &cli.global, &env),
         Command::Check(args) => check::run(&args, &cli.global, &env),
+        Command::Route(args) => route::run(&args, &cli.global, &env),
         Command::Deliveries(args) => deliveries::run(&args, &cli.global, &env),
         Command::Key(command) => key::run(command, &cli.global, &env),
         Command::Audit(args) => audit::run(args, &cli.global, &env),

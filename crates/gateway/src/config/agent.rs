@@ -1,5 +1,6 @@
 //! Agents: names, what stands behind them, how they treat their tasks.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use switchboard_agents::profile::{self as agents, Fact};
@@ -14,6 +15,7 @@ use super::remote::unknown;
 use super::yaml::{self, Step, Step::Item, Step::Key};
 use super::{Agent, Backend, Identity};
 use crate::policy::{On, Rule};
+use crate::route::rules::Action;
 
 /// Names that addresses of Switchboard itself begin with, now or soon.
 const RESERVED: [&str; 27] = [
@@ -46,6 +48,9 @@ const RESERVED: [&str; 27] = [
     "well-known",
 ];
 
+const SCRIPT: &str = "script";
+const ROUTES: &str = "routes";
+
 /// Longer names make addresses no one can read.
 const LONGEST_NAME: usize = 63;
 
@@ -59,6 +64,20 @@ pub(super) struct Doors {
 }
 
 impl Agent {
+    /// The agents that it calls, with the key that says so.
+    fn calls(&self) -> BTreeSet<(&'static str, &str)> {
+        let scripted = match &self.backend {
+            Backend::Script(script) => script.calls(),
+            _ => BTreeSet::new(),
+        };
+        let scripted = scripted.into_iter().map(|called| (SCRIPT, called));
+        let routed = self.routes.iter().filter_map(|route| match &route.action {
+            Action::To(agent) => Some((ROUTES, &**agent)),
+            Action::Answer(_) => None,
+        });
+        scripted.chain(routed).collect()
+    }
+
     /// Whether someone may call this one who may not call the other one, as far as it is written in doors and scopes.
     /// Rules about delegation are meant for such callers.
     fn is_more_open_than(&self, other: &Self) -> bool {
@@ -94,35 +113,31 @@ impl Check<'_> {
             .collect()
     }
 
-    /// Agents that scripts call must be there.
+    /// Agents that others call must be there.
     pub(super) fn calls_reach_someone(&mut self, agents: &[Agent]) {
         let names: Vec<&str> = agents.iter().map(|agent| &*agent.name).collect();
         for agent in agents {
-            let Backend::Script(script) = &agent.backend else {
-                continue;
-            };
-            for called in script
-                .calls()
-                .iter()
-                .filter(|called| !names.contains(called))
-            {
-                self.wrong(
-                    &[Key("agents"), Key(&agent.name), Key("script")],
-                    format!("calls `{called}`, but there is no such agent"),
-                    did_you_mean(called, names.iter().copied()),
-                );
+            for (key, called) in agent.calls() {
+                let at = [Key("agents"), Key(&agent.name), Key(key)];
+                if !names.contains(&called) {
+                    let message = format!("calls `{called}`, but there is no such agent");
+                    self.wrong(&at, message, did_you_mean(called, names.iter().copied()));
+                } else if key == ROUTES && *called == *agent.name {
+                    let message = "hands tasks on to the agent itself".to_owned();
+                    let hint = "leave the rule out: what no rule takes is its own".to_owned();
+                    self.wrong(&at, message, Some(hint));
+                }
             }
         }
     }
 
     /// Who may call an agent should be able to call those, too, that it calls for them.
     pub(super) fn calls_open_no_door(&mut self, agents: &[Agent]) {
-        let by_name = |name: &&str| agents.iter().find(|agent| *agent.name == **name);
         for agent in agents {
-            let Backend::Script(script) = &agent.backend else {
-                continue;
-            };
-            for closed in script.calls().iter().filter_map(by_name) {
+            for (key, called) in agent.calls() {
+                let Some(closed) = agents.iter().find(|agent| *agent.name == *called) else {
+                    continue;
+                };
                 if agent.is_more_open_than(closed) {
                     let message = format!(
                         "calls `{}` for callers who could not call it themselves",
@@ -132,7 +147,7 @@ impl Check<'_> {
                         "ask both for the same, or add a rule with `on: delegation` to `{}` that says who may",
                         closed.name
                     );
-                    let at = [Key("agents"), Key(&agent.name), Key("script")];
+                    let at = [Key("agents"), Key(&agent.name), Key(key)];
                     self.doubt(&at, message, Some(hint));
                 }
             }
@@ -184,6 +199,7 @@ impl Check<'_> {
         let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
         let (rate, tasks) = self.agent_limits(at, raw.limits.take());
         let settings = self.settings(at, &mut raw, &base);
+        let routes = self.routes(at, raw.routes.take());
         let gaps = match backend {
             Backend::Remote(..) => gaps(&raw),
             Backend::Script(_) => Vec::new(),
@@ -199,6 +215,7 @@ impl Check<'_> {
             rate,
             tasks,
             backend,
+            routes,
             settings,
         };
         self.scopes_can_be_had(at, &agent);

@@ -27,6 +27,7 @@ pub mod problem;
 pub(crate) mod question;
 mod raw;
 mod remote;
+mod route;
 pub mod schema;
 mod secret;
 mod server;
@@ -52,6 +53,8 @@ use switchboard_server::log::Retention;
 use switchboard_server::net::Cidr;
 use switchboard_server::push::{Allow, SealingKey};
 use switchboard_server::store::sqlite::SqliteOptions;
+
+use crate::route::rules::Route;
 
 pub use self::access::Rights;
 pub use self::auth::{ApiKey, Method, MethodKind, Ways};
@@ -170,6 +173,8 @@ pub struct Agent {
     pub tasks: Option<usize>,
     /// What stands behind it.
     pub backend: Backend,
+    /// Rules by which others take messages that it is asked.
+    pub routes: Vec<Arc<Route>>,
     /// How it treats its tasks. `unlimited` is [`UNLIMITED`].
     pub settings: Settings,
 }

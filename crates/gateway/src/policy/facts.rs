@@ -12,21 +12,24 @@ use crate::cel::{Value, Values, Variable};
 pub(super) const SKILL: &str = "skill";
 pub(super) const TASK: &str = "task";
 
+/// Who asks.
+pub(crate) const CALLER: Variable = Variable {
+    name: "caller",
+    fields: Some(&[
+        "authenticated",
+        "subject",
+        "tenant",
+        "method",
+        "kind",
+        "scopes",
+        "claims",
+        "address",
+    ]),
+};
+
 /// All names there are.
 pub(super) const VARIABLES: [Variable; 7] = [
-    Variable {
-        name: "caller",
-        fields: Some(&[
-            "authenticated",
-            "subject",
-            "tenant",
-            "method",
-            "kind",
-            "scopes",
-            "claims",
-            "address",
-        ]),
-    },
+    CALLER,
     Variable {
         name: "agent",
         fields: Some(&["name", "skills"]),
@@ -87,7 +90,8 @@ impl Facts {
     }
 }
 
-fn caller(who: &Principal) -> Value {
+/// What there is to know of who asks.
+pub(crate) fn caller(who: &Principal) -> Value {
     let identity = who.identity();
     let text = |text: Option<&str>| Some(text.unwrap_or_default().into());
     let kind = match identity.map(|identity| identity.kind) {

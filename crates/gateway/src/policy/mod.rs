@@ -19,7 +19,9 @@ use std::sync::Arc;
 use switchboard_server::auth::{About, Ask, Denial, Policy, Verdict};
 
 pub(crate) use self::explain::explain;
+pub(crate) use self::facts::{CALLER, caller as caller_facts};
 use self::facts::{Facts, SKILL, TASK};
+pub(crate) use self::rule::Seldom;
 pub use self::rule::{Effect, On, Rule};
 
 /// What a caller is told whom a rule denies something.

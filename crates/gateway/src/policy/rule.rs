@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use switchboard_server::auth::Ask;
 use switchboard_server::call::Origin;
+use switchboard_types::model::Timestamp;
 
 use super::Outcome;
 use super::facts::{Facts, VARIABLES};
@@ -29,8 +30,23 @@ pub struct Rule {
     pub(crate) tell: bool,
     /// Which calls it is about.
     pub(crate) on: On,
-    /// When the log last told that it fails.
-    told: AtomicI64,
+    told: Seldom,
+}
+
+/// Keeps the log from being filled by who may send what makes a rule fail: it holds when the log was last told.
+#[derive(Debug, Default)]
+pub(crate) struct Seldom(AtomicI64);
+
+impl Seldom {
+    /// Whether it is time to tell it again.
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
+        let now = now.as_micros();
+        let due = now.saturating_sub(self.0.load(Ordering::Relaxed)) >= SELDOM;
+        if due {
+            self.0.store(now, Ordering::Relaxed);
+        }
+        due
+    }
 }
 
 /// What a rule does.
@@ -92,7 +108,7 @@ impl Rule {
             when: Expression::compile(when, &VARIABLES)?,
             tell: false,
             on: On::Caller,
-            told: AtomicI64::new(0),
+            told: Seldom::default(),
         })
     }
 
@@ -107,12 +123,8 @@ impl Rule {
         }
     }
 
-    /// Who may send what makes a rule fail must not be able to fill the log.
     fn tell(&self, cause: &str, ask: &Ask<'_>) {
-        let now = ask.now.as_micros();
-        let last = self.told.load(Ordering::Relaxed);
-        if now.saturating_sub(last) >= SELDOM {
-            self.told.store(now, Ordering::Relaxed);
+        if self.told.is_due(ask.now) {
             let (rule, agent) = (&*self.name, ask.agent);
             tracing::warn!(
                 rule,
@@ -127,7 +139,6 @@ impl Rule {
 #[cfg(test)]
 mod tests {
     use switchboard_server::auth::{About, Action, Principal};
-    use switchboard_types::model::Timestamp;
 
     use super::*;
 
@@ -149,7 +160,7 @@ mod tests {
             };
             let failed = rules[0].ask(&Facts::of(&ask, &[], &rules), &ask);
             assert!(matches!(failed, Outcome::Failed(_)));
-            rules[0].told.load(Ordering::Relaxed) / 1_000_000 - 1_000
+            rules[0].told.0.load(Ordering::Relaxed) / 1_000_000 - 1_000
         });
         assert_eq!(told, [0, 0, 60, 60, 60, 120]);
     }

@@ -7,7 +7,7 @@ use switchboard_types::model::{Object, Task};
 use switchboard_types::operation::Operation;
 
 /// Where a caller names a skill, in the metadata of the request or of its message.
-const NAMES: [&str; 2] = ["skillId", "skill"];
+pub const SKILL: [&str; 2] = ["skillId", "skill"];
 
 /// What one skill asks of callers beyond what its agent does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) fn named(operation: &Operation) -> Result<Option<String>, Error> {
     };
     let places = [send.metadata.as_ref(), send.message.metadata.as_ref()];
     let places = places.into_iter().flatten();
-    let named = places.flat_map(|metadata| NAMES.map(|name| metadata.get(name)));
+    let named = places.flat_map(|metadata| SKILL.map(|name| metadata.get(name)));
     let mut all = named.flatten();
     let first = all.next();
     match all.find(|other| first.as_ref() != Some(other)) {
@@ -44,7 +44,8 @@ pub(super) fn named(operation: &Operation) -> Result<Option<String>, Error> {
 }
 
 /// The skill that a task was begun with: what is said later goes on with it.
-pub(super) fn begun_with(task: &Task) -> Option<String> {
+#[must_use]
+pub fn begun_with(task: &Task) -> Option<String> {
     let first = task.history.first();
     in_metadata(task.metadata.as_ref())
         .or_else(|| in_metadata(first.and_then(|message| message.metadata.as_ref())))
@@ -52,7 +53,7 @@ pub(super) fn begun_with(task: &Task) -> Option<String> {
 
 fn in_metadata(metadata: Option<&Object>) -> Option<String> {
     let metadata = metadata?;
-    NAMES.into_iter().find_map(|name| metadata.get(name))
+    SKILL.into_iter().find_map(|name| metadata.get(name))
 }
 
 /// The skill is none of the agent's.

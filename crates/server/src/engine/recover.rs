@@ -4,11 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use switchboard_types::model::{Event, Message, Role, TaskState};
+use tokio_util::sync::CancellationToken;
 
 use super::Engine;
 use super::events::{failure, status_event};
 use super::question::is_redacted;
-use crate::agent::{Restart, Said};
+use crate::agent::Said;
+use crate::auth::Principal;
 use crate::clock;
 use crate::limit::Caller;
 use crate::log::{Entry, Log, TaskLog};
@@ -79,13 +81,25 @@ impl Engine {
         let cut_off = self.cut_off(head).await?;
         // What had not begun yet stood in line: it can begin, whatever it does.
         let in_line = head.state == TaskState::Submitted || log.stood_in_line().await?;
-        let resumable = in_line || self.shared.agent.on_restart() == Restart::Resume;
-        let Some(message) = cut_off.message.filter(|_| resumable) else {
+        let principal: Principal = head.owner.clone().into();
+        let mut turn = cut_off.message.map(|message| {
+            let mut turn = self.turn_for(principal, log, message, CancellationToken::new());
+            turn.emitted = cut_off.emitted;
+            turn.input_timed_out = cut_off.input_timed_out;
+            turn
+        });
+        if let Some(cut_off) = &turn
+            && !in_line
+            && !self.shared.agent.resumes(cut_off).await
+        {
+            turn = None;
+        }
+        let Some(mut turn) = turn else {
             let text = "interrupted by a restart: send the message again";
             recovered.failed += u64::from(fail(log, head.seq, text));
             return Ok(());
         };
-        if is_redacted(&message) {
+        if is_redacted(&turn.message) {
             if ask_again(log, head.seq) {
                 self.watch_input(log);
                 recovered.waiting += 1;
@@ -93,10 +107,7 @@ impl Engine {
             return Ok(());
         }
         if let Some(canceled) = log.begin_turn(head.seq, None, cut_off.waiting) {
-            let principal = head.owner.clone().into();
-            let mut turn = self.turn_for(principal, log, message, canceled);
-            turn.emitted = cut_off.emitted;
-            turn.input_timed_out = cut_off.input_timed_out;
+            turn.canceled = canceled;
             if in_line {
                 log.stands_in_line();
                 self.start_when_there_is_room(log, turn, None);

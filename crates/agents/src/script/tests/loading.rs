@@ -111,7 +111,7 @@ fn the_examples_of_the_reference_are_scripts() {
 fn the_schema_describes_every_step() {
     let schema = serde_json::to_value(schemars::schema_for!(AgentFile)).unwrap();
     let steps = schema["$defs"]["Step"]["oneOf"].as_array().unwrap();
-    assert_eq!(steps.len(), 13);
+    assert_eq!(steps.len(), 14);
     for step in steps {
         assert!(step["description"].is_string(), "{step}");
     }

@@ -2,6 +2,7 @@
 
 mod builtins;
 mod calls;
+mod handing_on;
 mod loading;
 mod steps;
 

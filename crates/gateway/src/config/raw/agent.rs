@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use switchboard_agents::script::Script;
 
-use super::{A2a, Access, AgentAuth, AgentLimits, Identity};
+use super::{A2a, Access, AgentAuth, AgentLimits, Identity, Route};
 use crate::config::value::{Bound, Time, Url};
 
 /// The agents, in the order of the file.
@@ -89,6 +89,8 @@ pub(crate) struct Agent {
     /// Who it is to what stands behind it elsewhere.
     pub(crate) identity: Option<Identity>,
 
+    /// Rules by which other agents take messages that this one is asked; the others are its own.
+    pub(crate) routes: Option<Vec<Route>>,
     /// Who may call it: `none` is everyone, else a list as in `auth.require`, which counts if nothing is said here.
     pub(crate) auth: Option<AgentAuth>,
     /// What every call must have been granted, all of it.

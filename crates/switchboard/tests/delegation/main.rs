@@ -1,5 +1,7 @@
-//! Agents that hand work to each other: how far, and not in a circle.
+//! Agents that hand work to each other: how far, and not in a circle; and the rules by which they do.
 
+mod rules;
+#[path = "../support/mod.rs"]
 mod support;
 
 use serde_json::{Value, json};

@@ -1,0 +1,240 @@
+//! Rules by which messages go to other agents: each takes the messages that it is about, and hands their tasks on, or
+//! answers them.
+//!
+//! The rules of an agent are asked by priority, the highest first, and in the order they are written; the first one that
+//! a message matches decides. Without one, the agent takes the message itself.
+//!
+//! - `agent`: an agent with rules before it.
+//! - `heard`: what rules can look at.
+
+mod agent;
+mod heard;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde_json::{Value, json};
+use switchboard_agents::script::{InvalidTemplate, Pattern, Script, Template};
+use switchboard_server::clock;
+
+use crate::cel::{Expression, Unusable};
+use crate::config::Place;
+use crate::policy::Seldom;
+
+pub(crate) use self::agent::Routed;
+pub(crate) use self::heard::Heard;
+use self::heard::VARIABLES;
+
+/// One rule.
+#[derive(Debug)]
+pub struct Route {
+    /// Its name.
+    pub(crate) name: Arc<str>,
+    /// What it is for.
+    pub(crate) description: Option<String>,
+    /// Where it is written.
+    pub(crate) place: Place,
+    /// Higher ones are asked first.
+    pub(crate) priority: i64,
+    /// It is asked at all.
+    pub(crate) enabled: bool,
+    /// The text must match.
+    pub(crate) text: Option<Pattern>,
+    /// One of these skills must be asked for, if there are any.
+    pub(crate) skills: Vec<String>,
+    /// This must be true.
+    pub(crate) when: Option<Expression>,
+    /// What becomes of the message.
+    pub(crate) action: Action,
+    pub(crate) told: Seldom,
+}
+
+/// What becomes of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// This agent takes the task.
+    To(Arc<str>),
+    /// This is the answer; a template, known to be readable.
+    Answer(String),
+}
+
+/// What came of one rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is about this message.
+    Matches,
+    /// It is not asked.
+    Off,
+    /// The text is another one.
+    OtherText,
+    /// The skill is another one.
+    OtherSkill,
+    /// Its expression is not true.
+    False,
+    /// It cannot be told whether its expression is true: then it is not.
+    Failed(String),
+    /// Another one came first.
+    NotReached,
+}
+
+/// What came of the rules, in their order.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    pub(crate) outcomes: Vec<Outcome>,
+    /// The rule that decided.
+    pub(crate) chosen: Option<Arc<Route>>,
+}
+
+/// The rules of one agent, in the order they are asked.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Rules(Vec<Arc<Route>>);
+
+/// The rules of one agent, which may change.
+#[derive(Debug, Default)]
+pub(crate) struct Routes(RwLock<Arc<Rules>>);
+
+impl Route {
+    /// A rule that takes every message.
+    pub(crate) fn new(name: impl Into<Arc<str>>, place: Place, action: Action) -> Self {
+        Self {
+            name: name.into(),
+            description: None,
+            place,
+            priority: 0,
+            enabled: true,
+            text: None,
+            skills: Vec::new(),
+            when: None,
+            action,
+            told: Seldom::default(),
+        }
+    }
+
+    /// The same for messages of which this expression is true.
+    ///
+    /// # Errors
+    ///
+    /// If the expression cannot be used.
+    pub(crate) fn when(mut self, expression: &str) -> Result<Self, Unusable> {
+        self.when = Some(Expression::compile(expression, &VARIABLES)?);
+        Ok(self)
+    }
+
+    fn ask(&self, heard: &Heard<'_>) -> Outcome {
+        if !self.enabled {
+            return Outcome::Off;
+        }
+        if let Some(pattern) = &self.text
+            && !pattern.is_in(heard.text())
+        {
+            return Outcome::OtherText;
+        }
+        let named = |skill: &String| heard.skill() == Some(skill.as_str());
+        if !self.skills.is_empty() && !self.skills.iter().any(named) {
+            return Outcome::OtherSkill;
+        }
+        let Some(when) = &self.when else {
+            return Outcome::Matches;
+        };
+        match when.is_true(&heard.values(when)) {
+            Ok(true) => Outcome::Matches,
+            Ok(false) => Outcome::False,
+            Err(cause) => {
+                if self.told.is_due(clock::now()) {
+                    let rule = &*self.name;
+                    tracing::warn!(rule, cause, "it cannot be told whether a route applies");
+                }
+                Outcome::Failed(cause)
+            }
+        }
+    }
+}
+
+impl Action {
+    /// An answer.
+    ///
+    /// # Errors
+    ///
+    /// If the template cannot be read.
+    pub(crate) fn answer(template: &str) -> Result<Self, InvalidTemplate> {
+        let _: Template = template.parse()?;
+        Ok(Self::Answer(template.to_owned()))
+    }
+
+    /// What an agent does that does only this.
+    fn script(&self) -> Option<Script> {
+        match self {
+            Self::To(agent) => Some(Script::handing_on_to(agent)),
+            Self::Answer(template) => template.parse().ok().map(Script::answering),
+        }
+    }
+
+    /// As it is kept with a task.
+    fn kept(&self, rule: &str) -> Value {
+        match self {
+            Self::To(agent) => json!({ "rule": rule, "to": &**agent }),
+            Self::Answer(template) => json!({ "rule": rule, "answer": template }),
+        }
+    }
+
+    fn from_kept(kept: &Value) -> Option<Self> {
+        let text = |name: &str| kept[name].as_str();
+        text("to")
+            .map(|agent| Self::To(Arc::from(agent)))
+            .or_else(|| Self::answer(text("answer")?).ok())
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::To(agent) => write!(f, "to {agent}"),
+            Self::Answer(_) => f.write_str("answered"),
+        }
+    }
+}
+
+impl Rules {
+    /// These rules, by priority.
+    pub(crate) fn new(mut rules: Vec<Arc<Route>>) -> Self {
+        rules.sort_by_key(|rule| std::cmp::Reverse(rule.priority));
+        Self(rules)
+    }
+
+    /// In the order they are asked.
+    pub(crate) fn all(&self) -> &[Arc<Route>] {
+        &self.0
+    }
+
+    /// Asks one rule after the other until one takes the message.
+    pub(crate) fn walk(&self, heard: &Heard<'_>) -> Walk {
+        let mut chosen = None;
+        let outcomes = self.0.iter().map(|rule| {
+            if chosen.is_some() {
+                return Outcome::NotReached;
+            }
+            let outcome = rule.ask(heard);
+            if outcome == Outcome::Matches {
+                chosen = Some(Arc::clone(rule));
+            }
+            outcome
+        });
+        let outcomes = outcomes.collect();
+        Walk { outcomes, chosen }
+    }
+}
+
+impl Routes {
+    /// With these rules.
+    pub(crate) fn new(rules: Rules) -> Self {
+        Self(RwLock::new(Arc::new(rules)))
+    }
+
+    /// The rules as they are now.
+    pub(crate) fn now(&self) -> Arc<Rules> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}

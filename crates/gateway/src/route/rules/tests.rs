@@ -1,0 +1,123 @@
+use serde_json::json;
+use switchboard_server::auth::{Identity, Principal};
+
+use super::*;
+
+fn to(agent: &str) -> Action {
+    Action::To(agent.into())
+}
+
+fn rule(name: &str, action: Action) -> Route {
+    Route::new(name, Place::Default, action)
+}
+
+fn pattern(text: &str) -> Option<Pattern> {
+    serde_json::from_value(json!(text)).ok()
+}
+
+fn heard<'a>(text: &str, caller: &'a Principal) -> Heard<'a> {
+    Heard {
+        text: text.to_owned(),
+        skill: None,
+        caller,
+        metadata: serde_json::Map::new(),
+        parts: vec!["text"],
+    }
+}
+
+fn chosen(rules: &[Arc<Route>], heard: &Heard<'_>) -> Option<String> {
+    let walk = Rules::new(rules.to_vec()).walk(heard);
+    walk.chosen.map(|rule| rule.name.to_string())
+}
+
+#[test]
+fn the_highest_priority_goes_first_and_then_the_order_of_the_file() {
+    let rules = [("a", 0), ("b", 5), ("c", 5), ("d", -1)].map(|(name, priority)| {
+        Arc::new(Route {
+            priority,
+            ..rule(name, to("x"))
+        })
+    });
+    let rules = Rules::new(rules.to_vec());
+    let order: Vec<&str> = rules.all().iter().map(|rule| &*rule.name).collect();
+    assert_eq!(order, ["b", "c", "a", "d"]);
+}
+
+#[test]
+fn all_that_a_rule_says_must_hold() {
+    let nobody = Principal::anonymous();
+    let ann = Principal::from(Identity {
+        subject: "ann".into(),
+        ..Identity::default()
+    });
+    let full = Route {
+        text: pattern(r"^invoice \d+"),
+        skills: vec!["billing".to_owned(), "sums".to_owned()],
+        ..rule("r", to("x"))
+    };
+    let full = full.when("caller.subject == 'ann' && metadata.lang == 'de'");
+    let rules = [Arc::new(full.unwrap())];
+    let right = || Heard {
+        skill: Some("sums".to_owned()),
+        metadata: json!({"lang": "de"}).as_object().unwrap().clone(),
+        ..heard("Invoice 12", &ann)
+    };
+    assert_eq!(chosen(&rules, &right()).as_deref(), Some("r"));
+    let outcome = |heard: Heard<'_>| Rules::new(rules.to_vec()).walk(&heard).outcomes.remove(0);
+    let other = Heard {
+        text: "an invoice 12".to_owned(),
+        ..right()
+    };
+    assert_eq!(outcome(other), Outcome::OtherText);
+    let other = Heard {
+        skill: None,
+        ..right()
+    };
+    assert_eq!(outcome(other), Outcome::OtherSkill);
+    let other = Heard {
+        caller: &nobody,
+        ..right()
+    };
+    assert_eq!(outcome(other), Outcome::False);
+    let other = Heard {
+        metadata: serde_json::Map::new(),
+        ..right()
+    };
+    assert!(matches!(outcome(other), Outcome::Failed(_)));
+}
+
+#[test]
+fn the_first_that_matches_decides_and_what_is_off_is_not_asked() {
+    let nobody = Principal::anonymous();
+    let rules = [
+        Route {
+            enabled: false,
+            ..rule("off", to("x"))
+        },
+        Route {
+            text: pattern("poem"),
+            ..rule("poems", to("poet"))
+        },
+        rule("rest", Action::answer("no {{text}} here").unwrap()),
+    ];
+    let rules = rules.map(Arc::new);
+    let poem = heard("A POEM, please", &nobody);
+    assert_eq!(chosen(&rules, &poem).as_deref(), Some("poems"));
+    let walk = Rules::new(rules.to_vec()).walk(&poem);
+    let outcomes = [Outcome::Off, Outcome::Matches, Outcome::NotReached];
+    assert_eq!(walk.outcomes, outcomes);
+    let other = heard("a song", &nobody);
+    assert_eq!(chosen(&rules, &other).as_deref(), Some("rest"));
+    assert_eq!(chosen(&rules[..2], &other), None);
+}
+
+#[test]
+fn what_is_kept_with_a_task_is_read_again() {
+    for action in [to("poet"), Action::answer("hello {{text}}").unwrap()] {
+        let kept = action.kept("r");
+        assert_eq!(kept["rule"], "r");
+        assert_eq!(Action::from_kept(&kept), Some(action));
+    }
+    assert!(Action::answer("{{what}}").is_err());
+    assert_eq!(Action::from_kept(&json!({"rule": "r"})), None);
+}
