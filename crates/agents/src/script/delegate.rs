@@ -335,7 +335,7 @@ impl Child {
         let state = self.end.filter(|_| unheard.is_none());
         let state = state.unwrap_or(TaskState::Failed);
         let made = self.artifacts.into_iter().map(Arc::unwrap_or_clone);
-        let mut parts: Vec<Part> = made.flat_map(joined).collect();
+        let mut parts: Vec<Part> = made.flat_map(Artifact::into_joined).collect();
         let said = self.said.map(|m| m.parts.clone()).unwrap_or_default();
         if state != TaskState::Completed {
             let reason = unheard.unwrap_or_else(|| text(&said));
@@ -360,19 +360,6 @@ fn handed_on(metadata: Option<&Object>) -> Option<Object> {
     let mut members: Map<String, Value> = metadata?.as_json().read()?;
     members.retain(|name, _| !SKILL.contains(&name.as_str()));
     Some(Object::from(&members))
-}
-
-/// The parts of an artifact, with the pieces of a streamed text put together again.
-fn joined(artifact: Artifact) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for part in artifact.parts {
-        let plain = part.media_type.is_none() && part.filename.is_none() && part.metadata.is_none();
-        match (parts.last_mut().map(|p| &mut p.content), &part.content) {
-            (Some(Content::Text(before)), Content::Text(more)) if plain => before.push_str(more),
-            _ => parts.push(part),
-        }
-    }
-    parts
 }
 
 fn text(parts: &[Part]) -> String {

@@ -18,7 +18,7 @@ use crate::policy::{On, Rule};
 use crate::route::rules::Action;
 
 /// Names that addresses of Switchboard itself begin with, now or soon.
-const RESERVED: [&str; 27] = [
+const RESERVED: [&str; 28] = [
     "a2a",
     "admin",
     "agent-card",
@@ -26,6 +26,7 @@ const RESERVED: [&str; 27] = [
     "api",
     "assets",
     "auth",
+    "bot-instances",
     "console",
     "docs",
     "events",

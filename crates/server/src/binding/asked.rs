@@ -81,6 +81,11 @@ impl<'a> Asked<'a> {
         self.head.method.as_str()
     }
 
+    /// `Idempotency-Key`.
+    pub(super) fn idempotency_key(&self) -> Option<&'a str> {
+        self.idempotency_key
+    }
+
     /// The query string.
     pub(super) fn query(&self) -> Option<&'a str> {
         self.head.uri.query()

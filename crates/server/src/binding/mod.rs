@@ -6,6 +6,7 @@ pub(crate) mod api_key;
 mod asked;
 pub(crate) mod card;
 pub(crate) mod catalog;
+pub(crate) mod chat;
 mod frames;
 #[cfg(feature = "grpc")]
 pub(crate) mod grpc;

@@ -272,6 +272,13 @@ impl Service {
                 let made = binding::api_key::answer(self, &head, incoming, &peer, agent);
                 return Err(Box::pin(made).await.into());
             }
+            Place::Chat(_) if head.method != Method::POST => {
+                return Err(body::not_allowed("POST").into());
+            }
+            Place::Chat(agent) => {
+                let answered = self.chat(&head, incoming, &peer, agent);
+                return Err(Box::pin(answered).await.into());
+            }
             Place::Agent(agent, rest) => (agent, rest),
         };
         let rpc = rest.is_empty() || rest == "/";
@@ -302,6 +309,27 @@ impl Service {
         } else {
             binding::rest::read(asked, rest, read)
         }
+    }
+}
+
+impl Service {
+    async fn chat(
+        &self,
+        head: &Head,
+        incoming: Incoming,
+        peer: &Peer,
+        agent: &str,
+    ) -> Response<Body> {
+        let presented = match self.enter(head, peer, Some(agent)).await {
+            Ok(presented) => presented,
+            Err(refusal) => return binding::chat::refuse(&refusal),
+        };
+        let read = match presented.at {
+            None => self.read_refused(head, incoming).await,
+            Some(_) => self.read_body(head, incoming).await,
+        };
+        let asked = Asked::new(self, head, peer, Some(agent), presented);
+        binding::chat::answer(self, asked, read).await
     }
 }
 

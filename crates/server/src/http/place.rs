@@ -29,6 +29,8 @@ pub(super) enum Place<'a> {
     Resource(Option<&'a str>),
     /// Where API keys are made.
     ApiKey(&'a str),
+    /// Where one talks with an agent in plain texts.
+    Chat(&'a str),
     /// An agent's base; the rest is empty for JSON-RPC, a path for REST.
     Agent(Option<&'a str>, &'a str),
 }
@@ -53,6 +55,13 @@ impl<'a> Place<'a> {
             && !agent.contains('/')
         {
             return Self::Resource(Some(agent));
+        }
+        let people = ["/agents/", "/bot-instances/"];
+        if let Some(below) = people.iter().find_map(|first| path.strip_prefix(first))
+            && let Some(agent) = below.strip_suffix("/chat")
+            && !agent.contains('/')
+        {
+            return Self::Chat(agent);
         }
         if let Some(below) = path.strip_prefix("/a2a/") {
             let (agent, rest) = split(below);
@@ -100,6 +109,12 @@ mod tests {
         let agent = |name| Some(name);
         for (path, place) in [
             ("/", Place::Agent(None, "/")),
+            ("/agents/echo/chat", Place::Chat("echo")),
+            ("/bot-instances/echo/chat", Place::Chat("echo")),
+            (
+                "/agents/echo/x/chat",
+                Place::Agent(None, "/agents/echo/x/chat"),
+            ),
             ("/api/a2a", Place::Agent(None, "")),
             ("/api/a2a/tasks/1", Place::Agent(None, "/tasks/1")),
             ("/api/a2ax", Place::Agent(None, "/api/a2ax")),

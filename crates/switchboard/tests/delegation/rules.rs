@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Server, message, say, text_of};
 
 /// A desk whose rules send messages on, and those who take them.
-const DESK: &str = r#"
+pub(crate) const DESK: &str = r#"
 agents:
   desk:
     skills:

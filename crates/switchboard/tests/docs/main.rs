@@ -61,6 +61,11 @@ fn scripts() {
 }
 
 #[test]
+fn routing() {
+    run("docs/routing.md");
+}
+
+#[test]
 fn configuration() {
     run("docs/configuration.md");
 }

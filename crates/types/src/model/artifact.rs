@@ -1,6 +1,6 @@
 //! Artifacts: what a task produces.
 
-use super::{ArtifactId, Object, Part};
+use super::{ArtifactId, Content, Object, Part};
 
 /// One output of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,5 +31,22 @@ impl Artifact {
             extensions: Vec::new(),
             metadata: None,
         }
+    }
+
+    /// The parts, with the pieces of a streamed text put together again.
+    #[must_use]
+    pub fn into_joined(self) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        for part in self.parts {
+            let plain =
+                part.media_type.is_none() && part.filename.is_none() && part.metadata.is_none();
+            match (parts.last_mut().map(|p| &mut p.content), &part.content) {
+                (Some(Content::Text(before)), Content::Text(more)) if plain => {
+                    before.push_str(more);
+                }
+                _ => parts.push(part),
+            }
+        }
+        parts
     }
 }

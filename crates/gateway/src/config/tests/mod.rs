@@ -7,6 +7,7 @@ mod from_env;
 mod good;
 mod published;
 mod remote;
+mod route;
 mod signing;
 mod tls;
 
