@@ -14,6 +14,7 @@ use switchboard_types::model::{Artifact, ContextId, Message, Object, Part, Task,
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Principal;
+use crate::budget::{Allowance, Budget};
 use crate::engine::Voice;
 use crate::store;
 
@@ -117,6 +118,12 @@ impl Turn {
         &self.conversation.hop
     }
 
+    /// What the task may cost, with all that it hands on.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        Budget::of_task(&self.task, self.conversation.allowed)
+    }
+
     /// What the agent has noted about this task under a name, in this turn or before, also before a restart.
     ///
     /// # Errors
@@ -166,6 +173,7 @@ pub(crate) struct Conversation {
     pub(crate) store: Arc<dyn store::Store>,
     pub(crate) agent: Arc<str>,
     pub(crate) hop: Arc<str>,
+    pub(crate) allowed: Allowance,
     pub(crate) principal: Principal,
     pub(crate) context: ContextId,
 }

@@ -4,9 +4,11 @@
 //! gateways it goes in a header, too: what stands between them may not pass on metadata. What comes from outside is
 //! believed: a way that is made up shortens nobody's but the caller's own.
 
-use serde_json::{Map, Value};
-use switchboard_types::model::{Json, Message, Object};
+use serde_json::Value;
+use switchboard_types::model::{Message, Object};
 use switchboard_types::{Error, ErrorKind};
+
+use crate::marks;
 
 /// The member of a message's metadata.
 pub const METADATA: &str = "switchboard/hops";
@@ -14,9 +16,6 @@ pub const METADATA: &str = "switchboard/hops";
 pub const HEADER: &str = "x-switchboard-hops";
 /// How many agents a call may come through, if nothing else is said.
 pub const DEEPEST: usize = 5;
-
-/// What is read of a way at most, in bytes: no guard lets a longer one come about.
-const LONGEST: usize = 16 << 10;
 
 /// The agents that a call has come through, the first one first. An agent is `name@gateway`, or something in place of the
 /// name if not everyone may know it.
@@ -30,21 +29,13 @@ impl Hops {
     ///
     /// If it cannot be read: it must not pass for none.
     pub fn of(message: &Message) -> Result<Self, Error> {
-        let metadata = message.metadata.as_ref();
-        let Some(metadata) = metadata.filter(|metadata| metadata.as_str().contains(METADATA))
-        else {
-            return Ok(Self::default());
-        };
         let wrong = || {
             let field = format!("message.metadata[{METADATA:?}]");
             Error::invalid_params(field, "must be a list of agents, as texts")
         };
-        match metadata.get::<Value>(METADATA) {
+        match marks::get(message, METADATA).map_err(|_| wrong())? {
             None => Ok(Self::default()),
-            Some(way) if metadata.as_str().len() <= LONGEST => {
-                serde_json::from_value(way).map(Self).map_err(|_| wrong())
-            }
-            Some(_) => Err(wrong()),
+            Some(way) => serde_json::from_value(way).map(Self).map_err(|_| wrong()),
         }
     }
 
@@ -78,22 +69,7 @@ impl Hops {
     #[must_use]
     pub fn marked(&self, metadata: Option<&Object>) -> Object {
         let way: Value = self.0.iter().map(String::as_str).collect();
-        let before = metadata.map_or("{}", Object::as_str).trim();
-        let is_marked = metadata.is_some_and(|m| m.get::<Value>(METADATA).is_some());
-        // What stands there stays as it is written.
-        let added = before.strip_suffix('}').filter(|_| !is_marked).map(|open| {
-            let comma = if open.trim_end() == "{" { "" } else { "," };
-            format!("{open}{comma}{}:{way}}}", Value::from(METADATA))
-        });
-        let added = added.and_then(|text| Json::parse(text).ok());
-        added
-            .and_then(|json| Object::try_from(json).ok())
-            .unwrap_or_else(|| {
-                let members = metadata.and_then(|metadata| metadata.as_json().read());
-                let mut members: Map<String, Value> = members.unwrap_or_default();
-                members.insert(METADATA.to_owned(), way);
-                Object::from(&members)
-            })
+        marks::set(metadata, METADATA, way)
     }
 
     /// Lets a call in at `here`, if it was not there before and has not come too far.
@@ -144,7 +120,7 @@ fn name(hop: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_types::model::{MessageId, Part, Role};
+    use switchboard_types::model::{Json, MessageId, Part, Role};
 
     use super::*;
 
@@ -190,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_way_that_cannot_be_read_is_none_of_none() {
-        let long = format!(r#"{{"switchboard/hops": ["{}"]}}"#, "a".repeat(LONGEST));
+        let long = format!(r#"{{"switchboard/hops": ["{}"]}}"#, "a".repeat(16 << 10));
         for metadata in [
             r#"{"switchboard/hops": "desk"}"#,
             r#"{"switchboard/hops": [1]}"#,

@@ -24,6 +24,7 @@
 pub mod agent;
 pub mod auth;
 pub mod binding;
+pub mod budget;
 pub mod call;
 pub mod clock;
 pub mod engine;
@@ -31,6 +32,7 @@ pub mod hops;
 pub mod http;
 pub mod limit;
 pub mod log;
+mod marks;
 pub mod net;
 pub mod push;
 pub mod shutdown;

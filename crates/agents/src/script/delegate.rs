@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::auth::SKILL;
+use switchboard_server::budget::{Budget, Spent};
 use switchboard_server::hops::Hops;
 use switchboard_types::model::{
     Artifact, ArtifactId, Content, Event, Message, MessageId, Object, Part, Role, Task, TaskId,
@@ -19,6 +20,7 @@ use switchboard_types::operation::{SendConfiguration, SendMessage};
 
 use super::language::Call;
 use super::part;
+use super::purse::PURSE;
 use super::run::Run;
 use super::scope::{Answer, DELEGATE, WHO_ASKS};
 use super::stage::Line;
@@ -52,6 +54,8 @@ struct Child {
     said: Option<Arc<Message>>,
     /// The number of the last event.
     event: u64,
+    /// What it has cost, as far as it tells.
+    cost: Spent,
 }
 
 impl Run<'_> {
@@ -113,9 +117,36 @@ impl Run<'_> {
         work: Work<'_>,
         child: &mut Child,
     ) -> Result<Result<(), String>, AgentError> {
+        let key = format!("{}-{}-{}", self.scope.task_id, self.scope.turn, self.calls);
+        let given = match self.purse.give(&key) {
+            Ok(given) => given,
+            Err(reason) => return Ok(Err(reason.to_owned())),
+        };
+        self.keep_purse().await?;
+        let heard = self.listen(work, &key, given, child).await?;
+        self.purse.pay(&key, child.cost);
+        self.keep_purse().await?;
+        Ok(heard)
+    }
+
+    /// What was given and spent lasts, if it is counted.
+    async fn keep_purse(&self) -> Result<(), AgentError> {
+        match self.purse.is_limited() {
+            true => self.stage.note(PURSE, self.purse.kept()).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn listen(
+        &mut self,
+        work: Work<'_>,
+        key: &str,
+        given: Budget,
+        child: &mut Child,
+    ) -> Result<Result<(), String>, AgentError> {
         let agent = work.agent();
         let told = self.told(agent).to_owned();
-        let mut line = match self.dial(work).await? {
+        let mut line = match self.dial(work, key, given).await? {
             Ok(line) => line,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -176,14 +207,18 @@ impl Run<'_> {
 
     /// Sends the message, as the answer to a question if the agent has asked one. An answer that an earlier run
     /// has given is not given again.
-    async fn dial(&mut self, work: Work<'_>) -> Result<Result<Box<dyn Line>, String>, AgentError> {
+    async fn dial(
+        &mut self,
+        work: Work<'_>,
+        key: &str,
+        given: Budget,
+    ) -> Result<Result<Box<dyn Line>, String>, AgentError> {
         let agent = work.agent();
-        let key = format!("{}-{}-{}", self.scope.task_id, self.scope.turn, self.calls);
-        let mut request = self.request(work, &key)?;
+        let mut request = self.request(work, key, given)?;
         let told = self.told(agent).to_owned();
         let asked = self.scope.asked.take_if(|asked| asked.agent == told);
         let Some(asked) = asked else {
-            return Ok(self.stage.send(agent, request, key).await);
+            return Ok(self.stage.send(agent, request, key.to_owned()).await);
         };
         let id = TaskId::new(asked.task_id).map_err(|e| AgentError::new(e.to_string()))?;
         let task = match self.stage.task(agent, id.clone()).await {
@@ -199,7 +234,7 @@ impl Run<'_> {
         Ok(self.stage.follow(agent, id, asked.event).await)
     }
 
-    fn request(&self, work: Work<'_>, key: &str) -> Result<SendMessage, AgentError> {
+    fn request(&self, work: Work<'_>, key: &str, given: Budget) -> Result<SendMessage, AgentError> {
         let scope = &self.scope;
         let (mut parts, metadata) = match work {
             Work::Part(call) => (
@@ -214,11 +249,15 @@ impl Run<'_> {
         let id = MessageId::new(key).map_err(|e| AgentError::new(e.to_string()))?;
         // A way that cannot be read was refused.
         let way = Hops::of(&scope.message).unwrap_or_default();
+        let mut metadata = way.then(&scope.hop).marked(metadata.as_ref());
+        if given.is_limited() {
+            metadata = given.marked(Some(&metadata));
+        }
         Ok(SendMessage {
             message: Message {
                 context_id: Some(scope.context_id.clone()),
                 reference_task_ids: vec![scope.task_id.clone()],
-                metadata: Some(way.then(&scope.hop).marked(metadata.as_ref())),
+                metadata: Some(metadata),
                 ..Message::new(id, Role::User, parts)
             },
             configuration: SendConfiguration::default(),
@@ -280,6 +319,9 @@ impl Child {
             }
             Event::Status(update) => {
                 self.task = Some(update.task_id);
+                if let Some(metadata) = &update.metadata {
+                    self.cost = Spent::told(metadata);
+                }
                 self.stand(update.status);
                 if self.end.is_none() {
                     return self.said.take();

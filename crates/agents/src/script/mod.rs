@@ -20,6 +20,7 @@ mod delegate;
 pub mod language;
 mod number;
 mod part;
+mod purse;
 mod run;
 mod scope;
 mod stage;
@@ -47,6 +48,7 @@ pub use part::Part;
 pub use syntax::{Pattern, TextOr};
 pub use template::{Data, InvalidTemplate, Template};
 
+use purse::{PURSE, Purse};
 use run::Run;
 use scope::{Asked, Scope, WHO_ASKS};
 use stage::{Live, Others};
@@ -187,6 +189,12 @@ impl Agent for ScriptAgent {
             true => None,
             false => turn.note(WHO_ASKS).await?,
         };
+        let budget = turn.budget();
+        let kept = match budget.is_limited() {
+            true => turn.note(PURSE).await?,
+            false => None,
+        };
+        let purse = Purse::new(budget, kept);
         let mut scope = Scope {
             earlier,
             hop: Arc::clone(turn.hop()),
@@ -198,6 +206,7 @@ impl Agent for ScriptAgent {
         }
         Run::new(&stage, scope, turn.emitted, turn.canceled)
             .hiding(&self.hidden)
+            .paying_from(purse)
             .script(&self.script)
             .await
     }

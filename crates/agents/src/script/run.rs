@@ -16,6 +16,7 @@ use super::language::{
     Artifact, Case, Chunk, Content, PartKind, Question, Repeat, Script, Step, Steps, When,
 };
 use super::part;
+use super::purse::Purse;
 use super::scope::{Scope, plain};
 use super::stage::Stage;
 use super::syntax::TextOr;
@@ -37,6 +38,8 @@ pub(super) struct Run<'a> {
     pub(super) calls: u32,
     /// Agents that are not named, and what they are called instead.
     hidden: Option<&'a BTreeMap<String, String>>,
+    /// What its calls may cost.
+    pub(super) purse: Purse,
 }
 
 type Ended = Result<Option<Outcome>, AgentError>;
@@ -59,12 +62,19 @@ impl<'a> Run<'a> {
             last_round: true,
             calls: 0,
             hidden: None,
+            purse: Purse::default(),
         }
     }
 
     /// The same without the names of these agents.
     pub(super) fn hiding(mut self, hidden: &'a BTreeMap<String, String>) -> Self {
         self.hidden = Some(hidden);
+        self
+    }
+
+    /// The same with that to spend.
+    pub(super) fn paying_from(mut self, purse: Purse) -> Self {
+        self.purse = purse;
         self
     }
 
@@ -77,7 +87,14 @@ impl<'a> Run<'a> {
     /// Runs the script to its end.
     pub(super) async fn script(&mut self, script: &Script) -> Result<Outcome, AgentError> {
         let outcome = self.steps(&script.0).await?;
-        Ok(outcome.unwrap_or_else(|| Outcome::Completed(Said::default())))
+        let mut outcome = outcome.unwrap_or_else(|| Outcome::Completed(Said::default()));
+        if self.purse.is_limited()
+            && let Outcome::Completed(said) | Outcome::Rejected(said) = &mut outcome
+        {
+            // Whoever gave this task its budget is to know what is left.
+            said.metadata = Some(self.purse.spent().marked(said.metadata.as_ref()));
+        }
+        Ok(outcome)
     }
 
     /// Takes steps until one ends the turn.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use switchboard_agents::profile::{self as agents, Fact};
 use switchboard_agents::script::{AgentFile, Script, builtin};
+use switchboard_server::budget::Allowance;
 use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
 use super::auth::Ways;
@@ -308,6 +309,7 @@ impl Check<'_> {
             cancel_grace,
         } = raw.timeouts.take().unwrap_or_default();
         let time = |key| [at, &[Key("timeouts"), Key(key)]].concat();
+        let budget = raw.budget.take().unwrap_or_default();
         Settings {
             reply_with_message: match raw.reply {
                 Some(reply) => reply == raw::ReplyKind::Message,
@@ -334,6 +336,11 @@ impl Check<'_> {
             dedupe_by_message_id: raw
                 .dedupe_by_message_id
                 .unwrap_or(default.dedupe_by_message_id),
+            allowed: Allowance {
+                calls: budget.calls,
+                tokens: budget.tokens,
+                time: budget.time.map(|time| time.0),
+            },
             ..default
         }
     }

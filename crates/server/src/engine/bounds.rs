@@ -4,6 +4,7 @@ use switchboard_types::Error;
 use switchboard_types::model::{Message, Role};
 
 use super::{Engine, Scope};
+use crate::budget::Budget;
 use crate::call::Origin;
 use crate::hops::Hops;
 use crate::limit::{Begins, Caller, TurnTicket};
@@ -37,9 +38,10 @@ impl Engine {
 
     /// # Errors
     ///
-    /// If a message has come through this agent before, or through too many.
+    /// If a message has come through this agent before, or through too many; or brings a budget that cannot be read.
     pub(super) fn require_progress(&self, message: &Message) -> Result<(), Error> {
         let settings = &self.shared.settings;
+        Budget::of(message)?;
         Hops::of(message)?.require_progress(&settings.hop, settings.deepest)
     }
 

@@ -29,6 +29,7 @@ use switchboard_types::{Error, ErrorKind};
 
 use crate::agent::Agent;
 use crate::auth::{Owner, Principal};
+use crate::budget::Allowance;
 use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams};
 use crate::hops;
 use crate::limit::Turns;
@@ -93,6 +94,8 @@ pub struct Settings {
     pub hop: Arc<str>,
     /// How many agents a call may have come through.
     pub deepest: usize,
+    /// What a task may cost.
+    pub allowed: Allowance,
 }
 
 impl Default for Settings {
@@ -111,6 +114,7 @@ impl Default for Settings {
             longest_history: 10_000,
             hop: Arc::from(""),
             deepest: hops::DEEPEST,
+            allowed: Allowance::default(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, CatchUnwind};
 use futures_util::{FutureExt, poll};
@@ -224,6 +225,7 @@ impl Engine {
     /// Lets the agent take its turn; whatever happens, there is an ending.
     async fn take_turn(&self, log: &Arc<TaskLog>, turn: Turn) -> Ending {
         let canceled = turn.canceled.clone();
+        let affordable = turn.budget().time_left();
         let progress = Progress {
             voice: Voice {
                 log: Arc::clone(log),
@@ -234,7 +236,7 @@ impl Engine {
         let ended = match poll!(&mut work) {
             Poll::Ready(ended) => Some(ended),
             // Boxed: clocks are large things, and a quick agent needs none.
-            Poll::Pending => Box::pin(self.watch(work, &canceled)).await,
+            Poll::Pending => Box::pin(self.watch(work, affordable, &canceled)).await,
         };
         match ended {
             // What the agent returns now comes too late: a cancel is never overwritten.
@@ -245,23 +247,40 @@ impl Engine {
             Some(Err(panic)) => self.panicked(log, panic.as_ref()),
             None => {
                 canceled.cancel();
-                let limit = self.shared.settings.task_timeout.as_secs_f64();
-                let text = format!("the task took longer than {limit} s");
-                Ending::Status(TaskState::Failed, failure(&text, "TASK_TIMEOUT"))
+                let limit = self.shared.settings.task_timeout;
+                let failed = match affordable {
+                    Some(time) if time < limit => failure(
+                        "the budget of this task has no time left",
+                        "BUDGET_EXHAUSTED",
+                    ),
+                    _ => {
+                        let limit = limit.as_secs_f64();
+                        let text = format!("the task took longer than {limit} s");
+                        failure(&text, "TASK_TIMEOUT")
+                    }
+                };
+                Ending::Status(TaskState::Failed, failed)
             }
         }
     }
 
     /// Waits for the agent, until it is told to stop or takes too long: `None`.
-    async fn watch(&self, mut work: Work<'_>, canceled: &CancellationToken) -> Option<Worked> {
+    async fn watch(
+        &self,
+        mut work: Work<'_>,
+        affordable: Option<Duration>,
+        canceled: &CancellationToken,
+    ) -> Option<Worked> {
         let settings = &self.shared.settings;
+        let limit = settings.task_timeout;
+        let limit = affordable.map_or(limit, |time| time.min(limit));
         tokio::select! {
             biased;
             () = canceled.cancelled() => {
                 drop(tokio::time::timeout(settings.cancel_grace, work).await);
                 None
             }
-            ended = tokio::time::timeout(settings.task_timeout, &mut work) => ended.ok(),
+            ended = tokio::time::timeout(limit, &mut work) => ended.ok(),
         }
     }
 
@@ -300,7 +319,7 @@ impl Engine {
         &self,
         id: switchboard_types::model::TaskId,
         asked: u64,
-        after: std::time::Duration,
+        after: Duration,
     ) {
         let engine = self.clone();
         self.shared.tasks.spawn(async move {

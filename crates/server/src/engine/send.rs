@@ -325,6 +325,7 @@ impl Engine {
             store: Arc::clone(self.shared.log.store()),
             agent: Arc::clone(&origin.agent),
             hop: Arc::clone(&self.shared.settings.hop),
+            allowed: self.shared.settings.allowed,
             principal,
             context: origin.context.clone(),
         }

@@ -1,5 +1,6 @@
 //! Agents that hand work to each other: how far, and not in a circle; and the rules by which they do.
 
+mod budgets;
 mod chat;
 mod rules;
 #[path = "../support/mod.rs"]

@@ -119,6 +119,8 @@ pub(crate) struct Agent {
     /// The shape of the card.
     #[schemars(extend("default" = "union"))]
     pub(crate) card: Option<CardShape>,
+    /// What a task may cost, with all that it hands on to other agents: they get what is left of it.
+    pub(crate) budget: Option<Budget>,
     /// How long things may take.
     pub(crate) timeouts: Option<Timeouts>,
     /// What becomes of a task whose question was not answered in time.
@@ -192,6 +194,18 @@ pub(crate) struct Extension {
     pub(crate) required: Option<bool>,
     /// Its own settings.
     pub(crate) params: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// What a task may cost. Anything, if nothing is said.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Budget {
+    /// How many calls of other agents, theirs included.
+    pub(crate) calls: Option<u64>,
+    /// How many tokens of models.
+    pub(crate) tokens: Option<u64>,
+    /// How long, from its first message to its end.
+    pub(crate) time: Option<Time>,
 }
 
 /// How long things may take.

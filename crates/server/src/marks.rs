@@ -1,0 +1,47 @@
+//! Members of a message's metadata that are ours: they come along wherever messages go.
+
+use serde_json::{Map, Value};
+use switchboard_types::model::{Json, Message, Object};
+
+/// What is read of a member at most, in bytes with all that stands beside it.
+const LONGEST: usize = 16 << 10;
+
+/// A member that is too long to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+/// The member of that name, if there is one.
+///
+/// # Errors
+///
+/// If it cannot be read: it must not pass for none.
+pub(crate) fn get(message: &Message, name: &str) -> Result<Option<Value>, TooLong> {
+    let metadata = message.metadata.as_ref();
+    // Most messages have none, and are not read through.
+    let Some(metadata) = metadata.filter(|metadata| metadata.as_str().contains(name)) else {
+        return Ok(None);
+    };
+    match metadata.get::<Value>(name) {
+        Some(_) if metadata.as_str().len() > LONGEST => Err(TooLong),
+        found => Ok(found),
+    }
+}
+
+/// Metadata with that member. What else stands there stays as it is written.
+pub(crate) fn set(metadata: Option<&Object>, name: &str, value: Value) -> Object {
+    let before = metadata.map_or("{}", Object::as_str).trim();
+    let is_marked = metadata.is_some_and(|m| m.get::<Value>(name).is_some());
+    let added = before.strip_suffix('}').filter(|_| !is_marked).map(|open| {
+        let comma = if open.trim_end() == "{" { "" } else { "," };
+        format!("{open}{comma}{}:{value}}}", Value::from(name))
+    });
+    let added = added.and_then(|text| Json::parse(text).ok());
+    added
+        .and_then(|json| Object::try_from(json).ok())
+        .unwrap_or_else(|| {
+            let members = metadata.and_then(|metadata| metadata.as_json().read());
+            let mut members: Map<String, Value> = members.unwrap_or_default();
+            members.insert(name.to_owned(), value);
+            Object::from(&members)
+        })
+}
