@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use switchboard_agents::exec::ExecAgent;
+use switchboard_agents::openai::OpenAiAgent;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
 use switchboard_server::auth::{Access, Audit, Authorized};
@@ -89,7 +91,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     let remotes = remotes(&config)?;
     let engines = engines(
         &config, &doors, &table, &log, &guard, &seal, &tasks, &remotes,
-    );
+    )?;
     table.fill(
         guarded(&engines, &doors, &audit),
         Arc::clone(&config.default_agent),
@@ -228,7 +230,7 @@ fn engines(
     seal: &SealingKey,
     tasks: &Tasks,
     remotes: &Remotes,
-) -> HashMap<Arc<str>, Engine> {
+) -> anyhow::Result<HashMap<Arc<str>, Engine>> {
     let length = config.limits.queue.length;
     let gate = |most: Option<usize>| most.map(|most| Gate::new(most, length));
     let everywhere = gate(config.tasks);
@@ -236,7 +238,7 @@ fn engines(
         let profile = shown(config, doors, agent, agent.profile.clone());
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
-            agent: backend(agent, config, table, remotes),
+            agent: backend(agent, config, table, remotes)?,
             profile,
             settings: engine::Settings {
                 turns: Turns {
@@ -250,7 +252,7 @@ fn engines(
             guard: Arc::clone(guard),
             tasks: tasks.clone(),
         };
-        (Arc::clone(&agent.name), Engine::new(parts))
+        Ok((Arc::clone(&agent.name), Engine::new(parts)))
     };
     config.agents.iter().map(engine).collect()
 }
@@ -351,15 +353,20 @@ fn backend(
     config: &Config,
     table: &Arc<Table>,
     remotes: &Remotes,
-) -> Arc<dyn Agent> {
-    match &agent.backend {
+) -> anyhow::Result<Arc<dyn Agent>> {
+    Ok(match &agent.backend {
         Backend::Remote(..) => Arc::clone(&remotes[&agent.name]) as _,
+        Backend::OpenAi(settings, identity) => Arc::new(OpenAiAgent::new(
+            (**settings).clone(),
+            identity.outbound()?,
+        )?),
+        Backend::Exec(settings) => Arc::new(ExecAgent::new((**settings).clone())?),
         Backend::Script(script) => {
             let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
             let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
             Arc::new(agent.hiding(hidden.map(|agent| &*agent.name)))
         }
-    }
+    })
 }
 
 /// Waits for Ctrl-C or the signal by which service managers stop a process.
