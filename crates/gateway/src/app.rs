@@ -37,6 +37,9 @@ const DEAD_LETTERS: usize = 10_000;
 /// Who may ask which agent.
 type Doors = HashMap<Arc<str>, Arc<Access>>;
 
+/// What stands behind which agent.
+type Backends = HashMap<Arc<str>, Arc<dyn Agent>>;
+
 /// Where calls can come in.
 #[derive(Debug, Clone)]
 pub struct Listening {
@@ -89,9 +92,8 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
         );
     }
     let remotes = remotes(&config)?;
-    let engines = engines(
-        &config, &doors, &table, &log, &guard, &seal, &tasks, &remotes,
-    )?;
+    let backends = backends(&config, &table, &remotes)?;
+    let engines = engines(&config, &doors, &backends, &log, &guard, &seal, &tasks);
     table.fill(
         guarded(&engines, &doors, &audit),
         Arc::clone(&config.default_agent),
@@ -224,13 +226,12 @@ pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessSt
 fn engines(
     config: &Config,
     doors: &Doors,
-    table: &Arc<Table>,
+    backends: &Backends,
     log: &Log,
     guard: &Arc<Guard>,
     seal: &SealingKey,
     tasks: &Tasks,
-    remotes: &Remotes,
-) -> anyhow::Result<HashMap<Arc<str>, Engine>> {
+) -> HashMap<Arc<str>, Engine> {
     let length = config.limits.queue.length;
     let gate = |most: Option<usize>| most.map(|most| Gate::new(most, length));
     let everywhere = gate(config.tasks);
@@ -238,7 +239,7 @@ fn engines(
         let profile = shown(config, doors, agent, agent.profile.clone());
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
-            agent: backend(agent, config, table, remotes)?,
+            agent: Arc::clone(&backends[&agent.name]),
             profile,
             settings: engine::Settings {
                 turns: Turns {
@@ -252,7 +253,7 @@ fn engines(
             guard: Arc::clone(guard),
             tasks: tasks.clone(),
         };
-        Ok((Arc::clone(&agent.name), Engine::new(parts)))
+        (Arc::clone(&agent.name), Engine::new(parts))
     };
     config.agents.iter().map(engine).collect()
 }
@@ -346,6 +347,16 @@ fn shown(config: &Config, doors: &Doors, agent: &config::Agent, profile: Profile
         door.declare(&mut profile);
     }
     profile
+}
+
+/// What stands behind each agent.
+fn backends(config: &Config, table: &Arc<Table>, remotes: &Remotes) -> anyhow::Result<Backends> {
+    let made = config.agents.iter().map(|agent| {
+        let made = backend(agent, config, table, remotes);
+        let made = made.with_context(|| format!("the agent {} cannot be made", agent.name))?;
+        Ok((Arc::clone(&agent.name), made))
+    });
+    made.collect()
 }
 
 fn backend(
