@@ -20,6 +20,8 @@ case "$line" in
   *'"text":"green"'*)
     echo '{"type":"artifact","id":"picture","name":"Picture","parts":[{"data":{"colour":"green"}},{"raw":"aGk=","mediaType":"text/plain","filename":"a.txt"}]}'
     echo '{"type":"done","text":"painted"}' ;;
+  *'"text":"sleep"'*)
+    sleep 1000 ;;
   *file*)
     printf '{"type":"artifact","parts":[{"data":%s}]}\n' "$line" ;;
   *)

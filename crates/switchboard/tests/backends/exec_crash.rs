@@ -1,7 +1,9 @@
 //! `kill -9`, of ours and of the command, in the middle of a task.
 
+use std::time::Duration;
+
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::exec::{begun, commands, gone, lives, output, runs};
 use crate::openai::{said, soon};
@@ -26,9 +28,40 @@ async fn after_a_crash_of_ours_the_command_is_ended_and_not_run_again() {
     let (_, again, pids) = begun(&ours, "stays").await;
     assert_ne!(again, task);
     assert_eq!(runs(&ours), 2);
-    ours.result("stays", "tasks/cancel", serde_json::json!({"id": again}))
+    ours.result("stays", "tasks/cancel", json!({"id": again}))
         .await;
     gone(&pids).await;
+}
+
+#[tokio::test]
+async fn a_crash_in_the_second_turn_does_not_run_the_command_again_either() {
+    let mut ours = commands().await;
+    let asked = ours.result("asks", "message/send", say("paint")).await;
+    assert_eq!(asked["status"]["state"], "input-required");
+    // The same message id as before: some clients count badly.
+    let mut answer = say("sleep");
+    answer["message"]["taskId"] = asked["id"].clone();
+    answer["configuration"] = json!({"blocking": false});
+    ours.result("asks", "message/send", answer).await;
+    soon(async {
+        while runs(&ours) < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    ours.kill().await;
+    ours.restart().await;
+    let failed = ours.until(
+        "asks",
+        &asked["id"],
+        &["failed", "completed", "input-required"],
+    );
+    let failed = failed.await;
+    assert_eq!(
+        said(&failed),
+        "interrupted by a restart: send the message again"
+    );
+    assert_eq!(runs(&ours), 2);
 }
 
 #[tokio::test]
