@@ -6,10 +6,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use switchboard_agents::exec::ExecAgent;
-use switchboard_agents::openai::OpenAiAgent;
-use switchboard_agents::script::ScriptAgent;
-use switchboard_server::agent::Agent;
 use switchboard_server::auth::{Access, Audit, Authorized};
 use switchboard_server::engine::{self, Engine, Profile, recover};
 use switchboard_server::http::{self, BaseUrl};
@@ -24,7 +20,8 @@ use switchboard_types::model::AgentCard;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, timeout_at};
 
-use crate::config::{self, Backend, Config};
+use crate::backends::{Backends, backends};
+use crate::config::{self, Config};
 use crate::remotes::{self, Remotes, remotes};
 use crate::route::Table;
 pub use crate::trust::ToTrust;
@@ -36,9 +33,6 @@ const DEAD_LETTERS: usize = 10_000;
 
 /// Who may ask which agent.
 type Doors = HashMap<Arc<str>, Arc<Access>>;
-
-/// What stands behind which agent.
-type Backends = HashMap<Arc<str>, Arc<dyn Agent>>;
 
 /// Where calls can come in.
 #[derive(Debug, Clone)]
@@ -347,37 +341,6 @@ fn shown(config: &Config, doors: &Doors, agent: &config::Agent, profile: Profile
         door.declare(&mut profile);
     }
     profile
-}
-
-/// What stands behind each agent.
-fn backends(config: &Config, table: &Arc<Table>, remotes: &Remotes) -> anyhow::Result<Backends> {
-    let made = config.agents.iter().map(|agent| {
-        let made = backend(agent, config, table, remotes);
-        let made = made.with_context(|| format!("the agent {} cannot be made", agent.name))?;
-        Ok((Arc::clone(&agent.name), made))
-    });
-    made.collect()
-}
-
-fn backend(
-    agent: &config::Agent,
-    config: &Config,
-    table: &Arc<Table>,
-    remotes: &Remotes,
-) -> anyhow::Result<Arc<dyn Agent>> {
-    Ok(match &agent.backend {
-        Backend::Remote(..) => Arc::clone(&remotes[&agent.name]) as _,
-        Backend::OpenAi(settings, identity) => Arc::new(OpenAiAgent::new(
-            (**settings).clone(),
-            identity.outbound()?,
-        )?),
-        Backend::Exec(settings) => Arc::new(ExecAgent::new((**settings).clone())?),
-        Backend::Script(script) => {
-            let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
-            let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
-            Arc::new(agent.hiding(hidden.map(|agent| &*agent.name)))
-        }
-    })
 }
 
 /// Waits for Ctrl-C or the signal by which service managers stop a process.

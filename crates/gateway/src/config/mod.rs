@@ -9,14 +9,15 @@
 //! - `given`: an agent that flags describe, as the same tree.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`, `remote`, `openai`,
-//!   `exec`, `identity`: the checks of each part.
+//! - `server`, `limits`, `cors`, `agent`, `backend`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`,
+//!   `remote`, `openai`, `exec`, `identity`: the checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`value`]: durations, sizes, addresses, networks.
 
 mod access;
 mod agent;
 mod auth;
+mod backend;
 mod card;
 mod cors;
 pub mod env;

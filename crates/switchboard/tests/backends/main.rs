@@ -13,6 +13,7 @@ mod openai;
 mod openai_crash;
 mod remote;
 mod remote_card;
+mod remote_circle;
 mod remote_crash;
 mod stranger;
 mod wrap;

@@ -1,0 +1,52 @@
+//! What stands behind agents, made from the configuration. New kinds of backend add a line here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::Context;
+use switchboard_agents::exec::ExecAgent;
+use switchboard_agents::openai::OpenAiAgent;
+use switchboard_agents::script::ScriptAgent;
+use switchboard_server::agent::Agent;
+
+use crate::config::{self, Backend, Config};
+use crate::remotes::Remotes;
+use crate::route::Table;
+
+/// What stands behind which agent.
+pub(crate) type Backends = HashMap<Arc<str>, Arc<dyn Agent>>;
+
+/// What stands behind each agent.
+pub(crate) fn backends(
+    config: &Config,
+    table: &Arc<Table>,
+    remotes: &Remotes,
+) -> anyhow::Result<Backends> {
+    let made = config.agents.iter().map(|agent| {
+        let made = backend(agent, config, table, remotes);
+        let made = made.with_context(|| format!("the agent {} cannot be made", agent.name))?;
+        Ok((Arc::clone(&agent.name), made))
+    });
+    made.collect()
+}
+
+fn backend(
+    agent: &config::Agent,
+    config: &Config,
+    table: &Arc<Table>,
+    remotes: &Remotes,
+) -> anyhow::Result<Arc<dyn Agent>> {
+    Ok(match &agent.backend {
+        Backend::Remote(..) => Arc::clone(&remotes[&agent.name]) as _,
+        Backend::OpenAi(settings, identity) => Arc::new(OpenAiAgent::new(
+            (**settings).clone(),
+            identity.outbound()?,
+        )?),
+        Backend::Exec(settings) => Arc::new(ExecAgent::new((**settings).clone())?),
+        Backend::Script(script) => {
+            let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
+            let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
+            Arc::new(agent.hiding(hidden.map(|agent| &*agent.name)))
+        }
+    })
+}
