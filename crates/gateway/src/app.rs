@@ -6,8 +6,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use switchboard_agents::script::ScriptAgent;
-use switchboard_server::agent::Agent;
 use switchboard_server::auth::{Access, Audit, Authorized};
 use switchboard_server::engine::{self, Engine, Profile, recover};
 use switchboard_server::http::{self, BaseUrl};
@@ -22,10 +20,10 @@ use switchboard_types::model::AgentCard;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, timeout_at};
 
-use crate::config::{self, Backend, Config};
+use crate::backends::{Backends, backends};
+use crate::config::{self, Config};
 use crate::remotes::{self, Remotes, remotes};
 use crate::route::Table;
-use crate::route::rules::{Routed, Routes, Rules};
 pub use crate::trust::ToTrust;
 use crate::trust::{self, Methods, doors};
 
@@ -88,8 +86,8 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
         );
     }
     let remotes = remotes(&config)?;
-    let agents = |agent: &config::Agent| backend(agent, &config, &table, &remotes);
-    let engines = engines(&config, &doors, agents, &log, &guard, &seal, &tasks);
+    let backends = backends(&config, &table, &remotes)?;
+    let engines = engines(&config, &doors, &backends, &log, &guard, &seal, &tasks);
     table.fill(
         guarded(&engines, &doors, &audit),
         Arc::clone(&config.default_agent),
@@ -222,7 +220,7 @@ pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessSt
 fn engines(
     config: &Config,
     doors: &Doors,
-    agents: impl Fn(&config::Agent) -> Arc<dyn Agent>,
+    backends: &Backends,
     log: &Log,
     guard: &Arc<Guard>,
     seal: &SealingKey,
@@ -235,7 +233,7 @@ fn engines(
         let profile = shown(config, doors, agent, agent.profile.clone());
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
-            agent: routed(agent, config, table, agents(agent)),
+            agent: Arc::clone(&backends[&agent.name]),
             profile,
             settings: engine::Settings {
                 turns: Turns {
@@ -343,38 +341,6 @@ fn shown(config: &Config, doors: &Doors, agent: &config::Agent, profile: Profile
         door.declare(&mut profile);
     }
     profile
-}
-
-/// An agent behind its rules.
-fn routed(
-    agent: &config::Agent,
-    config: &Config,
-    table: &Arc<Table>,
-    own: Arc<dyn Agent>,
-) -> Arc<dyn Agent> {
-    if agent.routes.is_empty() {
-        return own;
-    }
-    let routes = Arc::new(Routes::new(Rules::new(agent.routes.clone())));
-    let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
-    let hidden = hidden.map(|agent| Arc::clone(&agent.name)).collect();
-    Arc::new(Routed::new(own, routes, Arc::clone(table) as _, hidden))
-}
-
-fn backend(
-    agent: &config::Agent,
-    config: &Config,
-    table: &Arc<Table>,
-    remotes: &Remotes,
-) -> Arc<dyn Agent> {
-    match &agent.backend {
-        Backend::Remote(..) => Arc::clone(&remotes[&agent.name]) as _,
-        Backend::Script(script) => {
-            let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
-            let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
-            Arc::new(agent.hiding(hidden.map(|agent| &*agent.name)))
-        }
-    }
 }
 
 /// Waits for Ctrl-C or the signal by which service managers stop a process.

@@ -13,6 +13,7 @@ mod key;
 mod route;
 mod serve;
 mod up;
+mod wrap;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -65,6 +66,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Up(args) => up::run(&args, &cli.global, &env),
         Command::Serve(args) => serve::run(&args, &cli.global, &env),
+        Command::Wrap(args) => wrap::run(&args, &cli.global, &env),
         Command::Check(args) => check::run(&args, &cli.global, &env),
         Command::Route(args) => route::run(&args, &cli.global, &env),
         Command::Deliveries(args) => deliveries::run(&args, &cli.global, &env),

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use switchboard_agents::profile::{self as agents, Fact};
-use switchboard_agents::script::{AgentFile, Script, builtin};
+use switchboard_agents::script::builtin;
 use switchboard_server::budget::Allowance;
 use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
 use super::auth::Ways;
-use super::load::{Check, read_file};
+use super::backend::most_at_once;
+use super::load::Check;
 use super::problem::did_you_mean;
 use super::raw;
-use super::remote::unknown;
 use super::yaml::{self, Step, Step::Item, Step::Key};
-use super::{Agent, Backend, Identity};
+use super::{Agent, Backend};
 use crate::policy::{On, Rule};
 use crate::route::rules::Action;
 
@@ -199,12 +199,12 @@ impl Check<'_> {
     ) -> Agent {
         let access = self.agent_auth(at, raw.auth.take(), &doors.ways);
         let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
-        let (rate, tasks) = self.agent_limits(at, raw.limits.take());
+        let (rate, tasks) = self.agent_limits(at, raw.limits.take(), most_at_once(&backend));
         let settings = self.settings(at, &mut raw, &base);
         let routes = self.routes(at, raw.routes.take());
         let gaps = match backend {
             Backend::Remote(..) => gaps(&raw),
-            Backend::Script(_) => Vec::new(),
+            Backend::Script(_) | Backend::OpenAi(..) | Backend::Exec(_) => Vec::new(),
         };
         let profile = self.profile(at, name, raw, base);
         skills.of(&profile, &mut rights);
@@ -222,77 +222,6 @@ impl Check<'_> {
         };
         self.scopes_can_be_had(at, &agent);
         agent
-    }
-
-    /// Exactly one thing stands behind an agent. New kinds of backend add a line here.
-    fn backend(
-        &mut self,
-        at: &[Step<'_>],
-        raw: &mut raw::Agent,
-    ) -> Option<(agents::Profile, Backend)> {
-        const KINDS: [&str; 3] = ["script", "script_file", "a2a"];
-        let identity = self.identity(at, raw.identity.take());
-        let entry = at_path(self.tree, at);
-        let written: Vec<_> = KINDS
-            .into_iter()
-            .filter(|kind| entry.is_some_and(|entry| entry.get(kind).is_some_and(is_given)))
-            .collect();
-        match written.as_slice() {
-            [] => {
-                self.wrong(
-                    at,
-                    "nothing stands behind this agent".to_owned(),
-                    Some("add `script`, `script_file` or `a2a`".to_owned()),
-                );
-                None
-            }
-            [_] => {
-                if let Some(remote) = raw.a2a.take() {
-                    let settings = Box::new(self.remote(at, remote)?);
-                    return Some((unknown(), Backend::Remote(settings, identity)));
-                }
-                if !matches!(identity, Identity::Nobody) {
-                    let message = "nothing elsewhere stands behind this agent".to_owned();
-                    self.wrong(&join(at, Key("identity")), message, None);
-                }
-                let file = match (raw.script.take(), raw.script_file.take()) {
-                    (Some(script), _) => bare(script),
-                    (None, Some(file)) => self.script_file(at, &file)?,
-                    (None, None) => return None,
-                };
-                Some((file.profile, Backend::Script(file.script)))
-            }
-            [first, .., last] => {
-                let message = format!("`{first}` and `{last}` cannot stand together");
-                self.wrong(
-                    &join(at, Key(last)),
-                    message,
-                    Some("keep one of them".to_owned()),
-                );
-                None
-            }
-        }
-    }
-
-    fn script_file(&mut self, at: &[Step<'_>], file: &str) -> Option<AgentFile> {
-        let path = self.base.join(file);
-        let before = self.problems.len();
-        let tree = read_file(&path, self.env, &mut self.problems);
-        if tree.is_none() && matches!(self.problems.get(before), Some(p) if is_whole(p)) {
-            // Unreadable: the place to mend it is here.
-            let cause = self.problems.remove(before);
-            let message = format!("{} {}", path.display(), cause.message);
-            self.wrong(
-                &join(at, Key("script_file")),
-                message,
-                Some("the path is relative to the configuration file".to_owned()),
-            );
-        }
-        let tree = tree?;
-        match tree.data {
-            yaml::Data::List(_) => yaml::read_all(tree, &mut self.problems).map(bare),
-            yaml::Data::Scalar(_) | yaml::Data::Map(_) => yaml::read_all(tree, &mut self.problems),
-        }
     }
 
     fn settings(
@@ -363,14 +292,6 @@ fn gaps(raw: &raw::Agent) -> Vec<Fact> {
     missing.map(|(fact, _)| fact).collect()
 }
 
-/// A script without a profile.
-fn bare(script: Script) -> AgentFile {
-    AgentFile {
-        profile: agents::Profile::default(),
-        script,
-    }
-}
-
 /// Whether `name` can be part of an address.
 fn check_name(name: &str) -> Result<(), (String, String)> {
     let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -406,10 +327,6 @@ fn is_empty(node: &yaml::Node) -> bool {
         yaml::Data::List(_) => false,
         yaml::Data::Map(entries) => entries.is_empty(),
     }
-}
-
-fn is_whole(problem: &super::Problem) -> bool {
-    matches!(problem.place, super::Place::Whole(_))
 }
 
 pub(super) fn at_path<'n>(tree: &'n yaml::Node, path: &[Step<'_>]) -> Option<&'n yaml::Node> {

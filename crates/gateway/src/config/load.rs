@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agent::Doors;
+use super::given::Given;
 use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
 use super::server::retention;
-use super::value::{Bound, Listen, Time};
+use super::value::{Bound, Listen, Size, Time};
 use super::yaml::{self, Node, Step, Step::Key};
 use super::{Config, Env, LogFormat, UNLIMITED, auth, env};
 
@@ -22,6 +23,8 @@ pub enum Source {
     File(PathBuf),
     /// The agents that Switchboard brings along, with default settings.
     BuiltIn,
+    /// One agent that the command line describes.
+    Given(Given),
 }
 
 /// What the command line says; it wins over everything else.
@@ -53,6 +56,11 @@ pub fn load(source: &Source, env: &Env, flags: &Flags) -> Result<Config, Problem
     let tree = match source {
         Source::File(path) => read_file(path, env, &mut problems),
         Source::BuiltIn => Some(Node::empty(Place::Default)),
+        Source::Given(given) => {
+            let mut tree = given.tree();
+            yaml::fill(&mut tree, env, &mut problems);
+            Some(tree)
+        }
     };
     let Some(mut tree) = tree else {
         return Err(Problems(problems));
@@ -61,7 +69,7 @@ pub fn load(source: &Source, env: &Env, flags: &Flags) -> Result<Config, Problem
     let raw: Option<raw::Config> = yaml::read_all(tree.clone(), &mut problems);
     let base = match source {
         Source::File(path) => path.parent().unwrap_or(Path::new("")),
-        Source::BuiltIn => Path::new(""),
+        Source::BuiltIn | Source::Given(_) => Path::new(""),
     };
     let mut check = Check {
         tree: &tree,
@@ -182,6 +190,28 @@ impl Check<'_> {
         self.some_time(path, time, default)
     }
 
+    /// A size that must not be zero.
+    pub(super) fn some_size(
+        &mut self,
+        path: &[Step<'_>],
+        size: Option<Size>,
+        default: usize,
+    ) -> usize {
+        if size == Some(Size(0)) {
+            self.wrong(path, "must be more than zero".to_owned(), None);
+        }
+        size.map_or(default, |size| {
+            usize::try_from(size.0).unwrap_or(usize::MAX)
+        })
+    }
+
+    /// Two keys of which one is too many.
+    pub(super) fn cannot_stand_together(&mut self, at: &[Step<'_>], one: &str, other: &str) {
+        let message = format!("`{one}` and `{other}` cannot stand together");
+        let hint = Some("keep one of them".to_owned());
+        self.wrong(&[at, &[Key(other)]].concat(), message, hint);
+    }
+
     /// A number that must not be zero.
     pub(super) fn count(
         &mut self,
@@ -197,7 +227,11 @@ impl Check<'_> {
 
     fn config(&mut self, raw: raw::Config, source: &Source, flags: &Flags) -> Option<Config> {
         let listen = self.listen(&raw, flags);
-        let data = self.data(raw.data, flags);
+        let own = match source {
+            Source::Given(given) => Path::new("switchboard/wrapped").join(&given.name),
+            Source::File(_) | Source::BuiltIn => PathBuf::from("switchboard"),
+        };
+        let data = self.data(raw.data, flags, &own);
         let store = self.store(&raw.store.unwrap_or_default(), data, flags);
         let raw_limits = raw.limits.unwrap_or_default();
         let limits = self.limits(&raw_limits);
@@ -211,7 +245,7 @@ impl Check<'_> {
         let rules = self.rules(&[], raw.access);
         let doors = Doors { ways, rules };
         let mut agents = match (source, raw.agents.unwrap_or_default()) {
-            (Source::File(_), agents) => self.agents(agents, &doors),
+            (Source::File(_) | Source::Given(_), agents) => self.agents(agents, &doors),
             (Source::BuiltIn, agents) => self.built_in(agents, &doors),
         };
         if flags.auth_none {

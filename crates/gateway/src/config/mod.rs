@@ -6,23 +6,28 @@
 //! - `raw`: the file as written; its doc comments are the published schema ([`schema`]).
 //! - `yaml`: the file as a tree with places; `${NAME}` is filled in there.
 //! - [`mod@env`]: variables that set single keys.
+//! - `given`: an agent that flags describe, as the same tree.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`, `remote`, `identity`: the
-//!   checks of each part.
+//! - `server`, `limits`, `cors`, `agent`, `backend`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`,
+//!   `remote`, `openai`, `exec`, `identity`: the checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`value`]: durations, sizes, addresses, networks.
 
 mod access;
 mod agent;
 mod auth;
+mod backend;
 mod card;
 mod cors;
 pub mod env;
+mod exec;
+mod given;
 mod identity;
 mod jwt;
 mod limits;
 pub mod load;
+mod openai;
 pub mod problem;
 pub(crate) mod question;
 mod raw;
@@ -44,8 +49,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_agents::profile::Fact;
-use switchboard_agents::remote as upstream;
 use switchboard_agents::script::Script;
+use switchboard_agents::{exec as command, openai as model, remote as upstream};
 use switchboard_server::engine::{Profile, Settings};
 use switchboard_server::http::{Cors, Limits};
 use switchboard_server::limit::Rate;
@@ -59,6 +64,7 @@ use crate::route::rules::Route;
 pub use self::access::Rights;
 pub use self::auth::{ApiKey, Method, MethodKind, Ways};
 pub use self::env::Env;
+pub use self::given::{Given, GivenKey, GivenValue};
 pub use self::identity::Identity;
 pub use self::jwt::{Jwt, Keys};
 pub use self::load::{Flags, Source, load};
@@ -200,4 +206,8 @@ pub enum Backend {
     Script(Script),
     /// An A2A agent elsewhere, and who we are there.
     Remote(Box<upstream::Settings>, Identity),
+    /// A model behind a chat endpoint, and who we are there.
+    OpenAi(Box<model::Settings>, Identity),
+    /// A command that is run for each message.
+    Exec(Box<command::Settings>),
 }

@@ -66,6 +66,16 @@ fn routing() {
 }
 
 #[test]
+fn models() {
+    run("docs/openai.md");
+}
+
+#[test]
+fn commands() {
+    run("docs/exec.md");
+}
+
+#[test]
 fn configuration() {
     run("docs/configuration.md");
 }
