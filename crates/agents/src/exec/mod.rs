@@ -53,11 +53,13 @@ mod lines;
 mod process;
 mod protocol;
 
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Said, Turn};
+use switchboard_server::backend::Health;
 use switchboard_types::model::Secret;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
@@ -330,6 +332,21 @@ impl Agent for ExecAgent {
     fn on_restart(&self) -> Restart {
         // To see what is left, and to fail.
         Restart::Resume
+    }
+
+    async fn health(&self) -> Health {
+        let program = self.settings.command.first().map_or("", String::as_str);
+        let there = match program.contains('/') {
+            true => Path::new(program).is_file(),
+            false => {
+                let places = env::var_os("PATH").unwrap_or_default();
+                env::split_paths(&places).any(|place| place.join(program).is_file())
+            }
+        };
+        match there {
+            true => Health::up("the program is there"),
+            false => Health::down(format!("there is no program {program:?} on this machine")),
+        }
     }
 
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use switchboard_client::Retry;
 use switchboard_server::agent::AgentError;
 use switchboard_server::auth::Principal;
+use switchboard_server::backend::Health;
 use switchboard_server::clock;
 use switchboard_types::model::Timestamp;
 use tokio::time::{Instant, sleep, timeout};
@@ -20,6 +21,8 @@ use super::{Invalid, Settings};
 use crate::identity::{IdentityError, Outbound};
 
 const CONNECT: Duration = Duration::from_secs(10);
+/// How long it may take to find out whether it answers.
+const HEALTH: Duration = Duration::from_secs(5);
 const IDENTITY: Duration = Duration::from_secs(30);
 
 /// The most of a refusal that is read.
@@ -120,6 +123,38 @@ impl Endpoint {
             let pause = pause(&self.retry, failed, asked);
             tracing::info!(%error, failed, ?pause, "a model endpoint is asked again");
             sleep(pause).await;
+        }
+    }
+
+    /// Whether it answers: the list of its models costs nothing.
+    pub(super) async fn health(&self) -> Health {
+        let by = Instant::now() + HEALTH;
+        let shown = match self.identity.own_headers(by).await {
+            Ok(shown) => shown,
+            Err(_) => return Health::down("there are no credentials to show it"),
+        };
+        let mut url = self.url.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop().pop().push("models");
+        }
+        // Where it is somebody only with a caller, nobody can be shown.
+        let only_with_caller = shown.is_none() && !self.identity.is_nothing();
+        let asked = self.http.get(url).headers(shown.unwrap_or_default());
+        let asked = asked.timeout(HEALTH).send();
+        match asked.await.map(|response| response.status()) {
+            Ok(status) if status.is_success() => Health::up("answers"),
+            Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) if only_with_caller => {
+                Health::up("answers, and asks callers who they are")
+            }
+            Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                Health::down("refuses the credentials of the agent")
+            }
+            Ok(StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) => {
+                Health::up("answers, but does not list its models")
+            }
+            Ok(status) => Health::down(format!("answers with {status}")),
+            Err(error) if error.is_timeout() => Health::down("does not answer in time"),
+            Err(_) => Health::down("cannot be reached"),
         }
     }
 

@@ -48,6 +48,7 @@ use switchboard_client::Retry;
 use switchboard_server::agent::{
     Agent, AgentError, AgentErrorKind, Outcome, Progress, Restart, Said, Turn,
 };
+use switchboard_server::backend::Health;
 use switchboard_types::wire::sse::Reader;
 use tokio::time::timeout;
 use url::Url;
@@ -170,13 +171,18 @@ impl OpenAiAgent {
     }
 
     async fn take(&self, turn: &Turn, progress: &Progress) -> Result<Outcome, AgentError> {
+        let affordable = turn.budget().tokens;
+        if affordable == Some(0) {
+            let text = "the budget of this task has no tokens left";
+            return Ok(Outcome::Rejected(Said::text(text)));
+        }
         let messages = match messages::of(turn, &self.settings).await? {
             Ok(messages) => messages,
             Err(unreadable) => return Ok(Outcome::Rejected(Said::text(unreadable.to_string()))),
         };
         let (response, shown) = match self
             .endpoint
-            .ask(&turn.principal, self.request(messages))
+            .ask(&turn.principal, self.request(messages, affordable))
             .await
         {
             Ok(answered) => answered,
@@ -205,8 +211,18 @@ impl OpenAiAgent {
         }))
     }
 
-    fn request(&self, messages: Vec<Value>) -> Bytes {
+    /// What is asked. The answer may have no more tokens than are `affordable`.
+    fn request(&self, messages: Vec<Value>, affordable: Option<u64>) -> Bytes {
         let mut body = self.settings.parameters.clone();
+        if let Some(affordable) = affordable {
+            let name = match body.contains_key("max_completion_tokens") {
+                true => "max_completion_tokens",
+                false => "max_tokens",
+            };
+            let wanted = body.get(name).and_then(Value::as_u64);
+            let most = wanted.unwrap_or(u64::MAX).min(affordable);
+            body.insert(name.to_owned(), most.into());
+        }
         body.insert("model".to_owned(), self.settings.model.as_str().into());
         body.insert("messages".to_owned(), messages.into());
         body.insert("stream".to_owned(), true.into());
@@ -302,6 +318,10 @@ impl Agent for OpenAiAgent {
 
     fn has_effects(&self) -> bool {
         false
+    }
+
+    async fn health(&self) -> Health {
+        self.endpoint.health().await
     }
 
     fn forwards(&self) -> &[HeaderName] {

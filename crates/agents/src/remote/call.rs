@@ -95,12 +95,17 @@ impl Run<'_> {
         } else {
             said.parts.clone()
         };
+        let mut metadata = self.way().marked(said.metadata.as_ref());
+        let budget = self.turn.budget();
+        if budget.is_limited() {
+            metadata = budget.marked(Some(&metadata));
+        }
         Ok(SendMessage {
             message: Message {
                 context_id: note.and_then(Note::context_id),
                 task_id: to.cloned(),
                 extensions: said.extensions.clone(),
-                metadata: Some(self.way().marked(said.metadata.as_ref())),
+                metadata: Some(metadata),
                 ..Message::new(id, Role::User, parts)
             },
             configuration: SendConfiguration {

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use http::HeaderName;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
+use switchboard_server::backend::{Drift, Health};
 use switchboard_server::call::Handler;
 use switchboard_types::model::{Role, TaskState};
 
@@ -121,6 +122,14 @@ impl Agent for Routed {
             Ok(Whose::Own | Whose::Taken(_)) => self.own.let_go(turn).await,
             Err(error) => tracing::debug!(%error, "a task was not let go of"),
         }
+    }
+
+    async fn health(&self) -> Health {
+        self.own.health().await
+    }
+
+    fn drift(&self) -> Option<Arc<Drift>> {
+        self.own.drift()
     }
 
     fn forwards(&self) -> &[HeaderName] {
