@@ -160,19 +160,44 @@ impl Outbound {
                     return Err(IdentityError::NoCredential);
                 }
                 let got = tokens.get(subject.as_ref(), deadline).await?;
-                let bearer = hidden(&format!("Bearer {}", got.token.reveal()));
-                let bearer = bearer.ok_or_else(|| {
+                bearer(&got.token).ok_or_else(|| {
                     let message = "the issuer gave a token that cannot stand in a header";
                     IdentityError::Unavailable(message.to_owned())
-                })?;
-                Ok(HeaderMap::from_iter([(AUTHORIZATION, bearer)]))
+                })
             }
         }
+    }
+
+    /// The headers to send on behalf of nobody but the agent itself: for what is asked once for all callers. None, where
+    /// it is somebody only with a caller.
+    ///
+    /// # Errors
+    ///
+    /// If no token can be had until `deadline`.
+    pub async fn own_headers(&self, deadline: Instant) -> Result<Option<HeaderMap>, Error> {
+        match &self.0 {
+            Shown::Fixed(headers) => Ok(Some(headers.clone())),
+            Shown::Token(tokens) if !tokens.are_exchanged() => {
+                let got = tokens.get(None, deadline).await?;
+                Ok(bearer(&got.token))
+            }
+            Shown::Nothing | Shown::Forwarded(_) | Shown::Token(_) => Ok(None),
+        }
+    }
+
+    /// The other side does not take the agent's own headers. Whether it is worth to ask for others, once.
+    #[must_use]
+    pub fn own_refused(&self, sent: &HeaderMap) -> bool {
+        self.forget(None, sent)
     }
 
     /// The other side does not take the headers that were sent for `caller` (401). Whether it is worth to ask for
     /// others and to try again, once.
     pub fn refused(&self, caller: &Principal, sent: &HeaderMap) -> bool {
+        self.forget(Some(caller), sent)
+    }
+
+    fn forget(&self, caller: Option<&Principal>, sent: &HeaderMap) -> bool {
         let Shown::Token(tokens) = &self.0 else {
             return false;
         };
@@ -180,7 +205,8 @@ impl Outbound {
             .get(AUTHORIZATION)
             .and_then(|value| value.to_str().ok());
         if let Some(token) = sent.and_then(|text| text.strip_prefix("Bearer ")) {
-            tokens.forget(subject(tokens, caller).as_ref(), &Secret::new(token));
+            let subject = caller.and_then(|caller| subject(tokens, caller));
+            tokens.forget(subject.as_ref(), &Secret::new(token));
         }
         true
     }
@@ -228,6 +254,12 @@ fn require_sendable(name: &HeaderName) -> Result<(), Unsendable> {
         return Err(Unsendable::Name(name.clone()));
     }
     Ok(())
+}
+
+/// The header that shows a token.
+fn bearer(token: &Secret) -> Option<HeaderMap> {
+    let value = hidden(&format!("Bearer {}", token.reveal()))?;
+    Some(HeaderMap::from_iter([(AUTHORIZATION, value)]))
 }
 
 /// A value that is not shown.

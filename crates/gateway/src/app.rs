@@ -87,9 +87,8 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
         );
     }
     let remotes = remotes(&config)?;
-    let engines = engines(
-        &config, &doors, &table, &log, &guard, &seal, &tasks, &remotes,
-    );
+    let agents = |agent: &config::Agent| backend(agent, &config, &table, &remotes);
+    let engines = engines(&config, &doors, agents, &log, &guard, &seal, &tasks);
     table.fill(
         guarded(&engines, &doors, &audit),
         Arc::clone(&config.default_agent),
@@ -222,12 +221,11 @@ pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessSt
 fn engines(
     config: &Config,
     doors: &Doors,
-    table: &Arc<Table>,
+    agents: impl Fn(&config::Agent) -> Arc<dyn Agent>,
     log: &Log,
     guard: &Arc<Guard>,
     seal: &SealingKey,
     tasks: &Tasks,
-    remotes: &Remotes,
 ) -> HashMap<Arc<str>, Engine> {
     let length = config.limits.queue.length;
     let gate = |most: Option<usize>| most.map(|most| Gate::new(most, length));
@@ -236,7 +234,7 @@ fn engines(
         let profile = shown(config, doors, agent, agent.profile.clone());
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
-            agent: backend(agent, config, table, remotes),
+            agent: agents(agent),
             profile,
             settings: engine::Settings {
                 turns: Turns {

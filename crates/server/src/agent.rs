@@ -14,6 +14,7 @@ use switchboard_types::model::{Artifact, ContextId, Message, Object, Part, Task,
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Principal;
+use crate::backend::{Drift, Health};
 use crate::engine::Voice;
 use crate::store;
 
@@ -41,6 +42,16 @@ pub trait Agent: Send + Sync + fmt::Debug {
     /// wait, too, and can be told within the grace.
     async fn let_go(&self, turn: Turn) {
         drop(turn);
+    }
+
+    /// Whether what stands behind the agent can work, looked at now. Takes no longer than a few seconds.
+    async fn health(&self) -> Health {
+        Health::unknown("not checked")
+    }
+
+    /// What had changed behind the agent when that was noticed last, since the start.
+    fn drift(&self) -> Option<Arc<Drift>> {
+        None
     }
 
     /// The headers of a caller's request that the agent is to see, in [`Principal::forwarded`]: it may need them to
@@ -222,12 +233,6 @@ impl Progress {
         self.voice.working(said).await
     }
 
-    /// Whether a bare message can still be the answer. Until anything is said or noted, nothing of such a task is stored.
-    #[must_use]
-    pub fn may_reply(&self) -> bool {
-        self.voice.may_reply()
-    }
-
     /// Keeps something about the task under a name, in place of what was kept under it before. It never leaves by
     /// A2A. When this returns it is durable.
     ///
@@ -236,6 +241,16 @@ impl Progress {
     /// If it cannot be stored.
     pub async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
         self.voice.note(name, value).await
+    }
+
+    /// The same, and a bare message can still be the answer where it could be before: then nothing is stored but with the
+    /// task, if one comes of it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be stored.
+    pub async fn note_with_task(&self, name: &str, value: Value) -> Result<(), AgentError> {
+        self.voice.note_with_task(name, value).await
     }
 
     /// Hands over a whole artifact; replaces one of the same id.

@@ -23,6 +23,7 @@
 
 pub mod agent;
 pub mod auth;
+pub mod backend;
 pub mod binding;
 pub mod call;
 pub mod clock;

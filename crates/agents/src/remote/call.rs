@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use http::{HeaderName, HeaderValue};
 use switchboard_client::{CallOptions, Client, Error};
 use switchboard_server::agent::AgentError;
+use switchboard_server::hops::{self, Hops};
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{ContextId, Message, MessageId, Part, Role, TaskId};
 use switchboard_types::operation::{SendConfiguration, SendMessage};
@@ -33,17 +35,16 @@ impl Run<'_> {
     /// Gets something to show.
     pub(super) async fn identify(&mut self) -> Result<(), IdentityError> {
         let deadline = Instant::now() + IDENTITY;
-        self.shown = self
-            .identity
-            .headers(&self.turn.principal, deadline)
-            .await?;
+        let identity = &self.line.identity;
+        self.shown = identity.headers(&self.turn.principal, deadline).await?;
         Ok(())
     }
 
     /// After a failure: whether it was a refusal, and there is something else to show now.
     pub(super) async fn renews(&mut self, error: &Error) -> Result<bool, Stop> {
         let refused = error.status() == Some(401) || error.is(ErrorKind::Unauthenticated);
-        if !refused || self.renewed || !self.identity.refused(&self.turn.principal, &self.shown) {
+        let identity = &self.line.identity;
+        if !refused || self.renewed || !identity.refused(&self.turn.principal, &self.shown) {
             return Ok(false);
         }
         self.renewed = true;
@@ -51,12 +52,32 @@ impl Run<'_> {
         Ok(true)
     }
 
+    /// What goes with every call.
     pub(super) fn options(&self) -> CallOptions {
         let mut options = CallOptions::new();
         for (name, value) in &self.shown {
             options = options.header(name.clone(), value.clone());
         }
         options
+    }
+
+    /// What goes with a message.
+    pub(super) fn options_for(&self, message: &Message) -> CallOptions {
+        let mut options = self.options();
+        // A way that cannot stand in a header stands in the message all the same.
+        if let Ok(way) = HeaderValue::from_str(&self.way().to_header()) {
+            options = options.header(HeaderName::from_static(hops::HEADER), way);
+        }
+        if self.line.settings.idempotent {
+            options = options.idempotency_key(message.id.as_str());
+        }
+        options
+    }
+
+    /// The way of the call up to the agent that is asked now. One that could not be read was refused.
+    fn way(&self) -> Hops {
+        let way = Hops::of(&self.turn.message).unwrap_or_default();
+        way.then(self.turn.hop())
     }
 
     pub(super) fn message_id(&self) -> Option<MessageId> {
@@ -79,7 +100,7 @@ impl Run<'_> {
                 context_id: note.and_then(Note::context_id),
                 task_id: to.cloned(),
                 extensions: said.extensions.clone(),
-                metadata: said.metadata.clone(),
+                metadata: Some(self.way().marked(said.metadata.as_ref())),
                 ..Message::new(id, Role::User, parts)
             },
             configuration: SendConfiguration {

@@ -5,18 +5,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use http::HeaderMap;
 use switchboard_client::{
-    Address, CallOptions, Client, Credentials, Error, Preference, Reference, Retry, Tls,
+    Address, CallOptions, Client, Credentials, Error, Kind, Preference, Reference, Retry, Tls,
 };
+use switchboard_server::backend::{Drift, Health};
+use switchboard_server::clock;
 use switchboard_types::model::AgentCard;
 use tokio::sync::{Mutex, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::card::drift;
+use crate::identity::Outbound;
 
 /// How long it may take to find an agent.
 const CONNECT: Duration = Duration::from_secs(10);
+/// How long it may take to see whether it is there.
+const HEALTH: Duration = Duration::from_secs(5);
 /// How soon an agent that cannot be found is looked for again; each pause is twice the last.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long a call may take that is answered when the upstream agent is done.
@@ -69,11 +75,14 @@ impl Settings {
 /// The line.
 pub(super) struct Line {
     pub(super) settings: Settings,
-    /// Each call shows who it is from.
-    identified: bool,
+    pub(super) identity: Outbound,
     client: RwLock<Option<Client>>,
     connecting: Mutex<()>,
     card: watch::Sender<Option<Arc<AgentCard>>>,
+    /// What had changed on the card when that was noticed last.
+    drift: RwLock<Option<Arc<Drift>>>,
+    /// It asks who we are before it shows its card.
+    hides_card: AtomicBool,
     /// The agent has taken the name that we gave to a conversation.
     takes_contexts: AtomicBool,
 }
@@ -87,13 +96,15 @@ impl fmt::Debug for Line {
 }
 
 impl Line {
-    pub(super) fn new(settings: Settings, identified: bool) -> Self {
+    pub(super) fn new(settings: Settings, identity: Outbound) -> Self {
         Self {
             settings,
-            identified,
+            identity,
             client: RwLock::default(),
             connecting: Mutex::default(),
             card: watch::Sender::new(None),
+            drift: RwLock::default(),
+            hides_card: AtomicBool::new(false),
             takes_contexts: AtomicBool::new(false),
         }
     }
@@ -126,22 +137,61 @@ impl Line {
         client.unwrap_or_else(PoisonError::into_inner).take();
     }
 
+    /// Finds the agent. One that asks who we are before it shows its card is told who this agent is, never who a caller
+    /// is: the card is read for all of them.
     async fn connect(&self) -> Result<Client, Error> {
+        let mut shown = HeaderMap::new();
+        if self.hides_card.load(Ordering::Relaxed) {
+            shown = self.own_headers().await?;
+        }
+        let mut found = self.find(&shown).await;
+        for _ in 0..2 {
+            let refused = found.as_ref().is_err_and(|error| {
+                matches!(error.status(), Some(401 | 403))
+                    && matches!(error.kind(), Kind::CredentialsMissing | Kind::Refused)
+            });
+            if !refused || !shown.is_empty() && !self.identity.own_refused(&shown) {
+                break;
+            }
+            let again = self.own_headers().await?;
+            if again.is_empty() || again == shown {
+                break;
+            }
+            shown = again;
+            found = self.find(&shown).await;
+        }
+        let client = found?;
+        self.hides_card.store(!shown.is_empty(), Ordering::Relaxed);
+        self.learn(&client);
+        Ok(client)
+    }
+
+    /// What this agent is by itself, as headers.
+    async fn own_headers(&self) -> Result<HeaderMap, Error> {
+        let headers = self.identity.own_headers(Instant::now() + CONNECT).await;
+        Ok(headers?.unwrap_or_default())
+    }
+
+    /// Finds the agent, and shows these headers if it asks for them.
+    async fn find(&self, shown: &HeaderMap) -> Result<Client, Error> {
         let settings = &self.settings;
+        let mut credentials = Credentials::none();
+        if !self.identity.is_nothing() {
+            credentials = Credentials::with_calls();
+        }
+        for (name, value) in shown {
+            credentials = credentials.for_card(name.clone(), value.clone());
+        }
         let mut builder = Client::builder()
             .preference(settings.preference.clone())
             .address(settings.address)
             .tls(settings.tls.clone())
-            .retry(settings.retry);
-        if self.identified {
-            builder = builder.credentials(Credentials::with_calls());
-        }
+            .retry(settings.retry)
+            .credentials(credentials);
         for uri in &settings.extensions {
             builder = builder.extension(uri);
         }
-        let client = builder.connect(settings.at.clone()).await?;
-        self.learn(&client);
-        Ok(client)
+        builder.connect(settings.at.clone()).await
     }
 
     /// Takes over what was found. One that has not changed is not connected to anew.
@@ -155,15 +205,36 @@ impl Line {
         }
         drop(held);
         if let Some(changes) = changes.filter(|changes| !changes.is_empty()) {
-            let changes = changes.join("; ");
-            tracing::warn!(
-                agent = card.name,
+            let drift = Drift {
+                noticed: clock::now(),
                 changes,
-                "the remote agent's card has changed"
-            );
+            };
+            let agent = &card.name;
+            tracing::warn!(agent, changes = %drift, "the remote agent's card has changed");
+            let held = self.drift.write();
+            *held.unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(drift));
         }
         if before.as_ref() != Some(&card) {
             self.card.send_replace(Some(card));
+        }
+    }
+
+    /// What had changed on the card when that was noticed last.
+    pub(super) fn drift(&self) -> Option<Arc<Drift>> {
+        let drift = self.drift.read();
+        drift.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the agent answers, by its card.
+    pub(super) async fn health(&self) -> Health {
+        match timeout(HEALTH, self.connect()).await {
+            Ok(Ok(client)) => Health::up(format!("{} shows its card", client.card().name)),
+            // It answers, and what callers show it is not ours to show.
+            Ok(Err(error)) if matches!(error.status(), Some(401 | 403)) => {
+                Health::up("it answers, and does not show its card without credentials")
+            }
+            Ok(Err(error)) => Health::down(error.to_string()),
+            Err(_) => Health::down(format!("it did not answer within {} s", HEALTH.as_secs())),
         }
     }
 

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use http::HeaderName;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
+use switchboard_server::backend::{Drift, Health};
 use switchboard_types::model::AgentCard;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -36,17 +37,14 @@ use crate::identity::Outbound;
 #[derive(Debug)]
 pub struct RemoteAgent {
     line: Line,
-    identity: Outbound,
 }
 
 impl RemoteAgent {
     /// An agent that is somebody to the other one.
     #[must_use]
     pub fn new(settings: Settings, identity: Outbound) -> Self {
-        let identified = !identity.is_nothing();
         Self {
-            line: Line::new(settings, identified),
-            identity,
+            line: Line::new(settings, identity),
         }
     }
 
@@ -65,10 +63,8 @@ impl RemoteAgent {
 #[async_trait]
 impl Agent for RemoteAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        Run::new(&self.line, &self.identity, &turn, Some(&progress))
-            .await?
-            .take()
-            .await
+        let run = Run::new(&self.line, &turn, Some(&progress)).await?;
+        run.take().await
     }
 
     fn on_restart(&self) -> Restart {
@@ -81,13 +77,21 @@ impl Agent for RemoteAgent {
     }
 
     async fn let_go(&self, turn: Turn) {
-        match Run::new(&self.line, &self.identity, &turn, None).await {
+        match Run::new(&self.line, &turn, None).await {
             Ok(run) => run.let_go().await,
             Err(error) => tracing::warn!(%error, "a remote task was not canceled"),
         }
     }
 
+    async fn health(&self) -> Health {
+        self.line.health().await
+    }
+
+    fn drift(&self) -> Option<Arc<Drift>> {
+        self.line.drift()
+    }
+
     fn forwards(&self) -> &[HeaderName] {
-        self.identity.wants()
+        self.line.identity.wants()
     }
 }

@@ -13,7 +13,7 @@ use super::events::{Ending, Heard, Step};
 use super::failure::{told, unknown};
 use super::line::Line;
 use super::note::{NAME, Note, Plan, State};
-use crate::identity::{IdentityError, Outbound};
+use crate::identity::IdentityError;
 
 /// Among how many tasks the one is looked for that was begun.
 const LISTED: u32 = 50;
@@ -56,7 +56,6 @@ pub(super) type Noting<'a> = BoxFuture<'a, Result<(), AgentError>>;
 /// A turn.
 pub(super) struct Run<'a> {
     pub(super) line: &'a Line,
-    pub(super) identity: &'a Outbound,
     pub(super) turn: &'a Turn,
     /// Nothing, if the turn is over.
     pub(super) progress: Option<&'a Progress>,
@@ -71,7 +70,6 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(super) async fn new(
         line: &'a Line,
-        identity: &'a Outbound,
         turn: &'a Turn,
         progress: Option<&'a Progress>,
     ) -> Result<Self, AgentError> {
@@ -82,7 +80,6 @@ impl<'a> Run<'a> {
         })?;
         Ok(Self {
             line,
-            identity,
             turn,
             progress,
             note,
@@ -165,11 +162,11 @@ impl<'a> Run<'a> {
     async fn write_down(&mut self, to: Option<&TaskId>) -> Result<(), Stop> {
         let context = self.context().await?;
         let note = Note::sending(self.note.as_ref(), self.turn, to, context.as_ref());
+        let value = serde_json::to_value(&note).map_err(|_| unknown())?;
         self.note = Some(note);
-        // What may be answered with a bare message is no task yet that anyone could take up again.
-        if !self.progress.is_some_and(Progress::may_reply) {
-            self.keep_note();
-            self.noted().await?;
+        if let Some(progress) = self.progress {
+            // What may be answered with a bare message stays able to, and no task comes of it without the note.
+            progress.note_with_task(NAME, value).await?;
         }
         if self.turn.canceled.is_cancelled() {
             return Err(AgentError::over().into());
@@ -213,10 +210,7 @@ impl<'a> Run<'a> {
     }
 
     async fn begin(&mut self, client: &Client, message: &SendMessage) -> Result<Begun, Error> {
-        let mut options = self.options();
-        if self.line.settings.idempotent {
-            options = options.idempotency_key(message.message.id.as_str());
-        }
+        let options = self.options_for(&message.message);
         if client.card().capabilities.streaming == Some(true) {
             let events = client.stream_with(message.clone(), &options).await?;
             return Ok(Begun::Events(Box::new(events)));

@@ -41,6 +41,15 @@ pub(crate) struct Means<'a> {
 impl Authority {
     /// Before there is a card: what needs none to know where it goes.
     pub(crate) fn before_card(credentials: &Credentials) -> Result<Self, Error> {
+        let mut found = Self::for_all(credentials)?;
+        let header =
+            |(name, value): &(HeaderName, HeaderValue)| Step::Header(name.clone(), value.clone());
+        found.steps.extend(credentials.for_card.iter().map(header));
+        Ok(found)
+    }
+
+    /// The credential for everything, where no card says how it is shown.
+    fn for_all(credentials: &Credentials) -> Result<Self, Error> {
         let steps = credentials.any.iter().map(plain);
         let steps: Result<Vec<_>, Error> = steps.collect();
         Ok(Self {
@@ -98,7 +107,7 @@ impl Authority {
             }
         }
         if steps.is_empty() {
-            return Self::before_card(credentials);
+            return Self::for_all(credentials);
         }
         Ok(Self {
             steps,

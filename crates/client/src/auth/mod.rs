@@ -62,6 +62,8 @@ pub struct Credentials {
     named: BTreeMap<String, Credential>,
     /// Each call brings its own.
     with_calls: bool,
+    /// Shown to those who ask before they show their card.
+    for_card: Vec<(HeaderName, HeaderValue)>,
 }
 
 /// A token, and how long it is good for.
@@ -104,6 +106,14 @@ impl Credentials {
             with_calls: true,
             ..Self::default()
         }
+    }
+
+    /// This header, where the card is not shown without. It goes nowhere else.
+    #[must_use]
+    pub fn for_card(mut self, name: HeaderName, mut value: HeaderValue) -> Self {
+        value.set_sensitive(true);
+        self.for_card.push((name, value));
+        self
     }
 
     /// Whether each call brings its own.

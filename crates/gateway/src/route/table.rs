@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 use switchboard_server::auth::Authorized;
+use switchboard_server::backend::{Drift, Health};
 use switchboard_server::call::{
     Answering, Call, Directory, Handler, Listing, Target, no_such_tenant,
 };
@@ -35,9 +36,25 @@ impl Table {
 
     /// An agent's card says something else from now on.
     pub fn renew(&self, agent: &str, profile: Profile) {
-        if let Some(agent) = self.agents.get().and_then(|all| all.known.get(agent)) {
+        if let Some(agent) = self.known(agent) {
             agent.renew(profile);
         }
+    }
+
+    /// Whether what stands behind an agent can work, looked at now; nothing if there is no such agent.
+    pub async fn health(&self, agent: &str) -> Option<Health> {
+        let agent = Arc::clone(self.known(agent)?.agent());
+        Some(agent.health().await)
+    }
+
+    /// What had changed behind an agent when that was noticed last, since the start.
+    #[must_use]
+    pub fn drift(&self, agent: &str) -> Option<Arc<Drift>> {
+        self.known(agent)?.agent().drift()
+    }
+
+    fn known(&self, agent: &str) -> Option<&Authorized> {
+        self.agents.get()?.known.get(agent)
     }
 
     /// The agent that a path and a tenant mean together.

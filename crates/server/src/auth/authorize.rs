@@ -7,6 +7,7 @@ use switchboard_types::operation::{Method, Operation, Response, TaskView};
 use switchboard_types::{Error, ErrorKind};
 
 use super::{About, Access, Action, Ask, Audit, Denial, Principal, TaskFacts, Verdict, skill};
+use crate::agent::Agent;
 use crate::call::{Answering, Call, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
 use crate::engine::{Engine, Profile};
@@ -52,6 +53,12 @@ impl Authorized {
     pub fn listing(&self) -> Arc<Listing> {
         let listing = self.listing.read();
         Arc::clone(&listing.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Who takes the turns behind the door: for those who run the gateway.
+    #[must_use]
+    pub fn agent(&self) -> &Arc<dyn Agent> {
+        self.engine.agent()
     }
 
     /// The agent's card says something else from now on. Calls that are under way go by what it said before.

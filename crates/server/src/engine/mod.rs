@@ -181,6 +181,12 @@ impl Engine {
         &self.shared.name
     }
 
+    /// Who takes its turns.
+    #[must_use]
+    pub fn agent(&self) -> &Arc<dyn Agent> {
+        &self.shared.agent
+    }
+
     /// What its card says.
     #[must_use]
     pub fn profile(&self) -> Arc<Profile> {

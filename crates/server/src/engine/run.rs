@@ -51,10 +51,6 @@ impl Voice {
         .await
     }
 
-    pub(crate) fn may_reply(&self) -> bool {
-        self.log.is_held()
-    }
-
     pub(crate) async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
         if self.log.is_held() {
             self.log.publish();
@@ -69,6 +65,13 @@ impl Voice {
             tracing::warn!(%error, task = %self.log.id(), "a note was not stored");
             AgentError::new("what the agent noted could not be stored")
         })
+    }
+
+    pub(crate) async fn note_with_task(&self, name: &str, value: Value) -> Result<(), AgentError> {
+        match self.log.note_if_published(name, &value) {
+            true => Ok(()),
+            false => self.note(name, value).await,
+        }
     }
 
     async fn say(&self, event: impl FnOnce(&TaskLog) -> Event) -> Result<(), AgentError> {

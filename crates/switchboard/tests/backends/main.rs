@@ -7,5 +7,6 @@ mod support;
 
 mod remote;
 mod remote_card;
+mod remote_circle;
 mod remote_crash;
 mod stranger;

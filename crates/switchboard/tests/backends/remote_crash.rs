@@ -104,15 +104,69 @@ async fn a_message_that_may_have_arrived_is_not_sent_again_after_a_crash() {
     let mut ours = Server::serve_with(&yaml, &[], &[("KEY", "k")]).await;
     let send = json!({"message": say("hang")["message"], "configuration": {"blocking": false}});
     let task = ours.result("plain", "message/send", send).await["id"].clone();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while stranger.asked().is_empty() {
-        assert!(Instant::now() < deadline, "nothing was sent");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until_asked(&stranger).await;
     ours.kill().await;
     ours.restart().await;
     let failed = ours.until("plain", &task, &["failed"]).await;
     let text = text_of(&failed["status"]["message"]);
     assert!(text.ends_with("it is not known whether it ran"), "{text}");
     assert_eq!(stranger.asked().len(), 1);
+}
+
+/// Waits until a message has come there.
+async fn until_asked(stranger: &Stranger) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while stranger.asked().is_empty() {
+        assert!(Instant::now() < deadline, "nothing was sent");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// The caller has waited as long as it may, so the answer that could have been a bare message is a task; and what was
+/// sent for it is known with it.
+#[tokio::test]
+async fn a_task_that_an_agent_of_bare_answers_became_is_not_sent_again_after_a_crash() {
+    let stranger = Stranger::start().await;
+    let yaml = format!(
+        "agents: {{bare: {{reply: message, timeouts: {{blocking: 300ms}}, a2a: {{url: '{}'}}, \
+         identity: {{headers: {{x-key: '${{KEY}}'}}}}}}}}",
+        stranger.base
+    );
+    let mut ours = Server::serve_with(&yaml, &[], &[("KEY", "k")]).await;
+    let task = ours.result("bare", "message/send", say("hang")).await;
+    assert_eq!(task["kind"], "task", "{task}");
+    until_asked(&stranger).await;
+    ours.kill().await;
+    ours.restart().await;
+    let failed = ours.until("bare", &task["id"], &["failed"]).await;
+    let text = text_of(&failed["status"]["message"]);
+    assert!(text.ends_with("it is not known whether it ran"), "{text}");
+    assert_eq!(stranger.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn an_agent_that_knows_repeated_messages_is_sent_the_same_one_again_after_a_crash() {
+    let stranger = Stranger::start().await;
+    let yaml = format!(
+        "agents: {{plain: {{a2a: {{url: '{}', idempotent: true}}, identity: {{headers: {{x-key: '${{KEY}}'}}}}}}}}",
+        stranger.base
+    );
+    let mut ours = Server::serve_with(&yaml, &[], &[("KEY", "k")]).await;
+    let send =
+        json!({"message": say("hang once")["message"], "configuration": {"blocking": false}});
+    let task = ours.result("plain", "message/send", send).await["id"].clone();
+    until_asked(&stranger).await;
+    ours.kill().await;
+    ours.restart().await;
+    let done = ours.until("plain", &task, &["completed", "failed"]).await;
+    assert_eq!(text_of(&done["status"]["message"]), "heard hang once");
+    let asked = stranger.asked();
+    assert_eq!(asked.len(), 2);
+    let same = |of: usize| {
+        let (headers, message) = &asked[of];
+        let key = headers["idempotency-key"].to_str().unwrap();
+        assert_eq!(message["messageId"], key);
+        key
+    };
+    assert_eq!(same(0), same(1));
 }

@@ -1,5 +1,5 @@
-//! A small agent of somebody else: no streams, no lists, no webhooks, a card that can change, and one thing it never
-//! answers.
+//! A small agent of somebody else: no streams, no lists, no webhooks, a card that can change, and things it does not
+//! answer.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 /// What it was asked, and what its card says.
 #[derive(Debug, Default)]
@@ -18,10 +19,11 @@ struct Memory {
     base: String,
 }
 
-/// The agent on a socket; gone with its runtime.
+/// The agent on a socket; gone when it is dropped.
 pub(crate) struct Stranger {
     memory: Arc<Mutex<Memory>>,
     pub(crate) base: String,
+    _serving: JoinSet<()>,
 }
 
 impl Stranger {
@@ -37,8 +39,13 @@ impl Stranger {
             .route("/.well-known/agent-card.json", get(card))
             .route("/", post(answer))
             .with_state(Arc::clone(&memory));
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        Self { memory, base }
+        let mut serving = JoinSet::new();
+        serving.spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self {
+            memory,
+            base,
+            _serving: serving,
+        }
     }
 
     /// From now on it can do this.
@@ -82,10 +89,13 @@ async fn answer(
         return json!({"jsonrpc": "2.0", "id": request["id"], "error": error}).to_string();
     }
     let message = request["params"]["message"].clone();
-    let asked = (headers, message.clone());
-    memory.lock().unwrap().asked.push(asked);
+    let first = {
+        let mut memory = memory.lock().unwrap();
+        memory.asked.push((headers, message.clone()));
+        memory.asked.len() == 1
+    };
     let text = message["parts"][0]["text"].as_str().unwrap();
-    if text == "hang" {
+    if text == "hang" || text == "hang once" && first {
         std::future::pending::<()>().await;
     }
     let text = format!("heard {text}");

@@ -29,14 +29,38 @@ impl TaskLog {
     ///
     /// If the store could not.
     pub async fn note(&self, name: &str, value: Value) -> Result<(), Error> {
-        // What is noted follows from what was said: it must not last longer than that.
-        self.stored_up_to(self.last().0).await?;
-        let note = Note {
+        let note = self.noted(name, value);
+        // What is noted follows from what was said: it must not last longer than that. Together they are stored sooner.
+        let (seq, note) = {
+            let mut inner = lock(&self.inner);
+            let alone = inner.pending.is_empty().then(|| note.clone());
+            if alone.is_none() {
+                inner.beside.push(note);
+            }
+            (inner.seq, alone)
+        };
+        self.stored_up_to(seq).await?;
+        match note {
+            Some(note) => self.shared.commit(note).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps a note for a held task, to be stored with it if it is published. Whether it is held.
+    pub fn note_if_published(&self, name: &str, value: &Value) -> bool {
+        let mut inner = lock(&self.inner);
+        if inner.held {
+            inner.beside.push(self.noted(name, value.clone()));
+        }
+        inner.held
+    }
+
+    fn noted(&self, name: &str, value: Value) -> Change {
+        Change::Note(Note {
             task: self.id().clone(),
             name: name.to_owned(),
             value,
-        };
-        self.shared.commit(Change::Note(note)).await
+        })
     }
 
     /// Waits until the agent answered with a bare message, or a task was stored (`None`).
