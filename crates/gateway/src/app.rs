@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use switchboard_agents::exec::ExecAgent;
+use switchboard_agents::openai::OpenAiAgent;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
 use switchboard_server::auth::{Access, Audit, Authorized};
@@ -88,7 +90,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     }
     let remotes = remotes(&config)?;
     let agents = |agent: &config::Agent| backend(agent, &config, &table, &remotes);
-    let engines = engines(&config, &doors, agents, &log, &guard, &seal, &tasks);
+    let engines = engines(&config, &doors, agents, &log, &guard, &seal, &tasks)?;
     table.fill(
         guarded(&engines, &doors, &audit),
         Arc::clone(&config.default_agent),
@@ -221,12 +223,12 @@ pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessSt
 fn engines(
     config: &Config,
     doors: &Doors,
-    agents: impl Fn(&config::Agent) -> Arc<dyn Agent>,
+    agents: impl Fn(&config::Agent) -> anyhow::Result<Arc<dyn Agent>>,
     log: &Log,
     guard: &Arc<Guard>,
     seal: &SealingKey,
     tasks: &Tasks,
-) -> HashMap<Arc<str>, Engine> {
+) -> anyhow::Result<HashMap<Arc<str>, Engine>> {
     let length = config.limits.queue.length;
     let gate = |most: Option<usize>| most.map(|most| Gate::new(most, length));
     let everywhere = gate(config.tasks);
@@ -234,7 +236,7 @@ fn engines(
         let profile = shown(config, doors, agent, agent.profile.clone());
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
-            agent: agents(agent),
+            agent: agents(agent)?,
             profile,
             settings: engine::Settings {
                 turns: Turns {
@@ -248,7 +250,7 @@ fn engines(
             guard: Arc::clone(guard),
             tasks: tasks.clone(),
         };
-        (Arc::clone(&agent.name), Engine::new(parts))
+        Ok((Arc::clone(&agent.name), Engine::new(parts)))
     };
     config.agents.iter().map(engine).collect()
 }
@@ -349,15 +351,20 @@ fn backend(
     config: &Config,
     table: &Arc<Table>,
     remotes: &Remotes,
-) -> Arc<dyn Agent> {
-    match &agent.backend {
+) -> anyhow::Result<Arc<dyn Agent>> {
+    Ok(match &agent.backend {
         Backend::Remote(..) => Arc::clone(&remotes[&agent.name]) as _,
+        Backend::OpenAi(settings, identity) => Arc::new(OpenAiAgent::new(
+            (**settings).clone(),
+            identity.outbound()?,
+        )?),
+        Backend::Exec(settings) => Arc::new(ExecAgent::new((**settings).clone())?),
         Backend::Script(script) => {
             let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
             let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
             Arc::new(agent.hiding(hidden.map(|agent| &*agent.name)))
         }
-    }
+    })
 }
 
 /// Waits for Ctrl-C or the signal by which service managers stop a process.

@@ -12,7 +12,7 @@ use super::problem::did_you_mean;
 use super::raw;
 use super::remote::unknown;
 use super::yaml::{self, Step, Step::Item, Step::Key};
-use super::{Agent, Backend, Identity};
+use super::{Agent, Backend, Identity, exec, openai};
 use crate::policy::{On, Rule};
 
 /// Names that addresses of Switchboard itself begin with, now or soon.
@@ -182,11 +182,11 @@ impl Check<'_> {
     ) -> Agent {
         let access = self.agent_auth(at, raw.auth.take(), &doors.ways);
         let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
-        let (rate, tasks) = self.agent_limits(at, raw.limits.take());
+        let (rate, tasks) = self.agent_limits(at, raw.limits.take(), most_at_once(&backend));
         let settings = self.settings(at, &mut raw, &base);
         let gaps = match backend {
             Backend::Remote(..) => gaps(&raw),
-            Backend::Script(_) => Vec::new(),
+            Backend::Script(_) | Backend::OpenAi(..) | Backend::Exec(_) => Vec::new(),
         };
         let profile = self.profile(at, name, raw, base);
         skills.of(&profile, &mut rights);
@@ -211,7 +211,7 @@ impl Check<'_> {
         at: &[Step<'_>],
         raw: &mut raw::Agent,
     ) -> Option<(agents::Profile, Backend)> {
-        const KINDS: [&str; 3] = ["script", "script_file", "a2a"];
+        const KINDS: [&str; 5] = ["script", "script_file", "a2a", "openai", "exec"];
         let identity = self.identity(at, raw.identity.take());
         let entry = at_path(self.tree, at);
         let written: Vec<_> = KINDS
@@ -223,7 +223,7 @@ impl Check<'_> {
                 self.wrong(
                     at,
                     "nothing stands behind this agent".to_owned(),
-                    Some("add `script`, `script_file` or `a2a`".to_owned()),
+                    Some("add `script`, `script_file`, `a2a`, `openai` or `exec`".to_owned()),
                 );
                 None
             }
@@ -232,9 +232,19 @@ impl Check<'_> {
                     let settings = Box::new(self.remote(at, remote)?);
                     return Some((unknown(), Backend::Remote(settings, identity)));
                 }
+                if let Some(model) = raw.openai.take() {
+                    let (settings, identity) = self.openai(at, model, identity)?;
+                    let backend = Backend::OpenAi(Box::new(settings), identity);
+                    return Some((openai::profile(), backend));
+                }
                 if !matches!(identity, Identity::Nobody) {
                     let message = "nothing elsewhere stands behind this agent".to_owned();
                     self.wrong(&join(at, Key("identity")), message, None);
+                }
+                if let Some(command) = raw.exec.take() {
+                    let settings = self.exec(at, command)?;
+                    let profile = exec::profile(settings.protocol);
+                    return Some((profile, Backend::Exec(Box::new(settings))));
                 }
                 let file = match (raw.script.take(), raw.script_file.take()) {
                     (Some(script), _) => bare(script),
@@ -319,6 +329,11 @@ impl Check<'_> {
             ..default
         }
     }
+}
+
+/// How many tasks are worked on at once if nothing is said.
+fn most_at_once(backend: &Backend) -> Option<usize> {
+    matches!(backend, Backend::Exec(_)).then_some(exec::AT_ONCE)
 }
 
 /// What the file does not say of an agent.

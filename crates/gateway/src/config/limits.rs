@@ -118,6 +118,7 @@ impl Check<'_> {
         &mut self,
         at: &[Step<'_>],
         raw: Option<raw::AgentLimits>,
+        default: Option<usize>,
     ) -> (Option<Rate>, Option<usize>) {
         let raw = raw.unwrap_or_default();
         let rate = match raw.rate {
@@ -127,7 +128,7 @@ impl Check<'_> {
             }
             Some(raw::AgentRate::Unlimited) | None => None,
         };
-        (rate, raw.tasks.and_then(|count| count.0))
+        (rate, raw.tasks.map_or(default, |count| count.0))
     }
 
     fn rate(&mut self, at: &[Step<'_>], raw: raw::Rate) -> Rate {

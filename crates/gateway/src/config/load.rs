@@ -11,7 +11,7 @@ use super::agent::Doors;
 use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
 use super::server::retention;
-use super::value::{Bound, Listen, Time};
+use super::value::{Bound, Listen, Size, Time};
 use super::yaml::{self, Node, Step, Step::Key};
 use super::{Config, Env, LogFormat, UNLIMITED, auth, env};
 
@@ -180,6 +180,28 @@ impl Check<'_> {
     ) -> Duration {
         let time = bound.map(|bound| Time(bound.0.unwrap_or(UNLIMITED)));
         self.some_time(path, time, default)
+    }
+
+    /// A size that must not be zero.
+    pub(super) fn some_size(
+        &mut self,
+        path: &[Step<'_>],
+        size: Option<Size>,
+        default: usize,
+    ) -> usize {
+        if size == Some(Size(0)) {
+            self.wrong(path, "must be more than zero".to_owned(), None);
+        }
+        size.map_or(default, |size| {
+            usize::try_from(size.0).unwrap_or(usize::MAX)
+        })
+    }
+
+    /// Two keys of which one is too many.
+    pub(super) fn cannot_stand_together(&mut self, at: &[Step<'_>], one: &str, other: &str) {
+        let message = format!("`{one}` and `{other}` cannot stand together");
+        let hint = Some("keep one of them".to_owned());
+        self.wrong(&[at, &[Key(other)]].concat(), message, hint);
     }
 
     /// A number that must not be zero.

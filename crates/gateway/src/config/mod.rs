@@ -8,8 +8,8 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`, `remote`, `identity`: the
-//!   checks of each part.
+//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`, `remote`, `openai`,
+//!   `exec`, `identity`: the checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`value`]: durations, sizes, addresses, networks.
 
@@ -19,10 +19,12 @@ mod auth;
 mod card;
 mod cors;
 pub mod env;
+mod exec;
 mod identity;
 mod jwt;
 mod limits;
 pub mod load;
+mod openai;
 pub mod problem;
 pub(crate) mod question;
 mod raw;
@@ -43,8 +45,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_agents::profile::Fact;
-use switchboard_agents::remote as upstream;
 use switchboard_agents::script::Script;
+use switchboard_agents::{exec as command, openai as model, remote as upstream};
 use switchboard_server::engine::{Profile, Settings};
 use switchboard_server::http::{Cors, Limits};
 use switchboard_server::limit::Rate;
@@ -195,4 +197,8 @@ pub enum Backend {
     Script(Script),
     /// An A2A agent elsewhere, and who we are there.
     Remote(Box<upstream::Settings>, Identity),
+    /// A model behind a chat endpoint, and who we are there.
+    OpenAi(Box<model::Settings>, Identity),
+    /// A command that is run for each message.
+    Exec(Box<command::Settings>),
 }

@@ -9,7 +9,9 @@ mod agent;
 mod auth;
 mod backend;
 mod cors;
+mod exec;
 mod limits;
+mod openai;
 mod signing;
 mod tls;
 
@@ -26,7 +28,9 @@ pub(crate) use auth::{
 };
 pub(crate) use backend::{A2a, Address, Binding, Contexts, Identity, TokenClient, Version};
 pub(crate) use cors::Cors;
+pub(crate) use exec::{Exec, Talk};
 pub(crate) use limits::{AgentLimits, AgentRate, Limits, Rate};
+pub(crate) use openai::{ModelRetry, OpenAi};
 pub(crate) use signing::{KeyUse, Secrets, Signing, SigningKey};
 pub(crate) use tls::{ClientCertificates, Tls};
 

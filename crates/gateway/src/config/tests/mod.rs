@@ -3,8 +3,10 @@
 mod access;
 mod auth;
 mod bad;
+mod exec;
 mod from_env;
 mod good;
+mod openai;
 mod published;
 mod remote;
 mod signing;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{PARROT, Written};
-use crate::config::{Env, Flags, Source, load, schema};
+use crate::config::{Backend, Env, Flags, Source, load, schema};
 
 fn docs(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -62,6 +62,9 @@ fn the_example_shows_every_key() {
             "Log",
             "Timeouts",
             "Extension",
+            "OpenAi",
+            "ModelRetry",
+            "Exec",
         ]
         .map(|name| (name, &schema["$defs"][name]["properties"])),
     ) {
@@ -122,6 +125,10 @@ fn the_schema_refuses_what_the_code_refuses() {
         "agents: {a: {script: [], streaming: maybe}}",
         "agents: {a: {script: [], skills: [{description: x}]}}",
         "agents: {a: {script: [], on_disconect: keep}}",
+        "agents: {a: {openai: {url: 'http://a/v1'}}}",
+        "agents: {a: {openai: {url: 'http://a/v1', model: m, key: plain}}}",
+        "agents: {a: {exec: {command: cat}}}",
+        "agents: {a: {exec: {command: []}}}",
     ] {
         assert!(validates(yaml).is_err(), "{yaml}");
     }
@@ -133,10 +140,59 @@ fn the_schema_refuses_what_the_code_refuses() {
         "limits: {tasks: 5, connections_per_address: unlimited, rate: {requests: 5}, queue: {length: 0, wait: 1s}}",
         "cors: {origins: ['*', 'https://app.example', 'http://[::1]:3000']}",
         "agents: {a: {script: [], limits: {rate: unlimited, tasks: '${N}'}}}",
+        "agents: {a: {openai: {url: 'http://a/v1', model: m, key: '${K}', parameters: {top_p: 1}}}}",
+        "agents: {a: {exec: {command: [sleep, 1], environment: {A: b}, timeout: unlimited}}}",
         PARROT,
     ] {
         assert_eq!(validates(yaml), Ok(()), "{yaml}");
     }
+}
+
+/// The same of what stands behind agents.
+#[test]
+fn the_defaults_of_backends_are_those_of_the_code() {
+    let schema = parsed();
+    let model = |more: &str| format!("openai: {{url: 'http://a/v1', model: m, {more}}}");
+    let retry = |more: &str| model(&format!("retry: {{{more}}}"));
+    let command = |more: &str| format!("exec: {{command: [cat], {more}}}");
+    let shown = |backend: &str| {
+        let written = Written::new(&format!("agents: {{a: {{{backend}}}}}\n"));
+        let config = written
+            .load()
+            .unwrap_or_else(|problems| panic!("{backend}: {problems}"));
+        let place = written.dir.path().display().to_string();
+        let backend = match &config.agents[0].backend {
+            // It does not show itself.
+            Backend::OpenAi(settings, _) => {
+                let settings = (**settings).clone();
+                let (tokens, tasks) = (settings.history_tokens, settings.history_tasks);
+                let sizes = (settings.max_answer_bytes, settings.ask_usage);
+                let times = (settings.idle_timeout, settings.coalesce);
+                format!("{tokens} {tasks} {sizes:?} {times:?} {:?}", settings.retry)
+            }
+            other => format!("{other:?}"),
+        };
+        backend.replace(&place, "")
+    };
+    let mut seen = 0;
+    let kinds: [(&str, &dyn Fn(&str) -> String); 3] = [
+        ("OpenAi", &model),
+        ("ModelRetry", &retry),
+        ("Exec", &command),
+    ];
+    for (name, yaml) in kinds {
+        let plain = shown(&yaml(""));
+        let properties = schema["$defs"][name]["properties"].as_object().unwrap();
+        for (key, property) in properties {
+            let Some(default) = property.get("default") else {
+                continue;
+            };
+            seen += 1;
+            let said = shown(&yaml(&format!("{key}: {default}")));
+            assert_eq!(said, plain, "{name}.{key}");
+        }
+    }
+    assert_eq!(seen, 16);
 }
 
 /// Sets each key to the default its description promises: nothing may change.

@@ -1,0 +1,113 @@
+//! A command behind an agent.
+
+use std::path::PathBuf;
+
+use switchboard_agents::exec::{ExecAgent, Invalid, Protocol, Settings};
+use switchboard_agents::profile as agents;
+use switchboard_types::model::Secret;
+
+use super::agent::join;
+use super::load::Check;
+use super::raw;
+use super::yaml::{Step, Step::Item, Step::Key};
+
+/// How many commands of one agent run at once, if nothing is said: each is a process.
+pub(super) const AT_ONCE: usize = 16;
+
+impl Check<'_> {
+    pub(super) fn exec(&mut self, at: &[Step<'_>], raw: raw::Exec) -> Option<Settings> {
+        let at = join(at, Key("exec"));
+        let key = |key| join(&at, Key(key));
+        let before = self.problems.len();
+        let mut words = raw.command.0;
+        if let Some(program) = words.first_mut() {
+            self.program(&[&at[..], &[Key("command"), Item(0)]].concat(), program);
+        }
+        let mut settings = Settings::new(words);
+        settings.directory = self.directory(&key("directory"), raw.directory);
+        settings.inherit = raw.inherit.unwrap_or_default();
+        let given = raw.environment.map(|named| named.0).unwrap_or_default();
+        let given = given.into_iter();
+        settings.environment = given.map(|(n, v)| (n, Secret::new(v))).collect();
+        settings.protocol = match raw.protocol {
+            None | Some(raw::Talk::Text) => Protocol::Text,
+            Some(raw::Talk::Json) => Protocol::Json,
+        };
+        settings.timeout = self.some_bound(&key("timeout"), raw.timeout, settings.timeout);
+        settings.grace = raw.grace.map_or(settings.grace, |time| time.0);
+        let (output, line) = (settings.max_output_bytes, settings.max_line_bytes);
+        settings.max_output_bytes = self.some_size(&key("max_output"), raw.max_output, output);
+        settings.max_line_bytes = self.some_size(&key("max_line"), raw.max_line, line);
+        settings.coalesce = raw.coalesce.map_or(settings.coalesce, |time| time.0);
+        if let Err(error) = ExecAgent::new(settings.clone()) {
+            let (place, hint) = match &error {
+                Invalid::Empty => ("command", "write the program first, then its arguments"),
+                Invalid::Nul => ("command", "take it out"),
+                Invalid::Variable(name) if settings.inherit.contains(name) => {
+                    ("inherit", "write the name alone, such as HOME")
+                }
+                Invalid::Variable(_) => ("environment", "write names such as MODEL"),
+            };
+            self.wrong(&key(place), error.to_string(), Some(hint.to_owned()));
+        }
+        (self.problems.len() == before).then_some(settings)
+    }
+
+    /// Finds the program: what has a `/` in it is relative to the file, all else is looked for in `PATH`.
+    fn program(&mut self, at: &[Step<'_>], program: &mut String) {
+        let found = if program.contains('/') {
+            let path = self.beside(program);
+            *program = path.display().to_string();
+            path.is_file()
+        } else {
+            let path = self.env.get("PATH").unwrap_or_default();
+            let mut places = std::env::split_paths(path);
+            path.is_empty() || places.any(|place| place.join(&*program).is_file())
+        };
+        if !found && !program.is_empty() {
+            let message = format!("there is no program `{program}` on this machine");
+            let hint = if program.contains(' ') {
+                "no shell reads it: write the program and each argument by itself"
+            } else {
+                "install it, or write its whole path"
+            };
+            self.doubt(at, message, Some(hint.to_owned()));
+        }
+    }
+
+    fn directory(&mut self, at: &[Step<'_>], written: Option<String>) -> Option<PathBuf> {
+        let Some(written) = written else {
+            let here = self.beside("");
+            return (!self.base.as_os_str().is_empty()).then_some(here);
+        };
+        let path = self.beside(&written);
+        if !path.is_dir() {
+            let message = format!("{} is no directory", path.display());
+            let hint = "make it, or name another; the path is relative to the configuration file";
+            self.wrong(at, message, Some(hint.to_owned()));
+        }
+        Some(path)
+    }
+
+    /// Whole, since the command may run elsewhere.
+    fn beside(&self, path: &str) -> PathBuf {
+        let path = self.base.join(path);
+        std::path::absolute(&path).unwrap_or(path)
+    }
+}
+
+/// What the card of a command says where the file says nothing.
+pub(super) fn profile(protocol: Protocol) -> agents::Profile {
+    let modes = |modes: &[&str]| modes.iter().map(|&mode| mode.to_owned()).collect();
+    match protocol {
+        Protocol::Text => agents::Profile {
+            input_modes: modes(&["text/plain", "text/*", "application/json"]),
+            ..agents::Profile::default()
+        },
+        Protocol::Json => agents::Profile {
+            input_modes: modes(&["*/*"]),
+            output_modes: modes(&["*/*"]),
+            ..agents::Profile::default()
+        },
+    }
+}
