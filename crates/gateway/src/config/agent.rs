@@ -11,6 +11,7 @@ use super::load::{Check, read_file};
 use super::problem::did_you_mean;
 use super::raw;
 use super::remote::unknown;
+use super::written::{Written, print};
 use super::yaml::{self, Step, Step::Item, Step::Key};
 use super::{Agent, Backend, Identity, exec, openai};
 use crate::policy::{On, Rule};
@@ -200,6 +201,7 @@ impl Check<'_> {
             tasks,
             backend,
             settings,
+            print: 0,
         };
         self.scopes_can_be_had(at, &agent);
         agent
@@ -269,12 +271,15 @@ impl Check<'_> {
         let path = self.base.join(file);
         let before = self.problems.len();
         let tree = read_file(&path, self.env, &mut self.problems);
+        let at_file = join(at, Key("script_file"));
+        let print = tree.as_ref().map(|tree| print(&Written::new(tree, &[])));
+        self.names(&at_file, &path, print);
         if tree.is_none() && matches!(self.problems.get(before), Some(p) if is_whole(p)) {
             // Unreadable: the place to mend it is here.
             let cause = self.problems.remove(before);
             let message = format!("{} {}", path.display(), cause.message);
             self.wrong(
-                &join(at, Key("script_file")),
+                &at_file,
                 message,
                 Some("the path is relative to the configuration file".to_owned()),
             );

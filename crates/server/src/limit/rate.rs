@@ -81,7 +81,9 @@ impl Rates {
         let (each, now) = (rate.each(), self.now());
         let most = each * u64::from(rate.requests.max(1));
         let mut shard = self.shard(&key);
-        let full_at = shard.full_at.get(&key).copied().unwrap_or(0).max(now);
+        // What was taken at another rate never keeps anyone waiting for longer than this one does.
+        let full_at = shard.full_at.get(&key).copied().unwrap_or(0);
+        let full_at = full_at.clamp(now, now + most);
         let next = full_at + each;
         let missing = next.checked_sub(now + most).filter(|missing| *missing > 0);
         let used = match missing {
