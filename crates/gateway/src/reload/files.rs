@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn every_way_to_save_a_file_is_a_change() {
         let dir = tempfile::tempdir().unwrap();
         let (file, beside) = (dir.path().join("a"), dir.path().join("b"));
@@ -103,7 +103,7 @@ mod tests {
         settle(&mut files).await;
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn files_that_are_named_are_watched_until_they_are_not() {
         let dir = tempfile::tempdir().unwrap();
         let [main, script] = ["main", "script"].map(|name| dir.path().join(name));
