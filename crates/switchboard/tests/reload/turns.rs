@@ -21,7 +21,8 @@ async fn a_changed_script_answers_without_a_restart_and_a_running_task_goes_on()
         .stream("a", "tasks/resubscribe", json!({"id": task}))
         .await;
     save(&server, &slow("new", "0s"));
-    until_says(&server, "a", "new").await;
+    until_logged(&server, "the configuration was read again", 1).await;
+    assert_eq!(asked(&server, "a").await, "new");
     // It was not touched, and whoever follows it sees its end.
     let now = server.result("a", "tasks/get", json!({"id": task})).await;
     assert_eq!(now["status"]["state"], "working", "{now}");
@@ -59,24 +60,15 @@ async fn a_script_in_a_file_of_its_own_is_watched_too() {
 
 #[tokio::test]
 async fn the_next_turn_of_a_task_is_taken_by_the_new_agent() {
-    let asks = |says: &str| {
-        format!(
-            "agents:
-  a:
-    timeouts: {{ input: 3s }}
-    on_input_timeout: continue
-    script:
-      - choose: [{{ when: {{ turn: 1 }}, do: [{{ ask: 'which?' }}] }}]
-      - complete: '{says}'
-"
-        )
-    };
-    let server = Server::serve(&asks("old")).await;
+    let server = Server::serve(
+        "agents: { a: { timeouts: { input: 3s }, on_input_timeout: continue, script: [{ ask: 'which?' }] } }",
+    )
+    .await;
     let [answered, left] = [begin(&server, "a").await, begin(&server, "a").await];
     for task in [&answered, &left] {
         server.until("a", task, &["input-required"]).await;
     }
-    save(&server, &asks("new"));
+    save(&server, &one("a", "new"));
     hang_up(&server).await;
     until_logged(&server, "the configuration was read again", 1).await;
     let mut message = say("this one");
@@ -148,7 +140,8 @@ agents:
     })
     .await;
     save(&server, &one("boss", "alone"));
-    until_says(&server, "boss", "alone").await;
+    until_logged(&server, "the configuration was read again", 1).await;
+    assert_eq!(asked(&server, "boss").await, "alone");
     let gone = server.rpc("hand", "message/send", say("hello")).await;
     assert!(gone.body.get("error").is_some(), "{}", gone.body);
     let canceled = server
