@@ -90,7 +90,7 @@ mod tests {
             assert!(!files.have_changed());
             changed
         };
-        assert_eq!(settle(&mut files).await, [file.clone()]);
+        assert_eq!(settle(&mut files).await, std::slice::from_ref(&file));
         // In place of the old one, with the same length.
         fs::write(&beside, "two").unwrap();
         fs::rename(&beside, &file).unwrap();

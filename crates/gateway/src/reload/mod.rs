@@ -6,6 +6,7 @@
 
 mod files;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -90,7 +91,7 @@ impl Reloads {
 #[derive(Debug)]
 struct Start {
     written: Written,
-    listen: std::net::SocketAddr,
+    listen: SocketAddr,
 }
 
 /// Keeps a server to its configuration.
@@ -179,22 +180,23 @@ impl Reloader {
         asked: bool,
         service: &Service,
     ) {
-        let outcome = match config.and_then(|config| self.is_as_safe(config)) {
-            Ok(config) => match self.take(&config, service).await {
-                Ok(changes) => {
-                    self.tell_doubts(config.doubts);
-                    let needs_restart = self.start.written.needs_restart(&config.written);
-                    let flags = &self.origin.flags;
-                    let counts = |key: &String| !flags.win_over(key);
-                    Outcome::Taken {
-                        changes,
-                        needs_restart: needs_restart.into_iter().filter(counts).collect(),
+        let outcome =
+            match config.and_then(|config| as_safe(config, &self.origin, self.start.listen)) {
+                Ok(config) => match self.take(&config, service).await {
+                    Ok(changes) => {
+                        self.tell_doubts(config.doubts);
+                        let needs_restart = self.start.written.needs_restart(&config.written);
+                        let flags = &self.origin.flags;
+                        let counts = |key: &String| !flags.win_over(key);
+                        Outcome::Taken {
+                            changes,
+                            needs_restart: needs_restart.into_iter().filter(counts).collect(),
+                        }
                     }
-                }
-                Err(error) => Outcome::Refused(format!("error: {error:#}")),
-            },
-            Err(problems) => Outcome::Refused(problems.report()),
-        };
+                    Err(error) => Outcome::Refused(format!("error: {error:#}")),
+                },
+                Err(problems) => Outcome::Refused(problems.report()),
+            };
         let before = self.reloads.latest();
         let before = before.as_ref().map(|before| &before.outcome);
         if !asked && outcome.is_known(before) {
@@ -216,26 +218,6 @@ impl Reloader {
         let changes = self.running.take(next);
         service.agents_changed();
         Ok(changes)
-    }
-
-    /// Where we listen stays as it is until a restart: what may be open to this machine must not be open to others.
-    fn is_as_safe(&self, config: Config) -> Result<Config, Problems> {
-        let listen = self.start.listen;
-        let open = self.origin.flags.auth_none || config.written.has("auth");
-        if listen.ip().is_loopback() || open {
-            return Ok(config);
-        }
-        Err(Problems::from(Problem {
-            place: Place::Whole(self.origin.file.display().to_string().into()),
-            path: "auth".to_owned(),
-            message: format!(
-                "until a restart {listen} can be reached from other machines, without authentication"
-            ),
-            hint: Some(
-                "write `auth: none` if everyone who can reach it may call the agents, or restart"
-                    .to_owned(),
-            ),
-        }))
     }
 
     fn tell_doubts(&mut self, doubts: Vec<Problem>) {
@@ -303,6 +285,24 @@ impl Outcome {
     }
 }
 
+/// Where we listen stays as it is until a restart: what may be open to this machine must not be open to others.
+fn as_safe(config: Config, origin: &Origin, listen: SocketAddr) -> Result<Config, Problems> {
+    if listen.ip().is_loopback() || origin.flags.auth_none || config.written.has("auth") {
+        return Ok(config);
+    }
+    Err(Problems::from(Problem {
+        place: Place::Whole(origin.file.display().to_string().into()),
+        path: "auth".to_owned(),
+        message: format!(
+            "until a restart {listen} can be reached from other machines, without authentication"
+        ),
+        hint: Some(
+            "write `auth: none` if everyone who can reach it may call the agents, or restart"
+                .to_owned(),
+        ),
+    }))
+}
+
 /// The next `SIGHUP`; never, if there is no listening to it.
 async fn hangup(signals: &mut Option<Signal>) {
     if let Some(signals) = signals
@@ -311,4 +311,76 @@ async fn hangup(signals: &mut Option<Signal>) {
         return;
     }
     std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(changed: &[&str], needs_restart: &[&str]) -> Outcome {
+        Outcome::Taken {
+            changes: Changes {
+                changed: changed.iter().map(|&name| name.into()).collect(),
+                ..Changes::default()
+            },
+            needs_restart: needs_restart.iter().map(|&key| key.to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn what_was_said_is_not_said_again() {
+        let refused = |text: &str| Outcome::Refused(text.to_owned());
+        for (now, before, known) in [
+            (taken(&[], &[]), None, true),
+            (taken(&["a"], &[]), None, false),
+            (taken(&["a"], &[]), Some(taken(&["a"], &[])), false),
+            (taken(&[], &["listen"]), None, false),
+            (
+                taken(&[], &["listen"]),
+                Some(taken(&["a"], &["listen"])),
+                true,
+            ),
+            (taken(&[], &[]), Some(taken(&[], &["listen"])), false),
+            (taken(&[], &[]), Some(refused("x")), false),
+            (refused("x"), None, false),
+            (refused("x"), Some(taken(&[], &[])), false),
+            (refused("x"), Some(refused("x")), true),
+            (refused("y"), Some(refused("x")), false),
+        ] {
+            assert_eq!(
+                now.is_known(before.as_ref()),
+                known,
+                "{now:?} after {before:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_address_that_others_reach_is_not_opened_by_a_file_that_means_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut origin = Origin {
+            file: dir.path().join("switchboard.yaml"),
+            env: Env::from_pairs([("HOME", "/nowhere")]),
+            flags: Flags::default(),
+        };
+        let check = |origin: &Origin, auth: &str, listen: &str| {
+            let yaml = format!("{auth}listen: 127.0.0.1:1\nagents: {{a: {{script: []}}}}\n");
+            std::fs::write(&origin.file, yaml).unwrap();
+            let (config, _) = read(
+                &Source::File(origin.file.clone()),
+                &origin.env,
+                &origin.flags,
+            );
+            as_safe(config.unwrap(), origin, listen.parse().unwrap())
+        };
+        assert!(check(&origin, "", "127.0.0.1:1").is_ok());
+        assert!(check(&origin, "auth: none\n", "0.0.0.0:1").is_ok());
+        let problems = check(&origin, "", "0.0.0.0:1").unwrap_err().report();
+        assert!(
+            problems.contains("until a restart 0.0.0.0:1 can be reached"),
+            "{problems}"
+        );
+        origin.flags.auth_none = true;
+        assert!(check(&origin, "", "0.0.0.0:1").is_ok());
+    }
 }

@@ -46,9 +46,13 @@ async fn who_may_call_changes_with_the_file() {
         &agent("auth: [staff], access: { rules: [{ deny: 'true' }] },"),
     );
     until("denied", async || {
-        let (nobody, ann) = statuses(&server).await;
-        // JSON-RPC says no in its own way.
-        nobody == 401 && (ann == 403 || ann == 200)
+        let body =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": say("hello")});
+        let call = server.http.post(server.url("/a2a/a")).json(&body);
+        let told = answer(call.basic_auth("ann", Some("secret"))).await;
+        told.body["error"]["message"]
+            .to_string()
+            .contains("not allowed")
     })
     .await;
     save(&server, &agent("visible: false, auth: [staff],"));
