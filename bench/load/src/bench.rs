@@ -52,6 +52,7 @@ impl Bench {
             kind,
             built_in: false,
             closed_by: None,
+            before: None,
         }
     }
 }

@@ -23,10 +23,17 @@ const SIZES: [(usize, usize); 3] = [(1_000, 20), (10_000, 4), (100_000, 1)];
 const FLAT: f64 = 1.25;
 
 /// How a burst went.
-struct Burst {
+pub struct Burst {
     time: Duration,
     cpu: Duration,
     events: usize,
+}
+
+impl Burst {
+    /// The server's, per event.
+    pub fn cpu_us(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / self.events as f64
+    }
 }
 
 /// Measures both stores.
@@ -84,7 +91,7 @@ async fn flatness(server: &Server, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// Has one task hand over that many thousand chunks, and reads them.
-async fn burst(server: &Server, chunks: usize) -> anyhow::Result<Burst> {
+pub async fn burst(server: &Server, chunks: usize) -> anyhow::Result<Burst> {
     ensure!(chunks.is_multiple_of(1_000), "bursts come in thousands");
     let path = server.path("burst");
     let text = (chunks / 1_000).to_string();

@@ -134,6 +134,16 @@ impl Connection {
         Ok(events)
     }
 
+    /// Calls, and reads the stream of events that is the answer to its end. The connection can be used again.
+    pub async fn events(self, path: &str, body: &str) -> anyhow::Result<(Vec<u8>, Self)> {
+        let mut events = self.follow(path, body).await?;
+        let mut all = Vec::new();
+        while let Some(event) = events.next().await? {
+            all.extend_from_slice(event);
+        }
+        Ok((all, events.ended()))
+    }
+
     async fn send(&mut self, path: &str, body: &str) -> anyhow::Result<()> {
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -153,6 +163,8 @@ impl Connection {
             self.fill().await?;
         };
         let head = std::str::from_utf8(&self.buffer[..end])?.to_ascii_lowercase();
+        // After a stream there may be the empty line that ended it.
+        let head = head.trim_start();
         ensure!(head.starts_with("http/1.1 20"), "{head}");
         let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
         let framing = match header("content-length: ") {
@@ -200,6 +212,12 @@ impl Events {
             self.connection.fill().await?;
             self.unchunk()?;
         }
+    }
+
+    /// The connection, once the stream is over: what is left of it is the empty line that ends it.
+    fn ended(mut self) -> Connection {
+        self.connection.buffer.clear();
+        self.connection
     }
 
     /// Moves what has come, without the chunk marks, to `plain`.

@@ -1,5 +1,6 @@
 //! Runs the benchmarks; `bench/run` builds what it needs and starts it.
 
+mod a2a;
 mod auth;
 mod bench;
 mod bindings;
@@ -35,6 +36,7 @@ usage: bench/run [MODE…]
   hundred    the same with 100,000 tasks
   bindings   send, GetTask and streaming send by our own client, over JSON-RPC, HTTP+JSON and gRPC
   auth       send and GetTask with a token and with an API key, against the same without either
+  a2a        send and streaming send to an agent directly, and through the gateway before it
   fanout     tasks of 1,000 events, each with 100 subscribers, over each binding
 
 Without a mode: start burst calls idle.";
@@ -50,6 +52,7 @@ enum Mode {
     Bindings,
     Fanout,
     Auth,
+    A2a,
 }
 
 /// What is measured if nothing is named: all that is done in a few minutes.
@@ -107,6 +110,7 @@ impl Mode {
             "bindings" => Self::Bindings,
             "fanout" => Self::Fanout,
             "auth" => Self::Auth,
+            "a2a" => Self::A2a,
             "hundred" => Self::Million(100_000),
             _ => return None,
         })
@@ -122,6 +126,7 @@ impl Mode {
             Self::Bindings => bindings::run(bench, report).await,
             Self::Fanout => fanout::run(bench, report).await,
             Self::Auth => auth::run(bench, report).await,
+            Self::A2a => a2a::run(bench, report).await,
         }
     }
 }

@@ -71,6 +71,8 @@ pub struct Start<'a> {
     pub built_in: bool,
     /// Where it finds the keys of those who tell it who asks; else it asks nobody.
     pub closed_by: Option<&'a str>,
+    /// The gateway that has its agents; else they are its own.
+    pub before: Option<&'a str>,
 }
 
 impl Start<'_> {
@@ -118,10 +120,15 @@ impl Start<'_> {
         if self.built_in {
             command.arg("up");
         } else {
-            let name = self.closed_by.map_or("agents.yaml", |_| "closed.yaml");
+            let name = match (self.closed_by, self.before) {
+                (Some(_), _) => "closed.yaml",
+                (None, Some(_)) => "before.yaml",
+                (None, None) => "agents.yaml",
+            };
             let config = self.places.bench.join(name);
             command.arg("serve").arg("--config").arg(config);
             command.envs(self.closed_by.map(|issuers| ("BENCH_ISSUERS", issuers)));
+            command.envs(self.before.map(|upstream| ("BENCH_UPSTREAM", upstream)));
         }
         command
             .arg("--listen")

@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //!
+//! - `backends`: what stands behind agents, made from the configuration.
 //! - `cel`: expressions that people write into the configuration.
 //! - [`cli`]: the commands. `main` calls [`cli::run`] and nothing else.
 //! - [`config`]: from a YAML file, the environment and flags to a checked [`config::Config`].
@@ -16,6 +17,7 @@
 //! - `trust`: from what the configuration says of trust to the parts that keep it.
 
 pub mod app;
+mod backends;
 mod cel;
 pub mod cli;
 pub mod config;

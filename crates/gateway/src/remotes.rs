@@ -1,27 +1,16 @@
 //! Agents elsewhere that stand behind ours, and what their cards say.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_agents::profile;
-use switchboard_agents::remote::RemoteAgent;
 use switchboard_server::engine::Profile;
 use switchboard_types::model::AgentCard;
 
-use crate::config::{Agent, Backend};
+use crate::config::Agent;
 
 /// How long a start, and a reload, waits for the cards of agents elsewhere.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The agent elsewhere that stands behind one of ours, if it is one. Nothing is sent yet.
-pub(crate) fn remote(agent: &Agent) -> anyhow::Result<Option<Arc<RemoteAgent>>> {
-    let Backend::Remote(settings, identity) = &agent.backend else {
-        return Ok(None);
-    };
-    let remote = RemoteAgent::new((**settings).clone(), identity.outbound()?);
-    Ok(Some(Arc::new(remote)))
-}
 
 /// What an agent's cards say once `card` is known.
 pub(crate) fn filled(agent: &Agent, card: &AgentCard) -> Profile {

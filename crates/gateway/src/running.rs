@@ -7,11 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use switchboard_agents::exec::ExecAgent;
-use switchboard_agents::openai::OpenAiAgent;
 use switchboard_agents::remote::RemoteAgent;
-use switchboard_agents::script::ScriptAgent;
-use switchboard_server::agent::Agent;
 use switchboard_server::auth::{Access, Audit, Authorized};
 use switchboard_server::call::Listing;
 use switchboard_server::engine::{self, Engine, Profile};
@@ -22,8 +18,9 @@ use switchboard_server::shutdown::Tasks;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{self, Backend, Config};
-use crate::remotes::{self, remote};
+use crate::backends::{Behind, backend};
+use crate::config::{self, Config};
+use crate::remotes;
 use crate::route::Table;
 use crate::trust::{Methods, door};
 
@@ -232,7 +229,11 @@ impl Running {
             let gate = same.map(|(_, gate)| gate.clone());
             (most, gate.unwrap_or_else(|| Gate::new(most, ground.queue)))
         });
-        let elsewhere = remote(agent)?.map(|remote| Elsewhere {
+        let Behind {
+            agent: taker,
+            remote,
+        } = backend(agent, config, &ground.table)?;
+        let elsewhere = remote.map(|remote| Elsewhere {
             remote,
             agent: agent.clone(),
             door: Arc::clone(&door),
@@ -240,10 +241,7 @@ impl Running {
         });
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
-            agent: match &elsewhere {
-                Some(elsewhere) => Arc::clone(&elsewhere.remote) as _,
-                None => self.backend(agent, config)?,
-            },
+            agent: taker,
             profile: shown(&door, is_default, agent.profile.clone()),
             settings: engine::Settings {
                 turns: Turns {
@@ -268,24 +266,6 @@ impl Running {
             room,
             elsewhere,
             over: ground.tasks.stopping().child_token(),
-        })
-    }
-
-    /// What stands behind an agent, if it is here.
-    fn backend(&self, agent: &config::Agent, config: &Config) -> anyhow::Result<Arc<dyn Agent>> {
-        Ok(match &agent.backend {
-            Backend::Remote(..) => anyhow::bail!("{}: it is elsewhere", agent.name),
-            Backend::OpenAi(settings, identity) => Arc::new(OpenAiAgent::new(
-                (**settings).clone(),
-                identity.outbound()?,
-            )?),
-            Backend::Exec(settings) => Arc::new(ExecAgent::new((**settings).clone())?),
-            Backend::Script(script) => {
-                let table = Arc::clone(&self.ground.table);
-                let agent = ScriptAgent::new(script.clone(), Some(table as _));
-                let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
-                Arc::new(agent.hiding(hidden.map(|agent| &*agent.name)))
-            }
         })
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Progress, Turn};
+use switchboard_types::model::Role;
 use tokio::time::{Instant, sleep};
 
 /// The name of the note.
@@ -22,8 +23,7 @@ pub(super) async fn is_cut_off(
     let Some(note) = turn.note(NOTE).await? else {
         return Ok(false);
     };
-    let is_this = note["message"] == turn.message.id.as_str();
-    if !is_this || note["life"] == life {
+    if !is_of(&note, turn) || note["life"] == life {
         return Ok(false);
     }
     if let Some(group) = still_there(&note) {
@@ -41,8 +41,24 @@ pub(super) async fn is_cut_off(
 
 /// Notes that the command is about to begin, in this life of Switchboard.
 pub(super) async fn begins(turn: &Turn, life: &str, progress: &Progress) -> Result<(), AgentError> {
-    let note = json!({ "message": turn.message.id.as_str(), "life": life });
+    let message = turn.message.id.as_str();
+    let note = json!({ "message": message, "said": said(turn), "life": life });
     progress.note(NOTE, note).await
+}
+
+/// Whether the command was begun for this turn. Some clients use one id for different messages; but what was said before
+/// a turn is the same only for that turn, until it says something itself.
+fn is_of(note: &Value, turn: &Turn) -> bool {
+    let same_id = note["message"] == turn.message.id.as_str();
+    same_id && (turn.emitted > 0 || note["said"] == said(turn))
+}
+
+/// How often the agent has spoken in the task. The question that a message answers may still stand as open.
+fn said(turn: &Turn) -> usize {
+    let task = &turn.task;
+    let history = task.history.iter().filter(|m| m.role == Role::Agent);
+    let asked = task.status.state.is_interrupted() && task.status.message.is_some();
+    history.count() + usize::from(asked)
 }
 
 /// Notes who it is.
@@ -56,7 +72,9 @@ pub(super) async fn runs(
         return Ok(());
     };
     let message = turn.message.id.as_str();
-    let note = json!({ "message": message, "life": life, "pid": pid, "began": began(pid) });
+    let (said, began) = (said(turn), began(pid));
+    let note =
+        json!({ "message": message, "said": said, "life": life, "pid": pid, "began": began });
     progress.note(NOTE, note).await
 }
 

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::call::args::{
     self as call, AuthCommand, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
 };
-use super::{Failure, audit, conformance, key};
+use super::{Failure, audit, conformance, key, wrap};
 use crate::config::value::Listen;
 use crate::config::{Config, Env, Flags, LogFormat, Source, load};
 use crate::telemetry;
@@ -15,6 +15,7 @@ use crate::telemetry;
 const EXAMPLES: &str = "\
 Examples:
   switchboard up                              try it: built-in agents, no configuration, no network
+  switchboard wrap --exec -- tr a-z A-Z       any command, model or agent elsewhere as an agent, in one line
   switchboard check switchboard.yaml          look for mistakes without starting anything
   switchboard serve -c switchboard.yaml       put your own agents on the line
   switchboard completion bash > ~/.local/share/bash-completion/completions/switchboard
@@ -105,6 +106,9 @@ pub enum Command {
     /// Serves the agents of a configuration file
     #[command(after_help = SERVE)]
     Serve(ServeArgs),
+    /// Serves one agent without a file: a model, a command, or an agent elsewhere
+    #[command(after_help = wrap::WRAP)]
+    Wrap(wrap::WrapArgs),
     /// Checks a configuration file without starting anything
     #[command(after_help = CHECK)]
     Check(CheckArgs),

@@ -12,6 +12,7 @@ mod deliveries;
 mod key;
 mod serve;
 mod up;
+mod wrap;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -64,6 +65,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Up(args) => up::run(&args, &cli.global, &env),
         Command::Serve(args) => serve::run(&args, &cli.global, &env),
+        Command::Wrap(args) => wrap::run(&args, &cli.global, &env),
         Command::Check(args) => check::run(&args, &cli.global, &env),
         Command::Deliveries(args) => deliveries::run(&args, &cli.global, &env),
         Command::Key(command) => key::run(command, &cli.global, &env),

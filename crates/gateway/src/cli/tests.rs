@@ -6,8 +6,9 @@ use clap::{CommandFactory, Parser};
 
 use super::args::Cli;
 use super::up::welcome;
+use super::wrap;
 use crate::app::{Listening, ToTrust};
-use crate::config::{Env, Flags, Source, load};
+use crate::config::{Config, Env, Flags, Problems, Source, load};
 
 #[test]
 fn the_definition_holds_together() {
@@ -115,4 +116,157 @@ fn up_says_how_to_trust_its_certificate() {
     let text = shown(ToTrust::Fingerprint("sha256:0a".to_owned()));
     assert!(text.contains("tls       sha256:0a\n"), "{text}");
     assert_eq!(text.matches("curl -k ").count(), 3);
+}
+
+/// What `wrap` makes of these flags.
+fn wrapped(flags: &[&str], env: &[(&str, &str)]) -> Result<Config, Problems> {
+    let args = ["switchboard", "wrap"].iter().chain(flags);
+    let super::Command::Wrap(args) = Cli::try_parse_from(args).unwrap().command else {
+        panic!("{flags:?}")
+    };
+    let env = Env::from_pairs(env.iter().copied().chain([("HOME", "/home/user")]));
+    load(&Source::Given(args.given()), &env, &Flags::default())
+}
+
+#[test]
+fn what_is_wrapped_is_what_a_file_would_say() {
+    let env = [("KEY", "s3cr3t")];
+    let cases: [(&[&str], &str); 4] = [
+        (
+            &[
+                "--openai",
+                "http://a.example/v1",
+                "--model",
+                "m",
+                "--key-env",
+                "KEY",
+                "--system",
+                "Use ${KEY}.",
+            ],
+            "openai: {url: 'http://a.example/v1', model: m, key: '${KEY}', system: 'Use $${KEY}.'}",
+        ),
+        (
+            &[
+                "--a2a",
+                "a.example#poet",
+                "--description",
+                "Writes",
+                "--header",
+                "x-key=KEY",
+            ],
+            "description: Writes, a2a: {url: 'a.example#poet'}, identity: {headers: {x-key: '${KEY}'}}",
+        ),
+        (
+            &["--exec", "--", "tr", "a,b", "--json"],
+            "exec: {command: [tr, 'a,b', '--json']}",
+        ),
+        (
+            &[
+                "--exec",
+                "--json",
+                "--inherit",
+                "A",
+                "--inherit",
+                "B",
+                "--directory",
+                "/",
+                "--",
+                "cat",
+            ],
+            "exec: {command: [cat], protocol: json, inherit: [A, B], directory: /}",
+        ),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("switchboard.yaml");
+    for (flags, keys) in cases {
+        let yaml = format!(
+            "data: /home/user/.local/share/switchboard/wrapped/agent\nagents: {{agent: {{{keys}}}}}\n"
+        );
+        std::fs::write(&file, yaml).unwrap();
+        let pairs = Env::from_pairs(env.iter().copied().chain([("HOME", "/home/user")]));
+        let written = load(&Source::File(file.clone()), &pairs, &Flags::default()).unwrap();
+        let here = format!("Some({:?})", dir.path());
+        let written = format!("{written:?}").replace(&here, "None");
+        assert_eq!(format!("{:?}", wrapped(flags, &env).unwrap()), written);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_wrapped_agent_is_told_by_the_flag() {
+    let cases: [(&[&str], &str); 5] = [
+        (
+            &["--openai", "x", "--model", "m"],
+            "--openai: agents.agent.openai.url: is not a URL",
+        ),
+        (
+            &["--openai", "http://a", "--model", "m", "--key-env", "NOPE"],
+            "--key-env: agents.agent.openai.key: the environment variable `NOPE` is not set\n  hint: name a variable that is set",
+        ),
+        (
+            &[
+                "--openai",
+                "http://a",
+                "--model",
+                "m",
+                "--key-file",
+                "/nope",
+            ],
+            "--key-file: agents.agent.openai.key_file: /nope cannot be read: no such file or directory (os error 2)",
+        ),
+        (
+            &["--name", "Foo", "--exec", "--", "cat"],
+            "--exec: agents.Foo: `Foo` cannot be the name of an agent",
+        ),
+        (
+            &["--exec", "--directory", "/nowhere", "--", "cat"],
+            "--directory: agents.agent.exec.directory: /nowhere is no directory\n  hint: make it, or name another",
+        ),
+    ];
+    for (flags, wanted) in cases {
+        let found = wrapped(flags, &[]).unwrap_err().to_string();
+        assert!(found.starts_with(wanted), "{found}");
+        assert!(!found.contains("configuration file"), "{found}");
+    }
+    let refused: [&[&str]; 8] = [
+        &[],
+        &["--exec"],
+        &["--", "cat"],
+        &["--openai", "http://a"],
+        &["--openai", "http://a", "--model", "m", "--a2a", "b.example"],
+        &["--exec", "--model", "m", "--", "cat"],
+        &["--a2a", "b.example", "--json"],
+        &["--a2a", "b.example", "--header", "x-key"],
+    ];
+    for flags in refused {
+        let args = ["switchboard", "wrap"].iter().chain(flags);
+        assert!(Cli::try_parse_from(args).is_err(), "{flags:?}");
+    }
+}
+
+#[test]
+fn wrap_shows_where_the_agent_is_and_how_to_try_it() {
+    let config = wrapped(
+        &["--name", "shout", "--exec", "--", "tr", "a-z", "A-Z"],
+        &[],
+    )
+    .unwrap();
+    let text = wrap::welcome(&config, &plain("0.0.0.0:7420".parse().unwrap()));
+    assert_eq!(
+        text,
+        r#"  agent     shout   at http://127.0.0.1:7420
+  tasks     /home/user/.local/share/switchboard/wrapped/shout
+
+  address   http://127.0.0.1:7420/a2a/shout
+  card      http://127.0.0.1:7420/a2a/shout/.well-known/agent-card.json
+  try       switchboard send -a http://127.0.0.1:7420/a2a/shout "hello there"
+"#
+    );
+    let listening = Listening {
+        encrypted: true,
+        to_trust: Some(ToTrust::File("/data/dev-cert.pem".into())),
+        ..plain(config.listen)
+    };
+    let text = wrap::welcome(&config, &listening);
+    let wanted = "switchboard send --ca /data/dev-cert.pem -a https://127.0.0.1:7420/a2a/shout";
+    assert!(text.contains(wanted), "{text}");
 }

@@ -23,24 +23,9 @@ pub(super) fn run(args: &UpArgs, global: &Global, env: &Env) -> Result<(), Failu
 /// What a newcomer sees: at most twelve lines, each command ready to paste.
 pub(super) fn welcome(config: &Config, listening: &Listening, process: u32) -> String {
     let names: Vec<&str> = config.agents.iter().map(|agent| &*agent.name).collect();
-    let scheme = if listening.encrypted { "https" } else { "http" };
-    let base = format!("{scheme}://{}", reachable(listening.address));
-    let (tls, curl) = match &listening.to_trust {
-        None => (String::new(), "curl".to_owned()),
-        Some(ToTrust::File(file)) => {
-            let file = file.display();
-            let tls = format!("  tls       {file}: tell clients to trust it\n");
-            (tls, format!("curl --cacert {file}"))
-        }
-        Some(ToTrust::Fingerprint(fingerprint)) => {
-            (format!("  tls       {fingerprint}\n"), "curl -k".to_owned())
-        }
-    };
+    let (curl, tls, base) = curl_and_base(listening);
     let first = &config.default_agent;
-    let kept = match &config.store {
-        Store::Memory => "nowhere: everything is lost at the end".to_owned(),
-        Store::Sqlite(sqlite) => sqlite.dir.display().to_string(),
-    };
+    let kept = kept(config);
     let mut text = format!(
         "  agents    {agents}   at {base}
   tasks     {kept}
@@ -64,6 +49,32 @@ pub(super) fn welcome(config: &Config, listening: &Listening, process: u32) -> S
         ));
     }
     text
+}
+
+/// How to call, a line about whom to trust if there is something to say, and where.
+pub(super) fn curl_and_base(listening: &Listening) -> (String, String, String) {
+    let scheme = if listening.encrypted { "https" } else { "http" };
+    let base = format!("{scheme}://{}", reachable(listening.address));
+    match &listening.to_trust {
+        None => ("curl".to_owned(), String::new(), base),
+        Some(ToTrust::File(file)) => {
+            let file = file.display();
+            let tls = format!("  tls       {file}: tell clients to trust it\n");
+            (format!("curl --cacert {file}"), tls, base)
+        }
+        Some(ToTrust::Fingerprint(fingerprint)) => {
+            let tls = format!("  tls       {fingerprint}\n");
+            ("curl -k".to_owned(), tls, base)
+        }
+    }
+}
+
+/// Where tasks are kept.
+pub(super) fn kept(config: &Config) -> String {
+    match &config.store {
+        Store::Memory => "nowhere: everything is lost at the end".to_owned(),
+        Store::Sqlite(sqlite) => sqlite.dir.display().to_string(),
+    }
 }
 
 /// An address to connect to: one that listens everywhere is also here.

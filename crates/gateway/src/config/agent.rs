@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use switchboard_agents::profile::{self as agents, Fact};
-use switchboard_agents::script::{AgentFile, Script, builtin};
+use switchboard_agents::script::builtin;
 use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
 use super::auth::Ways;
-use super::load::{Check, read_file};
+use super::backend::most_at_once;
+use super::load::Check;
 use super::problem::did_you_mean;
 use super::raw;
-use super::remote::unknown;
-use super::written::{Written, print};
 use super::yaml::{self, Step, Step::Item, Step::Key};
-use super::{Agent, Backend, Identity, exec, openai};
+use super::{Agent, Backend};
 use crate::policy::{On, Rule};
 
 /// Names that addresses of Switchboard itself begin with, now or soon.
@@ -207,90 +206,6 @@ impl Check<'_> {
         agent
     }
 
-    /// Exactly one thing stands behind an agent. New kinds of backend add a line here.
-    fn backend(
-        &mut self,
-        at: &[Step<'_>],
-        raw: &mut raw::Agent,
-    ) -> Option<(agents::Profile, Backend)> {
-        const KINDS: [&str; 5] = ["script", "script_file", "a2a", "openai", "exec"];
-        let identity = self.identity(at, raw.identity.take());
-        let entry = at_path(self.tree, at);
-        let written: Vec<_> = KINDS
-            .into_iter()
-            .filter(|kind| entry.is_some_and(|entry| entry.get(kind).is_some_and(is_given)))
-            .collect();
-        match written.as_slice() {
-            [] => {
-                self.wrong(
-                    at,
-                    "nothing stands behind this agent".to_owned(),
-                    Some("add `script`, `script_file`, `a2a`, `openai` or `exec`".to_owned()),
-                );
-                None
-            }
-            [_] => {
-                if let Some(remote) = raw.a2a.take() {
-                    let settings = Box::new(self.remote(at, remote)?);
-                    return Some((unknown(), Backend::Remote(settings, identity)));
-                }
-                if let Some(model) = raw.openai.take() {
-                    let (settings, identity) = self.openai(at, model, identity)?;
-                    let backend = Backend::OpenAi(Box::new(settings), identity);
-                    return Some((openai::profile(), backend));
-                }
-                if !matches!(identity, Identity::Nobody) {
-                    let message = "nothing elsewhere stands behind this agent".to_owned();
-                    self.wrong(&join(at, Key("identity")), message, None);
-                }
-                if let Some(command) = raw.exec.take() {
-                    let settings = self.exec(at, command)?;
-                    let profile = exec::profile(settings.protocol);
-                    return Some((profile, Backend::Exec(Box::new(settings))));
-                }
-                let file = match (raw.script.take(), raw.script_file.take()) {
-                    (Some(script), _) => bare(script),
-                    (None, Some(file)) => self.script_file(at, &file)?,
-                    (None, None) => return None,
-                };
-                Some((file.profile, Backend::Script(file.script)))
-            }
-            [first, .., last] => {
-                let message = format!("`{first}` and `{last}` cannot stand together");
-                self.wrong(
-                    &join(at, Key(last)),
-                    message,
-                    Some("keep one of them".to_owned()),
-                );
-                None
-            }
-        }
-    }
-
-    fn script_file(&mut self, at: &[Step<'_>], file: &str) -> Option<AgentFile> {
-        let path = self.base.join(file);
-        let before = self.problems.len();
-        let tree = read_file(&path, self.env, &mut self.problems);
-        let at_file = join(at, Key("script_file"));
-        let print = tree.as_ref().map(|tree| print(&Written::new(tree, &[])));
-        self.names(&at_file, &path, print);
-        if tree.is_none() && matches!(self.problems.get(before), Some(p) if is_whole(p)) {
-            // Unreadable: the place to mend it is here.
-            let cause = self.problems.remove(before);
-            let message = format!("{} {}", path.display(), cause.message);
-            self.wrong(
-                &at_file,
-                message,
-                Some("the path is relative to the configuration file".to_owned()),
-            );
-        }
-        let tree = tree?;
-        match tree.data {
-            yaml::Data::List(_) => yaml::read_all(tree, &mut self.problems).map(bare),
-            yaml::Data::Scalar(_) | yaml::Data::Map(_) => yaml::read_all(tree, &mut self.problems),
-        }
-    }
-
     fn settings(
         &mut self,
         at: &[Step<'_>],
@@ -336,11 +251,6 @@ impl Check<'_> {
     }
 }
 
-/// How many tasks are worked on at once if nothing is said.
-fn most_at_once(backend: &Backend) -> Option<usize> {
-    matches!(backend, Backend::Exec(_)).then_some(exec::AT_ONCE)
-}
-
 /// What the file does not say of an agent.
 fn gaps(raw: &raw::Agent) -> Vec<Fact> {
     let said = [
@@ -356,14 +266,6 @@ fn gaps(raw: &raw::Agent) -> Vec<Fact> {
     ];
     let missing = said.into_iter().filter(|(_, said)| !said);
     missing.map(|(fact, _)| fact).collect()
-}
-
-/// A script without a profile.
-fn bare(script: Script) -> AgentFile {
-    AgentFile {
-        profile: agents::Profile::default(),
-        script,
-    }
 }
 
 /// Whether `name` can be part of an address.
@@ -401,10 +303,6 @@ fn is_empty(node: &yaml::Node) -> bool {
         yaml::Data::List(_) => false,
         yaml::Data::Map(entries) => entries.is_empty(),
     }
-}
-
-fn is_whole(problem: &super::Problem) -> bool {
-    matches!(problem.place, super::Place::Whole(_))
 }
 
 pub(super) fn at_path<'n>(tree: &'n yaml::Node, path: &[Step<'_>]) -> Option<&'n yaml::Node> {

@@ -77,13 +77,18 @@ impl Check<'_> {
 
     fn directory(&mut self, at: &[Step<'_>], written: Option<String>) -> Option<PathBuf> {
         let Some(written) = written else {
-            let here = self.beside("");
-            return (!self.base.as_os_str().is_empty()).then_some(here);
+            // Nowhere is where we are.
+            let base = Some(self.base).filter(|base| !base.as_os_str().is_empty());
+            return base.and_then(|base| std::path::absolute(base).ok());
         };
         let path = self.beside(&written);
         if !path.is_dir() {
             let message = format!("{} is no directory", path.display());
-            let hint = "make it, or name another; the path is relative to the configuration file";
+            let hint = if self.is_in_a_file(at) {
+                "make it, or name another; the path is relative to the configuration file"
+            } else {
+                "make it, or name another"
+            };
             self.wrong(at, message, Some(hint.to_owned()));
         }
         Some(path)

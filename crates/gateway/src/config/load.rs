@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agent::Doors;
+use super::given::Given;
 use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
 use super::server::retention;
@@ -23,6 +24,8 @@ pub enum Source {
     File(PathBuf),
     /// The agents that Switchboard brings along, with default settings.
     BuiltIn,
+    /// One agent that the command line describes.
+    Given(Given),
 }
 
 /// What the command line says; it wins over everything else.
@@ -71,7 +74,7 @@ pub fn load(source: &Source, env: &Env, flags: &Flags) -> Result<Config, Problem
 pub fn read(source: &Source, env: &Env, flags: &Flags) -> (Result<Config, Problems>, Vec<PathBuf>) {
     let mut files = match source {
         Source::File(path) => vec![path.clone()],
-        Source::BuiltIn => Vec::new(),
+        Source::BuiltIn | Source::Given(_) => Vec::new(),
     };
     let config = read_with(source, env, flags, &mut files);
     (config, files)
@@ -87,6 +90,11 @@ fn read_with(
     let tree = match source {
         Source::File(path) => read_file(path, env, &mut problems),
         Source::BuiltIn => Some(Node::empty(Place::Default)),
+        Source::Given(given) => {
+            let mut tree = given.tree();
+            yaml::fill(&mut tree, env, &mut problems);
+            Some(tree)
+        }
     };
     let Some(mut tree) = tree else {
         return Err(Problems(problems));
@@ -95,7 +103,7 @@ fn read_with(
     let raw: Option<raw::Config> = yaml::read_all(tree.clone(), &mut problems);
     let base = match source {
         Source::File(path) => path.parent().unwrap_or(Path::new("")),
-        Source::BuiltIn => Path::new(""),
+        Source::BuiltIn | Source::Given(_) => Path::new(""),
     };
     let mut check = Check {
         tree: &tree,
@@ -270,7 +278,11 @@ impl Check<'_> {
 
     fn config(&mut self, raw: raw::Config, source: &Source, flags: &Flags) -> Option<Config> {
         let listen = self.listen(&raw, flags);
-        let data = self.data(raw.data, flags);
+        let own = match source {
+            Source::Given(given) => Path::new("switchboard/wrapped").join(&given.name),
+            Source::File(_) | Source::BuiltIn => PathBuf::from("switchboard"),
+        };
+        let data = self.data(raw.data, flags, &own);
         let store = self.store(&raw.store.unwrap_or_default(), data, flags);
         let raw_limits = raw.limits.unwrap_or_default();
         let limits = self.limits(&raw_limits);
@@ -284,7 +296,7 @@ impl Check<'_> {
         let rules = self.rules(&[], raw.access);
         let doors = Doors { ways, rules };
         let mut agents = match (source, raw.agents.unwrap_or_default()) {
-            (Source::File(_), agents) => self.agents(agents, &doors),
+            (Source::File(_) | Source::Given(_), agents) => self.agents(agents, &doors),
             (Source::BuiltIn, agents) => self.built_in(agents, &doors),
         };
         if flags.auth_none {

@@ -6,10 +6,11 @@
 //! - `raw`: the file as written; its doc comments are the published schema ([`schema`]).
 //! - `yaml`: the file as a tree with places; `${NAME}` is filled in there.
 //! - [`mod@env`]: variables that set single keys.
+//! - `given`: an agent that flags describe, as the same tree.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`, `remote`, `openai`,
-//!   `exec`, `identity`: the checks of each part.
+//! - `server`, `limits`, `cors`, `agent`, `backend`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`,
+//!   `remote`, `openai`, `exec`, `identity`: the checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`Written`]: what tells one version of all this from the next.
 //! - [`value`]: durations, sizes, addresses, networks.
@@ -17,10 +18,12 @@
 mod access;
 mod agent;
 mod auth;
+mod backend;
 mod card;
 mod cors;
 pub mod env;
 mod exec;
+mod given;
 mod identity;
 mod jwt;
 mod limits;
@@ -60,6 +63,7 @@ use switchboard_server::store::sqlite::SqliteOptions;
 pub use self::access::Rights;
 pub use self::auth::{ApiKey, Method, MethodKind, Ways};
 pub use self::env::Env;
+pub use self::given::{Given, GivenKey, GivenValue};
 pub use self::identity::Identity;
 pub use self::jwt::{Jwt, Keys};
 pub use self::load::{Flags, Source, load, read};

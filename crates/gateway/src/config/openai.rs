@@ -41,7 +41,11 @@ impl Check<'_> {
         settings.history_tokens = raw.history_tokens.unwrap_or(settings.history_tokens);
         settings.history_tasks = raw.history_tasks.unwrap_or(settings.history_tasks);
         settings.ask_usage = raw.usage.unwrap_or(settings.ask_usage);
-        settings.retry = self.retry(&key("retry"), raw.retry.unwrap_or_default(), settings.retry);
+        settings.retry = self.retry(
+            &key("retry"),
+            &raw.retry.unwrap_or_default(),
+            settings.retry,
+        );
         settings.idle_timeout = self.some_time(
             &key("idle_timeout"),
             raw.idle_timeout,
@@ -172,7 +176,7 @@ impl Check<'_> {
         parameters
     }
 
-    fn retry(&mut self, at: &[Step<'_>], raw: raw::ModelRetry, default: Retry) -> Retry {
+    fn retry(&mut self, at: &[Step<'_>], raw: &raw::ModelRetry, default: Retry) -> Retry {
         if raw.attempts == Some(0) {
             let hint = Some("write 1 to send a request only once".to_owned());
             self.wrong(

@@ -6,6 +6,7 @@ use switchboard_types::model::Secret;
 use super::agent::{at_path, join};
 use super::auth::MethodKind;
 use super::load::{Check, lower_first};
+use super::problem::Place;
 use super::raw;
 use super::value::SecretText;
 use super::written::print;
@@ -104,8 +105,14 @@ impl Check<'_> {
             let cause = lower_first(&error.to_string());
             let message = format!("{} cannot be read: {cause}", path.display());
             let hint = "the path is relative to the configuration file".to_owned();
-            self.wrong(at, message, Some(hint));
+            let hint = self.is_in_a_file(at).then_some(hint);
+            self.wrong(at, message, hint);
         };
         text.map_err(wrong).ok()
+    }
+
+    /// Whether a key stands in a file, and not in a flag or a variable.
+    pub(super) fn is_in_a_file(&self, at: &[Step<'_>]) -> bool {
+        matches!(self.tree.place_of(at), Place::File { .. })
     }
 }

@@ -1,7 +1,7 @@
 //! The server's own settings: where it listens and keeps things, how much it takes, what it logs.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use switchboard_server::log::Retention;
@@ -41,8 +41,13 @@ impl Check<'_> {
         listen
     }
 
-    /// The data directory; `None` if there is no place for one.
-    pub(super) fn data(&self, written: Option<String>, flags: &Flags) -> Option<PathBuf> {
+    /// The data directory; `None` if there is no place for one. `own` is where in the user's data it is.
+    pub(super) fn data(
+        &self,
+        written: Option<String>,
+        flags: &Flags,
+        own: &Path,
+    ) -> Option<PathBuf> {
         if let Some(data) = &flags.data {
             return Some(data.clone());
         }
@@ -60,7 +65,7 @@ impl Check<'_> {
         absolute("XDG_DATA_HOME")
             .or_else(|| absolute("LOCALAPPDATA"))
             .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
-            .map(|dir| dir.join("switchboard"))
+            .map(|dir| dir.join(own))
     }
 
     pub(super) fn store(

@@ -5,8 +5,15 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod exec;
+mod exec_crash;
+#[path = "../../../agents/tests/openai/model.rs"]
+mod model;
+mod openai;
+mod openai_crash;
 mod remote;
 mod remote_card;
 mod remote_circle;
 mod remote_crash;
 mod stranger;
+mod wrap;

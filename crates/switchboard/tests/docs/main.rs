@@ -61,6 +61,16 @@ fn scripts() {
 }
 
 #[test]
+fn models() {
+    run("docs/openai.md");
+}
+
+#[test]
+fn commands() {
+    run("docs/exec.md");
+}
+
+#[test]
 fn configuration() {
     run("docs/configuration.md");
 }

@@ -11,9 +11,9 @@ const PRELUDE: &str = r#"
 set -eu
 switchboard() {
   case "${1:-}" in
-    up|serve)
+    up|serve|wrap)
       if [ -f server.pid ]; then kill "$(cat server.pid)" 2>/dev/null || true; wait "$(cat server.pid)" 2>/dev/null || true; fi
-      "$SB" "$@" --listen "127.0.0.1:$HOME_PORT" --data "$PWD/data" >server.out 2>server.log </dev/null &
+      "$SB" "$1" --listen "127.0.0.1:$HOME_PORT" --data "$PWD/data" "${@:2}" >server.out 2>server.log </dev/null &
       echo $! >server.pid
       for _ in $(seq 400); do
         if command curl -s -o /dev/null "http://127.0.0.1:$HOME_PORT/readyz"; then return 0; fi

@@ -73,11 +73,11 @@ pub(crate) fn logged(server: &Server, text: &str) -> usize {
 /// The last record of the log with that message.
 pub(crate) fn record(server: &Server, message: &str) -> Value {
     let log = server.logged();
-    let records = log
+    let mut records = log
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
     let of_it = |record: &Value| record["message"] == message;
-    records.filter(of_it).last().unwrap_or_default()
+    records.rfind(of_it).unwrap_or_default()
 }
 
 /// Waits until it is so.

@@ -98,7 +98,8 @@ impl Server {
         Self::start_with(args, yaml, &[], &[]).await
     }
 
-    async fn start_with(
+    /// The same, with files beside it and variables.
+    pub(crate) async fn start_with(
         args: &[&str],
         yaml: &str,
         files: &[(&str, Vec<u8>)],
@@ -107,7 +108,10 @@ impl Server {
         let dir = tempfile::tempdir().expect("a directory");
         std::fs::write(dir.path().join("switchboard.yaml"), yaml).expect("a configuration");
         for (name, content) in files {
-            std::fs::write(dir.path().join(name), content).expect("a file");
+            let place = dir.path().join(name);
+            let above = place.parent().expect("a file is in a directory");
+            std::fs::create_dir_all(above).expect("a directory");
+            std::fs::write(place, content).expect("a file");
         }
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
         let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
@@ -230,10 +234,13 @@ impl Server {
 
 async fn launch(args: &[String], dir: &Path, variables: &[(String, String)]) -> (Child, String) {
     let file = |name: &str| File::create(dir.join(name)).expect("a file");
+    // What stands behind `--` stays last.
+    let (command, more) = args.split_at(1);
     let mut child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
-        .args(args)
+        .args(command)
         .args(["--listen", "127.0.0.1:0", "--log-format", "json", "--data"])
         .arg(dir.join("data"))
+        .args(more)
         .current_dir(dir)
         .env_remove("SWITCHBOARD_LOG")
         .env("KIT_SECRET", KIT_SECRET)

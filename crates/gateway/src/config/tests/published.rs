@@ -175,7 +175,8 @@ fn the_defaults_of_backends_are_those_of_the_code() {
         backend.replace(&place, "")
     };
     let mut seen = 0;
-    let kinds: [(&str, &dyn Fn(&str) -> String); 3] = [
+    type Write<'a> = &'a dyn Fn(&str) -> String;
+    let kinds: [(&str, Write<'_>); 3] = [
         ("OpenAi", &model),
         ("ModelRetry", &retry),
         ("Exec", &command),

@@ -12,10 +12,14 @@ pub(crate) fn fill(tree: &mut Node, env: &Env, problems: &mut Vec<Problem>) {
     let mut faults = Vec::new();
     fill_below(tree, env, &mut faults);
     problems.extend(faults.into_iter().map(|(id, place, fault)| Problem {
-        place,
         path: tree.path_to(id).unwrap_or_default(),
         message: fault.message,
-        hint: Some(fault.hint),
+        // A flag gives the name alone.
+        hint: Some(match place {
+            Place::Flag(_) => "name a variable that is set".to_owned(),
+            _ => fault.hint,
+        }),
+        place,
     }));
 }
 

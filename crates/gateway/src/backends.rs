@@ -1,0 +1,66 @@
+//! What stands behind agents, made from the configuration. New kinds of backend add a line here.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use switchboard_agents::exec::ExecAgent;
+use switchboard_agents::openai::OpenAiAgent;
+use switchboard_agents::remote::RemoteAgent;
+use switchboard_agents::script::ScriptAgent;
+use switchboard_server::agent::Agent;
+
+use crate::config::{self, Backend, Config};
+use crate::route::Table;
+
+/// What stands behind an agent.
+#[derive(Debug)]
+pub(crate) struct Behind {
+    pub(crate) agent: Arc<dyn Agent>,
+    /// The same, if it has a card of its own elsewhere.
+    pub(crate) remote: Option<Arc<RemoteAgent>>,
+}
+
+impl<A: Agent + 'static> From<A> for Behind {
+    fn from(agent: A) -> Self {
+        Self {
+            agent: Arc::new(agent),
+            remote: None,
+        }
+    }
+}
+
+/// What stands behind an agent. Nothing is sent yet.
+///
+/// # Errors
+///
+/// If it cannot be made.
+pub(crate) fn backend(
+    agent: &config::Agent,
+    config: &Config,
+    table: &Arc<Table>,
+) -> anyhow::Result<Behind> {
+    let made = make(agent, config, table);
+    made.with_context(|| format!("the agent {} cannot be made", agent.name))
+}
+
+fn make(agent: &config::Agent, config: &Config, table: &Arc<Table>) -> anyhow::Result<Behind> {
+    Ok(match &agent.backend {
+        Backend::Remote(settings, identity) => {
+            let remote = RemoteAgent::new((**settings).clone(), identity.outbound()?);
+            let remote = Arc::new(remote);
+            Behind {
+                agent: Arc::clone(&remote) as _,
+                remote: Some(remote),
+            }
+        }
+        Backend::OpenAi(settings, identity) => {
+            OpenAiAgent::new((**settings).clone(), identity.outbound()?)?.into()
+        }
+        Backend::Exec(settings) => ExecAgent::new((**settings).clone())?.into(),
+        Backend::Script(script) => {
+            let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
+            let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
+            agent.hiding(hidden.map(|agent| &*agent.name)).into()
+        }
+    })
+}

@@ -1,0 +1,81 @@
+//! `kill -9`, of ours and of the command, in the middle of a task.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::exec::{begun, commands, gone, lives, output, runs};
+use crate::openai::{said, soon};
+use crate::support::say;
+
+#[tokio::test]
+async fn after_a_crash_of_ours_the_command_is_ended_and_not_run_again() {
+    let mut ours = commands().await;
+    let (_, task, pids) = begun(&ours, "stays").await;
+    ours.kill().await;
+    assert!(pids.iter().all(|pid| lives(*pid)), "it outlives us");
+    ours.restart().await;
+    let failed = ours.until("stays", &task, &["failed", "completed"]).await;
+    assert_eq!(failed["status"]["state"], "failed");
+    assert_eq!(
+        said(&failed),
+        "interrupted by a restart: send the message again"
+    );
+    gone(&pids).await;
+    assert_eq!(runs(&ours), 1);
+    // What is sent again is a task of its own.
+    let (_, again, pids) = begun(&ours, "stays").await;
+    assert_ne!(again, task);
+    assert_eq!(runs(&ours), 2);
+    ours.result("stays", "tasks/cancel", json!({"id": again}))
+        .await;
+    gone(&pids).await;
+}
+
+#[tokio::test]
+async fn a_crash_in_the_second_turn_does_not_run_the_command_again_either() {
+    let mut ours = commands().await;
+    let asked = ours.result("asks", "message/send", say("paint")).await;
+    assert_eq!(asked["status"]["state"], "input-required");
+    // The same message id as before: some clients count badly.
+    let mut answer = say("sleep");
+    answer["message"]["taskId"] = asked["id"].clone();
+    answer["configuration"] = json!({"blocking": false});
+    ours.result("asks", "message/send", answer).await;
+    soon(async {
+        while runs(&ours) < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    ours.kill().await;
+    ours.restart().await;
+    let failed = ours.until(
+        "asks",
+        &asked["id"],
+        &["failed", "completed", "input-required"],
+    );
+    let failed = failed.await;
+    assert_eq!(
+        said(&failed),
+        "interrupted by a restart: send the message again"
+    );
+    assert_eq!(runs(&ours), 2);
+}
+
+#[tokio::test]
+async fn when_the_command_is_killed_the_task_fails_and_nothing_of_its_group_is_left() {
+    let ours = commands().await;
+    let (stream, _, pids) = begun(&ours, "stays").await;
+    let pid = Pid::from_raw(i32::try_from(pids[0]).unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+    let events: Vec<Value> = soon(stream.results()).await;
+    let last = events.last().unwrap();
+    assert_eq!(last["status"]["state"], "failed");
+    assert_eq!(said(last), "the command was ended by signal 9");
+    gone(&pids).await;
+    // The next one finds all as it should be.
+    let task = ours.result("loud", "message/send", say("still here")).await;
+    assert_eq!(output(&task), "STILL HERE");
+}
