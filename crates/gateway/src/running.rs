@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::backends::{Behind, backend};
-use crate::config::{self, Config};
+use crate::config::{self, Config, Print};
 use crate::remotes;
 use crate::route::Table;
 use crate::trust::{Methods, door};
@@ -51,7 +51,7 @@ pub(crate) struct Running {
 #[derive(Debug)]
 struct One {
     /// What it was made from; nothing if it is not there any more.
-    print: Option<u64>,
+    print: Option<Print>,
     guarded: Authorized,
     /// Room for its turns.
     room: Option<(usize, Gate)>,

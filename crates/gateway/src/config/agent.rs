@@ -12,7 +12,7 @@ use super::load::Check;
 use super::problem::did_you_mean;
 use super::raw;
 use super::yaml::{self, Step, Step::Item, Step::Key};
-use super::{Agent, Backend};
+use super::{Agent, Backend, Print};
 use crate::policy::{On, Rule};
 
 /// Names that addresses of Switchboard itself begin with, now or soon.
@@ -200,7 +200,7 @@ impl Check<'_> {
             tasks,
             backend,
             settings,
-            print: 0,
+            print: Print::default(),
         };
         self.scopes_can_be_had(at, &agent);
         agent

@@ -71,7 +71,7 @@ pub use self::problem::{Place, Problem, Problems};
 pub use self::raw::LogFormat;
 pub use self::signing::{Signing, SigningKey};
 pub use self::tls::{Own, Tls};
-pub use self::written::Written;
+pub use self::written::{Print, Written};
 
 /// What `unlimited` means for a timeout: longer than any process lives, short enough to count with.
 pub const UNLIMITED: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -184,7 +184,7 @@ pub struct Agent {
     /// How it treats its tasks. `unlimited` is [`UNLIMITED`].
     pub settings: Settings,
     /// Tells it from what is written of it later.
-    pub print: u64,
+    pub print: Print,
 }
 
 impl Agent {

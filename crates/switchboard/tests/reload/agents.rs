@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{Server, say};
-use crate::world::{asked, begin, one, record, save, until, until_logged, until_says};
+use crate::world::{asked, begin, one, record, said, save, until, until_logged, until_says};
 
 async fn names(server: &Server) -> Vec<String> {
     let told = server.get("/agents").await;
@@ -115,6 +115,7 @@ async fn another_agent_elsewhere_brings_its_own_card() {
 agents:
   one: { skills: [{ id: first, description: d }], script: [{ complete: one }] }
   two: { skills: [{ id: second, description: d }], script: [{ complete: two }] }
+  slow: { script: [{ say: begun }, { wait: 3s }, { complete: 'slow, but done' }] }
 ",
     )
     .await;
@@ -126,8 +127,16 @@ agents:
     };
     let server = Server::serve(&front("one")).await;
     assert_eq!(asked(&server, "a").await, "one");
+    save(&server, &front("slow"));
+    until_logged(&server, "the configuration was read again", 1).await;
+    let slow = begin(&server, "a").await;
+    server.until("a", &slow, &["working"]).await;
     save(&server, &front("two"));
-    until_says(&server, "a", "two").await;
+    until_logged(&server, "the configuration was read again", 2).await;
+    assert_eq!(asked(&server, "a").await, "two");
+    // What was begun with the other one is ended with it.
+    let slow = server.until("a", &slow, &["completed"]).await;
+    assert_eq!(said(&slow), "slow, but done");
     let card = server.get("/a2a/a/.well-known/agent-card.json").await;
     assert_eq!(card.body["skills"][0]["id"], "second", "{}", card.body);
     // Also of one that cannot be reached.
