@@ -37,17 +37,19 @@ struct Router {
 }
 
 impl Handler for Router {
-    fn handle(&self, call: Call) -> Answering<'_> {
-        Box::pin(async move {
-            let engines = self.engines.get().unwrap();
-            let name = call.target.agent.clone().unwrap();
-            if let Origin::Agent(by) = &call.origin {
-                let errand = (by.to_string(), name.to_string());
-                self.errands.lock().unwrap().insert(errand);
+    fn handle(&self, call: Call) -> Answering {
+        let name = call.target.agent.clone().unwrap();
+        if let Origin::Agent(by) = &call.origin {
+            let errand = (by.to_string(), name.to_string());
+            self.errands.lock().unwrap().insert(errand);
+        }
+        match self.engines.get().unwrap().get(&name) {
+            Some(engine) => engine.handle(call),
+            None => {
+                let missing = Error::new(ErrorKind::MethodNotFound, "no such agent");
+                Box::pin(async { Err(missing) })
             }
-            let missing = || Error::new(ErrorKind::MethodNotFound, "no such agent");
-            engines.get(&name).ok_or_else(missing)?.handle(call).await
-        })
+        }
     }
 }
 

@@ -1,38 +1,32 @@
 //! The whole stack, assembled: store, log, agents, engines, HTTP; and taken down in the opposite order.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use switchboard_server::auth::{Access, Audit, Authorized};
-use switchboard_server::engine::{self, Engine, Profile, recover};
+use switchboard_server::auth::Audit;
+use switchboard_server::engine::recover;
 use switchboard_server::http::{self, BaseUrl};
-use switchboard_server::limit::{Gate, Turns};
+use switchboard_server::limit::Gate;
 use switchboard_server::log::Log;
-use switchboard_server::push::{self, Guard, Outbox, SealingKey};
+use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess};
 use switchboard_server::store::sqlite::SqliteStore;
 use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
-use switchboard_types::model::AgentCard;
 use tokio::net::TcpListener;
-use tokio::time::{Instant, timeout_at};
 
-use crate::backends::{Backends, backends};
 use crate::config::{self, Config};
-use crate::remotes::{self, Remotes, remotes};
+use crate::reload::{Origin, Reloader, Reloads};
 use crate::route::Table;
+use crate::running::{Ground, Running};
 pub use crate::trust::ToTrust;
-use crate::trust::{self, Methods, doors};
+use crate::trust::{self, Methods};
 
 /// How many webhooks are read at once, and how many dead letters at most.
 const PAGE: usize = 256;
 const DEAD_LETTERS: usize = 10_000;
-
-/// Who may ask which agent.
-type Doors = HashMap<Arc<str>, Arc<Access>>;
 
 /// Where calls can come in.
 #[derive(Debug, Clone)]
@@ -45,12 +39,17 @@ pub struct Listening {
     pub to_trust: Option<ToTrust>,
 }
 
-/// Serves until a signal to stop. `ready` is called once, when calls can come in.
+/// Serves until a signal to stop. `ready` is called once, when calls can come in. What changes at the `origin` of the
+/// configuration is taken up, if there is one.
 ///
 /// # Errors
 ///
 /// If the address is taken, the store cannot be opened, or the server breaks.
-pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyhow::Result<()> {
+pub async fn serve(
+    config: Config,
+    origin: Option<Origin>,
+    ready: impl FnOnce(Listening) + Send,
+) -> anyhow::Result<()> {
     for doubt in &config.doubts {
         tracing::warn!("{doubt}");
     }
@@ -74,32 +73,31 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     let access = open_access(&config.store)?;
     let audit = Audit::start(Arc::clone(&access), &tasks);
     let methods = Methods::open(&config.methods, &access, &tasks).await?;
-    let doors = doors(&config, &methods);
-    for agent in config
-        .agents
-        .iter()
-        .filter(|agent| agent.hides_extended_card())
-    {
-        tracing::warn!(
-            agent = &*agent.name,
-            "nobody can read the extended card: the agent asks nobody who they are"
-        );
-    }
-    let remotes = remotes(&config)?;
-    let backends = backends(&config, &table, &remotes)?;
-    let engines = engines(&config, &doors, &backends, &log, &guard, &seal, &tasks);
-    table.fill(
-        guarded(&engines, &doors, &audit),
-        Arc::clone(&config.default_agent),
-    );
-    follow_cards(&config, &doors, &table, &remotes, &tasks).await;
-    let recovered = recover::recover(&log, &engines).await?;
+    let authenticator = methods.authenticator(config.failed_logins, audit.clone());
+    let mut running = Running::new(Ground {
+        table: Arc::clone(&table),
+        log: log.clone(),
+        guard: Arc::clone(&guard),
+        seal,
+        tasks: tasks.clone(),
+        audit: audit.clone(),
+        methods,
+        everywhere: config
+            .tasks
+            .map(|most| Gate::new(most, config.limits.queue.length)),
+        queue: config.limits.queue.length,
+    });
+    let agents = running.prepare(&config).await?;
+    running.take(agents);
+    let recovered = recover::recover(&log, &running.engines()).await?;
     tracing::info!(
         resumed = recovered.resumed,
         waiting = recovered.waiting,
         failed = recovered.failed,
         "recovered"
     );
+    let reloads = Arc::new(Reloads::default());
+    let reloader = origin.map(|origin| Reloader::new(origin, &config, running, reloads));
     let push = push::Settings {
         timeout: config.push.timeout,
         give_up_after: config.push.give_up_after,
@@ -111,7 +109,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     let mut service = http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: table,
-        authenticator: methods.authenticator(config.failed_logins, audit.clone()),
+        authenticator,
         base_url: BaseUrl {
             public_url: config.public_url,
             trusted_proxies: config.trust_forwarded,
@@ -125,7 +123,11 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     }
     let (tls, to_trust) = encryption.map_or((None, None), |with| (Some(with.tls), with.to_trust));
     let encrypted = tls.is_some();
-    tasks.spawn(http::serve(listener, Arc::new(service), tls));
+    let service = Arc::new(service);
+    if let Some(reloader) = reloader {
+        tasks.spawn(reloader.run(Arc::clone(&service), tasks.clone()));
+    }
+    tasks.spawn(http::serve(listener, service, tls));
     ready(Listening {
         address,
         encrypted,
@@ -215,132 +217,6 @@ pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessSt
         );
     }
     access_store_on_disk(config)
-}
-
-fn engines(
-    config: &Config,
-    doors: &Doors,
-    backends: &Backends,
-    log: &Log,
-    guard: &Arc<Guard>,
-    seal: &SealingKey,
-    tasks: &Tasks,
-) -> HashMap<Arc<str>, Engine> {
-    let length = config.limits.queue.length;
-    let gate = |most: Option<usize>| most.map(|most| Gate::new(most, length));
-    let everywhere = gate(config.tasks);
-    let engine = |agent: &config::Agent| {
-        let profile = shown(config, doors, agent, agent.profile.clone());
-        let parts = engine::Parts {
-            name: Arc::clone(&agent.name),
-            agent: Arc::clone(&backends[&agent.name]),
-            profile,
-            settings: engine::Settings {
-                turns: Turns {
-                    everywhere: everywhere.clone(),
-                    here: gate(agent.tasks),
-                },
-                hop: hop(agent, seal),
-                ..agent.settings.clone()
-            },
-            log: log.clone(),
-            guard: Arc::clone(guard),
-            tasks: tasks.clone(),
-        };
-        (Arc::clone(&agent.name), Engine::new(parts))
-    };
-    config.agents.iter().map(engine).collect()
-}
-
-/// Puts what agents elsewhere say of themselves on our cards, now and whenever it changes. Waits a little for the first
-/// time.
-async fn follow_cards(
-    config: &Config,
-    doors: &Doors,
-    table: &Arc<Table>,
-    remotes: &Remotes,
-    tasks: &Tasks,
-) {
-    let first = Instant::now() + remotes::PATIENCE;
-    for agent in &config.agents {
-        let Some(remote) = remotes.get(&agent.name) else {
-            continue;
-        };
-        let keeper = (Arc::clone(remote), Arc::clone(&agent.name), tasks.clone());
-        tasks.spawn(async move {
-            let (remote, name, tasks) = keeper;
-            tokio::select! {
-                () = remote.keep_card(&name, tasks.stopping()) => {}
-                () = tasks.stopping().cancelled() => {}
-            }
-        });
-    }
-    for agent in &config.agents {
-        let Some(remote) = remotes.get(&agent.name) else {
-            continue;
-        };
-        let mut card = remote.card();
-        // Without it, our card says what the file does.
-        drop(timeout_at(first, card.wait_for(Option::is_some)).await);
-        let (config, doors) = (config.clone(), doors.clone());
-        let (agent, table, tasks_) = (agent.clone(), Arc::clone(table), tasks.clone());
-        let renew = move |card: &AgentCard| {
-            let profile = shown(&config, &doors, &agent, remotes::filled(&agent, card));
-            table.renew(&agent.name, profile);
-        };
-        if let Some(card) = card.borrow_and_update().as_deref() {
-            renew(card);
-        }
-        tasks.spawn(async move {
-            loop {
-                tokio::select! {
-                    () = tasks_.stopping().cancelled() => return,
-                    changed = card.changed() => if changed.is_err() {
-                        return;
-                    }
-                }
-                if let Some(card) = card.borrow_and_update().as_deref() {
-                    renew(card);
-                }
-            }
-        });
-    }
-}
-
-/// What an agent is called on the way of a call, here and nowhere else. One that not everyone may know of goes by another
-/// name. After a restart it is the same: calls that are made again must be found to be the same.
-fn hop(agent: &config::Agent, seal: &SealingKey) -> Arc<str> {
-    let here = seal.name_for("gateway");
-    Arc::from(match agent.rights.visible {
-        true => format!("{}@{here}", agent.name),
-        false => format!("#{}@{here}", seal.name_for(&agent.name)),
-    })
-}
-
-/// Each engine behind its agent's door.
-fn guarded(
-    engines: &HashMap<Arc<str>, Engine>,
-    doors: &Doors,
-    audit: &Audit,
-) -> HashMap<Arc<str>, Authorized> {
-    let guarded = doors.iter().filter_map(|(name, access)| {
-        let engine = engines.get(name)?.clone();
-        let guarded = Authorized::new(engine, Arc::clone(access)).audited(audit.clone());
-        Some((Arc::clone(name), guarded))
-    });
-    guarded.collect()
-}
-
-/// What an agent's card says, and what its door adds to it.
-fn shown(config: &Config, doors: &Doors, agent: &config::Agent, profile: Profile) -> Profile {
-    let mut profile = Profile {
-        is_default: agent.name == config.default_agent,
-        ..profile
-    };
-    if let Some(door) = doors.get(&agent.name) {
-        door.declare(&mut profile);
-    }
-    profile
 }
 
 /// Waits for Ctrl-C or the signal by which service managers stop a process.

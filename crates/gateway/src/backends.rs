@@ -1,69 +1,84 @@
 //! What stands behind agents, made from the configuration. New kinds of backend add a line here.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Context;
 use switchboard_agents::exec::ExecAgent;
 use switchboard_agents::openai::OpenAiAgent;
+use switchboard_agents::remote::RemoteAgent;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
 
 use crate::config::{self, Backend, Config};
-use crate::remotes::Remotes;
 use crate::route::Table;
 use crate::route::rules::{Routed, Routes, Rules};
 
-/// What stands behind which agent.
-pub(crate) type Backends = HashMap<Arc<str>, Arc<dyn Agent>>;
+/// What stands behind an agent.
+#[derive(Debug)]
+pub(crate) struct Behind {
+    pub(crate) agent: Arc<dyn Agent>,
+    /// The same, if it has a card of its own elsewhere.
+    pub(crate) remote: Option<Arc<RemoteAgent>>,
+}
 
-/// What stands behind each agent.
-pub(crate) fn backends(
+impl<A: Agent + 'static> From<A> for Behind {
+    fn from(agent: A) -> Self {
+        Self {
+            agent: Arc::new(agent),
+            remote: None,
+        }
+    }
+}
+
+/// What stands behind an agent. Nothing is sent yet.
+///
+/// # Errors
+///
+/// If it cannot be made.
+pub(crate) fn backend(
+    agent: &config::Agent,
     config: &Config,
     table: &Arc<Table>,
-    remotes: &Remotes,
-) -> anyhow::Result<Backends> {
-    let made = config.agents.iter().map(|agent| {
-        let made = backend(agent, config, table, remotes);
-        let made = made.with_context(|| format!("the agent {} cannot be made", agent.name))?;
-        Ok((Arc::clone(&agent.name), routed(agent, config, table, made)))
-    });
-    made.collect()
+) -> anyhow::Result<Behind> {
+    let made = make(agent, config, table);
+    let mut made = made.with_context(|| format!("the agent {} cannot be made", agent.name))?;
+    if !agent.routes.is_empty() {
+        made.agent = Arc::new(routed(made.agent, agent, config, table));
+    }
+    Ok(made)
 }
 
 /// An agent behind its rules.
 fn routed(
+    own: Arc<dyn Agent>,
     agent: &config::Agent,
     config: &Config,
     table: &Arc<Table>,
-    own: Arc<dyn Agent>,
-) -> Arc<dyn Agent> {
-    if agent.routes.is_empty() {
-        return own;
-    }
+) -> Routed {
     let routes = Arc::new(Routes::new(Rules::new(agent.routes.clone())));
     let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
     let hidden = hidden.map(|agent| Arc::clone(&agent.name)).collect();
-    Arc::new(Routed::new(own, routes, Arc::clone(table) as _, hidden))
+    Routed::new(own, routes, Arc::clone(table) as _, hidden)
 }
 
-fn backend(
-    agent: &config::Agent,
-    config: &Config,
-    table: &Arc<Table>,
-    remotes: &Remotes,
-) -> anyhow::Result<Arc<dyn Agent>> {
+fn make(agent: &config::Agent, config: &Config, table: &Arc<Table>) -> anyhow::Result<Behind> {
     Ok(match &agent.backend {
-        Backend::Remote(..) => Arc::clone(&remotes[&agent.name]) as _,
-        Backend::OpenAi(settings, identity) => Arc::new(OpenAiAgent::new(
-            (**settings).clone(),
-            identity.outbound()?,
-        )?),
-        Backend::Exec(settings) => Arc::new(ExecAgent::new((**settings).clone())?),
+        Backend::Remote(settings, identity) => {
+            let remote = RemoteAgent::new((**settings).clone(), identity.outbound()?);
+            let remote = Arc::new(remote);
+            Behind {
+                agent: Arc::clone(&remote) as _,
+                remote: Some(remote),
+            }
+        }
+        Backend::OpenAi(settings, identity) => {
+            OpenAiAgent::new((**settings).clone(), identity.outbound()?)?.into()
+        }
+        Backend::Exec(settings) => ExecAgent::new((**settings).clone())?.into(),
         Backend::Script(script) => {
             let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
             let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
-            Arc::new(agent.hiding(hidden.map(|agent| &*agent.name)))
+            agent.hiding(hidden.map(|agent| &*agent.name)).into()
         }
     })
 }

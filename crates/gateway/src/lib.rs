@@ -9,8 +9,10 @@
 //! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
 //! - `conformance`: any agent against the specification.
 //! - [`policy`]: what callers may do, by rules.
+//! - [`reload`]: a configuration that changes while the server runs.
 //! - `remotes`: agents elsewhere that stand behind ours, and what their cards say.
 //! - [`route`]: which agent a call is for.
+//! - `running`: the agents as they run, made from a configuration.
 //! - [`telemetry`]: what the process tells its operators.
 //! - `trust`: from what the configuration says of trust to the parts that keep it.
 
@@ -21,7 +23,9 @@ pub mod cli;
 pub mod config;
 mod conformance;
 pub mod policy;
+pub mod reload;
 mod remotes;
 pub mod route;
+mod running;
 pub mod telemetry;
 mod trust;

@@ -1,33 +1,16 @@
 //! Agents elsewhere that stand behind ours, and what their cards say.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use switchboard_agents::profile;
-use switchboard_agents::remote::RemoteAgent;
 use switchboard_server::engine::Profile;
 use switchboard_types::model::AgentCard;
 
-use crate::config::{Agent, Backend, Config};
+use crate::config::Agent;
 
-/// How long a start waits for the cards of agents elsewhere.
+/// How long a start, and a reload, waits for the cards of agents elsewhere.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Agents elsewhere, by the names of ours.
-pub(crate) type Remotes = HashMap<Arc<str>, Arc<RemoteAgent>>;
-
-/// All of them. Nothing is sent yet.
-pub(crate) fn remotes(config: &Config) -> anyhow::Result<Remotes> {
-    let mut remotes = Remotes::new();
-    for agent in &config.agents {
-        if let Backend::Remote(settings, identity) = &agent.backend {
-            let remote = RemoteAgent::new((**settings).clone(), identity.outbound()?);
-            remotes.insert(Arc::clone(&agent.name), Arc::new(remote));
-        }
-    }
-    Ok(remotes)
-}
 
 /// What an agent's cards say once `card` is known.
 pub(crate) fn filled(agent: &Agent, card: &AgentCard) -> Profile {

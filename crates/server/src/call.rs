@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use hyper::header::HeaderName;
+use switchboard_types::model::Timestamp;
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Dialect, Error, ErrorKind};
 
@@ -92,13 +93,13 @@ pub enum ReplyBody {
     Stream(Cursor),
 }
 
-/// An answer on its way.
-pub type Answering<'a> = BoxFuture<'a, Result<Reply, Error>>;
+/// An answer on its way. It has all it needs: whoever it was asked of may be replaced meanwhile.
+pub type Answering = BoxFuture<'static, Result<Reply, Error>>;
 
 /// Answers calls: the router, the guards and each agent's engine are handlers.
 pub trait Handler: Send + Sync + fmt::Debug {
     /// Answers one call. Whoever only passes it on passes on the other's future, too.
-    fn handle(&self, call: Call) -> Answering<'_>;
+    fn handle(&self, call: Call) -> Answering;
 }
 
 /// There is no agent of that name, as far as the caller may know.
@@ -140,6 +141,8 @@ pub struct Listing {
     pub name: Arc<str>,
     /// What its card says.
     pub profile: Arc<Profile>,
+    /// Since when it says so.
+    pub since: Timestamp,
     /// Who may ask it.
     pub access: Arc<Access>,
     /// The headers of a request that it is to see, if any.

@@ -116,7 +116,7 @@ impl Drop for World {
 struct Only(Authorized);
 
 impl Handler for Only {
-    fn handle(&self, call: Call) -> Answering<'_> {
+    fn handle(&self, call: Call) -> Answering {
         self.0.handle(call)
     }
 }

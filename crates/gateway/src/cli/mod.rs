@@ -150,14 +150,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Config(problems) => {
-                let number = problems.iter().count();
-                let noun = if number == 1 { "problem" } else { "problems" };
-                write!(
-                    f,
-                    "{problems}\nerror: {number} {noun} in the configuration; nothing was applied"
-                )
-            }
+            Self::Config(problems) => f.write_str(&problems.report()),
             Self::Usage(message, hint) | Self::Unreachable(message, hint) => {
                 write!(f, "error: {message}\n  hint: {hint}")
             }

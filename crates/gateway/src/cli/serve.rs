@@ -6,16 +6,21 @@ use super::args::{Global, ServeArgs};
 use super::{Failure, block_on};
 use crate::app::ToTrust;
 use crate::config::{Env, Source, load};
+use crate::reload::Origin;
 use crate::{app, telemetry};
 
 /// The file that is read if none is named.
 const DEFAULT_FILE: &str = "switchboard.yaml";
 
 pub(super) fn run(args: &ServeArgs, global: &Global, env: &Env) -> Result<(), Failure> {
-    let source = Source::File(file(args.config.clone())?);
-    let config = load(&source, env, &args.place.flags(global))?;
+    let origin = Origin {
+        file: file(args.config.clone())?,
+        env: env.clone(),
+        flags: args.place.flags(global),
+    };
+    let config = load(&Source::File(origin.file.clone()), env, &origin.flags)?;
     telemetry::start(&config.log).map_err(Failure::Failed)?;
-    block_on(app::serve(config, |listening| {
+    block_on(app::serve(config, Some(origin), |listening| {
         let (address, tls) = (listening.address, listening.encrypted);
         tracing::info!(%address, tls, "listening");
         match listening.to_trust {

@@ -12,7 +12,7 @@ pub(super) fn run(args: &UpArgs, global: &Global, env: &Env) -> Result<(), Failu
     let config = load(&Source::BuiltIn, env, &args.place.flags(global))?;
     telemetry::start(&config.log).map_err(Failure::Failed)?;
     let shown = config.clone();
-    block_on(app::serve(config, move |listening| {
+    block_on(app::serve(config, None, move |listening| {
         let text = welcome(&shown, &listening, std::process::id());
         if let Err(error) = out(format_args!("{text}")) {
             tracing::warn!(%error, "cannot write to standard output");

@@ -14,7 +14,7 @@ use super::load::Check;
 use super::problem::did_you_mean;
 use super::raw;
 use super::yaml::{self, Step, Step::Item, Step::Key};
-use super::{Agent, Backend};
+use super::{Agent, Backend, Print};
 use crate::policy::{On, Rule};
 use crate::route::rules::Action;
 
@@ -219,6 +219,7 @@ impl Check<'_> {
             backend,
             routes,
             settings,
+            print: Print::default(),
         };
         self.scopes_can_be_had(at, &agent);
         agent

@@ -6,6 +6,7 @@ use switchboard_agents::script::{AgentFile, Script};
 use super::agent::{at_path, is_given, join};
 use super::load::{Check, read_file};
 use super::remote::unknown;
+use super::written::{Written, print};
 use super::yaml::{self, Step, Step::Key};
 use super::{Backend, Identity, exec, openai, raw};
 
@@ -74,12 +75,15 @@ impl Check<'_> {
         let path = self.base.join(file);
         let before = self.problems.len();
         let tree = read_file(&path, self.env, &mut self.problems);
+        let at = join(at, Key("script_file"));
+        let print = tree.as_ref().map(|tree| print(&Written::new(tree, &[])));
+        self.names(&at, &path, print);
         if tree.is_none() && matches!(self.problems.get(before), Some(p) if is_whole(p)) {
             // Unreadable: the place to mend it is here.
             let cause = self.problems.remove(before);
             let message = format!("{} {}", path.display(), cause.message);
             self.wrong(
-                &join(at, Key("script_file")),
+                &at,
                 message,
                 Some("the path is relative to the configuration file".to_owned()),
             );

@@ -13,6 +13,7 @@ use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
 use super::server::retention;
 use super::value::{Bound, Listen, Size, Time};
+use super::written::{Named, Written};
 use super::yaml::{self, Node, Step, Step::Key};
 use super::{Config, Env, LogFormat, UNLIMITED, auth, env};
 
@@ -46,12 +47,45 @@ pub struct Flags {
     pub log_format: Option<LogFormat>,
 }
 
+impl Flags {
+    /// Whether a flag says what the file would say under this key.
+    pub(crate) fn win_over(&self, key: &str) -> bool {
+        match key {
+            "listen" => self.listen.is_some(),
+            "data" => self.data.is_some() || self.memory,
+            "store.kind" | "store.durability" => self.memory,
+            "log.level" => self.log_level.is_some(),
+            "log.format" => self.log_format.is_some(),
+            _ => false,
+        }
+    }
+}
+
 /// Reads and checks a configuration.
 ///
 /// # Errors
 ///
 /// Everything that is wrong with it.
 pub fn load(source: &Source, env: &Env, flags: &Flags) -> Result<Config, Problems> {
+    read(source, env, flags).0
+}
+
+/// Reads and checks a configuration, and tells which files were looked at, whether they could be read or not.
+pub fn read(source: &Source, env: &Env, flags: &Flags) -> (Result<Config, Problems>, Vec<PathBuf>) {
+    let mut files = match source {
+        Source::File(path) => vec![path.clone()],
+        Source::BuiltIn | Source::Given(_) => Vec::new(),
+    };
+    let config = read_with(source, env, flags, &mut files);
+    (config, files)
+}
+
+fn read_with(
+    source: &Source,
+    env: &Env,
+    flags: &Flags,
+    files: &mut Vec<PathBuf>,
+) -> Result<Config, Problems> {
     let mut problems = Vec::new();
     let tree = match source {
         Source::File(path) => read_file(path, env, &mut problems),
@@ -75,16 +109,22 @@ pub fn load(source: &Source, env: &Env, flags: &Flags) -> Result<Config, Problem
         tree: &tree,
         base,
         env,
+        files: Vec::new(),
         problems,
         doubts: Vec::new(),
     };
     let config = raw.and_then(|raw| check.config(raw, source, flags));
+    files.extend(check.files.iter().map(|file| file.path.clone()));
     let mut problems = check.problems;
     match config {
-        Some(config) if problems.is_empty() => Ok(Config {
-            doubts: check.doubts,
-            ..config
-        }),
+        Some(mut config) if problems.is_empty() => {
+            config.doubts = check.doubts;
+            config.written = Written::new(&tree, &check.files);
+            config
+                .written
+                .mark(&mut config.agents, &config.default_agent);
+            Ok(config)
+        }
         _ => {
             problems.sort_by_key(|problem| order(&problem.place));
             Err(Problems(problems))
@@ -139,6 +179,8 @@ pub(super) struct Check<'a> {
     pub(super) base: &'a Path,
     /// For files that are read on the way.
     pub(super) env: &'a Env,
+    /// The files that were looked at besides the one that names them.
+    pub(super) files: Vec<Named>,
     /// What was found so far.
     pub(super) problems: Vec<Problem>,
     /// What may not be meant.
@@ -146,6 +188,15 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
+    /// A file is named at `at`, and this was read from it.
+    pub(super) fn names(&mut self, at: &[Step<'_>], path: &Path, print: Option<u64>) {
+        self.files.push(Named {
+            path: path.to_owned(),
+            key: yaml::show(at),
+            print,
+        });
+    }
+
     /// Something is wrong at `path`.
     pub(super) fn wrong(&mut self, path: &[Step<'_>], message: String, hint: Option<String>) {
         self.problems.push(self.at(path, message, hint));
@@ -289,6 +340,7 @@ impl Check<'_> {
             log,
             agents,
             doubts: Vec::new(),
+            written: Written::default(),
         };
         self.credentials_are_hidden(&config, flags);
         self.callers_are_told_apart(&config);

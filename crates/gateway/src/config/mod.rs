@@ -12,6 +12,7 @@
 //! - `server`, `limits`, `cors`, `agent`, `backend`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`,
 //!   `remote`, `openai`, `exec`, `identity`: the checks of each part.
 //! - `question`: what `check --explain` is asked.
+//! - [`Written`]: what tells one version of all this from the next.
 //! - [`value`]: durations, sizes, addresses, networks.
 
 mod access;
@@ -39,6 +40,7 @@ mod server;
 mod signing;
 mod tls;
 pub mod value;
+mod written;
 mod yaml;
 
 #[cfg(test)]
@@ -67,11 +69,12 @@ pub use self::env::Env;
 pub use self::given::{Given, GivenKey, GivenValue};
 pub use self::identity::Identity;
 pub use self::jwt::{Jwt, Keys};
-pub use self::load::{Flags, Source, load};
+pub use self::load::{Flags, Source, load, read};
 pub use self::problem::{Place, Problem, Problems};
 pub use self::raw::LogFormat;
 pub use self::signing::{Signing, SigningKey};
 pub use self::tls::{Own, Tls};
+pub use self::written::{Print, Written};
 
 /// What `unlimited` means for a timeout: longer than any process lives, short enough to count with.
 pub const UNLIMITED: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -118,6 +121,8 @@ pub struct Config {
     pub agents: Vec<Agent>,
     /// What can be done, but may not be meant.
     pub doubts: Vec<Problem>,
+    /// What tells it from what is written later.
+    pub written: Written,
 }
 
 /// How often an address may fail to show who it is.
@@ -183,6 +188,8 @@ pub struct Agent {
     pub routes: Vec<Arc<Route>>,
     /// How it treats its tasks. `unlimited` is [`UNLIMITED`].
     pub settings: Settings,
+    /// Tells it from what is written of it later.
+    pub print: Print,
 }
 
 impl Agent {

@@ -70,6 +70,14 @@ impl fmt::Display for Problem {
 pub struct Problems(pub(crate) Vec<Problem>);
 
 impl Problems {
+    /// All of them, and how many there are.
+    #[must_use]
+    pub fn report(&self) -> String {
+        let number = self.0.len();
+        let noun = if number == 1 { "problem" } else { "problems" };
+        format!("{self}\nerror: {number} {noun} in the configuration; nothing was applied")
+    }
+
     /// Each problem, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
         self.0.iter()

@@ -9,6 +9,7 @@ use super::load::{Check, lower_first};
 use super::problem::Place;
 use super::raw;
 use super::value::SecretText;
+use super::written::print;
 use super::yaml::{self, Data, Step, Step::Key};
 
 impl Check<'_> {
@@ -99,6 +100,7 @@ impl Check<'_> {
     pub(super) fn read_beside(&mut self, at: &[Step<'_>], file: &str) -> Option<String> {
         let path = self.base.join(file);
         let text = std::fs::read_to_string(&path);
+        self.names(at, &path, text.as_ref().ok().map(print));
         let wrong = |error: std::io::Error| {
             let cause = lower_first(&error.to_string());
             let message = format!("{} cannot be read: {cause}", path.display());

@@ -1,65 +1,113 @@
 //! The table of agents: path, tenant or default name one, and its engine answers what its policy allows.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use foldhash::fast::RandomState;
 use switchboard_server::auth::Authorized;
 use switchboard_server::backend::{Drift, Health};
 use switchboard_server::call::{
-    Answering, Call, Directory, Handler, Listing, Target, no_such_tenant,
+    Answering, Call, Directory, Handler, Listing, Origin, Target, no_such_tenant,
 };
-use switchboard_server::engine::Profile;
+use switchboard_server::engine::{Engine, Profile};
 use switchboard_types::Error;
+use switchboard_types::operation::Operation;
 
-/// All agents of this gateway. Agents may call each other through it, so it exists before they do.
+/// All agents of this gateway. Agents may call each other through it, so it exists before they do. They can change while
+/// it is asked: a call goes on at the agent that it has found.
 #[derive(Debug, Default)]
 pub struct Table {
-    agents: OnceLock<Agents>,
+    /// Held only to look something up.
+    agents: RwLock<Agents>,
 }
 
-#[derive(Debug)]
+/// What stands in a table.
+#[derive(Debug, Default)]
 struct Agents {
-    /// Asked for several times a request.
-    known: HashMap<Arc<str>, Authorized, RandomState>,
+    /// Those that can be called. Asked for several times a request.
+    known: Known,
+    /// Those that could be called before. Their work goes on, and agents that gave it to them can follow and cancel it.
+    gone: Known,
+    /// The one that is meant if none is named.
     default: Arc<str>,
 }
 
+type Known = HashMap<Arc<str>, Authorized, RandomState>;
+
 impl Table {
-    /// Fills the table; a second time does nothing.
-    pub fn fill(&self, known: HashMap<Arc<str>, Authorized>, default: Arc<str>) {
-        self.agents.get_or_init(|| Agents {
-            known: known.into_iter().collect(),
-            default,
-        });
+    /// Puts agents into the table, in place of those that have the same names, and takes others out, all at once.
+    pub fn change(&self, new: Vec<Authorized>, gone: &[Arc<str>], default: &Arc<str>) {
+        // What is let go takes its time: nobody waits for it.
+        let mut before = Vec::with_capacity(2 * new.len());
+        let mut agents = self.write();
+        for name in gone {
+            if let Some(agent) = agents.known.remove(name) {
+                before.extend(agents.gone.insert(Arc::clone(name), agent));
+            }
+        }
+        for agent in new {
+            let name = Arc::clone(agent.engine().name());
+            before.extend(agents.gone.remove(&name));
+            before.extend(agents.known.insert(name, agent));
+        }
+        agents.default = Arc::clone(default);
+        drop(agents);
+        drop(before);
     }
 
-    /// An agent's card says something else from now on.
-    pub fn renew(&self, agent: &str, profile: Profile) {
-        if let Some(agent) = self.known(agent) {
-            agent.renew(profile);
+    /// An agent's card says something else from now on. Nothing happens if the agent is not there any more, or is behind
+    /// another engine by now.
+    pub fn renew(&self, engine: &Engine, profile: Profile) {
+        let mut agents = self.write();
+        if let Some(agent) = agents.known.get_mut(engine.name())
+            && agent.engine().is(engine)
+        {
+            *agent = agent.renewed(profile);
         }
     }
 
     /// Whether what stands behind an agent can work, looked at now; nothing if there is no such agent.
     pub async fn health(&self, agent: &str) -> Option<Health> {
-        let agent = Arc::clone(self.known(agent)?.agent());
-        Some(agent.health().await)
+        let agent = self.known(agent)?;
+        Some(agent.engine().agent().health().await)
     }
 
     /// What had changed behind an agent when that was noticed last, since the start.
     #[must_use]
     pub fn drift(&self, agent: &str) -> Option<Arc<Drift>> {
-        self.known(agent)?.agent().drift()
+        self.known(agent)?.engine().agent().drift()
     }
 
-    fn known(&self, agent: &str) -> Option<&Authorized> {
-        self.agents.get()?.known.get(agent)
+    fn known(&self, agent: &str) -> Option<Authorized> {
+        self.read().known.get(agent).cloned()
     }
 
+    fn read(&self) -> RwLockReadGuard<'_, Agents> {
+        self.agents.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Agents> {
+        self.agents.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who answers a call.
+    fn answering(&self, call: &Call) -> Result<Authorized, Error> {
+        let agents = self.read();
+        let found = agents.target(&call.target).cloned();
+        if found.is_err()
+            && matches!(call.origin, Origin::Agent(_))
+            && !matches!(call.operation, Operation::Send(_) | Operation::Stream(_))
+            && let Some(gone) = call.target.agent.as_ref().and_then(|n| agents.gone.get(n))
+        {
+            return Ok(gone.clone());
+        }
+        found
+    }
+}
+
+impl Agents {
     /// The agent that a path and a tenant mean together.
     fn agent(&self, agent: Option<&str>, tenant: Option<&str>) -> Result<&Authorized, Error> {
-        let agents = self.agents.get().ok_or_else(Error::internal)?;
         let name = match (agent, tenant) {
             (Some(agent), Some(tenant)) if agent != tenant => {
                 return Err(Error::invalid_params(
@@ -68,9 +116,9 @@ impl Table {
                 ));
             }
             (Some(name), _) | (None, Some(name)) => name,
-            (None, None) => &agents.default,
+            (None, None) => &self.default,
         };
-        let known = agents.known.get(name);
+        let known = self.known.get(name);
         known.ok_or_else(|| no_such_tenant(name))
     }
 
@@ -81,8 +129,8 @@ impl Table {
 }
 
 impl Handler for Table {
-    fn handle(&self, call: Call) -> Answering<'_> {
-        match self.target(&call.target) {
+    fn handle(&self, call: Call) -> Answering {
+        match self.answering(&call) {
             Ok(agent) => agent.handle(call),
             Err(error) => Box::pin(async { Err(error) }),
         }
@@ -91,16 +139,16 @@ impl Handler for Table {
 
 impl Directory for Table {
     fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
-        self.agent(name, None).ok().map(Authorized::listing)
+        let agents = self.read();
+        agents.agent(name, None).ok().map(Authorized::listing)
     }
 
     fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error> {
-        self.target(target).map(Authorized::listing)
+        self.read().target(target).map(Authorized::listing)
     }
 
     fn list(&self) -> Vec<Arc<Listing>> {
-        let agents = self.agents.get().into_iter();
-        let known = agents.flat_map(|agents| agents.known.values());
-        known.map(Authorized::listing).collect()
+        let agents = self.read();
+        agents.known.values().map(Authorized::listing).collect()
     }
 }

@@ -1,6 +1,5 @@
 //! The ways to show who one is, and which of them open an agent's door.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -12,10 +11,11 @@ use switchboard_server::auth::{
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::AccessStore;
 
-use crate::config::{self, Config, Keys, Method, MethodKind};
+use crate::config::{self, Keys, Method, MethodKind};
 use crate::policy::Rules;
 
 /// All methods, ready to use. Those whose keys are elsewhere begin to fetch them.
+#[derive(Debug)]
 pub(crate) struct Methods {
     schemes: Vec<Arc<dyn Scheme>>,
     /// API keys, and how they are made by HTTP.
@@ -84,12 +84,18 @@ impl Methods {
         ways.collect()
     }
 
+    /// A method that an agent asks for and that is not there.
+    pub(crate) fn missing<'a>(&self, agent: &'a config::Agent) -> Option<&'a Arc<str>> {
+        let is_there = |name: &&Arc<str>| self.schemes.iter().any(|s| s.name() == *name);
+        agent.access.iter().flatten().find(|name| !is_there(name))
+    }
+
     /// Who knows callers by them.
-    pub(crate) fn authenticator(self, brake: config::FailedLogins, audit: Audit) -> Authenticator {
-        let authenticator = Authenticator::new(self.schemes)
+    pub(crate) fn authenticator(&self, brake: config::FailedLogins, audit: Audit) -> Authenticator {
+        let authenticator = Authenticator::new(self.schemes.clone())
             .with_failures(Failures::new(brake.requests, brake.per))
             .audited(audit);
-        match self.keys {
+        match self.keys.clone() {
             Some((keys, made)) => {
                 authenticator.making_keys(keys, made.create_scope, made.max_lifetime, made.max_keys)
             }
@@ -139,15 +145,11 @@ pub(crate) fn ruled(
     if *visible { door } else { door.hidden() }
 }
 
-/// Who may ask each agent.
-pub(crate) fn doors(config: &Config, methods: &Methods) -> HashMap<Arc<str>, Arc<Access>> {
-    let door = |agent: &config::Agent| {
-        let access = ruled(agent, Access::by(methods.ways(agent)), rules(agent));
-        let access = match agent.rate {
-            Some(rate) => access.limited_to(rate),
-            None => access,
-        };
-        (Arc::clone(&agent.name), Arc::new(access))
-    };
-    config.agents.iter().map(door).collect()
+/// Who may ask an agent.
+pub(crate) fn door(agent: &config::Agent, methods: &Methods) -> Access {
+    let access = ruled(agent, Access::by(methods.ways(agent)), rules(agent));
+    match agent.rate {
+        Some(rate) => access.limited_to(rate),
+        None => access,
+    }
 }

@@ -12,7 +12,7 @@ mod self_signed;
 mod signing;
 mod tls;
 
-pub(crate) use auth::{Methods, doors, ruled, rules};
+pub(crate) use auth::{Methods, door, ruled, rules};
 pub(crate) use signing::{seal, signer};
 pub use tls::ToTrust;
 pub(crate) use tls::encryption;

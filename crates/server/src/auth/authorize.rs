@@ -1,25 +1,27 @@
 //! The one place where an operation is allowed or not: around each engine, so that nothing goes past it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use switchboard_types::model::{Task, TaskId};
 use switchboard_types::operation::{Method, Operation, Response, TaskView};
 use switchboard_types::{Error, ErrorKind};
 
 use super::{About, Access, Action, Ask, Audit, Denial, Principal, TaskFacts, Verdict, skill};
-use crate::agent::Agent;
 use crate::call::{Answering, Call, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
 use crate::engine::{Engine, Profile};
 use crate::log::TaskLog;
 use crate::store::access::{AuditEntry, What};
 
-/// An engine that answers only what its agent's policy allows.
-#[derive(Debug)]
-pub struct Authorized {
+/// An engine that answers only what its agent's policy allows; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Authorized(Arc<Guarded>);
+
+#[derive(Debug, Clone)]
+struct Guarded {
     engine: Engine,
     access: Arc<Access>,
-    listing: RwLock<Arc<Listing>>,
+    listing: Arc<Listing>,
     audit: Audit,
 }
 
@@ -30,49 +32,57 @@ impl Authorized {
         let listing = Listing {
             name: Arc::clone(engine.name()),
             profile: engine.profile(),
+            since: clock::now(),
             access: Arc::clone(&access),
             forwards: engine.forwards().map(Arc::clone),
         };
-        Self {
+        Self(Arc::new(Guarded {
             engine,
             access,
-            listing: RwLock::new(Arc::new(listing)),
+            listing: Arc::new(listing),
             audit: Audit::off(),
-        }
+        }))
     }
 
     /// The same, and writes down what is denied and what is canceled.
     #[must_use]
-    pub fn audited(mut self, audit: Audit) -> Self {
-        self.audit = audit;
-        self
+    pub fn audited(&self, audit: Audit) -> Self {
+        Self(Arc::new(Guarded {
+            audit,
+            ..Guarded::clone(&self.0)
+        }))
     }
 
     /// How it stands in a directory.
     #[must_use]
     pub fn listing(&self) -> Arc<Listing> {
-        let listing = self.listing.read();
-        Arc::clone(&listing.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.listing)
     }
 
-    /// Who takes the turns behind the door: for those who run the gateway.
+    /// The engine behind the door.
     #[must_use]
-    pub fn agent(&self) -> &Arc<dyn Agent> {
-        self.engine.agent()
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
     }
 
-    /// The agent's card says something else from now on. Calls that are under way go by what it said before.
-    pub fn renew(&self, profile: Profile) {
+    /// The same agent with a card that says something else. Calls that are under way go by what it said before.
+    #[must_use]
+    pub fn renewed(&self, profile: Profile) -> Self {
         let profile = Arc::new(profile);
-        self.engine.set_profile(Arc::clone(&profile));
-        let listing = self.listing.write();
-        let mut listing = listing.unwrap_or_else(PoisonError::into_inner);
-        *listing = Arc::new(Listing {
+        self.0.engine.set_profile(Arc::clone(&profile));
+        let listing = Listing {
             profile,
-            ..Listing::clone(&listing)
-        });
+            since: clock::now(),
+            ..Listing::clone(&self.0.listing)
+        };
+        Self(Arc::new(Guarded {
+            listing: Arc::new(listing),
+            ..Guarded::clone(&self.0)
+        }))
     }
+}
 
+impl Guarded {
     fn ask<'a>(&'a self, call: &'a Call, method: Method, task: About<'a>) -> Ask<'a> {
         Ask {
             caller: &call.principal,
@@ -110,35 +120,43 @@ impl Authorized {
     }
 
     /// Hands a call to the engine.
-    fn pass(&self, call: Call) -> Answering<'_> {
+    fn pass(self: &Arc<Self>, call: Call) -> Answering {
         match &call.operation {
             Operation::Cancel(cancel) => {
                 let canceled = noted(What::Canceled, &call.principal, self.engine.name());
                 let canceled = canceled.about(cancel.id.as_str());
+                let own = Arc::clone(self);
                 Box::pin(async move {
                     // Also if the caller goes away meanwhile: the task is canceled all the same.
-                    let mut noting = Noting(&self.audit, Some(canceled));
-                    let reply = self.engine.handle(call).await;
+                    let mut noting = Noting(&own.audit, Some(canceled));
+                    let reply = own.engine.handle(call).await;
                     if reply.is_err() {
                         noting.1 = None;
                     }
                     reply
                 })
             }
-            Operation::ExtendedCard => Box::pin(async move {
-                let caller = call.principal.clone();
-                let mut reply = self.engine.handle(call).await?;
-                if let ReplyBody::Response(Response::Card(card)) = &mut reply.body {
-                    self.access.show(self.engine.name(), &caller, card);
-                }
-                Ok(reply)
-            }),
+            Operation::ExtendedCard => {
+                let own = Arc::clone(self);
+                Box::pin(async move {
+                    let caller = call.principal.clone();
+                    let mut reply = own.engine.handle(call).await?;
+                    if let ReplyBody::Response(Response::Card(card)) = &mut reply.body {
+                        own.access.show(own.engine.name(), &caller, card);
+                    }
+                    Ok(reply)
+                })
+            }
             _ => self.engine.handle(call),
         }
     }
 
     /// Asks again, with the task: it is the caller's, or it is not there.
-    async fn look_at_task(&self, call: Call, skill: Option<String>) -> Result<Reply, Error> {
+    async fn look_at_task(
+        self: Arc<Self>,
+        call: Call,
+        skill: Option<String>,
+    ) -> Result<Reply, Error> {
         let log = match &call.operation {
             Operation::Send(send) | Operation::Stream(send) => {
                 let continued = self.engine.continued(&call.principal, &send.message);
@@ -159,7 +177,7 @@ impl Authorized {
     /// What was said before is answered by a task that is there already: that is to read it. What was not goes on, to
     /// where it `names` a task.
     async fn look_at_repeated(
-        &self,
+        self: Arc<Self>,
         call: Call,
         skill: Option<String>,
         names: bool,
@@ -178,7 +196,7 @@ impl Authorized {
     }
 
     /// Lists the tasks that the caller could read one by one.
-    async fn list(&self, call: Call) -> Result<Reply, Error> {
+    async fn list(self: Arc<Self>, call: Call) -> Result<Reply, Error> {
         let mut reply = self.engine.handle(call.clone()).await?;
         if let ReplyBody::Response(Response::Tasks(page)) = &mut reply.body {
             page.tasks.retain(|TaskView { task, .. }| {
@@ -272,32 +290,33 @@ impl Drop for Noting<'_> {
 }
 
 impl Handler for Authorized {
-    fn handle(&self, call: Call) -> Answering<'_> {
-        if self.access.allows_all() {
+    fn handle(&self, call: Call) -> Answering {
+        let guarded = &self.0;
+        if guarded.access.allows_all() {
             return match call.operation {
-                Operation::Cancel(_) | Operation::ExtendedCard => self.pass(call),
+                Operation::Cancel(_) | Operation::ExtendedCard => guarded.pass(call),
                 // Straight on: a call is copied with each step.
-                _ => self.engine.handle(call),
+                _ => guarded.engine.handle(call),
             };
         }
         let skill = match skill::named(&call.operation) {
             Ok(skill) => skill,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
-        let about = self.about(&call.operation);
-        if let Err(error) = self.decide(&call, skill.as_deref(), about) {
+        let about = guarded.about(&call.operation);
+        if let Err(error) = guarded.decide(&call, skill.as_deref(), about) {
             return Box::pin(std::future::ready(Err(error)));
         }
-        let looks = self.access.policy().looks_at_tasks();
-        let again = self.access.has_restricted_skills() || looks;
+        let looks = guarded.access.policy().looks_at_tasks();
+        let again = guarded.access.has_restricted_skills() || looks;
         match (about, &call.operation) {
             (_, Operation::Send(_) | Operation::Stream(_)) if looks => {
                 let names = matches!(about, About::Unseen);
-                Box::pin(self.look_at_repeated(call, skill, names))
+                Box::pin(Arc::clone(guarded).look_at_repeated(call, skill, names))
             }
-            (About::Unseen, _) if again => Box::pin(self.look_at_task(call, skill)),
-            (_, Operation::List(_)) if looks => Box::pin(self.list(call)),
-            _ => self.pass(call),
+            (About::Unseen, _) if again => Box::pin(Arc::clone(guarded).look_at_task(call, skill)),
+            (_, Operation::List(_)) if looks => Box::pin(Arc::clone(guarded).list(call)),
+            _ => guarded.pass(call),
         }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) async fn answer(
     service.sign(shape, &mut card);
     let mut body = Vec::with_capacity(2048);
     encode_card(shape, &card, &mut body);
-    let mut response = cached(head, body, service.started);
+    let mut response = cached(head, body, listing.since);
     let headers = response.headers_mut();
     if listing.access.knows_callers() {
         headers.insert(VARY, HeaderValue::from_static(BY_CALLER));

@@ -106,9 +106,11 @@ async fn answer(
     let mut entries = Vec::new();
     // What anyone may see can be kept by anyone.
     let mut private = false;
+    let mut since = service.changed();
     for (listing, caller) in service.all_seen(head, peer).await {
         let mut card = listing.profile.card_at(&base, &listing.name);
         listing.access.show(&listing.name, &caller, &mut card);
+        since = since.max(listing.since);
         private |= !caller.is_anonymous() || !listing.access.is_visible();
         entries.push(Entry {
             url: format!("{base}/a2a/{}", listing.name),
@@ -120,7 +122,7 @@ async fn answer(
     let by_caller = known.iter().any(|agent| agent.access.knows_callers());
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     let body = tell(&base, &entries).to_string().into_bytes();
-    let mut response = cached(head, body, service.started);
+    let mut response = cached(head, body, since);
     let headers = response.headers_mut();
     if by_caller {
         headers.insert(VARY, HeaderValue::from_static(BY_CALLER));

@@ -19,7 +19,7 @@ mod run;
 mod send;
 mod subscribe;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use hyper::header::HeaderName;
@@ -59,9 +59,17 @@ struct Shared {
     log: Log,
     guard: Arc<Guard>,
     tasks: Tasks,
-    keys: idempotency::InFlight,
+    line: Arc<Line>,
     /// What the agent wants to see of requests; told once, so that nobody pays for nothing.
     forwards: Option<Arc<[HeaderName]>>,
+}
+
+/// What the engines of one agent share that come one after the other.
+#[derive(Debug, Default)]
+struct Line {
+    keys: idempotency::InFlight,
+    /// The one that begins turns; nothing as long as there is only one.
+    latest: RwLock<Weak<Shared>>,
 }
 
 /// How an engine treats its tasks.
@@ -159,7 +167,38 @@ pub struct Parts {
 impl Engine {
     /// Assembles an engine.
     #[must_use]
-    pub fn new(mut parts: Parts) -> Self {
+    pub fn new(parts: Parts) -> Self {
+        Self::of(parts, Arc::default())
+    }
+
+    /// Assembles an engine for the same agent with something else behind it. What is under way here is known to both, so
+    /// that nothing is run twice. It counts from [`Engine::take_over`] on.
+    #[must_use]
+    pub fn next(&self, parts: Parts) -> Self {
+        Self::of(parts, Arc::clone(&self.shared.line))
+    }
+
+    /// Turns that begin from now on are taken here, also those of tasks that earlier engines began. Turns that have begun
+    /// go on to their end where they are.
+    pub fn take_over(&self) {
+        let latest = self.shared.line.latest.write();
+        *latest.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&self.shared);
+    }
+
+    /// The engine that begins turns now.
+    fn latest(&self) -> Self {
+        let latest = self.shared.line.latest.read();
+        let latest = latest.unwrap_or_else(PoisonError::into_inner).upgrade();
+        latest.map_or_else(|| self.clone(), |shared| Self { shared })
+    }
+
+    /// Whether both are one engine.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    fn of(mut parts: Parts, line: Arc<Line>) -> Self {
         if parts.settings.hop.is_empty() {
             parts.settings.hop = Arc::clone(&parts.name);
         }
@@ -174,7 +213,7 @@ impl Engine {
                 log: parts.log,
                 guard: parts.guard,
                 tasks: parts.tasks,
-                keys: idempotency::InFlight::default(),
+                line,
             }),
         }
     }
@@ -240,13 +279,13 @@ struct Scope {
 }
 
 impl Handler for Engine {
-    fn handle(&self, call: Call) -> Answering<'_> {
-        Box::pin(self.act(call))
+    fn handle(&self, call: Call) -> Answering {
+        Box::pin(self.clone().act(call))
     }
 }
 
 impl Engine {
-    async fn act(&self, call: Call) -> Result<Reply, Error> {
+    async fn act(self, call: Call) -> Result<Reply, Error> {
         let extensions = self.profile().activate(&call.params.extensions)?;
         let scope = Scope {
             principal: call.principal,

@@ -141,7 +141,7 @@ impl Engine {
 
     /// Runs a turn, and those that follow from messages that came meanwhile.
     async fn run(
-        self,
+        mut self,
         log: Arc<TaskLog>,
         mut turn: Turn,
         claim: Option<Claim>,
@@ -151,7 +151,10 @@ impl Engine {
         let _at_work = match ticket.now() {
             Ok(at_work) => at_work,
             Err(ticket) => match self.wait_for_room(&log, ticket, &canceled).await {
-                Some(at_work) => at_work,
+                Some(at_work) => {
+                    self = self.latest();
+                    at_work
+                }
                 None => return,
             },
         };
@@ -179,6 +182,7 @@ impl Engine {
             let working = || status_event(log.origin(), TaskState::Working, Said::default());
             match log.end_turn(event, working) {
                 Some((message, from)) => {
+                    self = self.latest();
                     turn = self.turn_for(from, &log, message, canceled.clone());
                 }
                 None => break,
@@ -362,9 +366,10 @@ impl Engine {
         match (settings.on_input_timeout, message) {
             (OnInputTimeout::Continue, Some(message)) => {
                 let principal = log.origin().owner.clone().into();
-                let mut turn = self.turn_for(principal, log, message, canceled);
+                let engine = self.latest();
+                let mut turn = engine.turn_for(principal, log, message, canceled);
                 turn.input_timed_out = true;
-                self.start_when_there_is_room(log, turn, None);
+                engine.start_when_there_is_room(log, turn, None);
             }
             _ => log.turn_is_over(),
         }

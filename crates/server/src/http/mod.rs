@@ -15,6 +15,7 @@ pub mod tls;
 mod wellknown;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -87,8 +88,8 @@ pub struct Service {
     pub(crate) tasks: Tasks,
     /// Room for large request bodies, in KiB.
     bodies: Semaphore,
-    /// When this server began: cards have not changed since.
-    pub(crate) started: Timestamp,
+    /// When agents came or went last, in microseconds.
+    changed: AtomicI64,
     /// Signs cards, if they are signed.
     pub(crate) signer: Option<Arc<Signer>>,
 }
@@ -116,14 +117,14 @@ impl Service {
     /// Assembles the HTTP side.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let (limits, listed) = (&parts.limits, parts.directory.list());
-        Self {
+        let limits = &parts.limits;
+        let service = Self {
             handler: parts.handler,
-            tallies: Tallies::new(&listed),
+            tallies: Tallies::new(),
             directory: parts.directory,
             pages: Pages {
                 cors: parts.cors,
-                by_name: listed.iter().any(|agent| agent.access.is_open()),
+                by_name: AtomicBool::new(false),
             },
             authenticator: parts.authenticator,
             admission: Admission::new(
@@ -136,9 +137,38 @@ impl Service {
             bodies: Semaphore::new(parts.limits.body.div_ceil(1024) * LARGEST_BODIES),
             limits: parts.limits,
             tasks: parts.tasks,
-            started: clock::now(),
+            changed: AtomicI64::new(0),
             signer: None,
-        }
+        };
+        service.agents_changed();
+        service
+    }
+
+    /// Other agents are about to come. Call it before they can be found, and [`Service::agents_changed`] afterwards: in
+    /// between, what the new ones and the old ones ask for counts.
+    pub fn agents_change(&self, to: &[Arc<Listing>]) {
+        let known = self.directory.list();
+        self.adapt(|| known.iter().chain(to));
+    }
+
+    /// The agents are other ones, or say something else.
+    pub fn agents_changed(&self) {
+        let known = self.directory.list();
+        self.adapt(|| known.iter());
+        self.changed
+            .store(clock::now().as_micros(), Ordering::Relaxed);
+    }
+
+    fn adapt<'a, I: Iterator<Item = &'a Arc<Listing>>>(&self, agents: impl Fn() -> I) {
+        let rated = agents().any(|agent| agent.access.rate().is_some());
+        self.tallies.set(rated);
+        let open = agents().any(|agent| agent.access.is_open());
+        self.pages.by_name.store(open, Ordering::Relaxed);
+    }
+
+    /// When agents came or went last.
+    pub(crate) fn changed(&self) -> Timestamp {
+        Timestamp::from_micros(self.changed.load(Ordering::Relaxed))
     }
 
     /// The same, with cards that are signed.

@@ -2,6 +2,7 @@
 //! own, and tell only afterwards that it may not see the answer.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyper::header::{HOST, HeaderValue, ORIGIN};
 use hyper::http::request::Parts as Head;
@@ -15,7 +16,7 @@ use super::{BaseUrl, Cors};
 pub(super) struct Pages {
     pub(super) cors: Cors,
     /// Everyone may call, or one agent of all: then nobody may come to this machine's own address by another name.
-    pub(super) by_name: bool,
+    pub(super) by_name: AtomicBool,
 }
 
 impl Pages {
@@ -30,7 +31,7 @@ impl Pages {
         peer: &Peer,
         base_url: &BaseUrl,
     ) -> Result<Option<&'a HeaderValue>, Error> {
-        if self.by_name && peer.local.ip().to_canonical().is_loopback() {
+        if self.by_name.load(Ordering::Relaxed) && peer.local.ip().to_canonical().is_loopback() {
             let host = host(head);
             let fine = host.is_none_or(|host| is_here(host) || is_public(host, base_url));
             if !fine && !base_url.trusts(peer.address.ip()) {
@@ -133,7 +134,7 @@ mod tests {
                     origins: vec![Arc::from("https://app.example")],
                     ..Cors::default()
                 },
-                by_name: true,
+                by_name: AtomicBool::new(true),
             },
             base_url: BaseUrl::default(),
             local: "127.0.0.1:7420",
@@ -192,7 +193,7 @@ mod tests {
         beyond.local = "10.0.0.1:7420";
         assert!(beyond.lets_in(&evil));
         let mut closed = scene();
-        closed.pages.by_name = false;
+        closed.pages.by_name = AtomicBool::new(false);
         assert!(closed.lets_in(&evil));
         let mut proxied = scene();
         proxied.base_url.trusted_proxies = vec![Cidr::parse("127.0.0.1").unwrap()];

@@ -81,7 +81,12 @@ impl Rates {
         let (each, now) = (rate.each(), self.now());
         let most = each * u64::from(rate.requests.max(1));
         let mut shard = self.shard(&key);
-        let full_at = shard.full_at.get(&key).copied().unwrap_or(0).max(now);
+        let full_at = shard.full_at.get_mut(&key);
+        let full_at = full_at.map_or(now, |full_at| {
+            // What was taken at another rate keeps nobody waiting for longer than this one does.
+            *full_at = (*full_at).min(now + most);
+            now.max(*full_at)
+        });
         let next = full_at + each;
         let missing = next.checked_sub(now + most).filter(|missing| *missing > 0);
         let used = match missing {
@@ -210,6 +215,22 @@ mod tests {
         rates.give_back(&agent("a"), &ann(), RATE);
         assert_eq!(take().wait, None);
         assert!(take().wait.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_what_was_taken_at_another_rate() {
+        let rates = Rates::new();
+        while rates.take(&agent("a"), &ann(), RATE).wait.is_none() {}
+        let faster = Rate {
+            requests: 2,
+            per: Duration::from_secs(1),
+        };
+        let take = || rates.take(&agent("a"), &ann(), faster);
+        assert_eq!(take().wait, Some(Duration::from_millis(500)));
+        tokio::time::advance(Duration::from_millis(500)).await;
+        assert_eq!(take().wait, None);
+        let slower = rates.take(&agent("a"), &ann(), RATE);
+        assert_eq!((slower.wait, slower.remaining), (None, 2));
     }
 
     #[tokio::test(start_paused = true)]

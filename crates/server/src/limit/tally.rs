@@ -1,5 +1,6 @@
 //! What a request was counted as: known once its agent is, told with its answer, whatever the answer is.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
@@ -18,7 +19,9 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 /// Counts requests to agents that have a rate.
 #[derive(Debug)]
 pub(crate) struct Tallies {
-    rates: Option<Rates>,
+    rates: Rates,
+    /// An agent has a rate. Where none has, nothing is counted, and nothing travels.
+    counts: AtomicBool,
 }
 
 /// What one request was counted as. It travels with the request's head.
@@ -33,17 +36,23 @@ struct Counted {
 }
 
 impl Tallies {
-    /// Where no agent has a rate, nothing is counted, and nothing travels.
-    pub(crate) fn new(agents: &[Arc<Listing>]) -> Self {
-        let any = agents.iter().any(|agent| agent.access.rate().is_some());
+    pub(crate) fn new() -> Self {
         Self {
-            rates: any.then(Rates::new),
+            rates: Rates::new(),
+            counts: AtomicBool::new(false),
         }
+    }
+
+    /// Counts from now on, or does not.
+    pub(crate) fn set(&self, counts: bool) {
+        self.counts.store(counts, Ordering::Relaxed);
     }
 
     /// Gives a request a tally, if anything is counted.
     pub(crate) fn begin(&self, extensions: &mut Extensions) -> Option<Tally> {
-        self.rates.as_ref()?;
+        if !self.counts.load(Ordering::Relaxed) {
+            return None;
+        }
         let tally = Tally::default();
         extensions.insert(tally.clone());
         Some(tally)
@@ -60,9 +69,10 @@ impl Tallies {
         listing: &Listing,
         caller: impl FnOnce() -> Caller,
     ) -> Result<(), Error> {
-        let (Some(rates), Some(tally)) = (&self.rates, extensions.get::<Tally>()) else {
+        let Some(tally) = extensions.get::<Tally>() else {
             return Ok(());
         };
+        let rates = &self.rates;
         let mut counted = tally.counted();
         if let Some(before) = counted.take_if(|before| before.agent != listing.name)
             && before.standing.wait.is_none()

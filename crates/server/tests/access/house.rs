@@ -79,7 +79,7 @@ impl Table {
 }
 
 impl Handler for Table {
-    fn handle(&self, call: Call) -> Answering<'_> {
+    fn handle(&self, call: Call) -> Answering {
         match self.target(&call.target) {
             Ok(agent) => agent.handle(call),
             Err(error) => Box::pin(async { Err(error) }),

@@ -12,7 +12,7 @@
 //! | ` ```python NAME.py ` | written to that file |
 //!
 //! `cargo run --release -p switchboard --` is the binary under test; `up` and `serve` are started in the
-//! background, in place of what ran before, and so is `python3`; `pkill` ends that process and no other; `scripts/test` must exist.
+//! background, in place of what ran before, and so is `python3`; `pkill` reaches that process and no other; `scripts/test` must exist.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -78,6 +78,11 @@ fn commands() {
 #[test]
 fn configuration() {
     run("docs/configuration.md");
+}
+
+#[test]
+fn changing_agents() {
+    run("docs/reload.md");
 }
 
 #[test]

@@ -30,6 +30,7 @@ cargo() {
 }
 python3() { command python3 "$@" >receiver.log 2>&1 </dev/null & echo $! >receiver.pid; sleep 0.5; }
 pkill() {
+  if [ "$*" = "-HUP -x switchboard" ]; then kill -HUP "$(cat server.pid)"; return; fi
   [ "$*" = "-9 -x switchboard" ] || { echo "not tested: pkill $*" >&2; return 1; }
   kill -9 "$(cat server.pid)"; wait "$(cat server.pid)" 2>/dev/null || true
 }

@@ -43,7 +43,7 @@ impl Table {
 }
 
 impl Handler for Table {
-    fn handle(&self, call: Call) -> Answering<'_> {
+    fn handle(&self, call: Call) -> Answering {
         self.target(&call.target).unwrap().handle(call)
     }
 }

@@ -62,7 +62,7 @@ pub(crate) struct Scalar {
 }
 
 /// How a scalar came to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
     /// Written without quotes: may mean null, a number, a boolean.
     Plain,

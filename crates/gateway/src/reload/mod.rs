@@ -1,0 +1,386 @@
+//! A configuration that changes while the server runs: agents, with all that is said of them, are taken up when a file
+//! changes or the process is sent `SIGHUP`. What cannot be used changes nothing.
+//!
+//! - `files`: which files have changed.
+//! - [`Reloads`], here: what became of it, for whoever runs the gateway.
+
+mod files;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use switchboard_server::clock;
+use switchboard_server::http::Service;
+use switchboard_server::shutdown::Tasks;
+use switchboard_types::model::Timestamp;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::config::{Config, Env, Flags, Place, Problem, Problems, Source, Written, read};
+pub use crate::running::Changes;
+use crate::running::Running;
+use files::Files;
+
+/// How often the files are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long files must stay as they are before they are read: whoever saves several of them, or one in pieces, is given
+/// time to finish.
+const QUIET: Duration = Duration::from_millis(100);
+/// Files that never stay as they are, are read all the same.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where a configuration came from, to read it again.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// The file.
+    pub file: PathBuf,
+    /// The variables, as they were at the start.
+    pub env: Env,
+    /// The flags.
+    pub flags: Flags,
+}
+
+/// What became of a configuration that was read again.
+#[derive(Debug, Clone)]
+pub struct Reload {
+    /// When.
+    pub at: Timestamp,
+    /// The configuration.
+    pub file: PathBuf,
+    /// The files that had changed; none if the process was told to look.
+    pub changed: Vec<PathBuf>,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// See [`Reload::outcome`].
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// It counts.
+    Taken {
+        /// What is different.
+        changes: Changes,
+        /// Keys that say something else since the start, and count only after a restart.
+        needs_restart: Vec<String>,
+    },
+    /// It was not taken: the last good one counts. The text is that of `switchboard check`.
+    Refused(String),
+}
+
+/// What became of the latest configuration. Shared with whoever tells it.
+#[derive(Debug, Default)]
+pub struct Reloads(RwLock<Option<Arc<Reload>>>);
+
+impl Reloads {
+    /// The latest; nothing if the configuration of the start was not touched.
+    #[must_use]
+    pub fn latest(&self) -> Option<Arc<Reload>> {
+        let latest = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        latest.clone()
+    }
+
+    fn set(&self, reload: Reload) {
+        let mut latest = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *latest = Some(Arc::new(reload));
+    }
+}
+
+/// What was said at the start, as far as it matters later.
+#[derive(Debug)]
+struct Start {
+    written: Written,
+    listen: SocketAddr,
+}
+
+/// Keeps a server to its configuration.
+#[derive(Debug)]
+pub(crate) struct Reloader {
+    origin: Origin,
+    start: Start,
+    doubts: Vec<Problem>,
+    running: Running,
+    reloads: Arc<Reloads>,
+    hangups: Option<Signal>,
+}
+
+impl Reloader {
+    /// For agents that run by `config`. From now on `SIGHUP` does not end the process.
+    pub(crate) fn new(
+        origin: Origin,
+        config: &Config,
+        running: Running,
+        reloads: Arc<Reloads>,
+    ) -> Self {
+        Self {
+            origin,
+            start: Start {
+                written: config.written.clone(),
+                listen: config.listen,
+            },
+            doubts: config.doubts.clone(),
+            running,
+            reloads,
+            hangups: signal(SignalKind::hangup())
+                .inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be listened to"))
+                .ok(),
+        }
+    }
+
+    /// Looks for changes until the server stops.
+    pub(crate) async fn run(mut self, service: Arc<Service>, tasks: Tasks) {
+        let stopping = tasks.stopping().clone();
+        tokio::select! {
+            () = stopping.cancelled() => {}
+            () = self.look(&service) => {}
+        }
+    }
+
+    async fn look(&mut self, service: &Service) {
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // None was looked at before: what was written while the server started is not missed.
+        let mut files = Files::new(self.origin.file.clone());
+        let mut first = true;
+        loop {
+            let asked = tokio::select! {
+                () = hangup(&mut self.hangups) => true,
+                _ = looks.tick() => false,
+            };
+            if !asked && !files.have_changed() {
+                continue;
+            }
+            let changed = files.settle(QUIET, Instant::now() + PATIENCE).await;
+            let origin = self.origin.clone();
+            let read = tokio::task::spawn_blocking(move || {
+                read(&Source::File(origin.file), &origin.env, &origin.flags)
+            });
+            let Ok((config, named)) = read.await else {
+                tracing::error!(
+                    "the configuration stays as it was: it broke down while it was read"
+                );
+                continue;
+            };
+            files.also(named, config.is_ok());
+            let changed = if asked || std::mem::take(&mut first) {
+                Vec::new()
+            } else {
+                changed
+            };
+            self.consider(config, changed, asked, service).await;
+        }
+    }
+
+    /// Takes a configuration up, or does not, and says so.
+    async fn consider(
+        &mut self,
+        config: Result<Config, Problems>,
+        changed: Vec<PathBuf>,
+        asked: bool,
+        service: &Service,
+    ) {
+        let outcome =
+            match config.and_then(|config| as_safe(config, &self.origin, self.start.listen)) {
+                Ok(config) => match self.take(&config, service).await {
+                    Ok(changes) => {
+                        self.tell_doubts(config.doubts);
+                        let needs_restart = self.start.written.needs_restart(&config.written);
+                        let flags = &self.origin.flags;
+                        let counts = |key: &String| !flags.win_over(key);
+                        Outcome::Taken {
+                            changes,
+                            needs_restart: needs_restart.into_iter().filter(counts).collect(),
+                        }
+                    }
+                    Err(error) => Outcome::Refused(format!("error: {error:#}")),
+                },
+                Err(problems) => Outcome::Refused(problems.report()),
+            };
+        let before = self.reloads.latest();
+        let before = before.as_ref().map(|before| &before.outcome);
+        if !asked && outcome.is_known(before) {
+            return;
+        }
+        let file = self.origin.file.clone();
+        outcome.tell(&file, before);
+        self.reloads.set(Reload {
+            at: clock::now(),
+            file,
+            changed,
+            outcome,
+        });
+    }
+
+    async fn take(&mut self, config: &Config, service: &Service) -> anyhow::Result<Changes> {
+        let next = self.running.prepare(config).await?;
+        service.agents_change(&next.listings());
+        let changes = self.running.take(next);
+        service.agents_changed();
+        Ok(changes)
+    }
+
+    fn tell_doubts(&mut self, doubts: Vec<Problem>) {
+        for doubt in doubts.iter().filter(|doubt| !self.doubts.contains(doubt)) {
+            tracing::warn!("{doubt}");
+        }
+        self.doubts = doubts;
+    }
+}
+
+impl Outcome {
+    /// Whether it need not be said, since it was, or nothing happened.
+    fn is_known(&self, before: Option<&Self>) -> bool {
+        match (self, before) {
+            (Self::Refused(now), Some(Self::Refused(before))) => now == before,
+            (Self::Refused(_), _) | (Self::Taken { .. }, Some(Self::Refused(_))) => false,
+            (
+                Self::Taken {
+                    changes,
+                    needs_restart,
+                },
+                before,
+            ) => {
+                let told = match before {
+                    Some(Self::Taken { needs_restart, .. }) => needs_restart.as_slice(),
+                    _ => &[],
+                };
+                changes.is_empty() && *needs_restart == told
+            }
+        }
+    }
+
+    fn tell(&self, file: &Path, before: Option<&Self>) {
+        let file = file.display();
+        match self {
+            Self::Refused(problems) => {
+                tracing::error!(%file, %problems, "the configuration stays as it was");
+            }
+            Self::Taken {
+                changes,
+                needs_restart,
+            } => {
+                let Changes {
+                    added,
+                    changed,
+                    removed,
+                } = changes;
+                let (added, changed, removed) =
+                    (added.join(", "), changed.join(", "), removed.join(", "));
+                match (changes.is_empty(), before) {
+                    (true, Some(Self::Refused(_))) => {
+                        tracing::info!(%file, "the configuration is good again, and the agents are as they were");
+                    }
+                    (true, _) => tracing::info!(%file, "the agents are as they were"),
+                    (false, _) => {
+                        tracing::info!(%file, added, changed, removed, "the configuration was read again");
+                    }
+                }
+                if !needs_restart.is_empty() {
+                    let keys = needs_restart.join(", ");
+                    tracing::warn!(%file, keys, "this counts only after a restart");
+                }
+            }
+        }
+    }
+}
+
+/// Where we listen stays as it is until a restart: what may be open to this machine must not be open to others.
+fn as_safe(config: Config, origin: &Origin, listen: SocketAddr) -> Result<Config, Problems> {
+    if listen.ip().is_loopback() || origin.flags.auth_none || config.written.has("auth") {
+        return Ok(config);
+    }
+    Err(Problems::from(Problem {
+        place: Place::Whole(origin.file.display().to_string().into()),
+        path: "auth".to_owned(),
+        message: format!(
+            "until a restart {listen} can be reached from other machines, without authentication"
+        ),
+        hint: Some(
+            "write `auth: none` if everyone who can reach it may call the agents, or restart"
+                .to_owned(),
+        ),
+    }))
+}
+
+/// The next `SIGHUP`; never, if there is no listening to it.
+async fn hangup(signals: &mut Option<Signal>) {
+    if let Some(signals) = signals
+        && signals.recv().await.is_some()
+    {
+        return;
+    }
+    std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(changed: &[&str], needs_restart: &[&str]) -> Outcome {
+        Outcome::Taken {
+            changes: Changes {
+                changed: changed.iter().map(|&name| name.into()).collect(),
+                ..Changes::default()
+            },
+            needs_restart: needs_restart.iter().map(|&key| key.to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn what_was_said_is_not_said_again() {
+        let refused = |text: &str| Outcome::Refused(text.to_owned());
+        for (now, before, known) in [
+            (taken(&[], &[]), None, true),
+            (taken(&["a"], &[]), None, false),
+            (taken(&["a"], &[]), Some(taken(&["a"], &[])), false),
+            (taken(&[], &["listen"]), None, false),
+            (
+                taken(&[], &["listen"]),
+                Some(taken(&["a"], &["listen"])),
+                true,
+            ),
+            (taken(&[], &[]), Some(taken(&[], &["listen"])), false),
+            (taken(&[], &[]), Some(refused("x")), false),
+            (refused("x"), None, false),
+            (refused("x"), Some(taken(&[], &[])), false),
+            (refused("x"), Some(refused("x")), true),
+            (refused("y"), Some(refused("x")), false),
+        ] {
+            assert_eq!(
+                now.is_known(before.as_ref()),
+                known,
+                "{now:?} after {before:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_address_that_others_reach_is_not_opened_by_a_file_that_means_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut origin = Origin {
+            file: dir.path().join("switchboard.yaml"),
+            env: Env::from_pairs([("HOME", "/nowhere")]),
+            flags: Flags::default(),
+        };
+        let check = |origin: &Origin, auth: &str, listen: &str| {
+            let yaml = format!("{auth}listen: 127.0.0.1:1\nagents: {{a: {{script: []}}}}\n");
+            std::fs::write(&origin.file, yaml).unwrap();
+            let (config, _) = read(
+                &Source::File(origin.file.clone()),
+                &origin.env,
+                &origin.flags,
+            );
+            as_safe(config.unwrap(), origin, listen.parse().unwrap())
+        };
+        assert!(check(&origin, "", "127.0.0.1:1").is_ok());
+        assert!(check(&origin, "auth: none\n", "0.0.0.0:1").is_ok());
+        let problems = check(&origin, "", "0.0.0.0:1").unwrap_err().report();
+        assert!(
+            problems.contains("until a restart 0.0.0.0:1 can be reached"),
+            "{problems}"
+        );
+        origin.flags.auth_none = true;
+        assert!(check(&origin, "", "0.0.0.0:1").is_ok());
+    }
+}
