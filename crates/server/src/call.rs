@@ -11,6 +11,7 @@ use switchboard_types::{Dialect, Error, ErrorKind};
 use crate::auth::{Access, Carried, Presented, Principal};
 use crate::engine::Profile;
 use crate::log::Cursor;
+use crate::trace::Trace;
 
 /// One request, with its binding and version forgotten.
 #[derive(Debug, Clone)]
@@ -56,6 +57,8 @@ pub struct ServiceParams {
     pub idempotency_key: Option<String>,
     /// The last event a reconnecting reader has seen.
     pub last_event_id: Option<u64>,
+    /// What the call is part of, if it is part of something.
+    pub trace: Option<Arc<Trace>>,
     /// Where the caller reached us: scheme, host and path before `/a2a`. Only calls for a card have it.
     pub base_url: Arc<str>,
 }
@@ -69,6 +72,7 @@ impl ServiceParams {
             extensions: Vec::new(),
             idempotency_key: None,
             last_event_id: None,
+            trace: None,
             base_url: Arc::from(""),
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::hops::Hops;
+use switchboard_server::trace::DELEGATION;
 use switchboard_types::model::{
     Artifact, Content, Event, Message, MessageId, Object, Part, Role, Task, TaskId, TaskState,
     TaskStatus,
@@ -69,7 +70,8 @@ impl Run<'_> {
     ) -> Result<Result<(), String>, AgentError> {
         let agent = call.agent.as_str();
         let told = self.told(agent).to_owned();
-        let mut line = match self.dial(call).await? {
+        let key = self.key();
+        let mut line = match self.dial(call, key.clone()).await? {
             Ok(line) => line,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -93,6 +95,10 @@ impl Run<'_> {
             };
             let said = child.hear(event);
             if let Some(task) = child.task.as_ref().filter(|_| !announced) {
+                self.stage.internal(
+                    DELEGATION,
+                    json!({ "agent": agent, "taskId": task.as_str(), "key": key }),
+                );
                 let text = format!("passed to {told}");
                 self.say(about(&told, task, vec![Part::text(text)])).await?;
                 announced = true;
@@ -103,6 +109,11 @@ impl Run<'_> {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Names the call: the same if it is made again.
+    fn key(&self) -> String {
+        format!("{}-{}-{}", self.scope.task_id, self.scope.turn, self.calls)
     }
 
     /// Cancels the other task. One that has not been heard of yet has begun all the same: its first event
@@ -121,9 +132,12 @@ impl Run<'_> {
 
     /// Sends the message, as the answer to a question if the agent has asked one. An answer that an earlier run
     /// has given is not given again.
-    async fn dial(&mut self, call: &Call) -> Result<Result<Box<dyn Line>, String>, AgentError> {
+    async fn dial(
+        &mut self,
+        call: &Call,
+        key: String,
+    ) -> Result<Result<Box<dyn Line>, String>, AgentError> {
         let agent = call.agent.as_str();
-        let key = format!("{}-{}-{}", self.scope.task_id, self.scope.turn, self.calls);
         let mut request = self.request(call, &key)?;
         let told = self.told(agent).to_owned();
         let asked = self.scope.asked.take_if(|asked| asked.agent == told);

@@ -170,6 +170,7 @@ impl Agent for ScriptAgent {
             handler: self.handler.as_ref(),
             principal: turn.principal.clone(),
             agent: Arc::clone(turn.agent()),
+            trace: turn.trace().cloned(),
         };
         let earlier = if self.looks_back {
             let tasks = turn.earlier(EARLIER).await?;

@@ -10,6 +10,7 @@ use switchboard_server::agent::{AgentError, Progress, Said};
 use switchboard_server::auth::Principal;
 use switchboard_server::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
 use switchboard_server::log::{Cursor, Item};
+use switchboard_server::trace::Trace;
 use switchboard_types::model::{Artifact, Event, Task, TaskId};
 use switchboard_types::operation::{
     CancelTask, GetTask, Operation, Response, SendMessage, Subscribe,
@@ -31,6 +32,9 @@ pub(super) trait Stage: Send + Sync {
 
     /// Keeps something about the task that is not told.
     async fn note(&self, name: &str, value: Value) -> Result<(), AgentError>;
+
+    /// Keeps something about the work for whoever runs it.
+    fn internal(&self, name: &str, value: Value);
 
     /// Sends a message to another agent and follows the answer. Repeats under the same key lead to the same
     /// task, from its first event on.
@@ -68,6 +72,8 @@ pub(super) struct Live<'a> {
     pub(super) principal: Principal,
     /// Whose turn it is.
     pub(super) agent: Arc<str>,
+    /// What it is part of.
+    pub(super) trace: Option<Trace>,
 }
 
 impl Live<'_> {
@@ -80,11 +86,12 @@ impl Live<'_> {
         &self,
         agent: &str,
         operation: Operation,
-        params: ServiceParams,
+        mut params: ServiceParams,
     ) -> Result<ReplyBody, String> {
         let handler = self
             .handler
             .ok_or("this agent has no line to other agents")?;
+        params.trace = self.trace.as_ref().map(|trace| Arc::new(trace.child()));
         let call = Call {
             operation,
             target: Target {
@@ -117,6 +124,10 @@ impl Stage for Live<'_> {
 
     async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
         self.progress.note(name, value).await
+    }
+
+    fn internal(&self, name: &str, value: Value) {
+        self.progress.internal(name, value);
     }
 
     async fn send(

@@ -13,6 +13,7 @@ use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target, no_such_tenant};
 use crate::hops::{self, Hops};
 use crate::http::{Peer, Service};
+use crate::trace::Trace;
 
 /// A request's head. Borrowed: most of it is only looked at.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct Asked<'a> {
     last_event_id: Option<&'a str>,
     /// The agents that the call has come through.
     hops: Option<&'a str>,
+    /// It says what it is part of.
+    traced: bool,
     /// Extensions are asked for.
     extended: bool,
     presented: Presented,
@@ -70,6 +73,7 @@ impl<'a> Asked<'a> {
             idempotency_key: read.idempotency_key,
             last_event_id: read.last_event_id,
             hops: read.hops,
+            traced: read.traced,
             extended: read.extended,
             presented,
             odd,
@@ -116,6 +120,7 @@ impl<'a> Asked<'a> {
             Operation::ExtendedCard => self.service.base_url.of(self.head, self.peer),
             _ => Arc::default(),
         };
+        let trace = self.trace();
         let target = Target {
             agent: self.agent.map_err(no_such_agent)?,
             tenant,
@@ -165,10 +170,17 @@ impl<'a> Asked<'a> {
                 },
                 idempotency_key: self.idempotency_key.map(str::to_owned),
                 last_event_id,
+                trace,
                 base_url,
             },
             origin: Origin::Network,
         })
+    }
+
+    /// Our own part of the trace that the caller is in.
+    fn trace(&self) -> Option<Arc<Trace>> {
+        let caller = self.traced.then(|| Trace::of(&self.head.headers));
+        caller.flatten().map(|caller| Arc::new(caller.child()))
     }
 
     /// The caller takes nothing but an event stream.
@@ -238,6 +250,7 @@ struct Headers<'a> {
     idempotency_key: Option<&'a str>,
     last_event_id: Option<&'a str>,
     hops: Option<&'a str>,
+    traced: bool,
     extended: bool,
 }
 
@@ -260,6 +273,11 @@ impl<'a> Headers<'a> {
                 }
                 "idempotency-key" => (&mut read.idempotency_key, "Idempotency-Key"),
                 "last-event-id" => (&mut read.last_event_id, "Last-Event-ID"),
+                "traceparent" => {
+                    // One that cannot be read is no reason to refuse a call.
+                    read.traced = true;
+                    continue;
+                }
                 hops::HEADER => (&mut read.hops, "X-Switchboard-Hops"),
                 _ => {
                     read.extended |= *name == A2A_EXTENSIONS || *name == X_A2A_EXTENSIONS;

@@ -92,6 +92,7 @@ impl Engine {
             }
             return Ok(());
         }
+        log.recall_trace().await?;
         if let Some(canceled) = log.begin_turn(head.seq, None, cut_off.waiting) {
             let principal = head.owner.clone().into();
             let mut turn = self.turn_for(principal, log, message, canceled);

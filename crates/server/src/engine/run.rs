@@ -67,6 +67,10 @@ impl Voice {
         })
     }
 
+    pub(crate) fn internal(&self, name: &str, value: Value) {
+        self.log.internal(name, value);
+    }
+
     async fn say(&self, event: impl FnOnce(&TaskLog) -> Event) -> Result<(), AgentError> {
         if self.log.is_held() {
             self.log.publish();
@@ -170,7 +174,7 @@ impl Engine {
             }
             let working = || status_event(log.origin(), TaskState::Working, Said::default());
             match log.end_turn(event, working) {
-                Some((message, from)) => {
+                Some((message, from, _)) => {
                     turn = self.turn_for(from, &log, message, canceled.clone());
                 }
                 None => break,

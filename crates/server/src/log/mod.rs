@@ -24,7 +24,7 @@ use crate::store::{Change, Error, Head, Store};
 
 pub use cursor::{Cursor, Item, Until};
 pub use entry::Entry;
-pub use task_log::{Joined, Origin, Received, TaskLog, Waited};
+pub use task_log::{INTERNAL, Joined, Origin, Received, TaskLog, Waited};
 pub use upkeep::{Retention, Swept};
 
 use registry::Registry;

@@ -17,6 +17,7 @@ use super::{Settings, backoff};
 use crate::clock;
 use crate::log::{Entry, Log};
 use crate::store::{Change, DeadLetter, Delivery, Error, Webhook};
+use crate::trace::Trace;
 
 /// How many events are read at once.
 const PAGE: usize = 32;
@@ -60,6 +61,8 @@ struct Turn<'a> {
     unsaved: u32,
     saved_at: Instant,
     answered: Option<bool>,
+    /// What the task is part of.
+    trace: Option<Trace>,
     /// The receiver said that it wants nothing any more.
     gone: Option<String>,
 }
@@ -88,6 +91,15 @@ pub(super) async fn run(context: &Context, key: &Key) -> Ended {
             ..Ended::idle()
         };
     }
+    let trace = match context.log.store().notes(&key.0).await {
+        Ok(notes) => Trace::left(&notes),
+        Err(error) => {
+            return Ended {
+                next: trouble(&error),
+                ..Ended::idle()
+            };
+        }
+    };
     let mut turn = Turn {
         context,
         delivery: webhook.delivery.clone(),
@@ -95,6 +107,7 @@ pub(super) async fn run(context: &Context, key: &Key) -> Ended {
         unsaved: 0,
         saved_at: Instant::now(),
         answered: None,
+        trace,
         gone: None,
     };
     let next = turn.take().await.unwrap_or_else(|error| trouble(&error));
@@ -161,7 +174,8 @@ impl Turn<'_> {
             self.give_up(&notice, reason).await?;
             return Ok(None);
         }
-        let attempt = self.context.poster.post(&self.webhook, &notice);
+        let poster = &self.context.poster;
+        let attempt = poster.post(&self.webhook, &notice, self.trace.as_ref());
         let outcome = tokio::select! {
             outcome = attempt => outcome,
             () = self.context.stopping.cancelled() => {
