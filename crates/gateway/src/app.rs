@@ -20,6 +20,7 @@ use switchboard_server::store::sqlite::SqliteStore;
 use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
 use tokio::net::TcpListener;
 
+use crate::admin::{self, Admin};
 use crate::config::{self, Backend, Config};
 use crate::route::Table;
 pub use crate::trust::ToTrust;
@@ -60,6 +61,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
         )
     })?;
     let address = listener.local_addr()?;
+    let looked_at = admin::listen(&config).await?;
     open_as_many_files_as_allowed();
     let log = Log::new(open_store(&config.store)?);
     let tasks = Tasks::default();
@@ -102,6 +104,12 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
         ..push::Settings::default()
     };
     Outbox::start(log.clone(), guard, push, tasks.clone());
+    if let Some(listener) = looked_at {
+        let address = listener.local_addr()?;
+        let admin = Admin::new(&config, address, &log)?;
+        tasks.spawn(admin.serve(listener, tasks.clone()));
+        tracing::info!(%address, "operators can look");
+    }
     log.keep_up(config.retention, &tasks);
     let mut service = http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
@@ -303,11 +311,7 @@ async fn stop_signal() -> anyhow::Result<()> {
 ///
 /// If there is no store, or it cannot be read.
 pub async fn deliveries(config: &Config) -> anyhow::Result<(Vec<Webhook>, Vec<DeadLetter>)> {
-    let config::Store::Sqlite(options) = &config.store else {
-        anyhow::bail!("a store in memory ends with its process: there is nothing to read");
-    };
-    let store = SqliteStore::open_to_read(&options.dir)
-        .with_context(|| format!("cannot read the store in {}", options.dir.display()))?;
+    let store = store_to_read(config)?;
     let mut late = Vec::new();
     let mut after = None;
     loop {
@@ -318,4 +322,17 @@ pub async fn deliveries(config: &Config) -> anyhow::Result<(Vec<Webhook>, Vec<De
     }
     late.retain(|webhook| webhook.delivery.attempts > 0);
     Ok((late, store.dead_letters(DEAD_LETTERS).await?))
+}
+
+/// The store of a server, running or not, to look at.
+///
+/// # Errors
+///
+/// If there is none, or it cannot be read.
+pub(crate) fn store_to_read(config: &Config) -> anyhow::Result<SqliteStore> {
+    let config::Store::Sqlite(options) = &config.store else {
+        anyhow::bail!("a store in memory ends with its process: there is nothing to read");
+    };
+    SqliteStore::open_to_read(&options.dir)
+        .with_context(|| format!("cannot read the store in {}", options.dir.display()))
 }

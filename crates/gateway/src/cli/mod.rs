@@ -11,6 +11,7 @@ mod conformance;
 mod deliveries;
 mod key;
 mod serve;
+mod trace;
 mod up;
 
 use std::fmt;
@@ -68,6 +69,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Deliveries(args) => deliveries::run(&args, &cli.global, &env),
         Command::Key(command) => key::run(command, &cli.global, &env),
         Command::Audit(args) => audit::run(args, &cli.global, &env),
+        Command::Trace(args) => trace::run(&args, &cli.global, &env),
         Command::Conformance(args) => conformance::run(&args),
         Command::Schema => {
             let text = schema::text().map_err(Failure::failed)?;

@@ -8,12 +8,13 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`: the checks of each
-//!   part.
+//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`, `admin`: the
+//!   checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`value`]: durations, sizes, addresses, networks.
 
 mod access;
+mod admin;
 mod agent;
 mod auth;
 mod card;
@@ -50,6 +51,7 @@ use switchboard_server::push::{Allow, SealingKey};
 use switchboard_server::store::sqlite::SqliteOptions;
 
 pub use self::access::Rights;
+pub use self::admin::Admin;
 pub use self::auth::{ApiKey, Method, MethodKind, Ways};
 pub use self::env::Env;
 pub use self::jwt::{Jwt, Keys};
@@ -96,6 +98,8 @@ pub struct Config {
     pub retention: Retention,
     /// Webhooks.
     pub push: Push,
+    /// Where operators look; `None`: nowhere.
+    pub admin: Option<Admin>,
     /// How long requests and turns may go on after a signal to stop.
     pub shutdown_grace: Duration,
     /// Logs.
