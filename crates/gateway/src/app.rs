@@ -123,6 +123,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
         limits: config.limits,
         tasks: tasks.clone(),
     });
+    service = service.counting(Arc::clone(log.metrics()));
     if let Some(signer) = signer {
         service = service.signing(signer);
     }

@@ -11,6 +11,7 @@ use switchboard_types::{Dialect, Error, ErrorKind};
 use crate::auth::{Access, Carried, Presented, Principal};
 use crate::engine::Profile;
 use crate::log::Cursor;
+use crate::metrics::Meter;
 use crate::trace::Trace;
 
 /// One request, with its binding and version forgotten.
@@ -59,6 +60,8 @@ pub struct ServiceParams {
     pub last_event_id: Option<u64>,
     /// What the call is part of, if it is part of something.
     pub trace: Option<Arc<Trace>>,
+    /// Who counts it.
+    pub meter: Option<Arc<Meter>>,
     /// Where the caller reached us: scheme, host and path before `/a2a`. Only calls for a card have it.
     pub base_url: Arc<str>,
 }
@@ -73,6 +76,7 @@ impl ServiceParams {
             idempotency_key: None,
             last_event_id: None,
             trace: None,
+            meter: None,
             base_url: Arc::from(""),
         }
     }
@@ -148,6 +152,8 @@ pub struct Listing {
     pub access: Arc<Access>,
     /// The headers of a request that it is to see, if any.
     pub forwards: Option<Arc<[HeaderName]>>,
+    /// Its numbers.
+    pub meter: Arc<Meter>,
 }
 
 impl Listing {

@@ -13,7 +13,7 @@
 //! | [`store`] | where is it kept? |
 //! | [`push`] | who wants to be called? |
 //!
-//! What a call is part of, and everything done for it, is its [`trace`].
+//! What a call is part of, and everything done for it, is its [`trace`]; how much of it all there is, [`metrics`] count.
 //!
 //! What goes out in our name, cards and notifications, is signed by [`sign`].
 //!
@@ -33,6 +33,7 @@ pub mod hops;
 pub mod http;
 pub mod limit;
 pub mod log;
+pub mod metrics;
 pub mod net;
 pub mod push;
 pub mod shutdown;

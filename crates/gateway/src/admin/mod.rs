@@ -2,12 +2,13 @@
 //! otherwise.
 //!
 //! - `door`: who may look.
-//! - [`traces`], `health`: what is answered below `/admin`.
+//! - [`mod@metrics`]: what is answered at `/metrics`; [`traces`], `health`: below `/admin`.
 //!
 //! A new answer is a file here and a line in [`Admin::answer`].
 
 mod door;
 mod health;
+mod metrics;
 mod traces;
 
 use std::convert::Infallible;
@@ -142,6 +143,7 @@ impl Admin {
             return answer;
         }
         match path[..] {
+            ["metrics"] => metrics::answer(&self.log).await,
             ["admin", "health"] => health::answer(),
             ["admin", "traces", task] => {
                 traces::answer(self.log.store().as_ref(), task, head).await

@@ -31,6 +31,7 @@ impl Authorized {
             profile: Arc::clone(engine.profile()),
             access: Arc::clone(&access),
             forwards: engine.forwards().map(Arc::clone),
+            meter: Arc::clone(engine.meter()),
         };
         Self {
             engine,

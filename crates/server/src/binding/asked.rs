@@ -171,6 +171,7 @@ impl<'a> Asked<'a> {
                 idempotency_key: self.idempotency_key.map(str::to_owned),
                 last_event_id,
                 trace,
+                meter: Some(Arc::clone(&listing.meter)),
                 base_url,
             },
             origin: Origin::Network,

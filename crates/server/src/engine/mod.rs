@@ -33,6 +33,7 @@ use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServicePar
 use crate::hops;
 use crate::limit::Turns;
 use crate::log::{Log, TaskLog};
+use crate::metrics::Meter;
 use crate::push::Guard;
 use crate::shutdown::Tasks;
 use crate::store;
@@ -58,6 +59,7 @@ struct Shared {
     guard: Arc<Guard>,
     tasks: Tasks,
     keys: idempotency::InFlight,
+    meter: Arc<Meter>,
     /// What the agent wants to see of requests; told once, so that nobody pays for nothing.
     forwards: Option<Arc<[HeaderName]>>,
 }
@@ -162,6 +164,7 @@ impl Engine {
         Self {
             shared: Arc::new(Shared {
                 forwards: (!forwards.is_empty()).then(|| forwards.into()),
+                meter: parts.log.metrics().agent(&parts.name),
                 name: parts.name,
                 agent: parts.agent,
                 profile: Arc::new(parts.profile),
@@ -184,6 +187,11 @@ impl Engine {
     #[must_use]
     pub fn profile(&self) -> &Arc<Profile> {
         &self.shared.profile
+    }
+
+    /// Its numbers.
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        &self.shared.meter
     }
 
     /// The headers of a request that the agent is to see, if any.

@@ -46,6 +46,9 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
             let Some(task) = log.open(&head.id).await? else {
                 continue;
             };
+            log.metrics()
+                .agent(&head.agent)
+                .stands(None, Some(head.state));
             match engines.get(&head.agent) {
                 Some(engine) => engine.revive(&task, &head, &mut recovered).await?,
                 None => {

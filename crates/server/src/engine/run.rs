@@ -11,6 +11,7 @@ use futures_util::{FutureExt, poll};
 use serde_json::Value;
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{Artifact, ArtifactUpdate, Event, Message, TaskState};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::events::{bare_message, failure, status_event};
@@ -19,6 +20,7 @@ use super::{Engine, OnInputTimeout};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
 use crate::limit::{AtWork, Caller, TurnTicket};
 use crate::log::TaskLog;
+use crate::metrics::Line;
 
 /// How an agent's [`Progress`] reaches the log.
 #[derive(Debug, Clone)]
@@ -146,10 +148,13 @@ impl Engine {
         let canceled = turn.canceled.clone();
         let _at_work = match ticket.now() {
             Ok(at_work) => at_work,
-            Err(ticket) => match self.wait_for_room(&log, ticket, &canceled).await {
-                Some(at_work) => at_work,
-                None => return,
-            },
+            Err(ticket) => {
+                let began = Instant::now();
+                let room = self.wait_for_room(&log, ticket, &canceled).await;
+                let Some(at_work) = room else { return };
+                self.shared.meter.waited(Line::Turns, began.elapsed());
+                at_work
+            }
         };
         let begins = log.last().1 == TaskState::Submitted;
         if begins && !self.begin_working(&log).await {
@@ -223,7 +228,7 @@ impl Engine {
 
     /// Lets the agent take its turn; whatever happens, there is an ending.
     async fn take_turn(&self, log: &Arc<TaskLog>, turn: Turn) -> Ending {
-        let canceled = turn.canceled.clone();
+        let (canceled, began) = (turn.canceled.clone(), Instant::now());
         let progress = Progress {
             voice: Voice {
                 log: Arc::clone(log),
@@ -236,6 +241,7 @@ impl Engine {
             // Boxed: clocks are large things, and a quick agent needs none.
             Poll::Pending => Box::pin(self.watch(work, &canceled)).await,
         };
+        self.shared.meter.took_turn(began.elapsed());
         match ended {
             // What the agent returns now comes too late: a cancel is never overwritten.
             Some(Ok(_)) | None if canceled.is_cancelled() => {

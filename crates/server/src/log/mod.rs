@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::Owner;
 use crate::engine::{fresh_id, lifecycle};
+use crate::metrics::Metrics;
 use crate::shutdown::Tasks;
 use crate::store::{Change, Error, Head, Store};
 
@@ -47,6 +48,7 @@ struct Shared {
     /// Tasks with webhooks that have new events.
     to_push: Mutex<Vec<TaskId>>,
     push: Notify,
+    metrics: Arc<Metrics>,
 }
 
 /// What waits to be committed.
@@ -71,6 +73,7 @@ impl Log {
             registry: Registry::default(),
             to_push: Mutex::default(),
             push: Notify::new(),
+            metrics: Arc::default(),
         });
         let writer = Tasks::default();
         writer.spawn(writer::run(Arc::clone(&shared), writer.stopping().clone()));
@@ -87,6 +90,12 @@ impl Log {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store
+    }
+
+    /// The numbers of all that goes through this log.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.shared.metrics
     }
 
     /// A log for a new task. Nobody finds it before its first event is stored.

@@ -22,6 +22,7 @@ use super::{Shared, lock};
 use crate::auth::{Owner, Principal};
 use crate::clock;
 use crate::engine::lifecycle::IllegalTransition;
+use crate::metrics::Meter;
 use crate::store::{Change, Error, Head};
 use crate::trace::Trace;
 
@@ -47,6 +48,7 @@ pub struct TaskLog {
     shared: Arc<Shared>,
     origin: Origin,
     inner: Mutex<Inner>,
+    meter: Arc<Meter>,
     /// Rings when something was stored, answered or went wrong.
     changed: Notify,
 }
@@ -98,6 +100,7 @@ impl TaskLog {
 
     fn with(shared: Arc<Shared>, origin: Origin, inner: Inner) -> Self {
         Self {
+            meter: shared.metrics.agent(&origin.agent),
             shared,
             origin,
             inner: Mutex::new(inner),

@@ -16,6 +16,7 @@ use super::render::{self, Notice};
 use super::{Settings, backoff};
 use crate::clock;
 use crate::log::{Entry, Log};
+use crate::metrics::Delivered;
 use crate::store::{Change, DeadLetter, Delivery, Error, Webhook};
 use crate::trace::Trace;
 
@@ -191,6 +192,7 @@ impl Turn<'_> {
 
     async fn delivered(&mut self, seq: u64) -> Result<(), Error> {
         self.answered = Some(true);
+        self.context.log.metrics().delivered(Delivered::Taken);
         let recovered = self.delivery.failing_since.is_some();
         self.delivery = Delivery::up_to(seq);
         tracing::debug!(task = %self.webhook.task, webhook = %self.webhook.id, seq, "event delivered");
@@ -227,6 +229,7 @@ impl Turn<'_> {
         }
         let delay = backoff::delay(settings, delivery.attempts, failure.retry_after);
         delivery.retry_at = Some(clock::after_now(delay));
+        self.context.log.metrics().delivered(Delivered::NotYet);
         self.save().await?;
         Ok(Some(Next::At(Instant::now() + delay)))
     }
@@ -253,6 +256,7 @@ impl Turn<'_> {
             "event given up"
         );
         self.context.log.commit(Change::DeadLetter(letter)).await?;
+        self.context.log.metrics().delivered(Delivered::GivenUp);
         self.delivery.delivered = notice.seq;
         self.delivery.attempts = 0;
         self.delivery.retry_at = None;
