@@ -21,7 +21,8 @@ use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
 use tokio::net::TcpListener;
 
 use crate::admin::{self, Admin};
-use crate::config::{self, Backend, Config};
+use crate::config::{self, Backend, Config, Env};
+use crate::otlp::Exporter;
 use crate::route::Table;
 pub use crate::trust::ToTrust;
 use crate::trust::{self, Methods, doors};
@@ -64,6 +65,10 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     let looked_at = admin::listen(&config).await?;
     open_as_many_files_as_allowed();
     let log = Log::new(open_store(&config.store)?);
+    let exporter = Exporter::start(&Env::of_process());
+    if let Some(exporter) = &exporter {
+        log.tell_spans(exporter.spans());
+    }
     let tasks = Tasks::default();
     let seal = trust::seal(&config)?;
     let guard = Guard::new(config.push.allow.clone()).sealing(Arc::clone(&seal));
@@ -106,7 +111,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     Outbox::start(log.clone(), guard, push, tasks.clone());
     if let Some(listener) = looked_at {
         let address = listener.local_addr()?;
-        let admin = Admin::new(&config, address, &log)?;
+        let admin = Admin::new(&config, address, &log, exporter.clone())?;
         tasks.spawn(admin.serve(listener, tasks.clone()));
         tracing::info!(%address, "operators can look");
     }
@@ -124,6 +129,9 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
         tasks: tasks.clone(),
     });
     service = service.counting(Arc::clone(log.metrics()));
+    if let Some(exporter) = &exporter {
+        service = service.telling_spans(exporter.spans());
+    }
     if let Some(signer) = signer {
         service = service.signing(signer);
     }
@@ -140,6 +148,9 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     tasks.stop();
     if !tasks.drain(config.shutdown_grace).await {
         tracing::warn!("some work did not end in time: it goes on at the next start");
+    }
+    if let Some(exporter) = exporter {
+        exporter.close().await;
     }
     audit.close().await;
     log.close().await;

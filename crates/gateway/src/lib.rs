@@ -8,6 +8,7 @@
 //! - [`config`]: from a YAML file, the environment and flags to a checked [`config::Config`].
 //! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
 //! - `conformance`: any agent against the specification.
+//! - `otlp`: spans for a collector.
 //! - [`policy`]: what callers may do, by rules.
 //! - [`route`]: which agent a call is for.
 //! - [`telemetry`]: what the process tells its operators.
@@ -20,6 +21,7 @@ mod cel;
 pub mod cli;
 pub mod config;
 mod conformance;
+mod otlp;
 pub mod policy;
 pub mod route;
 pub mod telemetry;

@@ -10,16 +10,20 @@ use switchboard_server::metrics::Lines;
 use switchboard_server::store;
 
 use super::Answer;
+use crate::otlp::Exporter;
 
 /// How many webhooks are looked at.
 const MOST: usize = 1000;
 
-pub(super) async fn answer(log: &Log) -> Answer {
+pub(super) async fn answer(log: &Log, exporter: Option<&Exporter>) -> Answer {
     let mut lines = Lines::default();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     lines.series("switchboard_build_info", "gauge", "What runs.");
     lines.number("switchboard_build_info", &version, 1);
     log.metrics().write(&mut lines);
+    if let Some(exporter) = exporter {
+        exporter.write(&mut lines);
+    }
     if let Err(error) = outbox(log, &mut lines).await {
         tracing::warn!(%error, "webhooks cannot be counted");
     }

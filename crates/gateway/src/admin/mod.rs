@@ -33,6 +33,7 @@ use tokio::sync::Semaphore;
 
 use self::door::Door;
 use crate::config::Config;
+use crate::otlp::Exporter;
 
 /// How many may look at once.
 const CONNECTIONS: usize = 64;
@@ -47,6 +48,7 @@ type Answer = Response<Full<Bytes>>;
 pub(crate) struct Admin {
     door: Door,
     log: Log,
+    exporter: Option<Arc<Exporter>>,
 }
 
 /// Listens where operators look. `None` if they do not, or if a port that nobody has asked for is taken.
@@ -78,10 +80,16 @@ impl Admin {
     /// # Errors
     ///
     /// If the token cannot be read or made.
-    pub(crate) fn new(config: &Config, address: SocketAddr, log: &Log) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        config: &Config,
+        address: SocketAddr,
+        log: &Log,
+        exporter: Option<Arc<Exporter>>,
+    ) -> anyhow::Result<Self> {
         Ok(Self {
             door: Door::new(config, address)?,
             log: log.clone(),
+            exporter,
         })
     }
 
@@ -143,7 +151,7 @@ impl Admin {
             return answer;
         }
         match path[..] {
-            ["metrics"] => metrics::answer(&self.log).await,
+            ["metrics"] => metrics::answer(&self.log, self.exporter.as_deref()).await,
             ["admin", "health"] => health::answer(),
             ["admin", "traces", task] => {
                 traces::answer(self.log.store().as_ref(), task, head).await

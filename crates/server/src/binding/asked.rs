@@ -178,10 +178,15 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// Our own part of the trace that the caller is in.
+    /// Our own part of the trace that the caller is in; if someone wants to know of it, also of a new one.
     fn trace(&self) -> Option<Arc<Trace>> {
         let caller = self.traced.then(|| Trace::of(&self.head.headers));
-        caller.flatten().map(|caller| Arc::new(caller.child()))
+        let caller = caller.flatten();
+        let ours = match &self.service.spans {
+            Some(spans) => Some(spans.continued(caller.as_ref())),
+            None => caller.as_ref().map(Trace::child),
+        };
+        ours.map(Arc::new)
     }
 
     /// The caller takes nothing but an event stream.

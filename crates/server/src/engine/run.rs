@@ -21,6 +21,7 @@ use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
 use crate::limit::{AtWork, Caller, TurnTicket};
 use crate::log::TaskLog;
 use crate::metrics::Line;
+use crate::trace::{Kind, Recording, names};
 
 /// How an agent's [`Progress`] reaches the log.
 #[derive(Debug, Clone)]
@@ -229,6 +230,7 @@ impl Engine {
     /// Lets the agent take its turn; whatever happens, there is an ending.
     async fn take_turn(&self, log: &Arc<TaskLog>, turn: Turn) -> Ending {
         let (canceled, began) = (turn.canceled.clone(), Instant::now());
+        let mut recording = self.record(&turn);
         let progress = Progress {
             voice: Voice {
                 log: Arc::clone(log),
@@ -242,6 +244,38 @@ impl Engine {
             Poll::Pending => Box::pin(self.watch(work, &canceled)).await,
         };
         self.shared.meter.took_turn(began.elapsed());
+        let ending = self.ending(log, ended, &canceled);
+        if let (Some(recording), Ending::Status(state, _)) = (&mut recording, &ending) {
+            recording.set(names::STATE, names::state(*state));
+            if *state == TaskState::Failed {
+                recording.fail(names::state(*state));
+            }
+        }
+        ending
+    }
+
+    /// Records a turn, if it is part of a trace that someone wants to know of.
+    fn record(&self, turn: &Turn) -> Option<Recording> {
+        let name = &self.shared.name;
+        let name_of_span = || format!("{} {name}", names::INVOKE_AGENT);
+        let mut recording = turn
+            .trace
+            .as_ref()?
+            .record_with(name_of_span, Kind::Internal)?;
+        recording.set(names::OPERATION, names::INVOKE_AGENT);
+        recording.set(names::AGENT, &**name);
+        recording.set(names::TASK, turn.task.id.as_str());
+        recording.set(names::CONTEXT, turn.task.context_id.as_str());
+        Some(recording)
+    }
+
+    /// What a turn came to.
+    fn ending(
+        &self,
+        log: &Arc<TaskLog>,
+        ended: Option<Worked>,
+        canceled: &CancellationToken,
+    ) -> Ending {
         match ended {
             // What the agent returns now comes too late: a cancel is never overwritten.
             Some(Ok(_)) | None if canceled.is_cancelled() => {

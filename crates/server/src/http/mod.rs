@@ -36,6 +36,7 @@ use crate::limit::{Admission, Admitted, Entrance, Tallies};
 use crate::metrics::{Line, Metrics, Watched};
 use crate::shutdown::Tasks;
 use crate::sign::Signer;
+use crate::trace::Spans;
 
 pub use base_url::BaseUrl;
 pub use body::Body;
@@ -94,6 +95,8 @@ pub struct Service {
     /// Signs cards, if they are signed.
     pub(crate) signer: Option<Arc<Signer>>,
     pub(crate) metrics: Arc<Metrics>,
+    /// Who wants to know of what is done.
+    pub(crate) spans: Option<Spans>,
 }
 
 /// A request and where it comes from. Boxed: it goes through many hands, and each future that passes it on has room
@@ -142,7 +145,15 @@ impl Service {
             started: clock::now(),
             signer: None,
             metrics: Arc::default(),
+            spans: None,
         }
+    }
+
+    /// The same, which tells what it does.
+    #[must_use]
+    pub fn telling_spans(mut self, spans: Spans) -> Self {
+        self.spans = Some(spans);
+        self
     }
 
     /// The same, with its numbers among these.

@@ -95,6 +95,7 @@ impl Trace {
             parent: None,
             flags: flags & KNOWN_FLAGS,
             state: None,
+            spans: None,
         })
     }
 

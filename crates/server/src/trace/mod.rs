@@ -1,16 +1,19 @@
 //! Which trace a call belongs to (W3C Trace Context), from the request that began it to everything done for it: turns,
 //! calls to others, notifications; and after a restart, too.
 //!
-//! [`context`] reads and writes it, [`stamp`] puts it into events, [`kept`] keeps it beside a task. Nothing here is made
-//! for a call that belongs to no trace.
+//! [`context`] reads and writes it, [`stamp`] puts it into events, [`kept`] keeps it beside a task, [`span`] tells a
+//! collector of it, by the [`names`] that others know. Nothing here is made for a call that belongs to no trace.
 
 mod context;
 mod kept;
+pub mod names;
+mod span;
 mod stamp;
 
 use http::{HeaderName, HeaderValue};
 
 pub use context::{SpanId, TraceId};
+pub use span::{Attribute, Kind, Recording, Sink, Span, Spans};
 
 /// The header that names trace and caller.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -22,13 +25,15 @@ pub const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 pub const DELEGATION: &str = "delegation";
 
 /// A place in a trace: one piece of work, and whose part it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Trace {
     id: TraceId,
     span: SpanId,
     parent: Option<SpanId>,
     flags: u8,
     state: Option<Box<str>>,
+    /// Who wants to know of it.
+    spans: Option<Spans>,
 }
 
 impl Trace {
@@ -41,6 +46,7 @@ impl Trace {
             parent: None,
             flags: context::SAMPLED,
             state: None,
+            spans: None,
         }
     }
 
@@ -78,6 +84,10 @@ impl Trace {
         self.flags & context::SAMPLED != 0
     }
 
+    fn sample(&mut self, sampled: bool) {
+        self.flags = self.flags & !context::SAMPLED | u8::from(sampled);
+    }
+
     /// The headers of a request that is part of this work. A request that is a piece of work of its own has those of
     /// its [`child`](Self::child).
     pub fn headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
@@ -90,3 +100,13 @@ impl Trace {
             .chain(state.map(|value| (TRACESTATE, value)))
     }
 }
+
+impl PartialEq for Trace {
+    /// The same place; whoever wants to know of it.
+    fn eq(&self, other: &Self) -> bool {
+        (self.id, self.span, self.parent) == (other.id, other.span, other.parent)
+            && (self.flags, &self.state) == (other.flags, &other.state)
+    }
+}
+
+impl Eq for Trace {}

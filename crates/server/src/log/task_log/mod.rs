@@ -386,10 +386,10 @@ impl TaskLog {
     ///
     /// If the store cannot be read.
     pub async fn recall_trace(&self) -> Result<(), Error> {
-        let notes = self.shared.store.notes(self.id()).await?;
+        let trace = self.shared.trace_of(self.id()).await?;
         let mut inner = lock(&self.inner);
         if inner.turn.is_none() {
-            inner.trace = Trace::left(&notes).map(Arc::new);
+            inner.trace = trace.map(Arc::new);
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ impl Poster {
         }
     }
 
-    /// Makes an attempt, as part of the trace that the task is in.
+    /// Makes an attempt, which has its place in a trace.
     pub(super) async fn post(
         &self,
         webhook: &Webhook,
@@ -83,7 +83,7 @@ impl Poster {
             .map_err(|error| Failure::unanswered(&self.describe(&error)))?;
         let mut headers = self.headers(&url, webhook, notice)?;
         if let Some(trace) = trace {
-            headers.extend(trace.child().headers());
+            headers.extend(trace.headers());
         }
         let response = client
             .post(url)

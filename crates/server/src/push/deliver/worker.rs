@@ -18,7 +18,7 @@ use crate::clock;
 use crate::log::{Entry, Log};
 use crate::metrics::Delivered;
 use crate::store::{Change, DeadLetter, Delivery, Error, Webhook};
-use crate::trace::Trace;
+use crate::trace::{Kind, Recording, Trace, names};
 
 /// How many events are read at once.
 const PAGE: usize = 32;
@@ -92,8 +92,8 @@ pub(super) async fn run(context: &Context, key: &Key) -> Ended {
             ..Ended::idle()
         };
     }
-    let trace = match context.log.store().notes(&key.0).await {
-        Ok(notes) => Trace::left(&notes),
+    let trace = match context.log.trace_of(&key.0).await {
+        Ok(trace) => trace,
         Err(error) => {
             return Ended {
                 next: trouble(&error),
@@ -176,7 +176,9 @@ impl Turn<'_> {
             return Ok(None);
         }
         let poster = &self.context.poster;
-        let attempt = poster.post(&self.webhook, &notice, self.trace.as_ref());
+        let trace = self.trace.as_ref().map(Trace::child);
+        let mut recording = self.record(trace.as_ref());
+        let attempt = poster.post(&self.webhook, &notice, trace.as_ref());
         let outcome = tokio::select! {
             outcome = attempt => outcome,
             () = self.context.stopping.cancelled() => {
@@ -184,10 +186,22 @@ impl Turn<'_> {
                 return Ok(Some(Next::Idle));
             }
         };
+        if let (Some(recording), Err(failure)) = (&mut recording, &outcome) {
+            recording.fail(failure.reason.clone());
+        }
+        drop(recording);
         match outcome {
             Ok(()) => self.delivered(notice.seq).await.map(|()| None),
             Err(failure) => self.failed(&notice, failure).await,
         }
+    }
+
+    /// Records an attempt.
+    fn record(&self, trace: Option<&Trace>) -> Option<Recording> {
+        let mut recording = trace?.record("push notification", Kind::Client)?;
+        recording.set(names::TASK, self.webhook.task.as_str());
+        recording.set(names::SERVER, &*super::host(&self.webhook.config.url));
+        Some(recording)
     }
 
     async fn delivered(&mut self, seq: u64) -> Result<(), Error> {
