@@ -3,9 +3,11 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
 mod admin;
+mod collector;
 mod context;
 mod hook;
 mod metrics;
+mod otlp;
 #[path = "../support/mod.rs"]
 mod support;
 mod view;
