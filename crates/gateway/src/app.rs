@@ -17,7 +17,9 @@ use switchboard_server::store::sqlite::SqliteStore;
 use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
 use tokio::net::TcpListener;
 
-use crate::config::{self, Config};
+use crate::admin::{self, Admin};
+use crate::config::{self, Config, Env};
+use crate::otlp::Exporter;
 use crate::reload::{Origin, Reloader, Reloads};
 use crate::route::Table;
 use crate::running::{Ground, Running};
@@ -61,8 +63,13 @@ pub async fn serve(
         )
     })?;
     let address = listener.local_addr()?;
+    let looked_at = admin::listen(&config).await?;
     open_as_many_files_as_allowed();
     let log = Log::new(open_store(&config.store)?);
+    let exporter = Exporter::start(&Env::of_process());
+    if let Some(exporter) = &exporter {
+        log.tell_spans(exporter.spans());
+    }
     let tasks = Tasks::default();
     let seal = trust::seal(&config)?;
     let guard = Guard::new(config.push.allow.clone()).sealing(Arc::clone(&seal));
@@ -105,6 +112,12 @@ pub async fn serve(
         ..push::Settings::default()
     };
     Outbox::start(log.clone(), guard, push, tasks.clone());
+    if let Some(listener) = looked_at {
+        let address = listener.local_addr()?;
+        let admin = Admin::new(&config, address, &log, exporter.clone())?;
+        tasks.spawn(admin.serve(listener, tasks.clone()));
+        tracing::info!(%address, "operators can look");
+    }
     log.keep_up(config.retention, &tasks);
     let mut service = http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
@@ -118,6 +131,10 @@ pub async fn serve(
         limits: config.limits,
         tasks: tasks.clone(),
     });
+    service = service.counting(Arc::clone(log.metrics()));
+    if let Some(exporter) = &exporter {
+        service = service.telling_spans(exporter.spans());
+    }
     if let Some(signer) = signer {
         service = service.signing(signer);
     }
@@ -138,6 +155,9 @@ pub async fn serve(
     tasks.stop();
     if !tasks.drain(config.shutdown_grace).await {
         tracing::warn!("some work did not end in time: it goes on at the next start");
+    }
+    if let Some(exporter) = exporter {
+        exporter.close().await;
     }
     audit.close().await;
     log.close().await;
@@ -235,11 +255,7 @@ async fn stop_signal() -> anyhow::Result<()> {
 ///
 /// If there is no store, or it cannot be read.
 pub async fn deliveries(config: &Config) -> anyhow::Result<(Vec<Webhook>, Vec<DeadLetter>)> {
-    let config::Store::Sqlite(options) = &config.store else {
-        anyhow::bail!("a store in memory ends with its process: there is nothing to read");
-    };
-    let store = SqliteStore::open_to_read(&options.dir)
-        .with_context(|| format!("cannot read the store in {}", options.dir.display()))?;
+    let store = store_to_read(config)?;
     let mut late = Vec::new();
     let mut after = None;
     loop {
@@ -250,4 +266,17 @@ pub async fn deliveries(config: &Config) -> anyhow::Result<(Vec<Webhook>, Vec<De
     }
     late.retain(|webhook| webhook.delivery.attempts > 0);
     Ok((late, store.dead_letters(DEAD_LETTERS).await?))
+}
+
+/// The store of a server, running or not, to look at.
+///
+/// # Errors
+///
+/// If there is none, or it cannot be read.
+pub(crate) fn store_to_read(config: &Config) -> anyhow::Result<SqliteStore> {
+    let config::Store::Sqlite(options) = &config.store else {
+        anyhow::bail!("a store in memory ends with its process: there is nothing to read");
+    };
+    SqliteStore::open_to_read(&options.dir)
+        .with_context(|| format!("cannot read the store in {}", options.dir.display()))
 }

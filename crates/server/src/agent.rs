@@ -18,6 +18,7 @@ use crate::backend::{Drift, Health};
 use crate::budget::{Allowance, Budget};
 use crate::engine::Voice;
 use crate::store;
+use crate::trace::Trace;
 
 /// Something that can take a turn.
 #[async_trait]
@@ -95,6 +96,7 @@ pub struct Turn {
     pub input_timed_out: bool,
     /// Fires when the task is to stop.
     pub canceled: CancellationToken,
+    pub(crate) trace: Option<Trace>,
     pub(crate) conversation: Conversation,
 }
 
@@ -133,6 +135,13 @@ impl Turn {
     #[must_use]
     pub fn budget(&self) -> Budget {
         Budget::of_task(&self.task, self.conversation.allowed)
+    }
+
+    /// The turn's place in the trace that it is part of, if it is part of one. What the agent asks of others in this turn
+    /// carries the [`headers`](Trace::headers) of a [`child`](Trace::child).
+    #[must_use]
+    pub fn trace(&self) -> Option<&Trace> {
+        self.trace.as_ref()
     }
 
     /// What the agent has noted about this task under a name, in this turn or before, also before a restart.
@@ -264,6 +273,13 @@ impl Progress {
     /// If it cannot be stored.
     pub async fn note_with_task(&self, name: &str, value: Value) -> Result<(), AgentError> {
         self.voice.note_with_task(name, value).await
+    }
+
+    /// Says something about the work to whoever runs the agent: a model was asked, a tool was used. It is kept with the
+    /// task, shown in the view of its trace as `internal:NAME`, and never leaves by A2A. The members `durationMs` and
+    /// `error` of the value mean what they say there. Only so much is kept of one task, and nothing that is long.
+    pub fn internal(&self, name: &str, value: Value) {
+        self.voice.internal(name, value);
     }
 
     /// Hands over a whole artifact; replaces one of the same id.

@@ -12,6 +12,8 @@ use switchboard_types::{Dialect, Error, ErrorKind};
 use crate::auth::{Access, Carried, Presented, Principal};
 use crate::engine::Profile;
 use crate::log::Cursor;
+use crate::metrics::Meter;
+use crate::trace::Trace;
 
 /// One request, with its binding and version forgotten.
 #[derive(Debug, Clone)]
@@ -57,6 +59,10 @@ pub struct ServiceParams {
     pub idempotency_key: Option<String>,
     /// The last event a reconnecting reader has seen.
     pub last_event_id: Option<u64>,
+    /// What the call is part of, if it is part of something.
+    pub trace: Option<Arc<Trace>>,
+    /// Who counts it.
+    pub meter: Option<Arc<Meter>>,
     /// Where the caller reached us: scheme, host and path before `/a2a`. Only calls for a card have it.
     pub base_url: Arc<str>,
 }
@@ -70,6 +76,8 @@ impl ServiceParams {
             extensions: Vec::new(),
             idempotency_key: None,
             last_event_id: None,
+            trace: None,
+            meter: None,
             base_url: Arc::from(""),
         }
     }
@@ -147,6 +155,8 @@ pub struct Listing {
     pub access: Arc<Access>,
     /// The headers of a request that it is to see, if any.
     pub forwards: Option<Arc<[HeaderName]>>,
+    /// Its numbers.
+    pub meter: Arc<Meter>,
 }
 
 impl Listing {

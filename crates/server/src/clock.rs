@@ -6,16 +6,22 @@ use switchboard_types::model::Timestamp;
 
 /// Now, to the millisecond: what is stored is then exactly what the wire shows.
 #[must_use]
+pub fn now() -> Timestamp {
+    let micros = precise().as_micros();
+    Timestamp::from_micros(micros - micros.rem_euclid(1000))
+}
+
+/// Now, to the microsecond: for what is only measured.
+#[must_use]
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one place that reads the wall clock"
 )]
-pub fn now() -> Timestamp {
+pub fn precise() -> Timestamp {
     let since_epoch = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
-    let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX / 1000);
-    Timestamp::from_micros(millis.saturating_mul(1000))
+    Timestamp::from_micros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
 }
 
 /// The moment `ago` before now.

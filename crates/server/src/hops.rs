@@ -58,6 +58,18 @@ impl Hops {
         self.0.is_empty()
     }
 
+    /// How many agents it has come through.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it has come through this agent.
+    #[must_use]
+    pub fn goes_through(&self, here: &str) -> bool {
+        self.0.iter().any(|hop| hop == here)
+    }
+
     /// The way, and one agent more.
     #[must_use]
     pub fn then(mut self, hop: &str) -> Self {
@@ -78,7 +90,7 @@ impl Hops {
     ///
     /// Otherwise; the text is for the agent that asks, which may well be a model.
     pub fn require_progress(&self, here: &str, deepest: usize) -> Result<(), Error> {
-        if self.0.iter().any(|hop| hop == here) {
+        if self.goes_through(here) {
             let way = self.clone().then(here);
             let text = format!(
                 "this call goes round in a circle ({way}): answer it without asking {} again",

@@ -13,6 +13,8 @@
 //! | [`store`] | where is it kept? |
 //! | [`push`] | who wants to be called? |
 //!
+//! What a call is part of, and everything done for it, is its [`trace`]; how much of it all there is, [`metrics`] count.
+//!
 //! What goes out in our name, cards and notifications, is signed by [`sign`].
 //!
 //! Between [`binding`] and [`engine`] a call is let in if there is room ([`limit`]), and answered if its agent's policy
@@ -34,6 +36,7 @@ pub mod http;
 pub mod limit;
 pub mod log;
 mod marks;
+pub mod metrics;
 pub mod net;
 pub mod push;
 pub mod shutdown;
@@ -41,3 +44,4 @@ pub mod sign;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod trace;

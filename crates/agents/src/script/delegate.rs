@@ -12,6 +12,7 @@ use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::auth::SKILL;
 use switchboard_server::budget::{Budget, Spent};
 use switchboard_server::hops::Hops;
+use switchboard_server::trace::DELEGATION;
 use switchboard_types::model::{
     Artifact, ArtifactId, Content, Event, Message, MessageId, Object, Part, Role, Task, TaskId,
     TaskState, TaskStatus,
@@ -117,7 +118,7 @@ impl Run<'_> {
         work: Work<'_>,
         child: &mut Child,
     ) -> Result<Result<(), String>, AgentError> {
-        let key = format!("{}-{}-{}", self.scope.task_id, self.scope.turn, self.calls);
+        let key = self.key();
         let given = match self.purse.give(&key) {
             Ok(given) => given,
             Err(reason) => return Ok(Err(reason.to_owned())),
@@ -179,6 +180,10 @@ impl Run<'_> {
             }
             let said = child.hear(event);
             if let Some(task) = child.task.as_ref().filter(|_| !announced) {
+                self.stage.internal(
+                    DELEGATION,
+                    json!({ "agent": agent, "taskId": task.as_str(), "key": key }),
+                );
                 let text = format!("passed to {told}");
                 self.say(about(&told, task, vec![Part::text(text)])).await?;
                 announced = true;
@@ -189,6 +194,11 @@ impl Run<'_> {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Names the call: the same if it is made again.
+    fn key(&self) -> String {
+        format!("{}-{}-{}", self.scope.task_id, self.scope.turn, self.calls)
     }
 
     /// Cancels the other task. One that has not been heard of yet has begun all the same: its first event

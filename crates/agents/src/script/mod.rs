@@ -143,6 +143,7 @@ impl ScriptAgent {
             handler: self.handler.as_ref(),
             principal: turn.principal.clone(),
             agent: Arc::clone(turn.agent()),
+            trace: turn.trace().cloned(),
         }
     }
 

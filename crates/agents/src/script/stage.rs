@@ -10,6 +10,7 @@ use switchboard_server::agent::{AgentError, Progress, Said};
 use switchboard_server::auth::Principal;
 use switchboard_server::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
 use switchboard_server::log::{Cursor, Item};
+use switchboard_server::trace::{Kind, Recording, Trace, names};
 use switchboard_types::model::{Artifact, Event, Task, TaskId};
 use switchboard_types::operation::{
     CancelTask, GetTask, Operation, Response, SendMessage, Subscribe,
@@ -31,6 +32,9 @@ pub(super) trait Stage: Send + Sync {
 
     /// Keeps something about the task that is not told.
     async fn note(&self, name: &str, value: Value) -> Result<(), AgentError>;
+
+    /// Keeps something about the work for whoever runs it.
+    fn internal(&self, name: &str, value: Value);
 
     /// Sends a message to another agent and follows the answer. Repeats under the same key lead to the same
     /// task, from its first event on.
@@ -73,23 +77,32 @@ pub(super) struct Others<'a> {
     pub(super) principal: Principal,
     /// Whose turn it is.
     pub(super) agent: Arc<str>,
+    /// What it is part of.
+    pub(super) trace: Option<Trace>,
 }
+
+/// What another agent answers, and the record of the call that goes on.
+type Answered = (ReplyBody, Option<Recording>);
 
 impl Others<'_> {
     async fn ask(&self, agent: &str, operation: Operation) -> Result<ReplyBody, String> {
-        self.ask_with(agent, operation, ServiceParams::internal())
-            .await
+        let params = ServiceParams::internal();
+        let (body, _) = self.ask_with(agent, operation, params).await?;
+        Ok(body)
     }
 
     async fn ask_with(
         &self,
         agent: &str,
         operation: Operation,
-        params: ServiceParams,
-    ) -> Result<ReplyBody, String> {
+        mut params: ServiceParams,
+    ) -> Result<Answered, String> {
         let handler = self
             .handler
             .ok_or("this agent has no line to other agents")?;
+        let trace = self.trace.as_ref().map(Trace::child);
+        let mut recording = trace.as_ref().and_then(|t| record(t, agent, &operation));
+        params.trace = trace.map(Arc::new);
         let call = Call {
             operation,
             target: Target {
@@ -101,7 +114,11 @@ impl Others<'_> {
             origin: Origin::Agent(Arc::clone(&self.agent)),
         };
         let reply = handler.handle(call).await;
-        reply.map(|r| r.body).map_err(|e| e.message().to_owned())
+        if let (Some(recording), Err(error)) = (&mut recording, &reply) {
+            recording.fail(error.kind().reason());
+        }
+        let body = reply.map(|r| r.body).map_err(|e| e.message().to_owned())?;
+        Ok((body, recording))
     }
 
     /// Cancels a task of another agent.
@@ -131,6 +148,10 @@ impl Stage for Live<'_> {
 
     async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
         self.progress.note(name, value).await
+    }
+
+    fn internal(&self, name: &str, value: Value) {
+        self.progress.internal(name, value);
     }
 
     async fn send(
@@ -186,12 +207,22 @@ impl Stage for Live<'_> {
     }
 }
 
+/// Begins the span of a call to another agent.
+fn record(trace: &Trace, agent: &str, operation: &Operation) -> Option<Recording> {
+    let method = operation.method().name();
+    let mut recording = trace.record(method, Kind::Client)?;
+    recording.set(names::METHOD, method);
+    recording.set(names::AGENT, agent);
+    Some(recording)
+}
+
 /// A reply as a line, whatever its form.
-fn line(body: ReplyBody) -> Result<Box<dyn Line>, String> {
+fn line((body, recording): Answered) -> Result<Box<dyn Line>, String> {
     let line = match body {
         ReplyBody::Stream(cursor) => Followed {
             cursor: Some(cursor),
             ready: VecDeque::new(),
+            _recording: recording,
         },
         ReplyBody::Response(Response::SentMessage(message)) => {
             Followed::just(Event::Message(message))
@@ -206,6 +237,8 @@ fn line(body: ReplyBody) -> Result<Box<dyn Line>, String> {
 struct Followed {
     cursor: Option<Cursor>,
     ready: VecDeque<(u64, Event)>,
+    /// The call goes on as long as it is listened to.
+    _recording: Option<Recording>,
 }
 
 impl Followed {
@@ -213,6 +246,7 @@ impl Followed {
         Self {
             cursor: None,
             ready: VecDeque::from([(0, event)]),
+            _recording: None,
         }
     }
 }

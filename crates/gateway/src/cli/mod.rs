@@ -12,6 +12,7 @@ mod deliveries;
 mod key;
 mod route;
 mod serve;
+mod trace;
 mod up;
 mod wrap;
 
@@ -72,6 +73,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Deliveries(args) => deliveries::run(&args, &cli.global, &env),
         Command::Key(command) => key::run(command, &cli.global, &env),
         Command::Audit(args) => audit::run(args, &cli.global, &env),
+        Command::Trace(args) => trace::run(&args, &cli.global, &env),
         Command::Conformance(args) => conformance::run(&args),
         Command::Schema => {
             let text = schema::text().map_err(Failure::failed)?;

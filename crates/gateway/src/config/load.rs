@@ -288,6 +288,7 @@ impl Check<'_> {
         let limits = self.limits(&raw_limits);
         let retention = retention(&raw.retention.unwrap_or_default());
         let push = self.push(raw.push.unwrap_or_default());
+        let admin = self.admin(raw.admin.unwrap_or_default(), listen);
         let shutdown = raw.shutdown.unwrap_or_default();
         let log = self.log(raw.log.unwrap_or_default(), flags);
         let tls = self.tls(raw.tls, flags);
@@ -334,6 +335,7 @@ impl Check<'_> {
             secret_key,
             retention,
             push,
+            admin,
             shutdown_grace: shutdown
                 .grace
                 .map_or(Duration::from_secs(10), |time| time.0),

@@ -10,12 +10,13 @@
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
 //! - `server`, `limits`, `cors`, `agent`, `backend`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`,
-//!   `remote`, `openai`, `exec`, `identity`: the checks of each part.
+//!   `admin`, `remote`, `openai`, `exec`, `identity`, `route`: the checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`Written`]: what tells one version of all this from the next.
 //! - [`value`]: durations, sizes, addresses, networks.
 
 mod access;
+mod admin;
 mod agent;
 mod auth;
 mod backend;
@@ -64,6 +65,7 @@ use switchboard_server::store::sqlite::SqliteOptions;
 use crate::route::rules::Route;
 
 pub use self::access::Rights;
+pub use self::admin::Admin;
 pub use self::auth::{ApiKey, Method, MethodKind, Ways};
 pub use self::env::Env;
 pub use self::given::{Given, GivenKey, GivenValue};
@@ -113,6 +115,8 @@ pub struct Config {
     pub retention: Retention,
     /// Webhooks.
     pub push: Push,
+    /// Where operators look; `None`: nowhere.
+    pub admin: Option<Admin>,
     /// How long requests and turns may go on after a signal to stop.
     pub shutdown_grace: Duration,
     /// Logs.

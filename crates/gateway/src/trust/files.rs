@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// # Errors
 ///
 /// If it is there, or cannot be written.
-pub(super) fn make(file: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn make(file: &Path, text: &str) -> io::Result<()> {
     let beside = written_beside(file, text)?;
     let linked = match fs::hard_link(&beside, file) {
         // There are disks without links. Then it is not there at once, but it is made by one process only.

@@ -7,7 +7,7 @@
 //! - `files`: how what is made is written down.
 
 mod auth;
-mod files;
+pub(crate) mod files;
 mod self_signed;
 mod signing;
 mod tls;

@@ -35,6 +35,7 @@ impl Authorized {
             since: clock::now(),
             access: Arc::clone(&access),
             forwards: engine.forwards().map(Arc::clone),
+            meter: Arc::clone(engine.meter()),
         };
         Self(Arc::new(Guarded {
             engine,

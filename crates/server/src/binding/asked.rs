@@ -13,6 +13,7 @@ use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target, no_such_tenant};
 use crate::hops::{self, Hops};
 use crate::http::{Peer, Service};
+use crate::trace::Trace;
 
 /// A request's head. Borrowed: most of it is only looked at.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct Asked<'a> {
     last_event_id: Option<&'a str>,
     /// The agents that the call has come through.
     hops: Option<&'a str>,
+    /// It says what it is part of.
+    traced: bool,
     /// Extensions are asked for.
     extended: bool,
     presented: Presented,
@@ -70,6 +73,7 @@ impl<'a> Asked<'a> {
             idempotency_key: read.idempotency_key,
             last_event_id: read.last_event_id,
             hops: read.hops,
+            traced: read.traced,
             extended: read.extended,
             presented,
             odd,
@@ -121,6 +125,7 @@ impl<'a> Asked<'a> {
             Operation::ExtendedCard => self.service.base_url.of(self.head, self.peer),
             _ => Arc::default(),
         };
+        let trace = self.trace();
         let target = Target {
             agent: self.agent.map_err(no_such_agent)?,
             tenant,
@@ -170,10 +175,23 @@ impl<'a> Asked<'a> {
                 },
                 idempotency_key: self.idempotency_key.map(str::to_owned),
                 last_event_id,
+                trace,
+                meter: Some(Arc::clone(&listing.meter)),
                 base_url,
             },
             origin: Origin::Network,
         })
+    }
+
+    /// Our own part of the trace that the caller is in; if someone wants to know of it, also of a new one.
+    fn trace(&self) -> Option<Arc<Trace>> {
+        let caller = self.traced.then(|| Trace::of(&self.head.headers));
+        let caller = caller.flatten();
+        let ours = match &self.service.spans {
+            Some(spans) => Some(spans.continued(caller.as_ref())),
+            None => caller.as_ref().map(Trace::child),
+        };
+        ours.map(Arc::new)
     }
 
     /// The caller takes nothing but an event stream.
@@ -243,6 +261,7 @@ struct Headers<'a> {
     idempotency_key: Option<&'a str>,
     last_event_id: Option<&'a str>,
     hops: Option<&'a str>,
+    traced: bool,
     extended: bool,
 }
 
@@ -265,6 +284,11 @@ impl<'a> Headers<'a> {
                 }
                 "idempotency-key" => (&mut read.idempotency_key, "Idempotency-Key"),
                 "last-event-id" => (&mut read.last_event_id, "Last-Event-ID"),
+                "traceparent" => {
+                    // One that cannot be read is no reason to refuse a call.
+                    read.traced = true;
+                    continue;
+                }
                 hops::HEADER => (&mut read.hops, "X-Switchboard-Hops"),
                 _ => {
                     read.extended |= *name == A2A_EXTENSIONS || *name == X_A2A_EXTENSIONS;

@@ -40,9 +40,16 @@ impl Engine {
     ///
     /// If a message has come through this agent before, or through too many; or brings a budget that cannot be read.
     pub(super) fn require_progress(&self, message: &Message) -> Result<(), Error> {
-        let settings = &self.shared.settings;
         Budget::of(message)?;
-        Hops::of(message)?.require_progress(&settings.hop, settings.deepest)
+        let (settings, hops) = (&self.shared.settings, Hops::of(message)?);
+        let meter = &self.shared.meter;
+        let allowed = hops.require_progress(&settings.hop, settings.deepest);
+        match &allowed {
+            Ok(()) if hops.is_empty() => {}
+            Ok(()) => meter.came_through(hops.len()),
+            Err(_) => meter.refused(hops.goes_through(&settings.hop)),
+        }
+        allowed
     }
 
     /// # Errors

@@ -34,6 +34,7 @@ use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServicePar
 use crate::hops;
 use crate::limit::Turns;
 use crate::log::{Log, TaskLog};
+use crate::metrics::Meter;
 use crate::push::Guard;
 use crate::shutdown::Tasks;
 use crate::store;
@@ -60,6 +61,7 @@ struct Shared {
     guard: Arc<Guard>,
     tasks: Tasks,
     line: Arc<Line>,
+    meter: Arc<Meter>,
     /// What the agent wants to see of requests; told once, so that nobody pays for nothing.
     forwards: Option<Arc<[HeaderName]>>,
 }
@@ -206,6 +208,7 @@ impl Engine {
         Self {
             shared: Arc::new(Shared {
                 forwards: (!forwards.is_empty()).then(|| forwards.into()),
+                meter: parts.log.metrics().agent(&parts.name),
                 name: parts.name,
                 agent: parts.agent,
                 profile: RwLock::new(Arc::new(parts.profile)),
@@ -241,6 +244,11 @@ impl Engine {
     pub(crate) fn set_profile(&self, profile: Arc<Profile>) {
         let held = self.shared.profile.write();
         *held.unwrap_or_else(PoisonError::into_inner) = profile;
+    }
+
+    /// Its numbers.
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        &self.shared.meter
     }
 
     /// The headers of a request that the agent is to see, if any.

@@ -48,6 +48,9 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
             let Some(task) = log.open(&head.id).await? else {
                 continue;
             };
+            log.metrics()
+                .agent(&head.agent)
+                .stands(None, Some(head.state));
             match engines.get(&head.agent) {
                 Some(engine) => engine.revive(&task, &head, &mut recovered).await?,
                 None => {
@@ -106,6 +109,7 @@ impl Engine {
             }
             return Ok(());
         }
+        log.recall_trace().await?;
         if let Some(canceled) = log.begin_turn(head.seq, None, cut_off.waiting) {
             turn.canceled = canceled;
             if in_line {

@@ -12,6 +12,7 @@ use futures_util::{FutureExt, poll};
 use serde_json::Value;
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{Artifact, ArtifactUpdate, Event, Message, TaskState};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::events::{bare_message, failure, status_event};
@@ -20,6 +21,8 @@ use super::{Engine, OnInputTimeout};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
 use crate::limit::{AtWork, Caller, TurnTicket};
 use crate::log::TaskLog;
+use crate::metrics::Line;
+use crate::trace::{Kind, Recording, names};
 
 /// How an agent's [`Progress`] reaches the log.
 #[derive(Debug, Clone)]
@@ -73,6 +76,10 @@ impl Voice {
             true => Ok(()),
             false => self.note(name, value).await,
         }
+    }
+
+    pub(crate) fn internal(&self, name: &str, value: Value) {
+        self.log.internal(name, value);
     }
 
     async fn say(&self, event: impl FnOnce(&TaskLog) -> Event) -> Result<(), AgentError> {
@@ -150,13 +157,14 @@ impl Engine {
         let canceled = turn.canceled.clone();
         let _at_work = match ticket.now() {
             Ok(at_work) => at_work,
-            Err(ticket) => match self.wait_for_room(&log, ticket, &canceled).await {
-                Some(at_work) => {
-                    self = self.latest();
-                    at_work
-                }
-                None => return,
-            },
+            Err(ticket) => {
+                let began = Instant::now();
+                let room = self.wait_for_room(&log, ticket, &canceled).await;
+                let Some(at_work) = room else { return };
+                self.shared.meter.waited(Line::Turns, began.elapsed());
+                self = self.latest();
+                at_work
+            }
         };
         let begins = log.last().1 == TaskState::Submitted;
         if begins && !self.begin_working(&log).await {
@@ -181,7 +189,7 @@ impl Engine {
             }
             let working = || status_event(log.origin(), TaskState::Working, Said::default());
             match log.end_turn(event, working) {
-                Some((message, from)) => {
+                Some((message, from, _)) => {
                     self = self.latest();
                     turn = self.turn_for(from, &log, message, canceled.clone());
                 }
@@ -231,8 +239,9 @@ impl Engine {
 
     /// Lets the agent take its turn; whatever happens, there is an ending.
     async fn take_turn(&self, log: &Arc<TaskLog>, turn: Turn) -> Ending {
-        let canceled = turn.canceled.clone();
+        let (canceled, began) = (turn.canceled.clone(), Instant::now());
         let affordable = turn.budget().time_left();
+        let mut recording = self.record(&turn);
         let progress = Progress {
             voice: Voice {
                 log: Arc::clone(log),
@@ -245,6 +254,40 @@ impl Engine {
             // Boxed: clocks are large things, and a quick agent needs none.
             Poll::Pending => Box::pin(self.watch(work, affordable, &canceled)).await,
         };
+        self.shared.meter.took_turn(began.elapsed());
+        let ending = self.ending(log, ended, affordable, &canceled);
+        if let (Some(recording), Ending::Status(state, _)) = (&mut recording, &ending) {
+            recording.set(names::STATE, names::state(*state));
+            if *state == TaskState::Failed {
+                recording.fail(names::state(*state));
+            }
+        }
+        ending
+    }
+
+    /// Records a turn, if it is part of a trace that someone wants to know of.
+    fn record(&self, turn: &Turn) -> Option<Recording> {
+        let name = &self.shared.name;
+        let name_of_span = || format!("{} {name}", names::INVOKE_AGENT);
+        let mut recording = turn
+            .trace
+            .as_ref()?
+            .record_with(name_of_span, Kind::Internal)?;
+        recording.set(names::OPERATION, names::INVOKE_AGENT);
+        recording.set(names::AGENT, &**name);
+        recording.set(names::TASK, turn.task.id.as_str());
+        recording.set(names::CONTEXT, turn.task.context_id.as_str());
+        Some(recording)
+    }
+
+    /// What a turn came to.
+    fn ending(
+        &self,
+        log: &Arc<TaskLog>,
+        ended: Option<Worked>,
+        affordable: Option<Duration>,
+        canceled: &CancellationToken,
+    ) -> Ending {
         match ended {
             // What the agent returns now comes too late: a cancel is never overwritten.
             Some(Ok(_)) | None if canceled.is_cancelled() => {

@@ -202,6 +202,7 @@ impl Engine {
             },
             heard: Arc::clone(&message),
             from: scope.principal.clone(),
+            trace: scope.params.trace.clone(),
         };
         let working = status_event(&origin, TaskState::Working, Said::default());
         let joined = log.receive(working, received, beside(webhook, claim, &origin.id));
@@ -259,7 +260,8 @@ impl Engine {
         });
         let beside = beside(webhook, claim.as_ref(), &origin.id);
         let held = self.shared.settings.reply_with_message;
-        let canceled = log.begin(Arc::clone(&task), beside, held);
+        let trace = scope.params.trace.clone();
+        let canceled = log.begin(Arc::clone(&task), beside, trace, held);
         let turn = Turn {
             task,
             message,
@@ -269,6 +271,7 @@ impl Engine {
             emitted: 0,
             input_timed_out: false,
             canceled,
+            trace: scope.params.trace.as_ref().map(|trace| trace.child()),
             conversation: self.conversation(&origin, scope.principal.clone()),
         };
         self.start(&log, turn, claim, ticket);
@@ -317,6 +320,7 @@ impl Engine {
             emitted: 0,
             input_timed_out: false,
             canceled,
+            trace: log.trace().map(|trace| trace.child()),
         }
     }
 

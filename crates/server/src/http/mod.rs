@@ -27,14 +27,17 @@ use switchboard_types::operation::Response as Answer;
 use switchboard_types::wire::card::CardShape;
 use switchboard_types::{Error, ErrorKind};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use crate::auth::{Authenticator, Presented};
 use crate::binding::{self, Asked};
 use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
 use crate::limit::{Admission, Admitted, Entrance, Tallies};
+use crate::metrics::{Line, Metrics, Watched};
 use crate::shutdown::Tasks;
 use crate::sign::Signer;
+use crate::trace::Spans;
 
 pub use base_url::BaseUrl;
 pub use body::Body;
@@ -92,6 +95,9 @@ pub struct Service {
     changed: AtomicI64,
     /// Signs cards, if they are signed.
     pub(crate) signer: Option<Arc<Signer>>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Who wants to know of what is done.
+    pub(crate) spans: Option<Spans>,
 }
 
 /// A request and where it comes from. Boxed: it goes through many hands, and each future that passes it on has room
@@ -139,6 +145,8 @@ impl Service {
             tasks: parts.tasks,
             changed: AtomicI64::new(0),
             signer: None,
+            metrics: Arc::default(),
+            spans: None,
         };
         service.agents_changed();
         service
@@ -169,6 +177,20 @@ impl Service {
     /// When agents came or went last.
     pub(crate) fn changed(&self) -> Timestamp {
         Timestamp::from_micros(self.changed.load(Ordering::Relaxed))
+    }
+
+    /// The same, which tells what it does.
+    #[must_use]
+    pub fn telling_spans(mut self, spans: Spans) -> Self {
+        self.spans = Some(spans);
+        self
+    }
+
+    /// The same, with its numbers among these.
+    #[must_use]
+    pub fn counting(mut self, metrics: Arc<Metrics>) -> Self {
+        self.metrics = metrics;
+        self
     }
 
     /// The same, with cards that are signed.
@@ -208,10 +230,31 @@ impl Service {
 
     /// Lets a call in, and hands it on. The room that its stream takes is to be kept until the stream is over.
     pub(crate) async fn take(&self, call: Call) -> Result<(Reply, Admitted), Error> {
+        let watched = Watched::begin(&call);
+        let mut taken = self.let_in(call).await;
+        if let Some(watched) = watched {
+            watched.answered(
+                taken
+                    .as_mut()
+                    .map(|(reply, _)| reply)
+                    .map_err(|error| &*error),
+            );
+        }
+        taken
+    }
+
+    async fn let_in(&self, call: Call) -> Result<(Reply, Admitted), Error> {
         let admitted = self.admission.admit(&call)?;
         let _room = match self.admission.room(&call)? {
             Entrance::Now(room) => room,
-            Entrance::Later(room) => room.await?,
+            Entrance::Later(room) => {
+                let began = Instant::now();
+                let room = room.await?;
+                if let Some(meter) = &call.params.meter {
+                    meter.waited(Line::Calls, began.elapsed());
+                }
+                room
+            }
         };
         let dialect = call.params.dialect;
         let mut reply = self.handler.handle(call).await?;
@@ -334,11 +377,11 @@ impl Service {
             true => self.read_refused(&head, incoming).await,
             false => self.read_body(&head, incoming).await,
         };
-        if rpc {
-            binding::jsonrpc::read(asked, read)
-        } else {
-            binding::rest::read(asked, rest, read)
-        }
+        let ready = match rpc {
+            true => binding::jsonrpc::read(asked, read),
+            false => binding::rest::read(asked, rest, read),
+        };
+        ready.inspect_err(|_| self.metrics.unknown())
     }
 }
 

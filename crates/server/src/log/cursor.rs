@@ -7,6 +7,7 @@ use switchboard_types::model::{Event, StatusUpdate, TaskId, TaskState};
 use super::task_log::Found;
 use super::{Entry, TaskLog};
 use crate::engine::ClientGuard;
+use crate::metrics::Watched;
 use crate::store::Error;
 
 /// How many events are taken at once.
@@ -22,6 +23,7 @@ pub struct Cursor {
     until: Until,
     ended: bool,
     client: Option<ClientGuard>,
+    watched: Option<Box<Watched>>,
 }
 
 /// Where a reader stops.
@@ -54,6 +56,7 @@ impl Cursor {
             until,
             ended: false,
             client: None,
+            watched: None,
         }
     }
 
@@ -62,6 +65,11 @@ impl Cursor {
         client.follow(self.log.id());
         self.client = Some(client);
         self
+    }
+
+    /// Lets `watched` know what is told, and when it is over.
+    pub(crate) fn watched(&mut self, watched: Box<Watched>) {
+        self.watched = Some(watched);
     }
 
     /// Begins with the whole task as it stands, then follows it.
@@ -95,6 +103,9 @@ impl Cursor {
             return Ok(None);
         }
         let items = self.following().await?;
+        if let (Some(watched), Some(items)) = (&mut self.watched, &items) {
+            watched.told(items.len());
+        }
         if self.ended
             && let Some(client) = self.client.take()
         {

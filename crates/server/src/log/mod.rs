@@ -11,7 +11,7 @@ mod task_log;
 mod upkeep;
 mod writer;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use switchboard_types::model::{Message, Task, TaskId};
 use tokio::sync::{Notify, oneshot};
@@ -19,12 +19,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::Owner;
 use crate::engine::{fresh_id, lifecycle};
+use crate::metrics::Metrics;
 use crate::shutdown::Tasks;
 use crate::store::{Change, Error, Head, Store};
+use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
 pub use entry::Entry;
-pub use task_log::{Joined, Origin, Received, TaskLog, Waited};
+pub use task_log::{INTERNAL, Joined, Origin, Received, TaskLog, Waited};
 pub use upkeep::{Retention, Swept};
 
 use registry::Registry;
@@ -47,6 +49,9 @@ struct Shared {
     /// Tasks with webhooks that have new events.
     to_push: Mutex<Vec<TaskId>>,
     push: Notify,
+    metrics: Arc<Metrics>,
+    /// Who wants to know of what is done.
+    spans: OnceLock<Spans>,
 }
 
 /// What waits to be committed.
@@ -71,6 +76,8 @@ impl Log {
             registry: Registry::default(),
             to_push: Mutex::default(),
             push: Notify::new(),
+            metrics: Arc::default(),
+            spans: OnceLock::new(),
         });
         let writer = Tasks::default();
         writer.spawn(writer::run(Arc::clone(&shared), writer.stopping().clone()));
@@ -87,6 +94,26 @@ impl Log {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store
+    }
+
+    /// The numbers of all that goes through this log.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.shared.metrics
+    }
+
+    /// Tells what is done from now on, also of what is taken up again; a second time does nothing.
+    pub fn tell_spans(&self, spans: Spans) {
+        self.shared.spans.get_or_init(|| spans);
+    }
+
+    /// The trace that was kept beside a task, if one was.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn trace_of(&self, task: &TaskId) -> Result<Option<Trace>, Error> {
+        self.shared.trace_of(task).await
     }
 
     /// A log for a new task. Nobody finds it before its first event is stored.
@@ -178,6 +205,11 @@ impl Log {
 }
 
 impl Shared {
+    async fn trace_of(&self, task: &TaskId) -> Result<Option<Trace>, Error> {
+        let left = Trace::left(&self.store.notes(task).await?);
+        Ok(left.map(|trace| trace.recorded_by(self.spans.get())))
+    }
+
     async fn commit(&self, change: Change) -> Result<(), Error> {
         let closed = || Err(Error::Unavailable("the log is closed".to_owned()));
         let (done, outcome) = oneshot::channel();

@@ -110,7 +110,7 @@ impl Scene {
             metadata: None,
         };
         let beside = webhooks.into_iter().map(Change::PutWebhook).collect();
-        log.begin(task.into(), beside, false);
+        log.begin(task.into(), beside, None, false);
         log.uncork();
         log
     }

@@ -256,6 +256,8 @@ impl Stage for Recorder {
         Ok(())
     }
 
+    fn internal(&self, _: &str, _: Value) {}
+
     async fn say(&self, said: Said) -> Result<(), AgentError> {
         self.events.lock().unwrap().push(spell("working", &said));
         Ok(())

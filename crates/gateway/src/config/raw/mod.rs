@@ -5,6 +5,7 @@
 //! promise: a test compares it with what the code does.
 
 mod access;
+mod admin;
 mod agent;
 mod auth;
 mod backend;
@@ -20,6 +21,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub(crate) use access::{Access, Rule, RuleOn};
+pub(crate) use admin::{Admin, AdminListen};
 pub(crate) use agent::{
     Agent, Agents, CardShape, ExtendedCard, Extension, OnDisconnect, OnInputTimeout, ReplyKind,
     Skill, Timeouts,
@@ -88,6 +90,8 @@ pub(crate) struct Config {
     pub(crate) retention: Option<Retention>,
     /// Webhooks.
     pub(crate) push: Option<Push>,
+    /// Where operators look: metrics and traces.
+    pub(crate) admin: Option<Admin>,
     /// How the process ends.
     pub(crate) shutdown: Option<Shutdown>,
     /// Logs, on standard error. They never hold what agents and callers say.

@@ -81,7 +81,10 @@ pub(crate) async fn answer(
     let checked = read.and_then(|body| frame::check(&body).map(|()| body));
     let (method, body) = match found.and_then(|method| Ok((method, checked?))) {
         Ok(found) => found,
-        Err(error) => return refuse(status(version, &error)),
+        Err(error) => {
+            service.metrics.unknown();
+            return refuse(status(version, &error));
+        }
     };
     let rpc = Rpc {
         service,

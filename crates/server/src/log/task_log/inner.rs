@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use switchboard_types::model::{Content, Event, Message, Part, Task, TaskState, Timestamp};
+use switchboard_types::model::{Content, Event, Message, Part, Task, TaskId, TaskState, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use super::Waited;
 use crate::engine::lifecycle::{self, IllegalTransition};
 use crate::log::Entry;
 use crate::store::{Change, Error, Snapshot};
+use crate::trace::Trace;
 
 /// How many of the latest events are kept in memory for readers that keep up; others read the store.
 const MAX_TAIL: usize = 2048;
@@ -47,6 +48,10 @@ pub(super) struct Inner {
     pub(super) reply: Option<Arc<Message>>,
     pub(super) trouble: Option<Error>,
     pub(super) has_webhooks: bool,
+    /// What the events of the turn are part of.
+    pub(super) trace: Option<Arc<Trace>>,
+    /// How much was said that is not for callers.
+    pub(super) internal: u32,
 }
 
 /// A turn that runs.
@@ -96,6 +101,17 @@ impl Inner {
             reply: None,
             trouble: None,
             has_webhooks: false,
+            trace: None,
+            internal: 0,
+        }
+    }
+
+    /// Goes on as part of `trace`, or of none; that is stored with what is said next.
+    pub(super) fn follow(&mut self, trace: Option<Arc<Trace>>, task: &TaskId) {
+        if trace.is_some() || self.trace.is_some() {
+            let kept = Trace::kept(trace.as_deref(), task);
+            self.beside.push(Change::Note(kept));
+            self.trace = trace;
         }
     }
 
@@ -111,8 +127,11 @@ impl Inner {
         Ok(self.push(event, received))
     }
 
-    pub(super) fn push(&mut self, event: Event, received: Option<Arc<Message>>) -> u64 {
+    pub(super) fn push(&mut self, mut event: Event, received: Option<Arc<Message>>) -> u64 {
         self.seq += 1;
+        if let Some(trace) = &self.trace {
+            trace.stamp(&mut event);
+        }
         self.pending
             .push(Arc::new(Entry::new(self.seq, event, received)));
         self.seq

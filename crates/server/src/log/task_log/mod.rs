@@ -1,8 +1,10 @@
 //! The log of one task: what is stored and may be told, and what waits to be stored.
 //!
 //! Here is what is said to it. [`wait`] is how others wait for it, [`storing`] how the writer and the cursors
-//! use it, [`line`] how it is kept that a turn has not begun, [`inner`] what is behind its lock.
+//! use it, [`line`] how it is kept that a turn has not begun, [`aside`] what is
+//! not for callers, [`inner`] what is behind its lock.
 
+mod aside;
 mod inner;
 mod line;
 mod storing;
@@ -20,8 +22,11 @@ use super::{Shared, lock};
 use crate::auth::{Owner, Principal};
 use crate::clock;
 use crate::engine::lifecycle::IllegalTransition;
-use crate::store::{Change, Head};
+use crate::metrics::Meter;
+use crate::store::{Change, Error, Head};
+use crate::trace::Trace;
 
+pub use aside::INTERNAL;
 use inner::{Inner, RunningTurn};
 pub(super) use storing::{Batch, Found};
 
@@ -43,6 +48,7 @@ pub struct TaskLog {
     shared: Arc<Shared>,
     origin: Origin,
     inner: Mutex<Inner>,
+    meter: Arc<Meter>,
     /// Rings when something was stored, answered or went wrong.
     changed: Notify,
 }
@@ -56,10 +62,12 @@ pub struct Received {
     pub heard: Arc<Message>,
     /// Who sends it. Callers of one owner may have been granted different things.
     pub from: Principal,
+    /// What it is part of.
+    pub trace: Option<Arc<Trace>>,
 }
 
 /// A message that waited for its turn, and who has sent it.
-pub type Waited = (Arc<Message>, Principal);
+pub type Waited = (Arc<Message>, Principal, Option<Arc<Trace>>);
 
 /// What became of a message for an existing task.
 #[derive(Debug)]
@@ -92,6 +100,7 @@ impl TaskLog {
 
     fn with(shared: Arc<Shared>, origin: Origin, inner: Inner) -> Self {
         Self {
+            meter: shared.metrics.agent(&origin.agent),
             shared,
             origin,
             inner: Mutex::new(inner),
@@ -118,6 +127,7 @@ impl TaskLog {
         self: &Arc<Self>,
         task: Arc<Task>,
         beside: Vec<Change>,
+        trace: Option<Arc<Trace>>,
         held: bool,
     ) -> CancellationToken {
         let canceled = CancellationToken::new();
@@ -125,6 +135,7 @@ impl TaskLog {
             let mut inner = lock(&self.inner);
             inner.has_webhooks = puts_webhook(&beside);
             inner.beside = beside;
+            inner.follow(trace, &self.origin.id);
             inner.held = held;
             inner.corked = true;
             inner.state = task.status.state;
@@ -210,11 +221,15 @@ impl TaskLog {
             }
             inner.has_webhooks |= puts_webhook(&beside);
             inner.beside.extend(beside);
+            if inner.turn.is_none() {
+                inner.follow(received.trace.clone(), &self.origin.id);
+            }
             let recorded = inner.append(working, Some(received.recorded));
             debug_assert!(recorded.is_ok(), "a task that is not over can work");
             match &mut inner.turn {
                 Some(turn) => {
-                    turn.inbox.push_back((received.heard, received.from));
+                    turn.inbox
+                        .push_back((received.heard, received.from, received.trace));
                     Joined::Waits
                 }
                 none => {
@@ -248,7 +263,7 @@ impl TaskLog {
                 inner.append(event, None).ok()?;
             }
             // Nobody knows any more what their senders were granted.
-            let sender = |message| (message, Principal::from(self.origin.owner.clone()));
+            let sender = |message| (message, Principal::from(self.origin.owner.clone()), None);
             inner.turn = Some(RunningTurn {
                 canceled: canceled.clone(),
                 inbox: waiting.into_iter().map(sender).collect(),
@@ -276,7 +291,8 @@ impl TaskLog {
                 .filter(|_| interrupted)
                 .and_then(|turn| turn.inbox.pop_front());
             match &next {
-                Some(_) => {
+                Some((_, _, trace)) => {
+                    inner.follow(trace.clone(), &self.origin.id);
                     inner.append(working(), None).ok();
                 }
                 None => inner.turn = None,
@@ -361,6 +377,26 @@ impl TaskLog {
     pub fn is_idle(&self) -> bool {
         let inner = lock(&self.inner);
         inner.turn.is_none() && !inner.state.is_terminal()
+    }
+
+    /// What the turn is part of.
+    #[must_use]
+    pub fn trace(&self) -> Option<Arc<Trace>> {
+        lock(&self.inner).trace.clone()
+    }
+
+    /// Goes on as part of the trace that was kept, after a restart.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn recall_trace(&self) -> Result<(), Error> {
+        let trace = self.shared.trace_of(self.id()).await?;
+        let mut inner = lock(&self.inner);
+        if inner.turn.is_none() {
+            inner.trace = trace.map(Arc::new);
+        }
+        Ok(())
     }
 
     /// Says that a webhook was registered for this task.

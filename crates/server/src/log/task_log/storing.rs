@@ -5,6 +5,7 @@ use std::sync::Arc;
 use switchboard_types::model::{Message, TaskState, Timestamp};
 use tokio::sync::Notify;
 
+use super::inner::Inner;
 use super::{TaskLog, lock};
 use crate::log::{Entry, Shared};
 use crate::store::{Append, Change, Error, Head};
@@ -115,8 +116,19 @@ impl TaskLog {
     pub(in crate::log) fn commit(&self, entries: Vec<Arc<Entry>>) {
         let has_webhooks = {
             let mut inner = lock(&self.inner);
+            let state = |inner: &Inner| inner.told.as_ref().map(|task| task.status.state);
+            let mut before = state(&inner);
+            let first = before;
             for entry in entries {
                 inner.tell(entry);
+                let now = state(&inner);
+                if let Some(state) = now.filter(|_| now != before) {
+                    self.meter.goes_to(state);
+                    before = now;
+                }
+            }
+            if first != before {
+                self.meter.stands(first, before);
             }
             inner.trouble = None;
             inner.has_webhooks

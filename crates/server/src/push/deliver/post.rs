@@ -15,6 +15,7 @@ use super::{Settings, backoff};
 use crate::push::target::Guard;
 use crate::sign::{Outgoing, Signer};
 use crate::store::Webhook;
+use crate::trace::Trace;
 
 /// The token that the client gave, so that it knows its own (A2A 0.3 §9.5).
 const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
@@ -62,7 +63,13 @@ impl Poster {
         }
     }
 
-    pub(super) async fn post(&self, webhook: &Webhook, notice: &Notice) -> Result<(), Failure> {
+    /// Makes an attempt, which has its place in a trace.
+    pub(super) async fn post(
+        &self,
+        webhook: &Webhook,
+        notice: &Notice,
+        trace: Option<&Trace>,
+    ) -> Result<(), Failure> {
         let config = &webhook.config;
         // Once more, as the operator may have changed the rules; this is also all there is between a
         // literal address and a connection, as nothing resolves it.
@@ -74,7 +81,10 @@ impl Poster {
             .clients
             .of(url.port_or_known_default())
             .map_err(|error| Failure::unanswered(&self.describe(&error)))?;
-        let headers = self.headers(&url, webhook, notice)?;
+        let mut headers = self.headers(&url, webhook, notice)?;
+        if let Some(trace) = trace {
+            headers.extend(trace.headers());
+        }
         let response = client
             .post(url)
             .headers(headers)

@@ -16,7 +16,9 @@ use super::render::{self, Notice};
 use super::{Settings, backoff};
 use crate::clock;
 use crate::log::{Entry, Log};
+use crate::metrics::Delivered;
 use crate::store::{Change, DeadLetter, Delivery, Error, Webhook};
+use crate::trace::{Kind, Recording, Trace, names};
 
 /// How many events are read at once.
 const PAGE: usize = 32;
@@ -60,6 +62,8 @@ struct Turn<'a> {
     unsaved: u32,
     saved_at: Instant,
     answered: Option<bool>,
+    /// What the task is part of.
+    trace: Option<Trace>,
     /// The receiver said that it wants nothing any more.
     gone: Option<String>,
 }
@@ -88,6 +92,15 @@ pub(super) async fn run(context: &Context, key: &Key) -> Ended {
             ..Ended::idle()
         };
     }
+    let trace = match context.log.trace_of(&key.0).await {
+        Ok(trace) => trace,
+        Err(error) => {
+            return Ended {
+                next: trouble(&error),
+                ..Ended::idle()
+            };
+        }
+    };
     let mut turn = Turn {
         context,
         delivery: webhook.delivery.clone(),
@@ -95,6 +108,7 @@ pub(super) async fn run(context: &Context, key: &Key) -> Ended {
         unsaved: 0,
         saved_at: Instant::now(),
         answered: None,
+        trace,
         gone: None,
     };
     let next = turn.take().await.unwrap_or_else(|error| trouble(&error));
@@ -161,7 +175,10 @@ impl Turn<'_> {
             self.give_up(&notice, reason).await?;
             return Ok(None);
         }
-        let attempt = self.context.poster.post(&self.webhook, &notice);
+        let poster = &self.context.poster;
+        let trace = self.trace.as_ref().map(Trace::child);
+        let mut recording = self.record(trace.as_ref());
+        let attempt = poster.post(&self.webhook, &notice, trace.as_ref());
         let outcome = tokio::select! {
             outcome = attempt => outcome,
             () = self.context.stopping.cancelled() => {
@@ -169,14 +186,27 @@ impl Turn<'_> {
                 return Ok(Some(Next::Idle));
             }
         };
+        if let (Some(recording), Err(failure)) = (&mut recording, &outcome) {
+            recording.fail(failure.reason.clone());
+        }
+        drop(recording);
         match outcome {
             Ok(()) => self.delivered(notice.seq).await.map(|()| None),
             Err(failure) => self.failed(&notice, failure).await,
         }
     }
 
+    /// Records an attempt.
+    fn record(&self, trace: Option<&Trace>) -> Option<Recording> {
+        let mut recording = trace?.record("push notification", Kind::Client)?;
+        recording.set(names::TASK, self.webhook.task.as_str());
+        recording.set(names::SERVER, &*super::host(&self.webhook.config.url));
+        Some(recording)
+    }
+
     async fn delivered(&mut self, seq: u64) -> Result<(), Error> {
         self.answered = Some(true);
+        self.context.log.metrics().delivered(Delivered::Taken);
         let recovered = self.delivery.failing_since.is_some();
         self.delivery = Delivery::up_to(seq);
         tracing::debug!(task = %self.webhook.task, webhook = %self.webhook.id, seq, "event delivered");
@@ -213,6 +243,7 @@ impl Turn<'_> {
         }
         let delay = backoff::delay(settings, delivery.attempts, failure.retry_after);
         delivery.retry_at = Some(clock::after_now(delay));
+        self.context.log.metrics().delivered(Delivered::NotYet);
         self.save().await?;
         Ok(Some(Next::At(Instant::now() + delay)))
     }
@@ -239,6 +270,7 @@ impl Turn<'_> {
             "event given up"
         );
         self.context.log.commit(Change::DeadLetter(letter)).await?;
+        self.context.log.metrics().delivered(Delivered::GivenUp);
         self.delivery.delivered = notice.seq;
         self.delivery.attempts = 0;
         self.delivery.retry_at = None;

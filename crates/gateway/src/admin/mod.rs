@@ -1,0 +1,187 @@
+//! Where operators look: a listener of its own, apart from where callers come in, on this machine unless it is said
+//! otherwise.
+//!
+//! - `door`: who may look.
+//! - [`mod@metrics`]: what is answered at `/metrics`; [`traces`], `health`: below `/admin`.
+//!
+//! A new answer is a file here and a line in [`Admin::answer`].
+
+mod door;
+mod health;
+mod metrics;
+mod traces;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
+use switchboard_server::log::Log;
+use switchboard_server::shutdown::Tasks;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use self::door::Door;
+use crate::config::Config;
+use crate::otlp::Exporter;
+
+/// How many may look at once.
+const CONNECTIONS: usize = 64;
+/// How long one may take to ask.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An answer.
+type Answer = Response<Full<Bytes>>;
+
+/// What operators can look at.
+#[derive(Debug)]
+pub(crate) struct Admin {
+    door: Door,
+    log: Log,
+    exporter: Option<Arc<Exporter>>,
+}
+
+/// Listens where operators look. `None` if they do not, or if a port that nobody has asked for is taken.
+///
+/// # Errors
+///
+/// If an address that was asked for is taken.
+pub(crate) async fn listen(config: &Config) -> anyhow::Result<Option<TcpListener>> {
+    let Some(admin) = &config.admin else {
+        return Ok(None);
+    };
+    match TcpListener::bind(admin.listen).await {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) if !admin.chosen => {
+            let address = admin.listen;
+            tracing::warn!(%address, %error, "no metrics and no traces: set admin.listen to another address, or to off");
+            Ok(None)
+        }
+        Err(error) => Err(error).with_context(|| {
+            let address = admin.listen;
+            format!("cannot listen on {address}: choose another with admin.listen")
+        }),
+    }
+}
+
+impl Admin {
+    /// What is shown to operators of this configuration.
+    ///
+    /// # Errors
+    ///
+    /// If the token cannot be read or made.
+    pub(crate) fn new(
+        config: &Config,
+        address: SocketAddr,
+        log: &Log,
+        exporter: Option<Arc<Exporter>>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            door: Door::new(config, address)?,
+            log: log.clone(),
+            exporter,
+        })
+    }
+
+    /// Answers until shutdown.
+    pub(crate) async fn serve(self, listener: TcpListener, tasks: Tasks) {
+        let (admin, room) = (Arc::new(self), Arc::new(Semaphore::new(CONNECTIONS)));
+        let stopping = tasks.stopping().clone();
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = stopping.cancelled() => return,
+            };
+            let Ok((socket, _)) = accepted else {
+                // Out of sockets, perhaps: give others time to close theirs.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+                continue;
+            };
+            let (admin, stop) = (Arc::clone(&admin), stopping.clone());
+            tasks.spawn(async move {
+                let _place = place;
+                tokio::select! { () = admin.converse(socket) => {}, () = stop.cancelled() => {} }
+            });
+        }
+    }
+
+    async fn converse(self: Arc<Self>, socket: TcpStream) {
+        let service = service_fn(|request: Request<Incoming>| async {
+            let (head, _) = request.into_parts();
+            Ok::<_, Infallible>(self.respond(&head).await)
+        });
+        let mut server = http1::Builder::new();
+        server
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE);
+        // A connection that breaks is its caller's business.
+        drop(server.serve_connection(TokioIo::new(socket), service).await);
+    }
+
+    async fn respond(&self, head: &http::request::Parts) -> Answer {
+        let mut answer = match self.door.check(head) {
+            Ok(()) => self.answer(head).await,
+            Err(refused) => refused,
+        };
+        let headers = answer.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        answer
+    }
+
+    async fn answer(&self, head: &http::request::Parts) -> Answer {
+        let path: Vec<&str> = head.uri.path().split('/').skip(1).collect();
+        if head.method != Method::GET && head.method != Method::HEAD {
+            let mut answer = wrong(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered here");
+            answer
+                .headers_mut()
+                .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return answer;
+        }
+        match path[..] {
+            ["metrics"] => metrics::answer(&self.log, self.exporter.as_deref()).await,
+            ["admin", "health"] => health::answer(),
+            ["admin", "traces", task] => {
+                traces::answer(self.log.store().as_ref(), task, head).await
+            }
+            _ => wrong(
+                StatusCode::NOT_FOUND,
+                "there is nothing here: /metrics, /admin/health and /admin/traces/TASK are",
+            ),
+        }
+    }
+}
+
+/// An answer in JSON.
+fn in_json(status: StatusCode, body: &Value) -> Answer {
+    let mut answer = Response::new(Full::from(body.to_string()));
+    *answer.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(CONTENT_TYPE, json);
+    answer
+}
+
+/// Says what is wrong.
+fn wrong(status: StatusCode, why: &str) -> Answer {
+    in_json(status, &json!({ "error": why }))
+}
+
+/// Asks for the token.
+fn unknown(why: &str) -> Answer {
+    let mut answer = wrong(StatusCode::UNAUTHORIZED, why);
+    let bearer = HeaderValue::from_static("Bearer realm=\"switchboard admin\"");
+    answer.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+    answer
+}

@@ -1,0 +1,60 @@
+//! `switchboard trace`: what became of a task, and of those that were made for it. Reads the store beside a running
+//! server.
+
+use clap::Args;
+use serde_json::json;
+use switchboard_types::model::TaskId;
+
+use super::args::{Global, Kept};
+use super::{Failure, block_on, out};
+use crate::config::Env;
+use crate::{app, traces};
+
+pub(super) const TRACE: &str = "\
+Examples:
+  switchboard trace 019a8b1c-7d2e-7f00-8000-1234567890ab
+  switchboard trace TASK -o json              for programs; --json is the same
+  switchboard trace TASK --json --content     with the messages that began the tasks
+
+Shows the whole tree of tasks that the task belongs to: which agent did what for which other, how long it took, how
+much went in and out, what failed, and what agents told of their work that callers do not hear.";
+
+/// `switchboard trace`
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    /// The task
+    task: String,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    /// With what was said (JSON only)
+    #[arg(long)]
+    content: bool,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+pub(super) fn run(args: &TraceArgs, global: &Global, env: &Env) -> Result<(), Failure> {
+    let unknown = || {
+        let message = format!("there is no task {:?}", args.task);
+        let hint = "name the server's configuration with -c, or its directory with --data";
+        Failure::Usage(message, hint.to_owned())
+    };
+    let task = TaskId::new(args.task.as_str()).map_err(|_| unknown())?;
+    let config = args.kept.load(global, env)?;
+    let mut found = None;
+    block_on(async {
+        let store = app::store_to_read(&config)?;
+        found = traces::of(&store, &task, args.content).await?;
+        Ok(())
+    })?;
+    let Some(tree) = found else {
+        return Err(unknown());
+    };
+    let text = if args.json || args.kept.json() {
+        format!("{}\n", json!(tree))
+    } else {
+        traces::as_text(&tree).map_err(Failure::failed)?
+    };
+    out(format_args!("{text}")).map_err(Failure::failed)
+}

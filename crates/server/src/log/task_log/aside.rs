@@ -1,0 +1,40 @@
+//! What an agent says about its work to whoever runs it, and to nobody else: it is kept beside the task, for the view of
+//! its trace, and never leaves by A2A.
+
+use serde_json::{Value, json};
+
+use super::{TaskLog, lock};
+use crate::clock;
+use crate::store::{Change, Note};
+
+/// How the names of such notes begin. After it comes what keeps them in order.
+pub const INTERNAL: &str = "internal:";
+
+/// How many are kept of one task, until the next start.
+const MOST: u32 = 200;
+/// How long one may be, as JSON.
+const LARGEST: usize = 4 << 10;
+
+impl TaskLog {
+    /// Keeps something that happened. It is stored with the next event, so it costs no commit of its own.
+    pub fn internal(&self, name: &str, value: Value) {
+        let at = clock::now();
+        let size = value.to_string().len();
+        let value = match size <= LARGEST {
+            true => value,
+            false => json!({ "left_out": format!("{size} bytes: more than {LARGEST}") }),
+        };
+        let mut inner = lock(&self.inner);
+        if inner.internal == MOST {
+            return;
+        }
+        inner.internal += 1;
+        let order = format!("{:016x}-{:03}", at.as_micros(), inner.internal);
+        let happened = json!({ "name": name, "at": at.to_string(), "value": value });
+        inner.beside.push(Change::Note(Note {
+            task: self.id().clone(),
+            name: format!("{INTERNAL}{order}"),
+            value: happened,
+        }));
+    }
+}

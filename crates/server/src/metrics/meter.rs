@@ -1,0 +1,159 @@
+//! The numbers of one agent.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use switchboard_types::ErrorKind;
+use switchboard_types::model::TaskState;
+use switchboard_types::operation::Method;
+
+use super::Counter;
+use super::histogram::{DEPTHS, Histogram, SECONDS};
+
+/// All states, in the order in which they are counted.
+pub(super) const STATES: [TaskState; 9] = [
+    TaskState::Submitted,
+    TaskState::Working,
+    TaskState::InputRequired,
+    TaskState::AuthRequired,
+    TaskState::Completed,
+    TaskState::Failed,
+    TaskState::Canceled,
+    TaskState::Rejected,
+    TaskState::Unknown,
+];
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// It was answered.
+    Ok,
+    /// The caller went away before.
+    Abandoned,
+    /// It was refused, or failed.
+    Error(ErrorKind),
+}
+
+/// How many ways there are.
+pub(super) const STATUSES: usize = ErrorKind::ALL.len() + 2;
+
+/// What is waited in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// The line of calls.
+    Calls,
+    /// The line of turns.
+    Turns,
+}
+
+/// The numbers of one agent.
+#[derive(Debug)]
+pub struct Meter {
+    pub(super) requests: [[Counter; STATUSES]; Method::ALL.len()],
+    pub(super) durations: [Histogram; Method::ALL.len()],
+    pub(super) first_event: Histogram,
+    pub(super) stream_events: Counter,
+    pub(super) open_streams: AtomicI64,
+    pub(super) transitions: [Counter; STATES.len()],
+    /// Tasks that are not over, by state.
+    pub(super) live: [AtomicI64; STATES.len()],
+    pub(super) turns: Histogram,
+    pub(super) depth: Histogram,
+    pub(super) loops: Counter,
+    pub(super) too_deep: Counter,
+    pub(super) waits: [Histogram; 2],
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        let seconds = || Histogram::new(&SECONDS);
+        Self {
+            requests: Default::default(),
+            durations: std::array::from_fn(|_| seconds()),
+            first_event: seconds(),
+            stream_events: Counter::default(),
+            open_streams: AtomicI64::new(0),
+            transitions: Default::default(),
+            live: Default::default(),
+            turns: seconds(),
+            depth: Histogram::new(&DEPTHS),
+            loops: Counter::default(),
+            too_deep: Counter::default(),
+            waits: std::array::from_fn(|_| seconds()),
+        }
+    }
+}
+
+impl Meter {
+    /// A call was answered.
+    pub(super) fn answered(&self, method: Method, status: Status, took: Duration) {
+        let place = Method::ALL.iter().position(|known| *known == method);
+        let Some(place) = place else { return };
+        self.requests[place][status.place()].add(1);
+        self.durations[place].took(took);
+    }
+
+    /// A task went to `state`.
+    pub(crate) fn goes_to(&self, state: TaskState) {
+        self.transitions[place(state)].add(1);
+    }
+
+    /// A task that stood at `before` stands at `after`; only those that are not over are told apart.
+    pub(crate) fn stands(&self, before: Option<TaskState>, after: Option<TaskState>) {
+        for (state, by) in [(before, -1), (after, 1)] {
+            if let Some(state) = state.filter(|state| !state.is_terminal()) {
+                self.live[place(state)].fetch_add(by, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// A turn is over.
+    pub(crate) fn took_turn(&self, took: Duration) {
+        self.turns.took(took);
+    }
+
+    /// A call has come through that many agents.
+    pub(crate) fn came_through(&self, agents: usize) {
+        self.depth.was(agents);
+    }
+
+    /// A call was refused because it goes round in a circle, or too far.
+    pub(crate) fn refused(&self, circle: bool) {
+        match circle {
+            true => self.loops.add(1),
+            false => self.too_deep.add(1),
+        }
+    }
+
+    /// Someone has waited for room.
+    pub(crate) fn waited(&self, line: Line, time: Duration) {
+        self.waits[line as usize].took(time);
+    }
+}
+
+impl Status {
+    fn place(self) -> usize {
+        match self {
+            Self::Ok => 0,
+            Self::Abandoned => 1,
+            Self::Error(kind) => {
+                let place = ErrorKind::ALL.iter().position(|known| *known == kind);
+                place.map_or(1, |place| place + 2)
+            }
+        }
+    }
+
+    /// What is counted at a place.
+    pub(super) fn name(place: usize) -> &'static str {
+        match place {
+            0 => "OK",
+            1 => "ABANDONED",
+            _ => ErrorKind::ALL[place - 2].reason(),
+        }
+    }
+}
+
+fn place(state: TaskState) -> usize {
+    let place = STATES.iter().position(|known| *known == state);
+    place.unwrap_or(STATES.len() - 1)
+}

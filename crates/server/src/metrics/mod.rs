@@ -1,0 +1,82 @@
+//! How much of what happens, in numbers: counted where it happens, read by whoever asks ([`Metrics::write`]).
+//!
+//! Counting is a relaxed addition and takes no lock: each agent's [`Meter`] is looked up once. There are no series by
+//! task, caller or context: their number would have no bound.
+
+mod histogram;
+mod meter;
+mod text;
+mod watched;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+pub(crate) use meter::Line;
+pub use meter::Meter;
+pub use text::Lines;
+pub(crate) use watched::Watched;
+
+/// All numbers of a server.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    agents: RwLock<BTreeMap<Arc<str>, Arc<Meter>>>,
+    /// Requests that ask for nothing that is known.
+    unknown: Counter,
+    delivered: Counter,
+    failed: Counter,
+    given_up: Counter,
+}
+
+/// What became of an attempt to deliver an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivered {
+    /// It was taken.
+    Taken,
+    /// It is tried again.
+    NotYet,
+    /// It is not tried again.
+    GivenUp,
+}
+
+impl Metrics {
+    /// The numbers of an agent; made if there are none yet.
+    pub fn agent(&self, name: &Arc<str>) -> Arc<Meter> {
+        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(meter) = agents.get(name) {
+            return Arc::clone(meter);
+        }
+        drop(agents);
+        let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(agents.entry(Arc::clone(name)).or_default())
+    }
+
+    /// A request that asks for nothing that is known.
+    pub(crate) fn unknown(&self) {
+        self.unknown.add(1);
+    }
+
+    /// An attempt to deliver an event to a webhook.
+    pub(crate) fn delivered(&self, outcome: Delivered) {
+        let counter = match outcome {
+            Delivered::Taken => &self.delivered,
+            Delivered::NotYet => &self.failed,
+            Delivered::GivenUp => &self.given_up,
+        };
+        counter.add(1);
+    }
+}
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

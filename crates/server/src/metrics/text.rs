@@ -1,0 +1,270 @@
+//! The numbers as Prometheus reads them (text format 0.0.4).
+
+use std::fmt::{self, Display, Write as _};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use switchboard_types::operation::Method;
+
+use super::Metrics;
+use super::histogram::Histogram;
+use super::meter::{Meter, STATES, STATUSES, Status};
+
+/// Lines of numbers that are being written.
+#[derive(Debug, Default)]
+pub struct Lines(String);
+
+/// A pair of label and value.
+type Label<'a> = (&'a str, &'a str);
+
+impl Lines {
+    /// Begins a series: its name, `counter`, `gauge` or `histogram`, and what it is.
+    pub fn series(&mut self, name: &str, kind: &str, help: &str) {
+        // A text takes every write.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    /// One number of a series.
+    pub fn number(&mut self, name: &str, labels: &[Label<'_>], value: impl Display) {
+        let _ = writeln!(self.0, "{name}{} {value}", Labels(labels));
+    }
+
+    fn histogram(&mut self, name: &str, labels: &[Label<'_>], histogram: &Histogram) {
+        let (counts, all, sum) = histogram.read();
+        if all == 0 {
+            return;
+        }
+        for (bound, below) in counts {
+            let bound = bound.to_string();
+            let labels = [labels, &[("le", &bound)]].concat();
+            self.number(&format!("{name}_bucket"), &labels, below);
+        }
+        let labels_all = [labels, &[("le", "+Inf")]].concat();
+        self.number(&format!("{name}_bucket"), &labels_all, all);
+        self.number(&format!("{name}_sum"), labels, sum);
+        self.number(&format!("{name}_count"), labels, all);
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.0
+    }
+}
+
+/// Labels in braces. Names of agents need no escapes; others are written as they must be.
+struct Labels<'a>(&'a [Label<'a>]);
+
+impl Display for Labels<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (name, value)) in self.0.iter().enumerate() {
+            let before = if at == 0 { '{' } else { ',' };
+            write!(f, "{before}{name}=\"")?;
+            for c in value.chars() {
+                match c {
+                    '\\' => f.write_str("\\\\")?,
+                    '"' => f.write_str("\\\"")?,
+                    '\n' => f.write_str("\\n")?,
+                    c => f.write_char(c)?,
+                }
+            }
+            f.write_char('"')?;
+        }
+        match self.0 {
+            [] => Ok(()),
+            _ => f.write_char('}'),
+        }
+    }
+}
+
+impl Metrics {
+    /// Writes all numbers.
+    pub fn write(&self, out: &mut Lines) {
+        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        // What is no agent's has no name.
+        let named = agents.iter().filter(|(name, _)| !name.is_empty());
+        let agents: Vec<(&str, &Meter)> = named.map(|(n, m)| (&**n, &**m)).collect();
+        self.requests(&agents, out);
+        streams(&agents, out);
+        tasks(&agents, out);
+        delegations(&agents, out);
+        out.series(
+            "switchboard_push_deliveries_total",
+            "counter",
+            "Attempts to deliver an event to a webhook.",
+        );
+        for (outcome, counter) in [
+            ("delivered", &self.delivered),
+            ("failed", &self.failed),
+            ("given_up", &self.given_up),
+        ] {
+            let labels = [("outcome", outcome)];
+            out.number("switchboard_push_deliveries_total", &labels, counter.get());
+        }
+    }
+
+    fn requests(&self, agents: &[(&str, &Meter)], out: &mut Lines) {
+        let name = "switchboard_requests_total";
+        out.series(name, "counter", "Requests, by how they were answered.");
+        for (agent, meter) in agents {
+            for (method, counts) in Method::ALL.iter().zip(&meter.requests) {
+                for place in (0..STATUSES).filter(|place| counts[*place].get() > 0) {
+                    let status = Status::name(place);
+                    let labels = [
+                        ("agent", *agent),
+                        ("operation", method.name()),
+                        ("status", status),
+                    ];
+                    out.number(name, &labels, counts[place].get());
+                }
+            }
+        }
+        let unknown = [
+            ("agent", ""),
+            ("operation", "unknown"),
+            ("status", "REFUSED"),
+        ];
+        out.number(name, &unknown, self.unknown.get());
+        let name = "a2a_server_operation_duration_seconds";
+        out.series(
+            name,
+            "histogram",
+            "How long calls took; streams until they ended.",
+        );
+        for (agent, meter) in agents {
+            for (method, durations) in Method::ALL.iter().zip(&meter.durations) {
+                let labels = [("agent", *agent), ("operation", method.name())];
+                out.histogram(name, &labels, durations);
+            }
+        }
+        let name = "switchboard_queue_wait_seconds";
+        out.series(
+            name,
+            "histogram",
+            "How long calls and turns waited for room, if they did.",
+        );
+        for (agent, meter) in agents {
+            for (line, waits) in ["calls", "turns"].iter().zip(&meter.waits) {
+                out.histogram(name, &[("agent", agent), ("queue", line)], waits);
+            }
+        }
+    }
+}
+
+fn streams(agents: &[(&str, &Meter)], out: &mut Lines) {
+    let name = "switchboard_open_streams";
+    out.series(name, "gauge", "Streams that are open.");
+    for (agent, meter) in agents {
+        let open = meter.open_streams.load(Ordering::Relaxed);
+        out.number(name, &[("agent", agent)], open);
+    }
+    let name = "switchboard_stream_events_total";
+    out.series(
+        name,
+        "counter",
+        "Events told to readers of streams that have ended.",
+    );
+    for (agent, meter) in agents {
+        out.number(name, &[("agent", agent)], meter.stream_events.get());
+    }
+    let name = "switchboard_time_to_first_event_seconds";
+    out.series(name, "histogram", "How long a stream took to begin.");
+    for (agent, meter) in agents {
+        out.histogram(name, &[("agent", agent)], &meter.first_event);
+    }
+}
+
+fn tasks(agents: &[(&str, &Meter)], out: &mut Lines) {
+    let name = "switchboard_tasks";
+    out.series(name, "gauge", "Tasks that are not over.");
+    for (agent, meter) in agents {
+        for (state, live) in STATES.iter().zip(&meter.live) {
+            if !state.is_terminal() {
+                let labels = [("agent", *agent), ("state", state.name())];
+                out.number(name, &labels, live.load(Ordering::Relaxed));
+            }
+        }
+    }
+    let name = "switchboard_task_transitions_total";
+    out.series(name, "counter", "How often a task went to a state.");
+    for (agent, meter) in agents {
+        for (state, count) in STATES.iter().zip(&meter.transitions) {
+            if count.get() > 0 {
+                let labels = [("agent", *agent), ("state", state.name())];
+                out.number(name, &labels, count.get());
+            }
+        }
+    }
+    let name = "gen_ai_invoke_agent_duration_seconds";
+    out.series(name, "histogram", "How long an agent worked on a turn.");
+    for (agent, meter) in agents {
+        out.histogram(name, &[("agent", agent)], &meter.turns);
+    }
+}
+
+fn delegations(agents: &[(&str, &Meter)], out: &mut Lines) {
+    let name = "switchboard_delegation_depth";
+    out.series(
+        name,
+        "histogram",
+        "Agents that a delegated call had come through.",
+    );
+    for (agent, meter) in agents {
+        out.histogram(name, &[("agent", agent)], &meter.depth);
+    }
+    let name = "switchboard_delegations_refused_total";
+    out.series(
+        name,
+        "counter",
+        "Calls that went round in a circle, or too far.",
+    );
+    for (agent, meter) in agents {
+        for (reason, counter) in [("loop", &meter.loops), ("too_deep", &meter.too_deep)] {
+            out.number(name, &[("agent", agent), ("reason", reason)], counter.get());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use switchboard_types::ErrorKind;
+    use switchboard_types::model::TaskState;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_prometheus_reads_them() {
+        let metrics = Metrics::default();
+        let meter = metrics.agent(&Arc::from("echo"));
+        meter.answered(Method::Get, Status::Ok, Duration::from_millis(3));
+        meter.answered(
+            Method::Get,
+            Status::Error(ErrorKind::TaskNotFound),
+            Duration::from_millis(1),
+        );
+        meter.stands(None, Some(TaskState::Working));
+        meter.goes_to(TaskState::Working);
+        metrics.unknown();
+        let mut lines = Lines::default();
+        metrics.write(&mut lines);
+        let text = lines.into_text();
+        for line in [
+            r#"switchboard_requests_total{agent="echo",operation="GetTask",status="OK"} 1"#,
+            r#"switchboard_requests_total{agent="echo",operation="GetTask",status="TASK_NOT_FOUND"} 1"#,
+            r#"switchboard_requests_total{agent="",operation="unknown",status="REFUSED"} 1"#,
+            r#"a2a_server_operation_duration_seconds_bucket{agent="echo",operation="GetTask",le="0.001"} 1"#,
+            r#"a2a_server_operation_duration_seconds_bucket{agent="echo",operation="GetTask",le="+Inf"} 2"#,
+            r#"a2a_server_operation_duration_seconds_sum{agent="echo",operation="GetTask"} 0.004"#,
+            r#"switchboard_tasks{agent="echo",state="working"} 1"#,
+            r#"switchboard_task_transitions_total{agent="echo",state="working"} 1"#,
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+        }
+        let mut escaped = Lines::default();
+        escaped.number("x", &[("a", "q\"b\\n\nl")], 1);
+        assert_eq!(escaped.into_text(), "x{a=\"q\\\"b\\\\n\\nl\"} 1\n");
+    }
+}
