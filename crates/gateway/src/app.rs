@@ -12,6 +12,7 @@ use switchboard_server::limit::Gate;
 use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
+use switchboard_server::sign::Signer;
 use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess};
 use switchboard_server::store::sqlite::SqliteStore;
 use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
@@ -56,12 +57,7 @@ pub async fn serve(
         tracing::warn!("{doubt}");
     }
     // The address first: if it is taken, nothing else has happened yet.
-    let listener = TcpListener::bind(config.listen).await.with_context(|| {
-        format!(
-            "cannot listen on {}: choose another with --listen",
-            config.listen
-        )
-    })?;
+    let listener = listen(config.listen).await?;
     let address = listener.local_addr()?;
     let looked_at = admin::listen(&config).await?;
     open_as_many_files_as_allowed();
@@ -97,12 +93,12 @@ pub async fn serve(
     let agents = running.prepare(&config).await?;
     running.take(agents);
     let recovered = recover::recover(&log, &running.engines()).await?;
-    tracing::info!(
-        resumed = recovered.resumed,
-        waiting = recovered.waiting,
-        failed = recovered.failed,
-        "recovered"
-    );
+    let recover::Recovered {
+        resumed,
+        waiting,
+        failed,
+    } = recovered;
+    tracing::info!(resumed, waiting, failed, "recovered");
     let reloads = Arc::new(Reloads::default());
     let reloader = origin.map(|origin| Reloader::new(origin, &config, running, reloads));
     let push = push::Settings {
@@ -131,13 +127,7 @@ pub async fn serve(
         limits: config.limits,
         tasks: tasks.clone(),
     });
-    service = service.counting(Arc::clone(log.metrics()));
-    if let Some(exporter) = &exporter {
-        service = service.telling_spans(exporter.spans());
-    }
-    if let Some(signer) = signer {
-        service = service.signing(signer);
-    }
+    service = telling(service, &log, exporter.as_ref(), signer);
     let (tls, to_trust) = encryption.map_or((None, None), |with| (Some(with.tls), with.to_trust));
     let encrypted = tls.is_some();
     let service = Arc::new(service);
@@ -159,12 +149,39 @@ pub async fn serve(
     if let Some(exporter) = exporter {
         exporter.close().await;
     }
+    close(&audit, &log).await;
+    Ok(())
+}
+
+/// The service, with what it tells operators, and what it signs.
+fn telling(
+    service: http::Service,
+    log: &Log,
+    exporter: Option<&Arc<Exporter>>,
+    signer: Option<Arc<Signer>>,
+) -> http::Service {
+    let mut service = service.counting(Arc::clone(log.metrics()));
+    if let Some(exporter) = exporter {
+        service = service.telling_spans(exporter.spans());
+    }
+    match signer {
+        Some(signer) => service.signing(signer),
+        None => service,
+    }
+}
+
+async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("cannot listen on {address}: choose another with --listen"))
+}
+
+/// Leaves everything as it should be found.
+async fn close(audit: &Audit, log: &Log) {
     audit.close().await;
     log.close().await;
     if let Err(error) = log.store().close().await {
         tracing::warn!(%error, "the store was not closed: the next start tidies up");
     }
-    Ok(())
 }
 
 /// A connection is an open file, and the usual limit of a shell is far below `limits.connections`.
