@@ -1,6 +1,7 @@
 //! Writing notes while the turn goes on.
 
 use switchboard_server::agent::{AgentError, Said};
+use switchboard_types::model::Task;
 
 use super::note::{NAME, State};
 use super::run::Run;
@@ -20,6 +21,24 @@ impl Run<'_> {
             self.keep_note();
         }
         self.noted().await
+    }
+
+    /// Writes down which task it is, as soon as that is known. One that is over needs not be found again, but its
+    /// conversation may go on.
+    pub(super) fn know(&mut self, task: &Task, ended: bool) {
+        let Some(note) = &mut self.note else {
+            return;
+        };
+        let ours = note.context.as_deref() == Some(task.context_id.as_str());
+        self.line.learn_context(ours);
+        let known = note.state == State::Running && note.task.as_deref() == Some(task.id.as_str());
+        if known || ended && ours {
+            return;
+        }
+        note.state = State::Running;
+        note.task = Some(task.id.to_string());
+        note.context = Some(task.context_id.to_string());
+        self.keep_note();
     }
 
     /// Begins to write the note. What was being written before is in its place already.

@@ -1,13 +1,15 @@
 //! One turn of our task, taken by an upstream task.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use switchboard_client::{Client, Error, Events, Kind, Sent};
 use switchboard_server::agent::{AgentError, Outcome, Progress, Said, Turn};
-use switchboard_types::model::{Event, Task, TaskId};
+use switchboard_types::model::{Event, Task, TaskId, TaskState};
 use switchboard_types::operation::{ListTasks, SendMessage};
+use tokio::time::timeout;
 
 use super::events::{Ending, Heard, Step};
 use super::failure::{told, unknown};
@@ -15,6 +17,8 @@ use super::line::Line;
 use super::note::{NAME, Note, Plan, State};
 use crate::identity::IdentityError;
 
+/// How long the end of a stream may be behind its last event.
+const HANG_UP: Duration = Duration::from_millis(5);
 /// Among how many tasks the one is looked for that was begun.
 const LISTED: u32 = 50;
 
@@ -73,8 +77,13 @@ impl<'a> Run<'a> {
         turn: &'a Turn,
         progress: Option<&'a Progress>,
     ) -> Result<Self, AgentError> {
-        let note = turn.note(NAME).await?.map(serde_json::from_value);
-        let note = note.transpose().map_err(|error| {
+        // Nothing was done yet for a task that has only been handed in.
+        let note = match turn.task.status.state {
+            TaskState::Submitted => None,
+            _ => turn.note(NAME).await?,
+        };
+        let note = note.map(serde_json::from_value).transpose();
+        let note = note.map_err(|error| {
             tracing::error!(%error, task = %turn.task_id(), "a note cannot be read");
             AgentError::new("what was noted about the remote task cannot be read")
         })?;
@@ -288,16 +297,19 @@ impl<'a> Run<'a> {
                     }
                     return Err(AgentError::over().into());
                 }
+                item = events.next() => item,
+                // Whatever has come already may be the end, and then there is nothing to write down.
                 noted = written(&mut self.noting) => {
                     self.noting = None;
                     noted?;
                     continue;
                 }
-                item = events.next() => item,
             };
             match item {
                 Some(Ok(item)) => {
                     if let Some(ending) = self.pass(&mut heard, &item.event).await? {
+                        // Read to its end, the connection can be used again.
+                        drop(timeout(HANG_UP, events.next()).await);
                         return Ok(ending);
                     }
                 }
@@ -340,28 +352,14 @@ impl<'a> Run<'a> {
         Ok(ending)
     }
 
-    /// Writes down which task it is, as soon as that is known. One that is over needs not be found again, but its
-    /// conversation may go on.
-    fn know(&mut self, task: &Task, ended: bool) {
-        let Some(note) = &mut self.note else {
-            return;
-        };
-        let ours = note.context.as_deref() == Some(task.context_id.as_str());
-        self.line.learn_context(ours);
-        let known = note.state == State::Running && note.task.as_deref() == Some(task.id.as_str());
-        if known || ended && ours {
-            return;
-        }
-        note.state = State::Running;
-        note.task = Some(task.id.to_string());
-        note.context = Some(task.context_id.to_string());
-        self.keep_note();
-    }
-
     async fn end(&mut self, ending: Ending) -> Result<Outcome, AgentError> {
         match ending {
             Ending::Completed(said) => {
-                self.noted().await?;
+                // The next task needs to know what the conversation is called, unless we have named it.
+                let named = self.note.as_ref().and_then(Note::context_id);
+                if named != Some(self.turn.own_context()) {
+                    self.noted().await?;
+                }
                 Ok(Outcome::Completed(said))
             }
             Ending::InputRequired(said) => {
