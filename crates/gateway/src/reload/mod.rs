@@ -42,6 +42,13 @@ pub struct Origin {
     pub flags: Flags,
 }
 
+impl Origin {
+    /// Whether it can be read again. A pipe cannot: whoever reads it waits for ever.
+    fn lasts(&self) -> bool {
+        std::fs::metadata(&self.file).is_ok_and(|data| data.is_file())
+    }
+}
+
 /// What became of a configuration that was read again.
 #[derive(Debug, Clone)]
 pub struct Reload {
@@ -138,6 +145,11 @@ impl Reloader {
     }
 
     async fn look(&mut self, service: &Service) {
+        if !self.origin.lasts() {
+            let file = self.origin.file.display();
+            tracing::info!(%file, "changes are not taken up: this can be read only once");
+            return;
+        }
         let mut looks = tokio::time::interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // None was looked at before: what was written while the server started is not missed.
@@ -352,6 +364,22 @@ mod tests {
                 known,
                 "{now:?} after {before:?}"
             );
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| dir.path().join(name));
+        std::fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for (file, lasts) in [(file, true), (link, true), ("/dev/null".into(), false)] {
+            let origin = Origin {
+                file,
+                env: Env::default(),
+                flags: Flags::default(),
+            };
+            assert_eq!(origin.lasts(), lasts, "{origin:?}");
         }
     }
 

@@ -94,6 +94,23 @@ async fn a_method_that_is_new_lets_nobody_in_before_a_restart() {
 }
 
 #[tokio::test]
+async fn an_agent_that_is_open_now_is_kept_from_pages_of_elsewhere() {
+    let variables = [("PASSWORD", "secret")];
+    let server = Server::serve_with(&agent("auth: [staff],"), &[], &variables).await;
+    // As a page does whose name leads to this machine.
+    let by_another_name = async || {
+        let card = server.url("/a2a/a/.well-known/agent-card.json");
+        let request = server.http.get(card).header("Host", "evil.example");
+        answer(request).await.status
+    };
+    assert_eq!(by_another_name().await, 200);
+    save(&server, &agent(""));
+    until("refused", async || by_another_name().await == 403).await;
+    save(&server, &agent("auth: [staff],"));
+    until("as before", async || by_another_name().await == 200).await;
+}
+
+#[tokio::test]
 async fn a_rate_counts_from_when_it_is_written() {
     let server = Server::serve_with(&agent(""), &[], &[("PASSWORD", "secret")]).await;
     let rate = async || {
