@@ -51,9 +51,7 @@ pub struct Listening {
 ///
 /// If the address is taken, the store cannot be opened, or the server breaks.
 pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyhow::Result<()> {
-    for doubt in &config.doubts {
-        tracing::warn!("{doubt}");
-    }
+    warn_of_doubts(&config);
     // The address first: if it is taken, nothing else has happened yet.
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         format!(
@@ -80,16 +78,6 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     let audit = Audit::start(Arc::clone(&access), &tasks);
     let methods = Methods::open(&config.methods, &access, &tasks).await?;
     let doors = doors(&config, &methods);
-    for agent in config
-        .agents
-        .iter()
-        .filter(|agent| agent.hides_extended_card())
-    {
-        tracing::warn!(
-            agent = &*agent.name,
-            "nobody can read the extended card: the agent asks nobody who they are"
-        );
-    }
     let engines = engines(&config, &doors, &table, &log, &guard, &seal, &tasks);
     table.fill(
         guarded(&engines, &doors, &audit),
@@ -110,10 +98,8 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     };
     Outbox::start(log.clone(), guard, push, tasks.clone());
     if let Some(listener) = looked_at {
-        let address = listener.local_addr()?;
-        let admin = Admin::new(&config, address, &log, exporter.clone())?;
+        let admin = Admin::new(&config, &listener, &log, exporter.clone())?;
         tasks.spawn(admin.serve(listener, tasks.clone()));
-        tracing::info!(%address, "operators can look");
     }
     log.keep_up(config.retention, &tasks);
     let mut service = http::Service::new(http::Parts {
@@ -158,6 +144,23 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
         tracing::warn!(%error, "the store was not closed: the next start tidies up");
     }
     Ok(())
+}
+
+/// What can be done, but may not be meant.
+fn warn_of_doubts(config: &Config) {
+    for doubt in &config.doubts {
+        tracing::warn!("{doubt}");
+    }
+    for agent in config
+        .agents
+        .iter()
+        .filter(|agent| agent.hides_extended_card())
+    {
+        tracing::warn!(
+            agent = &*agent.name,
+            "nobody can read the extended card: the agent asks nobody who they are"
+        );
+    }
 }
 
 /// A connection is an open file, and the usual limit of a shell is far below `limits.connections`.

@@ -8,6 +8,7 @@ mod idempotency;
 mod input;
 mod send;
 mod stream;
+mod traces;
 mod turns;
 
 use std::sync::Arc;
