@@ -61,7 +61,7 @@ pub struct ServiceParams {
     pub last_event_id: Option<u64>,
     /// What the call is part of, if it is part of something.
     pub trace: Option<Arc<Trace>>,
-    /// Who counts it.
+    /// Who counts it, until someone does.
     pub meter: Option<Arc<Meter>>,
     /// Where the caller reached us: scheme, host and path before `/a2a`. Only calls for a card have it.
     pub base_url: Arc<str>,

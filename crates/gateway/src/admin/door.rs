@@ -60,10 +60,10 @@ impl Door {
     /// # Errors
     ///
     /// The refusal.
-    pub(super) fn check(&self, head: &Parts) -> Result<(), Answer> {
+    pub(super) fn check(&self, head: &Parts) -> Result<(), Box<Answer>> {
         if self.here && !(is_here(head) && head.headers.get(ORIGIN).is_none()) {
             let why = "this is for this machine only: ask by its address, not from a web page";
-            return Err(wrong(StatusCode::FORBIDDEN, why));
+            return Err(Box::new(wrong(StatusCode::FORBIDDEN, why)));
         }
         let everyones = self.here && (self.open || head.uri.path() == "/metrics");
         if everyones || self.is_shown(head) {
@@ -72,7 +72,7 @@ impl Door {
         let why = format!(
             "show the token: `Authorization: Bearer` and what is in {TOKEN} in the data directory"
         );
-        Err(unknown(&why))
+        Err(Box::new(unknown(&why)))
     }
 
     fn is_shown(&self, head: &Parts) -> bool {

@@ -12,7 +12,6 @@ mod metrics;
 mod traces;
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,12 +81,15 @@ impl Admin {
     /// If the token cannot be read or made.
     pub(crate) fn new(
         config: &Config,
-        address: SocketAddr,
+        listener: &TcpListener,
         log: &Log,
         exporter: Option<Arc<Exporter>>,
     ) -> anyhow::Result<Self> {
+        let address = listener.local_addr()?;
+        let door = Door::new(config, address)?;
+        tracing::info!(%address, "operators can look");
         Ok(Self {
-            door: Door::new(config, address)?,
+            door,
             log: log.clone(),
             exporter,
         })
@@ -134,7 +136,7 @@ impl Admin {
     async fn respond(&self, head: &http::request::Parts) -> Answer {
         let mut answer = match self.door.check(head) {
             Ok(()) => self.answer(head).await,
-            Err(refused) => refused,
+            Err(refused) => *refused,
         };
         let headers = answer.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

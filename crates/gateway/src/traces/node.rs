@@ -49,7 +49,7 @@ pub(crate) struct Node {
     pub(crate) input: Option<Value>,
     pub(crate) turns: Vec<Turn>,
     pub(crate) internal: Vec<Internal>,
-    pub(crate) children: Vec<Node>,
+    pub(crate) children: Vec<Self>,
 }
 
 /// One turn of an agent.

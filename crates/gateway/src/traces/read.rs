@@ -88,7 +88,7 @@ pub(super) async fn task(
         story.rest(&lifecycle::fold(stored)?);
     }
     let notes = store.notes(id).await?;
-    let internal: Vec<Internal> = notes.into_iter().filter_map(internal).collect();
+    let internal: Vec<Internal> = notes.iter().filter_map(internal).collect();
     let mut children: Vec<Child> = Vec::new();
     for child in internal.iter().filter_map(child) {
         // Who is called again, with an answer or after a restart, is told of again.
@@ -252,7 +252,7 @@ fn begun(id: &TaskId) -> Option<Timestamp> {
     Some(Timestamp::from_micros(i64::try_from(micros).ok()?))
 }
 
-fn internal(note: Note) -> Option<Internal> {
+fn internal(note: &Note) -> Option<Internal> {
     note.name.strip_prefix(INTERNAL)?;
     let text = |key: &str| note.value[key].as_str().map(str::to_owned);
     Some(Internal {

@@ -248,7 +248,8 @@ impl Engine {
         };
         let webhook = self.webhook_of(scope, &origin.id, &send, 0)?;
         let ticket = self.turn_ticket(scope)?;
-        let log = self.shared.log.create(origin.clone());
+        let log = &self.shared.log;
+        let log = log.create_for(origin.clone(), &self.shared.meter);
         let message = addressed(send.message, &origin);
         let task = Arc::new(Task {
             id: origin.id.clone(),

@@ -34,7 +34,7 @@ use crate::binding::{self, Asked};
 use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
 use crate::limit::{Admission, Admitted, Entrance, Tallies};
-use crate::metrics::{Line, Metrics, Watched};
+use crate::metrics::{Metrics, Watched};
 use crate::shutdown::Tasks;
 use crate::sign::Signer;
 use crate::trace::Spans;
@@ -229,9 +229,9 @@ impl Service {
     }
 
     /// Lets a call in, and hands it on. The room that its stream takes is to be kept until the stream is over.
-    pub(crate) async fn take(&self, call: Call) -> Result<(Reply, Admitted), Error> {
-        let watched = Watched::begin(&call);
-        let mut taken = self.let_in(call).await;
+    pub(crate) async fn take(&self, mut call: Call) -> Result<(Reply, Admitted), Error> {
+        let watched = Watched::begin(&mut call);
+        let mut taken = self.let_in(call, watched.as_ref()).await;
         if let Some(watched) = watched {
             watched.answered(
                 taken
@@ -243,15 +243,19 @@ impl Service {
         taken
     }
 
-    async fn let_in(&self, call: Call) -> Result<(Reply, Admitted), Error> {
+    async fn let_in(
+        &self,
+        call: Call,
+        watched: Option<&Watched>,
+    ) -> Result<(Reply, Admitted), Error> {
         let admitted = self.admission.admit(&call)?;
         let _room = match self.admission.room(&call)? {
             Entrance::Now(room) => room,
             Entrance::Later(room) => {
                 let began = Instant::now();
                 let room = room.await?;
-                if let Some(meter) = &call.params.meter {
-                    meter.waited(Line::Calls, began.elapsed());
+                if let Some(watched) = watched {
+                    watched.waited(began.elapsed());
                 }
                 room
             }
@@ -361,6 +365,7 @@ impl Service {
         let presented = match self.enter(&head, &peer, agent).await {
             Ok(presented) => presented,
             Err(refusal) => {
+                self.metrics.unknown();
                 let read = self.read_refused(&head, incoming).await;
                 let asked = Asked::new(self, &head, &peer, agent, Presented::default());
                 return Err(if rpc {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::Owner;
 use crate::engine::{fresh_id, lifecycle};
-use crate::metrics::Metrics;
+use crate::metrics::{Meter, Metrics};
 use crate::shutdown::Tasks;
 use crate::store::{Change, Error, Head, Store};
 use crate::trace::{Spans, Trace};
@@ -119,7 +119,14 @@ impl Log {
     /// A log for a new task. Nobody finds it before its first event is stored.
     #[must_use]
     pub fn create(&self, origin: Origin) -> Arc<TaskLog> {
-        Arc::new(TaskLog::new(Arc::clone(&self.shared), origin))
+        let meter = self.shared.metrics.agent(&origin.agent);
+        self.create_for(origin, &meter)
+    }
+
+    /// The same, for an agent whose numbers are at hand.
+    pub(crate) fn create_for(&self, origin: Origin, meter: &Arc<Meter>) -> Arc<TaskLog> {
+        let shared = Arc::clone(&self.shared);
+        Arc::new(TaskLog::new(shared, origin, Arc::clone(meter)))
     }
 
     /// A log that holds nothing but a bare answer given before.

@@ -21,7 +21,7 @@ pub(crate) use watched::Watched;
 #[derive(Debug, Default)]
 pub struct Metrics {
     agents: RwLock<BTreeMap<Arc<str>, Arc<Meter>>>,
-    /// Requests that ask for nothing that is known.
+    /// Requests that were refused before they were calls.
     unknown: Counter,
     delivered: Counter,
     failed: Counter,
@@ -51,7 +51,7 @@ impl Metrics {
         Arc::clone(agents.entry(Arc::clone(name)).or_default())
     }
 
-    /// A request that asks for nothing that is known.
+    /// A request that was refused before it was a call: it cannot be read, or nobody knows who sends it.
     pub(crate) fn unknown(&self) {
         self.unknown.add(1);
     }

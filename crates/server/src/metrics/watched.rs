@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use switchboard_types::Error;
 use switchboard_types::operation::{Method, Operation, Response};
 use tokio::time::Instant;
 
-use super::meter::{Meter, Status};
+use super::meter::{Line, Meter, Status};
 use crate::call::{Call, Reply, ReplyBody};
 use crate::trace::{Kind, Recording, Trace, names};
 
@@ -26,9 +27,9 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Watches a call, if its agent is known.
-    pub(crate) fn begin(call: &Call) -> Option<Self> {
+    pub(crate) fn begin(call: &mut Call) -> Option<Self> {
         Some(Self {
-            meter: Arc::clone(call.params.meter.as_ref()?),
+            meter: call.params.meter.take()?,
             method: call.operation.method(),
             began: Instant::now(),
             status: Status::Abandoned,
@@ -39,6 +40,11 @@ impl Watched {
                 .as_ref()
                 .and_then(|trace| record(trace, call)),
         })
+    }
+
+    /// It has waited for room.
+    pub(crate) fn waited(&self, time: Duration) {
+        self.meter.waited(Line::Calls, time);
     }
 
     /// The call was answered or refused; a stream is watched on.

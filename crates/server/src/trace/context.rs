@@ -26,7 +26,9 @@ pub struct SpanId(u64);
 
 impl TraceId {
     pub(super) fn fresh() -> Self {
-        Self(Uuid::new_v4().as_u128())
+        // Some bits of a UUID are always the same, but not in both of its halves: samplers count on all being random.
+        let (one, two) = (Uuid::new_v4().as_u128(), Uuid::new_v4().as_u128());
+        Self(one ^ two.rotate_left(64))
     }
 
     /// As it goes into protocols that are not text.

@@ -9,6 +9,7 @@ mod input;
 mod send;
 mod stream;
 mod succession;
+mod traces;
 mod turns;
 
 use std::sync::Arc;

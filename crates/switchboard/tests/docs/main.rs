@@ -106,6 +106,11 @@ fn webhooks() {
 }
 
 #[test]
+fn traces() {
+    run("docs/traces.md");
+}
+
+#[test]
 fn signatures() {
     run("docs/signatures.md");
 }

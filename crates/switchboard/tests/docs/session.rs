@@ -45,6 +45,8 @@ struct Ports {
 impl Ports {
     fn put_into(&self, text: &str) -> String {
         let text = text.replace("7420", &self.server.to_string());
+        // Operators look one port above.
+        let text = text.replace("7421", &(self.server + 1).to_string());
         text.replace("9000", &self.receiver.to_string())
     }
 }
@@ -55,7 +57,7 @@ const MARK: &str = "@@ block";
 pub(crate) fn run(page: &Page) {
     let dir = tempfile::tempdir().expect("a directory");
     let ports = Ports {
-        server: free_port(),
+        server: free_pair(),
         receiver: free_port(),
     };
     let script = script(page, &ports);
@@ -209,6 +211,15 @@ fn stop(dir: &Path) {
             drop(killed);
         }
     }
+}
+
+/// A free port with another one above it.
+fn free_pair() -> u16 {
+    let above = |port: u16| port.checked_add(1);
+    let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let mut ports = std::iter::repeat_with(free_port);
+    let pair = ports.find(|port| above(*port).is_some_and(free));
+    pair.expect("a pair of free ports")
 }
 
 fn free_port() -> u16 {

@@ -67,6 +67,7 @@ pub(crate) async fn answer(
     let presented = match service.enter(head, peer, agent(head)).await {
         Ok(presented) => presented,
         Err(refusal) => {
+            service.metrics.unknown();
             // A peer that is still sending would take the answer for a broken stream.
             drop(service.read_refused(head, incoming).await);
             return refuse(turned_away(version, &refusal));
@@ -127,7 +128,10 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
         let call = self.read(&bytes);
         let (service, spoken) = (self.service, self.spoken);
         async move {
-            let call = call.map_err(|refusal| turned_away(version, &refusal))?;
+            let call = call.map_err(|refusal| {
+                service.metrics.unknown();
+                turned_away(version, &refusal)
+            })?;
             let deadline = deadline?;
             let (reply, admitted) = deadline
                 .wait(service.take(call))

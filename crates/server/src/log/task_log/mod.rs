@@ -81,9 +81,9 @@ pub enum Joined {
 }
 
 impl TaskLog {
-    pub(super) fn new(shared: Arc<Shared>, origin: Origin) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, origin: Origin, meter: Arc<Meter>) -> Self {
         let inner = Inner::new(None, 0, TaskState::Submitted, clock::now());
-        Self::with(shared, origin, inner)
+        Self::with(shared, origin, meter, inner)
     }
 
     pub(super) fn stored(shared: Arc<Shared>, head: &Head, task: Task, has_webhooks: bool) -> Self {
@@ -95,14 +95,15 @@ impl TaskLog {
         };
         let mut inner = Inner::new(Some(Arc::new(task)), head.seq, head.state, head.updated);
         inner.has_webhooks = has_webhooks;
-        Self::with(shared, origin, inner)
+        let meter = shared.metrics.agent(&origin.agent);
+        Self::with(shared, origin, meter, inner)
     }
 
-    fn with(shared: Arc<Shared>, origin: Origin, inner: Inner) -> Self {
+    fn with(shared: Arc<Shared>, origin: Origin, meter: Arc<Meter>, inner: Inner) -> Self {
         Self {
-            meter: shared.metrics.agent(&origin.agent),
             shared,
             origin,
+            meter,
             inner: Mutex::new(inner),
             changed: Notify::new(),
         }

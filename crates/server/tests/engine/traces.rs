@@ -1,0 +1,123 @@
+//! Traces within the engine: what a turn is part of, what its events tell, and what only operators hear.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::log::INTERNAL;
+use switchboard_server::testing::agent::{FnAgent, Line, rest, says, send};
+use switchboard_server::trace::Trace;
+use switchboard_types::model::{Event, Message, Task, TaskId};
+use switchboard_types::operation::{Operation, Response};
+
+use super::{artifact, asks, line};
+use switchboard_server::call::ReplyBody;
+
+/// Sends a message as part of a trace.
+async fn send_in(line: &Line, message: Message, trace: Option<&Trace>) -> Arc<Task> {
+    let operation = Operation::Send(Box::new(send(message)));
+    let trace = trace.cloned().map(Arc::new);
+    let asked = line.ask(operation, |call| call.params.trace = trace);
+    match asked.await.unwrap() {
+        ReplyBody::Response(Response::SentTask(view)) => view.task,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The traces that the events of a task tell, those without left out.
+async fn told(line: &Line, task: &TaskId) -> Vec<(String, String)> {
+    let entries = line.log.store().events(task, 0, 100).await.unwrap();
+    let metadata = entries.iter().filter_map(|entry| match &entry.event {
+        Event::Status(update) => update.metadata.clone(),
+        Event::Artifact(update) => update.metadata.clone(),
+        Event::Task(_) | Event::Message(_) => None,
+    });
+    let told = metadata.filter_map(|all| Some((all.get("traceId")?, all.get("spanId")?)));
+    told.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_has_a_place_of_its_own_below_its_call() {
+    let agent = FnAgent::new(|turn, progress| async move {
+        let (own, parent) = turn.trace().map(|t| (t.traceparent(), t.parent())).unwrap();
+        let parent = parent.unwrap();
+        progress
+            .artifact(artifact(&format!("{own} {parent}")))
+            .await?;
+        Ok(Outcome::Completed(Said::default()))
+    });
+    let (line, call) = (line(agent), Trace::begin());
+    let task = send_in(&line, says("hello"), Some(&call)).await;
+    let text = task.artifacts[0].parts[0].as_text().unwrap().to_owned();
+    let (own, parent) = text.split_once(' ').unwrap();
+    assert_eq!(parent, call.span().to_string());
+    let own = Trace::parse(own).unwrap();
+    assert_eq!(own.id(), call.id());
+    assert_ne!(own.span(), call.span());
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_a_turn_tell_the_trace_of_the_message_that_began_it() {
+    let line = line(asks());
+    let (one, two) = (Trace::begin(), Trace::begin());
+    let task = send_in(&line, says("a shirt"), Some(&one)).await;
+    let ours = |trace: &Trace| (trace.id().to_string(), trace.span().to_string());
+    let first = told(&line, &task.id).await;
+    assert!(first.len() >= 2 && first.iter().all(|told| *told == ours(&one)));
+    let answer = Message {
+        task_id: Some(task.id.clone()),
+        ..says("red")
+    };
+    send_in(&line, answer, Some(&two)).await;
+    let all = told(&line, &task.id).await;
+    let second = &all[first.len()..];
+    assert!(second.len() >= 2 && second.iter().all(|told| *told == ours(&two)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_without_a_trace_tells_none_after_one_that_had_one() {
+    let line = line(asks());
+    let task = send_in(&line, says("a shirt"), Some(&Trace::begin())).await;
+    let before = told(&line, &task.id).await.len();
+    let answer = Message {
+        task_id: Some(task.id.clone()),
+        ..says("red")
+    };
+    send_in(&line, answer, None).await;
+    assert_eq!(told(&line, &task.id).await.len(), before);
+    assert_eq!(line.log.trace_of(&task.id).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_operators_hear_is_kept_in_order_and_within_bounds() {
+    let agent = FnAgent::new(|_, progress| async move {
+        progress.internal("llm-call", json!({ "model": "m", "durationMs": 12 }));
+        progress.internal("prompt", "x".repeat(10_000).into());
+        for number in 0..300 {
+            progress.internal("step", number.into());
+        }
+        progress.working(Said::text("working")).await?;
+        Ok(Outcome::Completed(Said::default()))
+    });
+    let line = line(agent);
+    let mut cursor = line.stream(says("hello")).await.unwrap();
+    let events = rest(&mut cursor).await;
+    let notes = line.log.store().notes(cursor.task_id()).await.unwrap();
+    let kept: Vec<&Value> = notes
+        .iter()
+        .filter(|note| note.name.starts_with(INTERNAL))
+        .map(|note| &note.value)
+        .collect();
+    assert_eq!(kept.len(), 200);
+    assert_eq!(kept[0]["name"], "llm-call");
+    assert_eq!(kept[0]["value"], json!({ "model": "m", "durationMs": 12 }));
+    assert_eq!(kept[1]["value"]["left_out"], "10002 bytes: more than 4096");
+    assert_eq!(kept[199]["value"], 197);
+    let task = line.get(cursor.task_id()).await.unwrap();
+    for told in [format!("{events:?}"), format!("{task:?}")] {
+        assert!(
+            !told.contains("llm-call") && !told.contains("step"),
+            "{told}"
+        );
+    }
+}
