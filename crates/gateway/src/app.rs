@@ -109,10 +109,8 @@ pub async fn serve(
     };
     Outbox::start(log.clone(), guard, push, tasks.clone());
     if let Some(listener) = looked_at {
-        let address = listener.local_addr()?;
-        let admin = Admin::new(&config, address, &log, exporter.clone())?;
+        let admin = Admin::new(&config, &listener, &log, exporter.clone())?;
         tasks.spawn(admin.serve(listener, tasks.clone()));
-        tracing::info!(%address, "operators can look");
     }
     log.keep_up(config.retention, &tasks);
     let mut service = http::Service::new(http::Parts {
