@@ -33,6 +33,14 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Goes on with what was written before.
+    pub(crate) fn resumed(self) -> Self {
+        Self {
+            begun: true,
+            ..self
+        }
+    }
+
     /// What it writes to.
     pub(crate) fn progress(&self) -> &'a Progress {
         self.progress
@@ -40,6 +48,12 @@ impl<'a> Writer<'a> {
 
     pub(crate) fn add(&mut self, text: &str) {
         self.waiting.push_str(text);
+    }
+
+    /// All of it is this now.
+    pub(crate) fn replace(&mut self, text: &str) {
+        text.clone_into(&mut self.waiting);
+        self.begun = false;
     }
 
     /// Whether what waits has waited long enough.
