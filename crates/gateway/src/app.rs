@@ -265,11 +265,15 @@ async fn follow_cards(
     tasks: &Tasks,
 ) {
     let first = Instant::now() + remotes::PATIENCE;
+    for gateway in &remotes.gateways {
+        let (gateway, stop) = (Arc::clone(gateway), tasks.stopping().clone());
+        tasks.spawn(async move { gateway.keep(&stop).await });
+    }
     for agent in &config.agents {
         let Some(remote) = remotes.get(&agent.name) else {
             continue;
         };
-        let keeper = (Arc::clone(remote), Arc::clone(&agent.name), tasks.clone());
+        let keeper = (remote.clone(), Arc::clone(&agent.name), tasks.clone());
         tasks.spawn(async move {
             let (remote, name, tasks) = keeper;
             tokio::select! {
@@ -353,7 +357,7 @@ fn backend(
     remotes: &Remotes,
 ) -> Arc<dyn Agent> {
     match &agent.backend {
-        Backend::Remote(..) => Arc::clone(&remotes[&agent.name]) as _,
+        Backend::Remote(..) | Backend::OpenClaw(_) => remotes.behind(&agent.name),
         Backend::Script(script) => {
             let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
             let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);

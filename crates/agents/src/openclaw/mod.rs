@@ -197,8 +197,7 @@ impl OpenClawAgent {
     async fn read_card(&self) -> Result<AgentCard, String> {
         let line = self.gateway.line_by(Instant::now() + PATIENCE).await;
         let line = line.map_err(|refused| refused.to_string())?;
-        let asked =
-            |answer: Result<_, gateway::Unanswered>| answer.map_err(|why| why.to_string());
+        let asked = |answer: Result<_, gateway::Unanswered>| answer.map_err(|why| why.to_string());
         let agents = asked(line.call("agents.list", json!({})).await)?;
         let agent = self.settings.agent.as_str();
         let skills = asked(

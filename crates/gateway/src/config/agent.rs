@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use switchboard_agents::profile::{self as agents, Fact};
+use switchboard_agents::profile as agents;
 use switchboard_agents::script::{AgentFile, Script, builtin};
 use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
 use super::auth::Ways;
 use super::load::{Check, read_file};
+use super::openclaw;
 use super::problem::did_you_mean;
 use super::raw;
-use super::remote::unknown;
+use super::remote::{gaps, unknown};
 use super::yaml::{self, Step, Step::Item, Step::Key};
 use super::{Agent, Backend, Identity};
 use crate::policy::{On, Rule};
@@ -184,8 +185,9 @@ impl Check<'_> {
         let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
         let (rate, tasks) = self.agent_limits(at, raw.limits.take());
         let settings = self.settings(at, &mut raw, &base);
+        let backend = backend.within(settings.task_timeout);
         let gaps = match backend {
-            Backend::Remote(..) => gaps(&raw),
+            Backend::Remote(..) | Backend::OpenClaw(_) => gaps(&raw, &backend),
             Backend::Script(_) => Vec::new(),
         };
         let profile = self.profile(at, name, raw, base);
@@ -211,7 +213,7 @@ impl Check<'_> {
         at: &[Step<'_>],
         raw: &mut raw::Agent,
     ) -> Option<(agents::Profile, Backend)> {
-        const KINDS: [&str; 3] = ["script", "script_file", "a2a"];
+        const KINDS: [&str; 4] = ["script", "script_file", "a2a", "openclaw"];
         let identity = self.identity(at, raw.identity.take());
         let entry = at_path(self.tree, at);
         let written: Vec<_> = KINDS
@@ -223,7 +225,7 @@ impl Check<'_> {
                 self.wrong(
                     at,
                     "nothing stands behind this agent".to_owned(),
-                    Some("add `script`, `script_file` or `a2a`".to_owned()),
+                    Some("add `script`, `script_file`, `a2a` or `openclaw`".to_owned()),
                 );
                 None
             }
@@ -233,8 +235,15 @@ impl Check<'_> {
                     return Some((unknown(), Backend::Remote(settings, identity)));
                 }
                 if !matches!(identity, Identity::Nobody) {
-                    let message = "nothing elsewhere stands behind this agent".to_owned();
-                    self.wrong(&join(at, Key("identity")), message, None);
+                    let message = match raw.openclaw {
+                        Some(_) => "an OpenClaw gateway knows us by `openclaw.token` only",
+                        None => "nothing elsewhere stands behind this agent",
+                    };
+                    self.wrong(&join(at, Key("identity")), message.to_owned(), None);
+                }
+                if let Some(claw) = raw.openclaw.take() {
+                    let claw = Box::new(self.openclaw(at, claw)?);
+                    return Some((openclaw::unknown(), Backend::OpenClaw(claw)));
                 }
                 let file = match (raw.script.take(), raw.script_file.take()) {
                     (Some(script), _) => bare(script),
@@ -319,23 +328,6 @@ impl Check<'_> {
             ..default
         }
     }
-}
-
-/// What the file does not say of an agent.
-fn gaps(raw: &raw::Agent) -> Vec<Fact> {
-    let said = [
-        (Fact::Name, raw.title.is_some()),
-        (Fact::Description, raw.description.is_some()),
-        (Fact::Version, raw.version.is_some()),
-        (Fact::Provider, raw.provider.is_some()),
-        (Fact::Documentation, raw.documentation_url.is_some()),
-        (Fact::Icon, raw.icon_url.is_some()),
-        (Fact::Skills, raw.skills.is_some()),
-        (Fact::InputModes, raw.input_modes.is_some()),
-        (Fact::OutputModes, raw.output_modes.is_some()),
-    ];
-    let missing = said.into_iter().filter(|(_, said)| !said);
-    missing.map(|(fact, _)| fact).collect()
 }
 
 /// A script without a profile.

@@ -8,8 +8,8 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`, `remote`, `identity`: the
-//!   checks of each part.
+//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`, `remote`, `openclaw`,
+//!   `identity`: the checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`value`]: durations, sizes, addresses, networks.
 
@@ -23,6 +23,7 @@ mod identity;
 mod jwt;
 mod limits;
 pub mod load;
+mod openclaw;
 pub mod problem;
 pub(crate) mod question;
 mod raw;
@@ -42,6 +43,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_agents::openclaw as claw;
 use switchboard_agents::profile::Fact;
 use switchboard_agents::remote as upstream;
 use switchboard_agents::script::Script;
@@ -195,4 +197,25 @@ pub enum Backend {
     Script(Script),
     /// An A2A agent elsewhere, and who we are there.
     Remote(Box<upstream::Settings>, Identity),
+    /// An agent of an OpenClaw gateway.
+    OpenClaw(Box<OpenClaw>),
+}
+
+impl Backend {
+    /// The same, told how long a task may take.
+    fn within(mut self, most: Duration) -> Self {
+        if let Self::OpenClaw(claw) = &mut self {
+            claw.settings.timeout = (most < UNLIMITED).then_some(most);
+        }
+        self
+    }
+}
+
+/// An agent of an OpenClaw gateway.
+#[derive(Debug, Clone)]
+pub struct OpenClaw {
+    /// The gateway.
+    pub place: claw::Place,
+    /// The agent.
+    pub settings: claw::Settings,
 }

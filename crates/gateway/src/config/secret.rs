@@ -58,6 +58,7 @@ impl Check<'_> {
         let in_file = match key {
             "secret" => "secret_file",
             "key" => "key_file",
+            "token" => "token_file",
             _ => "password_file",
         };
         match (text, file) {

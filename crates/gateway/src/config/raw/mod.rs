@@ -10,6 +10,7 @@ mod auth;
 mod backend;
 mod cors;
 mod limits;
+mod openclaw;
 mod signing;
 mod tls;
 
@@ -27,6 +28,7 @@ pub(crate) use auth::{
 pub(crate) use backend::{A2a, Address, Binding, Contexts, Identity, TokenClient, Version};
 pub(crate) use cors::Cors;
 pub(crate) use limits::{AgentLimits, AgentRate, Limits, Rate};
+pub(crate) use openclaw::{DataParts, OpenClaw, Tools, Transport as OpenClawTransport};
 pub(crate) use signing::{KeyUse, Secrets, Signing, SigningKey};
 pub(crate) use tls::{ClientCertificates, Tls};
 
