@@ -16,7 +16,8 @@
 //!
 //! - `gateway`: the socket that is kept open. `serve`: what goes over it. `socket`: how it is opened. `device`: who we are
 //!   there. `refused`: why there is none.
-//! - `run`: a turn over the socket. `http`: a turn without it. `note`: what is remembered of it.
+//! - `run`: a turn over the socket. `recover`: what becomes of it after a restart. `note`: what is remembered of it.
+//! - `http`: a turn without a socket. `responses`: one of the things that are spoken there. Pure.
 //! - `frame`, `prompt`, `events`, `card`: their protocol, as ours. Pure.
 
 mod card;
@@ -27,7 +28,9 @@ mod gateway;
 mod http;
 mod note;
 mod prompt;
+mod recover;
 mod refused;
+mod responses;
 mod run;
 mod serve;
 mod socket;
@@ -154,6 +157,10 @@ impl OpenClawAgent {
     /// What the gateway says about the agent, as soon as it is known, and whenever it changes.
     #[must_use]
     pub fn card(&self) -> watch::Receiver<Option<Arc<AgentCard>>> {
+        if self.settings.transport == Transport::Http {
+            // Nobody will ever tell.
+            return watch::channel(None).1;
+        }
         self.card.subscribe()
     }
 

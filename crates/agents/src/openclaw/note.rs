@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The name of the note.
 pub(super) const NAME: &str = "openclaw";
 
-/// A run, as far as it was written down. Its name is the task's.
+/// A run, as far as it was written down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
     /// By which way it was begun.
@@ -15,6 +15,9 @@ pub(super) struct Note {
     /// Which life of the gateway it was begun in, if gateways tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) boot: Option<String>,
+    /// The run that goes on with it after a restart of the gateway; it was begun under the name of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) successor: Option<String>,
 }
 
 /// How a run is begun.
@@ -45,6 +48,7 @@ mod tests {
             way: Way::Socket,
             known,
             boot: boot.map(str::to_owned),
+            successor: None,
         };
         assert!(note(true, Some("b1")).is_held(Some("b1")));
         assert!(!note(false, Some("b1")).is_held(Some("b1")));
@@ -58,6 +62,7 @@ mod tests {
             way: Way::Http,
             known: true,
             boot: None,
+            successor: None,
         };
         let json = serde_json::to_value(&note).unwrap();
         assert_eq!(json, serde_json::json!({"way": "http", "known": true}));

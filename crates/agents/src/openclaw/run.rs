@@ -1,8 +1,9 @@
 //! One turn, taken by a run of an OpenClaw agent over the socket.
 //!
 //! The run has the name of the task. It goes on without us: after a socket was lost, and after a restart of ours, it is
-//! waited for; after a restart of the gateway, what that has written down tells what became of it. A message is never
-//! sent again to a gateway that may have taken it and forgotten that.
+//! waited for. A gateway that was started anew has written down what became of it, and goes on with it by a run of
+//! another name, which is followed then. A message is never sent again to a gateway that may have taken it and forgotten
+//! that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +14,12 @@ use switchboard_types::model::{Object, Part};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::events::{Ending, Row, Step, Told, Written, ending, listed, waited, written};
+use super::events::{Ending, Row, Step, Told, ending, waited};
 use super::frame::{Answer, Heard};
 use super::gateway::{Gateway, Line, Listening, Stop, Unanswered};
 use super::note::{NAME, Note, Way};
 use super::prompt::Prompt;
+use super::recover::{REVIVAL, gone};
 use super::refused::Refused;
 use super::{ANSWER, Settings};
 use crate::writer::Writer;
@@ -26,12 +28,8 @@ use crate::writer::Writer;
 const AWAY: Duration = Duration::from_secs(120);
 /// How long a gateway is asked to wait for the end of a run, before it is asked again.
 const WAIT: Duration = Duration::from_secs(15);
-/// How long a run may say nothing that was cut off by a restart of the gateway. It is only said to run.
-const REVIVAL: Duration = Duration::from_secs(45);
 /// How long a cancel waits for the gateway to know what to stop.
 const KNOWN: Duration = Duration::from_secs(2);
-/// Among how many runs and messages one is looked for.
-const LISTED: u32 = 200;
 
 /// What it takes to run an agent.
 pub(super) struct Run<'a> {
@@ -45,7 +43,7 @@ pub(super) struct Run<'a> {
 }
 
 /// What came of following a run.
-enum Followed {
+pub(super) enum Followed {
     Ended(Ending),
     /// The socket is gone.
     Lost,
@@ -61,24 +59,25 @@ enum Asked {
 }
 
 /// A run that is being followed.
-struct Following<'a> {
-    run: &'a Run<'a>,
-    name: &'a str,
-    note: Note,
-    told: Told,
+pub(super) struct Following<'a> {
+    pub(super) run: &'a Run<'a>,
+    /// The name of the run: that of the task, as long as the gateway lives.
+    pub(super) name: String,
+    pub(super) note: Note,
+    pub(super) told: Told,
     writer: Writer<'a>,
-    heard: mpsc::Receiver<Heard>,
-    last_heard: Instant,
+    pub(super) heard: mpsc::Receiver<Heard>,
+    pub(super) last_heard: Instant,
     /// The gateway was started anew since the run was begun.
-    cut_off: bool,
-    guard: Guard,
-    _listening: Listening,
+    pub(super) cut_off: bool,
+    pub(super) guard: Guard,
+    pub(super) listening: Listening,
 }
 
 /// Stops a run that nobody follows any more, unless it has ended.
-struct Guard {
+pub(super) struct Guard {
     gateway: Arc<Gateway>,
-    stop: Option<Stop>,
+    pub(super) stop: Option<Stop>,
 }
 
 impl Drop for Guard {
@@ -96,6 +95,7 @@ impl<'a> Run<'a> {
             way: Way::Socket,
             known: false,
             boot: line.hello.boot.clone(),
+            successor: None,
         };
         self.keep(&note).await?;
         if self.turn.canceled.is_cancelled() {
@@ -112,16 +112,16 @@ impl<'a> Run<'a> {
     }
 
     fn following(&'a self, note: Note) -> Following<'a> {
-        let name = self.turn.task_id().as_str();
+        let name = note.successor.as_deref();
+        let name = name.unwrap_or(self.turn.task_id().as_str()).to_owned();
         let answer = self.turn.task.artifacts.iter();
         let answer = answer.rev().find(|artifact| artifact.id.as_str() == ANSWER);
         let shown =
             answer.map(|artifact| artifact.parts.iter().filter_map(Part::as_text).collect());
         let writer = Writer::new(self.progress, ANSWER, self.settings.coalesce);
-        let (listening, heard) = self.gateway.listen(name);
+        let (listening, heard) = self.gateway.listen(&name);
         Following {
             run: self,
-            name,
             note,
             writer: if shown.is_some() {
                 writer.resumed()
@@ -136,10 +136,11 @@ impl<'a> Run<'a> {
                 gateway: Arc::clone(self.gateway),
                 stop: Some(Stop {
                     session: self.session.clone(),
-                    run: name.to_owned(),
+                    run: name.clone(),
                 }),
             },
-            _listening: listening,
+            name,
+            listening,
         }
     }
 
@@ -186,9 +187,9 @@ impl Following<'_> {
     }
 
     /// Asks the gateway to run the agent.
-    async fn ask(&mut self, line: &Line) -> Result<Followed, AgentError> {
+    pub(super) async fn ask(&mut self, line: &Line) -> Result<Followed, AgentError> {
         let run = self.run;
-        let (method, params) = run.prompt.request(run.settings, &run.session, self.name);
+        let (method, params) = run.prompt.request(run.settings, &run.session, &self.name);
         self.note.boot.clone_from(&line.hello.boot);
         match line.ask(method, params).await {
             Ok(answers) => match self.watch(answers, Asked::ToRun).await? {
@@ -200,7 +201,7 @@ impl Following<'_> {
     }
 
     /// Waits for the end of a run that the gateway has.
-    async fn wait(&mut self, line: &Line) -> Result<Followed, AgentError> {
+    pub(super) async fn wait(&mut self, line: &Line) -> Result<Followed, AgentError> {
         loop {
             let millis = u64::try_from(WAIT.as_millis()).unwrap_or_default();
             let params = json!({ "runId": self.name, "timeoutMs": millis });
@@ -209,78 +210,18 @@ impl Following<'_> {
             };
             match self.watch(answers, Asked::ToWait).await? {
                 Followed::Runs => {}
-                followed => return Ok(followed),
+                Followed::Ended(ending) => return self.ended(line, ending).await,
+                Followed::Lost => return Ok(Followed::Lost),
             }
             // That does not tell a run that goes on from one that is not there.
             match self.listed(line).await {
                 Err(Unanswered::Lost) => return Ok(Followed::Lost),
-                Ok(Some(Row::Ended(ending))) => return self.whole(line, ending).await,
+                Ok(Some(Row::Ended(ending))) => return self.ended(line, ending).await,
                 _ if self.cut_off && self.last_heard.elapsed() > REVIVAL => {
                     return Ok(Followed::Ended(gone()));
                 }
                 _ => {}
             }
-        }
-    }
-
-    /// Looks what a gateway has written down of the run.
-    async fn look(&mut self, line: &Line) -> Result<Followed, AgentError> {
-        let row = match self.listed(line).await {
-            Ok(row) => row,
-            Err(Unanswered::No(_)) if self.note.known => {
-                // An old one, which keeps no list.
-                return self.wait(line).await;
-            }
-            Err(Unanswered::No(_)) => return Err(unknown()),
-            Err(Unanswered::Lost | Unanswered::Late) => return Ok(Followed::Lost),
-        };
-        match row {
-            Some(Row::Ended(ending)) => self.whole(line, ending).await,
-            Some(Row::Running) => {
-                self.cut_off = self.note.boot != line.hello.boot;
-                self.last_heard = Instant::now();
-                self.known(line.hello.boot.clone()).await?;
-                self.wait(line).await
-            }
-            None => match self.history(line).await {
-                Ok(Written::Answer(text)) => Ok(Followed::Ended(Ending::Done(text, None))),
-                Ok(Written::Nothing) if !self.note.known => {
-                    if self.run.turn.canceled.is_cancelled() {
-                        return Err(AgentError::over());
-                    }
-                    // It never began: a gateway writes it down before it begins.
-                    Box::pin(self.ask(line)).await
-                }
-                Ok(Written::Nothing | Written::Message) => Ok(Followed::Ended(gone())),
-                Err(Unanswered::No(_)) => Err(unknown()),
-                Err(Unanswered::Lost | Unanswered::Late) => Ok(Followed::Lost),
-            },
-        }
-    }
-
-    async fn listed(&self, line: &Line) -> Result<Option<Row>, Unanswered> {
-        let rows = line.call("tasks.list", json!({ "limit": LISTED })).await?;
-        Ok(listed(&rows, self.name))
-    }
-
-    async fn history(&self, line: &Line) -> Result<Written, Unanswered> {
-        let params = json!({ "sessionKey": self.run.session, "limit": LISTED });
-        let history = line.call("chat.history", params).await?;
-        Ok(written(&history, self.name))
-    }
-
-    /// An ending with all of its text.
-    async fn whole(&self, line: &Line, ending: Ending) -> Result<Followed, AgentError> {
-        if ending != Ending::Cut {
-            return Ok(Followed::Ended(ending));
-        }
-        match self.history(line).await {
-            Ok(Written::Answer(text)) => Ok(Followed::Ended(Ending::Done(text, None))),
-            Ok(_) | Err(Unanswered::No(_)) => {
-                let shown = self.told.shown().to_owned();
-                Ok(Followed::Ended(Ending::Done(shown, None)))
-            }
-            Err(Unanswered::Lost | Unanswered::Late) => Ok(Followed::Lost),
         }
     }
 
@@ -335,7 +276,7 @@ impl Following<'_> {
     }
 
     /// The gateway has it.
-    async fn known(&mut self, boot: Option<String>) -> Result<(), AgentError> {
+    pub(super) async fn known(&mut self, boot: Option<String>) -> Result<(), AgentError> {
         self.note.known = true;
         self.note.boot = boot;
         self.run.keep(&self.note).await
@@ -405,18 +346,4 @@ impl Following<'_> {
 fn is_starting(answer: &Answer) -> bool {
     let fault = answer.fault.as_ref();
     answer.payload.is_null() && fault.is_some_and(|fault| fault.code == "UNAVAILABLE")
-}
-
-fn gone() -> Ending {
-    Ending::Failed(
-        "the OpenClaw gateway was started anew in the middle of the run, which is lost: send the message again"
-            .to_owned(),
-    )
-}
-
-/// A message went out, and nobody can tell what came of it.
-fn unknown() -> AgentError {
-    AgentError::unavailable(
-        "the OpenClaw gateway was sent the message, and then the connection was lost: it is not known whether it ran",
-    )
 }

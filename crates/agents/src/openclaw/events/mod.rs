@@ -41,6 +41,11 @@ impl Told {
         }
     }
 
+    /// Another run goes on with it, and begins anew.
+    pub(super) fn begin_anew(&mut self) {
+        self.items.clear();
+    }
+
     /// What was told.
     pub(super) fn shown(&self) -> &str {
         &self.shown
@@ -268,6 +273,19 @@ pub(super) fn written(payload: &Value, run: &str) -> Written {
         (true, true) => Written::Message,
         (true, false) => Written::Nothing,
     }
+}
+
+/// The run by which a gateway that was started anew goes on with one that it had cut off, if it has begun that.
+pub(super) fn successor(payload: &Value, run: &str) -> Option<String> {
+    let asked = format!("{run}:user");
+    let rows = payload["messages"].as_array()?.iter();
+    let after = rows
+        .skip_while(|row| row["idempotencyKey"] != *asked)
+        .skip(1);
+    let key = after
+        .filter(|row| row["provenance"]["sourceTool"] == "main_session_restart_recovery")
+        .find_map(|row| row["idempotencyKey"].as_str());
+    key?.strip_suffix(":user").map(str::to_owned)
 }
 
 fn text_of(content: &Value) -> Option<String> {

@@ -268,3 +268,18 @@ fn an_answer_is_found_in_the_history() {
     assert_eq!(written(&history, "e"), Written::Nothing);
     assert_eq!(written(&Value::Null, "a"), Written::Nothing);
 }
+
+#[test]
+fn a_run_that_goes_on_after_a_restart_is_found() {
+    let row = |run: &str, tool: Option<&str>| {
+        json!({"role": "user", "content": "[System] Your previous turn was interrupted by a gateway restart",
+            "idempotencyKey": format!("{run}:user"), "provenance": {"kind": "internal_system", "sourceTool": tool}})
+    };
+    let recovery = Some("main_session_restart_recovery");
+    let history = json!({"messages": [row("z", recovery), row("a", None), row("b", None), row("c", recovery), row("d", recovery)]});
+    assert_eq!(successor(&history, "a").as_deref(), Some("c"));
+    assert_eq!(successor(&history, "c").as_deref(), Some("d"));
+    assert_eq!(successor(&history, "d"), None);
+    assert_eq!(successor(&history, "nobody"), None);
+    assert_eq!(successor(&Value::Null, "a"), None);
+}
