@@ -18,6 +18,9 @@ use crate::claw_http;
 
 pub(crate) const TOKEN: &str = "tok-0123456789abcdef";
 
+/// What it tells an agent whose run was cut off.
+const RECOVERY: &str = "[System] Your previous turn was interrupted by a gateway restart";
+
 /// What a gateway may be like.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
@@ -25,6 +28,8 @@ pub(crate) struct Manner {
     pub(crate) pairs: bool,
     /// It takes messages over HTTP.
     pub(crate) http: bool,
+    /// It goes on with what it was at when it died.
+    pub(crate) recovers: bool,
 }
 
 impl Default for Manner {
@@ -32,6 +37,7 @@ impl Default for Manner {
         Self {
             pairs: false,
             http: true,
+            recovers: true,
         }
     }
 }
@@ -105,10 +111,10 @@ impl Claw {
             while let Ok((stream, _)) = listener.accept().await {
                 let (world, mut dead) = (Arc::clone(&world), is_dead.clone());
                 tokio::spawn(async move {
-                    let until_dead = is_dead_now(&mut dead);
+                    let boot = world.inner().boot;
                     tokio::select! {
-                        () = serve(&world, stream, is_dead_of(&world)) => {}
-                        () = until_dead => {}
+                        () = serve(&world, stream, boot) => {}
+                        _ = dead.wait_for(|dead| *dead) => {}
                     }
                 });
             }
@@ -116,23 +122,62 @@ impl Claw {
         self.life = Some(Life { accepting, dead });
     }
 
+    /// Comes to life after it died. What ran then runs no more; it may go on with it, in a run of another name.
+    pub(crate) async fn revive(&mut self) {
+        let mut cut_off = Vec::new();
+        for row in &mut self.world.inner().rows {
+            if row["status"] == "running" {
+                row["status"] = "cancelled".into();
+                row["error"] = "Task execution process exited before restart.".into();
+                cut_off.push(row["runId"].as_str().unwrap().to_owned());
+            }
+        }
+        self.live().await;
+        if !self.world.manner.lock().unwrap().recovers {
+            return;
+        }
+        for run in cut_off {
+            let (world, boot) = (Arc::clone(&self.world), self.world.inner().boot);
+            let key = json!(format!("{run}:user"));
+            let rows = world.inner().history.clone();
+            let (session, _) = rows
+                .iter()
+                .find(|(_, row)| row["idempotencyKey"] == key)
+                .unwrap();
+            let (session, run) = (session.clone(), format!("again-{run}"));
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                let ended = watch::Sender::new(None);
+                world.inner().runs.insert(run.clone(), ended);
+                world.run(run, session, RECOVERY.to_owned(), boot).await;
+            });
+        }
+    }
+
     /// Dies as a process does that is killed: with all connections and runs, and all that it had in memory.
     pub(crate) async fn die(&mut self) {
-        let life = self.life.take().unwrap();
-        life.accepting.abort();
-        drop(life.accepting.await);
-        life.dead.send_replace(true);
+        self.cut_off().await;
         self.world.inner().runs.clear();
     }
 
-    /// Cuts all connections, and lives on.
-    pub(crate) async fn cut(&mut self) {
+    /// Cuts all connections and takes no others, and lives on.
+    pub(crate) async fn cut_off(&mut self) {
         let life = self.life.take().unwrap();
         life.accepting.abort();
         drop(life.accepting.await);
         life.dead.send_replace(true);
+    }
+
+    /// Can be reached again.
+    pub(crate) async fn back(&mut self) {
         self.world.inner().boot -= 1;
         self.live().await;
+    }
+
+    /// Cuts all connections, and can be reached again at once.
+    pub(crate) async fn cut(&mut self) {
+        self.cut_off().await;
+        self.back().await;
     }
 
     pub(crate) fn url(&self) -> String {
@@ -161,14 +206,6 @@ impl Claw {
     }
 }
 
-async fn is_dead_now(dead: &mut watch::Receiver<bool>) {
-    drop(dead.wait_for(|dead| *dead).await);
-}
-
-fn is_dead_of(world: &Arc<World>) -> u32 {
-    world.inner().boot
-}
-
 impl World {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap()
@@ -184,13 +221,18 @@ impl World {
     }
 
     fn say(&self, run: &str, stream: &str, data: &Value) {
-        self.tell("agent", &json!({"runId": run, "stream": stream, "data": data, "seq": 1, "ts": 1}));
+        self.tell(
+            "agent",
+            &json!({"runId": run, "stream": stream, "data": data, "seq": 1, "ts": 1}),
+        );
     }
 
     fn set_row(&self, run: &str, status: &str) {
         let mut inner = self.inner();
         inner.rows.retain(|row| row["runId"] != run);
-        inner.rows.insert(0, json!({"runId": run, "status": status, "error": "boom"}));
+        inner
+            .rows
+            .insert(0, json!({"runId": run, "status": status, "error": "boom"}));
     }
 
     fn write(&self, session: &str, row: Value) {
@@ -200,12 +242,22 @@ impl World {
     /// Runs an agent, until it is done or stopped.
     async fn run(self: Arc<Self>, run: String, session: String, text: String, boot: u32) {
         self.set_row(&run, "running");
-        let user = json!({"role": "user", "content": text, "idempotencyKey": format!("{run}:user")});
+        let mut user =
+            json!({"role": "user", "content": text, "idempotencyKey": format!("{run}:user")});
+        if text == RECOVERY {
+            user["provenance"] =
+                json!({"kind": "internal_system", "sourceTool": "main_session_restart_recovery"});
+        }
         self.write(&session, user);
-        let says = |text: &str| self.say(&run, "assistant", &json!({"text": text, "itemId": "i:1"}));
+        let says =
+            |text: &str| self.say(&run, "assistant", &json!({"text": text, "itemId": "i:1"}));
         let is_over = || {
             let inner = self.inner();
-            inner.boot != boot || inner.runs.get(&run).is_none_or(|end| end.borrow().is_some())
+            inner.boot != boot
+                || inner
+                    .runs
+                    .get(&run)
+                    .is_none_or(|end| end.borrow().is_some())
         };
         self.say(&run, "lifecycle", &json!({"phase": "start"}));
         let mut words = text.split_whitespace();
@@ -219,7 +271,11 @@ impl World {
                     if is_over() {
                         return;
                     }
-                    all += &if n == 1 { "1".to_owned() } else { format!(" {n}") };
+                    all += &if n == 1 {
+                        "1".to_owned()
+                    } else {
+                        format!(" {n}")
+                    };
                     says(&all);
                 }
                 Ok(all)
@@ -245,6 +301,7 @@ impl World {
                 Ok("used a tool".to_owned())
             }
             "break" => Err("the model broke"),
+            "[System]" => Ok("went on after the restart".to_owned()),
             _ => Ok(format!("heard: {text}")),
         };
         let end = match answer {
@@ -271,8 +328,17 @@ impl World {
         }
     }
 
+    /// Whether a run has ended.
+    pub(crate) fn is_over(&self, run: &str) -> bool {
+        let inner = self.inner();
+        inner
+            .runs
+            .get(run)
+            .is_some_and(|ended| ended.borrow().is_some())
+    }
+
     /// Whether there was something to stop.
-    fn stop(&self, run: &str) -> bool {
+    pub(crate) fn stop(&self, run: &str) -> bool {
         let runs = self.inner().runs.get(run).cloned();
         let Some(ended) = runs.filter(|ended| ended.borrow().is_none()) else {
             return false;
@@ -289,7 +355,10 @@ async fn serve(world: &Arc<World>, stream: TcpStream, boot: u32) {
     let mut begin = [0; 2048];
     let known = loop {
         let known = stream.peek(&mut begin).await.unwrap_or(0);
-        if known == 0 || begin[..known].windows(4).any(|four| four == b"\r\n\r\n") || known == begin.len() {
+        if known == 0
+            || begin[..known].windows(4).any(|four| four == b"\r\n\r\n")
+            || known == begin.len()
+        {
             break known;
         }
         tokio::task::yield_now().await;
@@ -346,20 +415,35 @@ fn greeted(world: &World, params: &Value, boot: u32) -> Value {
     let refuse = |code: &str, message: &str, details: Value| json!({"ok": false, "error": {"code": code, "message": message, "details": details}});
     let version = |key: &str| params[key].as_u64().unwrap();
     if !(version("minProtocol")..=version("maxProtocol")).contains(&4) {
-        return refuse("INVALID_REQUEST", "protocol mismatch", json!({"code": "PROTOCOL_MISMATCH"}));
+        return refuse(
+            "INVALID_REQUEST",
+            "protocol mismatch",
+            json!({"code": "PROTOCOL_MISMATCH"}),
+        );
     }
     if params["auth"]["token"] != TOKEN {
         let details = json!({"code": "AUTH_TOKEN_MISMATCH"});
-        return refuse("INVALID_REQUEST", "unauthorized: gateway token mismatch", details);
+        return refuse(
+            "INVALID_REQUEST",
+            "unauthorized: gateway token mismatch",
+            details,
+        );
     }
     let device = &params["device"];
     let key = switchboard_keys::decoded(device["publicKey"].as_str().unwrap()).unwrap();
     assert_eq!(device["id"], switchboard_keys::sha256_hex(&key).as_str());
-    assert_eq!((&device["nonce"], &device["signedAt"]), (&json!("n-1"), &json!(17)));
+    assert_eq!(
+        (&device["nonce"], &device["signedAt"]),
+        (&json!("n-1"), &json!(17))
+    );
     assert_eq!(params["client"]["id"], "gateway-client");
     if world.manner.lock().unwrap().pairs {
         let details = json!({"code": "PAIRING_REQUIRED", "reason": "not-paired", "requestId": "98ca4865-586e"});
-        return refuse("NOT_PAIRED", "pairing required: device is not approved yet", details);
+        return refuse(
+            "NOT_PAIRED",
+            "pairing required: device is not approved yet",
+            details,
+        );
     }
     json!({"ok": true, "payload": {
         "type": "hello-ok", "protocol": 4,
@@ -395,10 +479,17 @@ async fn answer_to(world: Arc<World>, request: Value, answers: mpsc::Sender<Valu
             let (known, ended) = {
                 let mut inner = world.inner();
                 let known = inner.runs.contains_key(&run);
-                let ended = inner.runs.entry(run.clone()).or_insert_with(|| watch::Sender::new(None));
+                let ended = inner
+                    .runs
+                    .entry(run.clone())
+                    .or_insert_with(|| watch::Sender::new(None));
                 (known, ended.clone())
             };
-            let begun = if method == "agent" { "accepted" } else { "started" };
+            let begun = if method == "agent" {
+                "accepted"
+            } else {
+                "started"
+            };
             let over = ended.borrow().clone();
             match over {
                 Some(end) if known => return send(end).await,
@@ -432,15 +523,24 @@ async fn answer_to(world: Arc<World>, request: Value, answers: mpsc::Sender<Valu
                     let text = &end["payload"]["result"]["payloads"][0]["text"];
                     json!({"runId": run, "status": "ok", "terminalReply": {"text": text}})
                 }
-                Some(end) => json!({"runId": run, "status": "error", "error": end["payload"]["summary"],
-                    "stopReason": end["payload"]["stopReason"]}),
+                Some(end) => {
+                    json!({"runId": run, "status": "error", "error": end["payload"]["summary"],
+                    "stopReason": end["payload"]["stopReason"]})
+                }
             };
             send(ok(payload)).await;
         }
         "sessions.abort" => {
             let run = word("runId");
-            let status = if world.stop(&run) { "aborted" } else { "no-active-run" };
-            send(ok(json!({"ok": true, "abortedRunId": run, "status": status}))).await;
+            let status = if world.stop(&run) {
+                "aborted"
+            } else {
+                "no-active-run"
+            };
+            send(ok(
+                json!({"ok": true, "abortedRunId": run, "status": status}),
+            ))
+            .await;
         }
         "tasks.list" => {
             let rows = world.inner().rows.clone();
@@ -465,7 +565,8 @@ async fn answer_to(world: Arc<World>, request: Value, answers: mpsc::Sender<Valu
             send(ok(json!({"agentId": "main", "skills": skills}))).await;
         }
         other => {
-            let error = json!({"code": "INVALID_REQUEST", "message": format!("unknown method: {other}")});
+            let error =
+                json!({"code": "INVALID_REQUEST", "message": format!("unknown method: {other}")});
             send(json!({"ok": false, "error": error})).await;
         }
     }
@@ -473,7 +574,10 @@ async fn answer_to(world: Arc<World>, request: Value, answers: mpsc::Sender<Valu
 
 /// Answers a plain HTTP request.
 pub(crate) async fn plain(stream: &mut TcpStream, status: &str, kind: &str, body: &str) {
-    let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
     drop(stream.write_all(head.as_bytes()).await);
     drop(stream.write_all(body.as_bytes()).await);
 }

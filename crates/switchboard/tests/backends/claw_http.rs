@@ -41,7 +41,8 @@ pub(crate) async fn serve(world: &World, mut stream: TcpStream) {
     let mut body: Value = serde_json::from_slice(&read).unwrap();
     body["session"] = header(&head, "x-openclaw-session-key").into();
     world.note(&path, body.clone());
-    let streamed = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let streamed =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     drop(stream.write_all(streamed.as_bytes()).await);
     let files = path == "/v1/responses";
     let content = if files {
@@ -49,11 +50,18 @@ pub(crate) async fn serve(world: &World, mut stream: TcpStream) {
     } else {
         &body["messages"][0]["content"]
     };
-    let text = content.as_str().or(content[0]["text"].as_str()).unwrap_or_default();
+    let text = content
+        .as_str()
+        .or(content[0]["text"].as_str())
+        .unwrap_or_default();
     let answer = match text {
         "break" => {
             let error = json!({"error": {"message": "400 the model broke", "type": "invalid_request_error"}});
-            drop(stream.write_all(format!("data: {error}\n\ndata: [DONE]\n\n").as_bytes()).await);
+            drop(
+                stream
+                    .write_all(format!("data: {error}\n\ndata: [DONE]\n\n").as_bytes())
+                    .await,
+            );
             return;
         }
         "hang" => {
@@ -71,7 +79,11 @@ pub(crate) async fn serve(world: &World, mut stream: TcpStream) {
         } else {
             json!({"model": "openclaw/main", "choices": [{"index": 0, "delta": {"content": word}, "finish_reason": null}]})
         };
-        drop(stream.write_all(format!("data: {event}\n\n").as_bytes()).await);
+        drop(
+            stream
+                .write_all(format!("data: {event}\n\n").as_bytes())
+                .await,
+        );
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let end = if files {
@@ -79,7 +91,11 @@ pub(crate) async fn serve(world: &World, mut stream: TcpStream) {
     } else {
         json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     };
-    drop(stream.write_all(format!("data: {end}\n\ndata: [DONE]\n\n").as_bytes()).await);
+    drop(
+        stream
+            .write_all(format!("data: {end}\n\ndata: [DONE]\n\n").as_bytes())
+            .await,
+    );
 }
 
 fn header(head: &str, name: &str) -> Option<String> {

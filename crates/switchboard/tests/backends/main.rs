@@ -5,6 +5,12 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod claw;
+mod claw_http;
+mod openclaw;
+mod openclaw_card;
+mod openclaw_crash;
+mod openclaw_http;
 mod remote;
 mod remote_card;
 mod remote_crash;
