@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::claw::{Claw, Manner};
-use crate::openclaw::{answer, begin, file, front, until, why, with};
+use crate::claw::Claw;
+use crate::openclaw::{answer, begin, file, front, greet, until, why, with};
 use crate::support::{Server, say};
 
 const COUNT: &str = "count 40 50";
@@ -97,6 +97,26 @@ async fn a_run_that_a_new_gateway_goes_on_with_is_followed_there() {
 }
 
 #[tokio::test]
+async fn a_task_whose_run_was_cut_off_can_be_canceled() {
+    let mut claw = Claw::start().await;
+    let ours = front(&claw, "").await;
+    let task = some_of(&ours, say(COUNT)).await;
+    claw.world.manner.lock().unwrap().recovers = false;
+    claw.die().await;
+    claw.revive().await;
+    until("nobody looks", || !claw.calls("chat.history").is_empty()).await;
+    let canceled = ours
+        .result("bot", "tasks/cancel", json!({"id": task}))
+        .await;
+    assert_eq!(canceled["status"]["state"], "canceled");
+    until("nothing was stopped", || {
+        claw.calls("sessions.abort").len() == 1
+    })
+    .await;
+    assert_eq!(claw.calls("agent").len(), 1);
+}
+
+#[tokio::test]
 async fn both_may_die() {
     let mut claw = Claw::start().await;
     let mut ours = front(&claw, "").await;
@@ -112,11 +132,7 @@ async fn both_may_die() {
 
 #[tokio::test]
 async fn a_cancel_reaches_a_gateway_that_was_away() {
-    let mut claw = Claw::with(Manner {
-        recovers: true,
-        ..Manner::default()
-    })
-    .await;
+    let mut claw = Claw::start().await;
     let ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
     until("nothing was asked", || claw.calls("agent").len() == 1).await;
@@ -138,19 +154,16 @@ async fn a_gateway_that_is_not_there_makes_the_agent_unavailable() {
     let mut claw = Claw::start().await;
     claw.die().await;
     let ours = front(&claw, "").await;
-    let failed = ours.result("bot", "message/send", say("hello")).await;
+    let stream = ours.stream("bot", "message/stream", say("hello")).await;
+    let events = stream.results().await;
+    let failed = events.last().unwrap();
     assert_eq!(failed["status"]["state"], "failed");
     let text = "the OpenClaw gateway cannot be reached: see that it runs, or try again later";
-    assert_eq!(why(&failed), text);
+    assert_eq!(why(failed), text);
     assert_eq!(
-        failed["metadata"]["reason"]
-            .as_str()
-            .or(failed["status"]["message"]["metadata"]["reason"].as_str()),
-        Some("AGENT_UNAVAILABLE"),
+        failed["metadata"]["reason"], "AGENT_UNAVAILABLE",
         "{failed}"
     );
     claw.live().await;
-    tokio::time::sleep(std::time::Duration::from_millis(600)).await;
-    let task = ours.result("bot", "message/send", say("hello")).await;
-    assert_eq!(answer(&task), "heard: hello");
+    greet(&ours).await;
 }
