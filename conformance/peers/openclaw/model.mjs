@@ -49,6 +49,8 @@ function answer(messages) {
 async function complete(request, response) {
   let body = "";
   for await (const piece of request) body += piece;
+  // Tests want to know whether a cancel came so far.
+  response.on("close", () => response.writableFinished || console.log("cut off"));
   const { messages = [], model, stream } = JSON.parse(body || "{}");
   const { words = [], ms = 0, tool, error } = answer(messages);
   if (error) {

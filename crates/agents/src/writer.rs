@@ -33,14 +33,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Goes on with what was written before.
-    pub(crate) fn resumed(self) -> Self {
-        Self {
-            begun: true,
-            ..self
-        }
-    }
-
     /// What it writes to.
     pub(crate) fn progress(&self) -> &'a Progress {
         self.progress
@@ -50,10 +42,15 @@ impl<'a> Writer<'a> {
         self.waiting.push_str(text);
     }
 
-    /// All of it is this now.
+    /// What was written before a restart stands: what is added comes behind it.
+    pub(crate) fn goes_on(&mut self) {
+        self.begun = true;
+    }
+
+    /// This takes the place of all that was written.
     pub(crate) fn replace(&mut self, text: &str) {
-        text.clone_into(&mut self.waiting);
         self.begun = false;
+        self.waiting = text.to_owned();
     }
 
     /// Whether what waits has waited long enough.

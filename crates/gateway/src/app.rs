@@ -17,7 +17,7 @@ use switchboard_server::push::{self, Guard, Outbox, SealingKey};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess};
 use switchboard_server::store::sqlite::SqliteStore;
-use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
+use switchboard_server::store::{MemoryStore, Store};
 use switchboard_types::model::AgentCard;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, timeout_at};
@@ -27,10 +27,6 @@ use crate::remotes::{self, Remotes, remotes};
 use crate::route::Table;
 pub use crate::trust::ToTrust;
 use crate::trust::{self, Methods, doors};
-
-/// How many webhooks are read at once, and how many dead letters at most.
-const PAGE: usize = 256;
-const DEAD_LETTERS: usize = 10_000;
 
 /// Who may ask which agent.
 type Doors = HashMap<Arc<str>, Arc<Access>>;
@@ -219,6 +215,7 @@ pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessSt
     access_store_on_disk(config)
 }
 
+#[expect(clippy::too_many_arguments, reason = "an engine needs all of it")]
 fn engines(
     config: &Config,
     doors: &Doors,
@@ -374,27 +371,4 @@ async fn stop_signal() -> anyhow::Result<()> {
         _ = terminate.recv() => {}
     }
     Ok(())
-}
-
-/// What `switchboard deliveries` shows: webhooks with events left to deliver, and deliveries given up.
-///
-/// # Errors
-///
-/// If there is no store, or it cannot be read.
-pub async fn deliveries(config: &Config) -> anyhow::Result<(Vec<Webhook>, Vec<DeadLetter>)> {
-    let config::Store::Sqlite(options) = &config.store else {
-        anyhow::bail!("a store in memory ends with its process: there is nothing to read");
-    };
-    let store = SqliteStore::open_to_read(&options.dir)
-        .with_context(|| format!("cannot read the store in {}", options.dir.display()))?;
-    let mut late = Vec::new();
-    let mut after = None;
-    loop {
-        let page = store.undelivered(after, PAGE).await?;
-        let Some(last) = page.last() else { break };
-        after = Some((last.task.clone(), last.id.clone()));
-        late.extend(page);
-    }
-    late.retain(|webhook| webhook.delivery.attempts > 0);
-    Ok((late, store.dead_letters(DEAD_LETTERS).await?))
 }

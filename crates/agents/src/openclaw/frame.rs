@@ -39,10 +39,10 @@ impl Answer {
     }
 
     /// The payload of one that is none of a failure.
-    pub(super) fn good(self) -> Result<Value, Fault> {
+    pub(super) fn good(self) -> Result<Value, Box<Fault>> {
         match self.fault {
             None => Ok(self.payload),
-            Some(fault) => Err(fault),
+            Some(fault) => Err(Box::new(fault)),
         }
     }
 }

@@ -110,7 +110,7 @@ pub(super) enum Unanswered {
     #[error("it took too long")]
     Late,
     #[error("it says no: {}", .0.message)]
-    No(Fault),
+    No(Box<Fault>),
 }
 
 impl Gateway {

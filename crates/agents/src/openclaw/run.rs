@@ -118,16 +118,15 @@ impl<'a> Run<'a> {
         let answer = answer.rev().find(|artifact| artifact.id.as_str() == ANSWER);
         let shown =
             answer.map(|artifact| artifact.parts.iter().filter_map(Part::as_text).collect());
-        let writer = Writer::new(self.progress, ANSWER, self.settings.coalesce);
+        let mut writer = Writer::new(self.progress, ANSWER, self.settings.coalesce);
+        if shown.is_some() {
+            writer.goes_on();
+        }
         let (listening, heard) = self.gateway.listen(&name);
         Following {
             run: self,
             note,
-            writer: if shown.is_some() {
-                writer.resumed()
-            } else {
-                writer
-            },
+            writer,
             told: Told::so_far(shown.unwrap_or_default()),
             heard,
             last_heard: Instant::now(),

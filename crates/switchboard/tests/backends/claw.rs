@@ -6,15 +6,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
+use switchboard_server::shutdown::Tasks;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{broadcast, mpsc, watch};
-use tokio::task::JoinHandle;
-use tokio_tungstenite::tungstenite::Message;
+use tokio::sync::{broadcast, watch};
 
-use crate::claw_http;
+use crate::{claw_http, claw_socket};
 
 pub(crate) const TOKEN: &str = "tok-0123456789abcdef";
 
@@ -46,13 +44,8 @@ impl Default for Manner {
 pub(crate) struct Claw {
     pub(crate) world: Arc<World>,
     address: SocketAddr,
-    life: Option<Life>,
-}
-
-/// One life of it: what ends when it dies.
-struct Life {
-    accepting: JoinHandle<()>,
-    dead: watch::Sender<bool>,
+    /// What ends when it dies.
+    life: Tasks,
 }
 
 /// What it knows.
@@ -61,6 +54,8 @@ pub(crate) struct World {
     pub(crate) manner: Mutex<Manner>,
     inner: Mutex<Inner>,
     events: broadcast::Sender<String>,
+    /// What it does, whoever is connected.
+    pub(crate) work: Tasks,
 }
 
 #[derive(Debug, Default)]
@@ -90,11 +85,12 @@ impl Claw {
                 ..Inner::default()
             }),
             events: broadcast::Sender::new(1024),
+            work: Tasks::default(),
         });
         let mut claw = Self {
             world,
             address: ([127, 0, 0, 1], 0).into(),
-            life: None,
+            life: Tasks::default(),
         };
         claw.live().await;
         claw
@@ -105,21 +101,19 @@ impl Claw {
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.address = listener.local_addr().unwrap();
         self.world.inner().boot += 1;
-        let (dead, is_dead) = watch::channel(false);
-        let world = Arc::clone(&self.world);
-        let accepting = tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (world, mut dead) = (Arc::clone(&world), is_dead.clone());
-                tokio::spawn(async move {
+        let (world, life) = (Arc::clone(&self.world), Tasks::default());
+        self.life = life.clone();
+        life.clone().spawn(async move {
+            while let Some(Ok((stream, _))) =
+                life.stopping().run_until_cancelled(listener.accept()).await
+            {
+                let (world, stop) = (Arc::clone(&world), life.stopping().clone());
+                life.spawn(async move {
                     let boot = world.inner().boot;
-                    tokio::select! {
-                        () = serve(&world, stream, boot) => {}
-                        _ = dead.wait_for(|dead| *dead) => {}
-                    }
+                    stop.run_until_cancelled(serve(&world, stream, boot)).await;
                 });
             }
         });
-        self.life = Some(Life { accepting, dead });
     }
 
     /// Comes to life after it died. What ran then runs no more; it may go on with it, in a run of another name.
@@ -145,7 +139,8 @@ impl Claw {
                 .find(|(_, row)| row["idempotencyKey"] == key)
                 .unwrap();
             let (session, run) = (session.clone(), format!("again-{run}"));
-            tokio::spawn(async move {
+            let work = world.work.clone();
+            work.spawn(async move {
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 let ended = watch::Sender::new(None);
                 world.inner().runs.insert(run.clone(), ended);
@@ -162,10 +157,8 @@ impl Claw {
 
     /// Cuts all connections and takes no others, and lives on.
     pub(crate) async fn cut_off(&mut self) {
-        let life = self.life.take().unwrap();
-        life.accepting.abort();
-        drop(life.accepting.await);
-        life.dead.send_replace(true);
+        self.life.stop();
+        assert!(self.life.drain(Duration::from_secs(10)).await);
     }
 
     /// Can be reached again.
@@ -211,6 +204,39 @@ impl World {
         self.inner.lock().unwrap()
     }
 
+    /// A run of that name, and whether it was known.
+    pub(crate) fn know(&self, run: &str) -> (bool, watch::Sender<Option<Value>>) {
+        let mut inner = self.inner();
+        let known = inner.runs.contains_key(run);
+        let ended = inner.runs.entry(run.to_owned());
+        let ended = ended.or_insert_with(|| watch::Sender::new(None));
+        (known, ended.clone())
+    }
+
+    pub(crate) fn ended(&self, run: &str) -> Option<watch::Receiver<Option<Value>>> {
+        self.inner().runs.get(run).map(watch::Sender::subscribe)
+    }
+
+    pub(crate) fn connected(&self) {
+        self.inner().connections += 1;
+    }
+
+    pub(crate) fn listen(&self) -> broadcast::Receiver<String> {
+        self.events.subscribe()
+    }
+
+    pub(crate) fn rows(&self) -> Vec<Value> {
+        self.inner().rows.clone()
+    }
+
+    pub(crate) fn history(&self) -> Vec<(String, Value)> {
+        self.inner().history.clone()
+    }
+
+    pub(crate) fn skills(&self) -> Vec<String> {
+        self.inner().skills.clone()
+    }
+
     pub(crate) fn note(&self, method: &str, params: Value) {
         self.inner().calls.push((method.to_owned(), params));
     }
@@ -240,7 +266,13 @@ impl World {
     }
 
     /// Runs an agent, until it is done or stopped.
-    async fn run(self: Arc<Self>, run: String, session: String, text: String, boot: u32) {
+    pub(crate) async fn run(
+        self: Arc<Self>,
+        run: String,
+        session: String,
+        text: String,
+        boot: u32,
+    ) {
         self.set_row(&run, "running");
         let mut user =
             json!({"role": "user", "content": text, "idempotencyKey": format!("{run}:user")});
@@ -365,210 +397,9 @@ async fn serve(world: &Arc<World>, stream: TcpStream, boot: u32) {
     };
     let head = String::from_utf8_lossy(&begin[..known]).to_ascii_lowercase();
     if head.contains("upgrade: websocket") {
-        socket(world, stream, boot).await;
+        claw_socket::serve(world, stream, boot).await;
     } else {
         claw_http::serve(world, stream).await;
-    }
-}
-
-async fn socket(world: &Arc<World>, stream: TcpStream, boot: u32) {
-    let Ok(socket) = tokio_tungstenite::accept_async(stream).await else {
-        return;
-    };
-    let (mut sink, mut frames) = socket.split();
-    let challenge = json!({"type": "event", "event": "connect.challenge", "payload": {"nonce": "n-1", "ts": 17}});
-    drop(sink.send(Message::text(challenge.to_string())).await);
-    let Some(Ok(Message::Text(first))) = frames.next().await else {
-        return;
-    };
-    let first: Value = serde_json::from_str(&first).unwrap();
-    let answer = greeted(world, &first["params"], boot);
-    let welcome = answer["ok"] == true;
-    let mut frame = answer;
-    frame["type"] = "res".into();
-    frame["id"] = first["id"].clone();
-    drop(sink.send(Message::text(frame.to_string())).await);
-    if !welcome {
-        drop(sink.close().await);
-        return;
-    }
-    world.inner().connections += 1;
-    let mut events = world.events.subscribe();
-    let (answers, mut answered) = mpsc::channel::<Value>(64);
-    loop {
-        tokio::select! {
-            frame = frames.next() => {
-                let Some(Ok(frame)) = frame else { return };
-                if let Message::Text(text) = frame {
-                    let request: Value = serde_json::from_str(&text).unwrap();
-                    tokio::spawn(answer_to(Arc::clone(world), request, answers.clone(), boot));
-                }
-            }
-            Ok(event) = events.recv() => drop(sink.send(Message::text(event)).await),
-            Some(frame) = answered.recv() => drop(sink.send(Message::text(frame.to_string())).await),
-        }
-    }
-}
-
-/// The answer to a handshake.
-fn greeted(world: &World, params: &Value, boot: u32) -> Value {
-    let refuse = |code: &str, message: &str, details: Value| json!({"ok": false, "error": {"code": code, "message": message, "details": details}});
-    let version = |key: &str| params[key].as_u64().unwrap();
-    if !(version("minProtocol")..=version("maxProtocol")).contains(&4) {
-        return refuse(
-            "INVALID_REQUEST",
-            "protocol mismatch",
-            json!({"code": "PROTOCOL_MISMATCH"}),
-        );
-    }
-    if params["auth"]["token"] != TOKEN {
-        let details = json!({"code": "AUTH_TOKEN_MISMATCH"});
-        return refuse(
-            "INVALID_REQUEST",
-            "unauthorized: gateway token mismatch",
-            details,
-        );
-    }
-    let device = &params["device"];
-    let key = switchboard_keys::decoded(device["publicKey"].as_str().unwrap()).unwrap();
-    assert_eq!(device["id"], switchboard_keys::sha256_hex(&key).as_str());
-    assert_eq!(
-        (&device["nonce"], &device["signedAt"]),
-        (&json!("n-1"), &json!(17))
-    );
-    assert_eq!(params["client"]["id"], "gateway-client");
-    if world.manner.lock().unwrap().pairs {
-        let details = json!({"code": "PAIRING_REQUIRED", "reason": "not-paired", "requestId": "98ca4865-586e"});
-        return refuse(
-            "NOT_PAIRED",
-            "pairing required: device is not approved yet",
-            details,
-        );
-    }
-    json!({"ok": true, "payload": {
-        "type": "hello-ok", "protocol": 4,
-        "server": {"version": "2026.9.6", "bootId": format!("boot-{boot}"), "connId": "c"},
-        "auth": {"method": "token", "role": "operator", "scopes": params["scopes"]},
-        "policy": {"maxPayload": 26_214_400, "tickIntervalMs": 30000},
-    }})
-}
-
-async fn answer_to(world: Arc<World>, request: Value, answers: mpsc::Sender<Value>, boot: u32) {
-    let (method, params) = (request["method"].as_str().unwrap(), &request["params"]);
-    world.note(method, params.clone());
-    let send = async |mut frame: Value| {
-        frame["type"] = "res".into();
-        frame["id"] = request["id"].clone();
-        drop(answers.send(frame).await);
-    };
-    let ok = |payload: Value| json!({"ok": true, "payload": payload});
-    let word = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
-    match method {
-        "agent" | "chat.send" => {
-            let run = word("idempotencyKey");
-            let images = params["attachments"].as_array().into_iter().flatten();
-            let is_file = |file: &Value| file["type"] != "image";
-            if method == "agent" && images.clone().any(is_file) {
-                let error = json!({"code": "INVALID_REQUEST", "message": "non-image attachments are not supported on this entrypoint"});
-                return send(json!({"ok": false, "error": error})).await;
-            }
-            if method == "agent" && params["agentId"] != "main" {
-                let error = json!({"code": "INVALID_REQUEST", "message": "invalid agent params: unknown agent id"});
-                return send(json!({"ok": false, "error": error})).await;
-            }
-            let (known, ended) = {
-                let mut inner = world.inner();
-                let known = inner.runs.contains_key(&run);
-                let ended = inner
-                    .runs
-                    .entry(run.clone())
-                    .or_insert_with(|| watch::Sender::new(None));
-                (known, ended.clone())
-            };
-            let begun = if method == "agent" {
-                "accepted"
-            } else {
-                "started"
-            };
-            let over = ended.borrow().clone();
-            match over {
-                Some(end) if known => return send(end).await,
-                _ if known => return send(ok(json!({"runId": run, "status": "in_flight"}))).await,
-                _ => send(ok(json!({"runId": run, "status": begun}))).await,
-            }
-            let session = word("sessionKey");
-            tokio::spawn(Arc::clone(&world).run(run, session, word("message"), boot));
-            if method == "agent" {
-                let mut end = ended.subscribe();
-                let Ok(end) = end.wait_for(Option::is_some).await.map(|end| end.clone()) else {
-                    return;
-                };
-                send(end.unwrap()).await;
-            }
-        }
-        "agent.wait" => {
-            let run = word("runId");
-            let ended = world.inner().runs.get(&run).map(watch::Sender::subscribe);
-            let most = Duration::from_millis(params["timeoutMs"].as_u64().unwrap());
-            let end = async {
-                match ended {
-                    Some(mut ended) => ended.wait_for(Option::is_some).await.unwrap().clone(),
-                    None => std::future::pending().await,
-                }
-            };
-            let end = tokio::time::timeout(most, end).await.ok().flatten();
-            let payload = match end {
-                None => json!({"runId": run, "status": "timeout"}),
-                Some(end) if end["payload"]["status"] == "ok" => {
-                    let text = &end["payload"]["result"]["payloads"][0]["text"];
-                    json!({"runId": run, "status": "ok", "terminalReply": {"text": text}})
-                }
-                Some(end) => {
-                    json!({"runId": run, "status": "error", "error": end["payload"]["summary"],
-                    "stopReason": end["payload"]["stopReason"]})
-                }
-            };
-            send(ok(payload)).await;
-        }
-        "sessions.abort" => {
-            let run = word("runId");
-            let status = if world.stop(&run) {
-                "aborted"
-            } else {
-                "no-active-run"
-            };
-            send(ok(
-                json!({"ok": true, "abortedRunId": run, "status": status}),
-            ))
-            .await;
-        }
-        "tasks.list" => {
-            let rows = world.inner().rows.clone();
-            send(ok(json!({"tasks": rows}))).await;
-        }
-        "chat.history" => {
-            let session = word("sessionKey");
-            let rows = world.inner().history.clone();
-            let rows = rows.into_iter().filter(|(of, _)| *of == session);
-            let rows: Vec<Value> = rows.map(|(_, row)| row).collect();
-            send(ok(json!({"sessionKey": session, "messages": rows}))).await;
-        }
-        "agents.list" => {
-            let main = json!({"id": "main", "name": "Mainy", "identity": {"name": "Mainy", "theme": "a bot for tests"}});
-            send(ok(json!({"defaultId": "main", "agents": [main]}))).await;
-        }
-        "skills.status" => {
-            let skills = world.inner().skills.clone();
-            let skill = |name: &String| json!({"name": name, "description": format!("does {name}"), "eligible": true, "modelVisible": true});
-            let mut skills: Vec<Value> = skills.iter().map(skill).collect();
-            skills.push(json!({"name": "1password", "eligible": false, "modelVisible": false}));
-            send(ok(json!({"agentId": "main", "skills": skills}))).await;
-        }
-        other => {
-            let error =
-                json!({"code": "INVALID_REQUEST", "message": format!("unknown method: {other}")});
-            send(json!({"ok": false, "error": error})).await;
-        }
     }
 }
 

@@ -7,6 +7,7 @@ mod support;
 
 mod claw;
 mod claw_http;
+mod claw_socket;
 mod openclaw;
 mod openclaw_card;
 mod openclaw_crash;

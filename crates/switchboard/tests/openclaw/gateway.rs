@@ -20,7 +20,7 @@ const START: Duration = Duration::from_secs(180);
 pub(crate) struct Gateway {
     home: TempDir,
     port: u16,
-    model: Group,
+    _model: Group,
     gateway: Option<Group>,
 }
 
@@ -97,7 +97,7 @@ impl Gateway {
         let mut gateway = Self {
             home,
             port,
-            model,
+            _model: model,
             gateway: None,
         };
         gateway.run().await;
@@ -176,12 +176,17 @@ impl Gateway {
         self.port
     }
 
+    /// How often the model was cut off.
+    pub(crate) fn cut_off(&self) -> usize {
+        let said = std::fs::read_to_string(self.home.path().join("model.txt"));
+        said.unwrap_or_default().matches("cut off").count()
+    }
+
     fn log(&self) -> PathBuf {
         self.home.path().join("gateway.txt")
     }
 
-    pub(crate) fn logged(&self) -> String {
-        let _ = &self.model;
+    fn logged(&self) -> String {
         std::fs::read_to_string(self.log()).unwrap_or_default()
     }
 }
