@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_agents::openclaw::{Gateway, OpenClawAgent};
+use switchboard_agents::openclaw::{Gateway, OpenClawAgent, Transport};
 use switchboard_agents::profile;
 use switchboard_agents::remote::RemoteAgent;
 use switchboard_server::agent;
@@ -70,10 +70,17 @@ impl Remotes {
     }
 }
 
+/// A gateway that some agent is behind.
+struct Known<'a> {
+    claw: &'a OpenClaw,
+    gateway: Arc<Gateway>,
+    needs_socket: bool,
+}
+
 /// All of them. Nothing is sent yet.
 pub(crate) fn remotes(config: &Config) -> anyhow::Result<Remotes> {
     let mut remotes = Remotes::default();
-    let mut known: Vec<(&OpenClaw, Arc<Gateway>)> = Vec::new();
+    let mut known: Vec<Known<'_>> = Vec::new();
     let mut device = None;
     for agent in &config.agents {
         let elsewhere = match &agent.backend {
@@ -83,26 +90,33 @@ pub(crate) fn remotes(config: &Config) -> anyhow::Result<Remotes> {
                 Elsewhere::A2a(Arc::new(remote))
             }
             Backend::OpenClaw(claw) => {
-                let same = known.iter().find(|(other, _)| is_same(other, claw));
-                let gateway = match same {
-                    Some((_, gateway)) => Arc::clone(gateway),
+                let same = known.iter().position(|known| is_same(known.claw, claw));
+                let at = match same {
+                    Some(at) => at,
                     None => {
                         let device = match &device {
                             Some(device) => Arc::clone(device),
                             None => Arc::clone(device.insert(Arc::new(trust::device(config)?))),
                         };
-                        let gateway = Arc::new(Gateway::new(claw.place.clone(), device)?);
-                        known.push((claw, Arc::clone(&gateway)));
-                        gateway
+                        known.push(Known {
+                            claw,
+                            gateway: Arc::new(Gateway::new(claw.place.clone(), device)?),
+                            needs_socket: false,
+                        });
+                        known.len() - 1
                     }
                 };
+                known[at].needs_socket |= claw.settings.transport != Transport::Http;
+                let gateway = Arc::clone(&known[at].gateway);
                 let agent = OpenClawAgent::new(claw.settings.clone(), gateway);
                 Elsewhere::OpenClaw(Arc::new(agent))
             }
         };
         remotes.agents.insert(Arc::clone(&agent.name), elsewhere);
     }
-    remotes.gateways = known.into_iter().map(|(_, gateway)| gateway).collect();
+    // Who is asked over HTTP only needs no connection.
+    let kept = known.into_iter().filter(|known| known.needs_socket);
+    remotes.gateways = kept.map(|known| known.gateway).collect();
     Ok(remotes)
 }
 

@@ -29,6 +29,8 @@ use super::socket::{Hello, Socket};
 const CONNECT: Duration = Duration::from_secs(10);
 /// How soon a gateway is looked for again; each pause is twice the last.
 const AGAIN: Duration = Duration::from_millis(500);
+/// How often a gateway is looked for at most by who cannot do without.
+const INSISTENCE: Duration = Duration::from_secs(2);
 /// How long a question may take to be answered.
 const ANSWER: Duration = Duration::from_secs(20);
 /// How many orders may wait to be written.
@@ -251,10 +253,24 @@ impl Gateway {
                 Ok(line) => return Ok(line),
                 Err(refused) => refused,
             };
-            if Instant::now() + AGAIN >= by {
+            let pause = by_chance(INSISTENCE);
+            if Instant::now() + pause >= by {
                 return Err(refused);
             }
-            sleep(AGAIN).await;
+            sleep(pause).await;
+        }
+    }
+
+    /// The line, if there is one within `patience`, for who is in no hurry: it is not looked for sooner.
+    pub(super) async fn line_at_leisure(&self, patience: Duration) -> Result<Line, Refused> {
+        let mut state = self.state.subscribe();
+        let open = state.wait_for(|now| now.line.is_ok() && !is_gone(&now.line));
+        match timeout(patience, open).await {
+            Ok(Ok(now)) => now.line.clone(),
+            _ => match self.state.borrow().line.clone() {
+                Ok(_) => Err(Refused::Away("the socket is gone".to_owned())),
+                refused => refused,
+            },
         }
     }
 

@@ -44,7 +44,7 @@ use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, S
 use switchboard_types::Error;
 use switchboard_types::model::{AgentCard, Message};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 pub use self::device::Device;
@@ -202,7 +202,7 @@ impl OpenClawAgent {
     }
 
     async fn read_card(&self) -> Result<AgentCard, String> {
-        let line = self.gateway.line_by(Instant::now() + PATIENCE).await;
+        let line = self.gateway.line_at_leisure(PATIENCE).await;
         let line = line.map_err(|refused| refused.to_string())?;
         let asked = |answer: Result<_, gateway::Unanswered>| answer.map_err(|why| why.to_string());
         let agents = asked(line.call("agents.list", json!({})).await)?;

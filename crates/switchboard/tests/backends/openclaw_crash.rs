@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::claw::Claw;
+use crate::claw::{Claw, TOKEN};
 use crate::openclaw::{answer, begin, file, front, greet, until, why, with};
 use crate::support::{Server, say};
 
@@ -65,6 +65,24 @@ async fn after_a_crash_of_ours_the_run_is_followed_and_not_repeated() {
             .collect();
         assert_eq!(told, counted());
     }
+}
+
+#[tokio::test]
+async fn a_stop_of_ours_does_not_stop_the_run() {
+    let claw = Claw::start().await;
+    let url = claw.url();
+    let yaml = format!(
+        "shutdown: {{grace: 200ms}}
+agents: {{bot: {{openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
+    );
+    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
+    let task = some_of(&ours, say(COUNT)).await;
+    ours.stop().await;
+    ours.restart().await;
+    let done = ours.until("bot", &task, &["completed", "failed"]).await;
+    assert_eq!((answer(&done), why(&done)), (counted(), String::new()));
+    assert_eq!(claw.calls("agent").len(), 1);
+    assert!(claw.calls("sessions.abort").is_empty());
 }
 
 #[tokio::test]
