@@ -5,6 +5,7 @@
 //! - [`exec`]: agents that are a command, run for each message.
 //! - [`identity`]: who an agent is to what stands behind it. Every agent that calls others over the network uses it.
 //! - [`openai`]: agents that are a model behind an OpenAI-compatible chat endpoint.
+//! - [`openclaw`]: agents of an OpenClaw gateway.
 //! - [`profile`]: what an agent's card says about it, whatever stands behind it.
 //! - [`remote`]: any A2A agent elsewhere.
 //! - [`script`]: agents that follow a scenario written in YAML. The built-in agents are scripts, and so are
@@ -13,6 +14,7 @@
 pub mod exec;
 pub mod identity;
 pub mod openai;
+pub mod openclaw;
 mod past;
 pub mod profile;
 pub mod remote;

@@ -19,6 +19,7 @@ use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
 use tokio::net::TcpListener;
 
 use crate::admin::{self, Admin};
+use crate::claws::Claws;
 use crate::config::{self, Config, Env};
 use crate::otlp::Exporter;
 use crate::reload::{Origin, Reloader, Reloads};
@@ -89,6 +90,7 @@ pub async fn serve(
             .tasks
             .map(|most| Gate::new(most, config.limits.queue.length)),
         queue: config.limits.queue.length,
+        claws: Claws::default(),
     });
     let agents = running.prepare(&config).await?;
     running.take(agents);

@@ -10,22 +10,33 @@ use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
 
 use crate::config::{self, Backend, Config};
+use crate::remotes::Far;
 use crate::route::Table;
 use crate::route::rules::{Routed, Routes, Rules};
+use crate::running::Ground;
 
 /// What stands behind an agent.
 #[derive(Debug)]
 pub(crate) struct Behind {
     pub(crate) agent: Arc<dyn Agent>,
     /// The same, if it has a card of its own elsewhere.
-    pub(crate) remote: Option<Arc<RemoteAgent>>,
+    pub(crate) far: Option<Far>,
+}
+
+impl From<Far> for Behind {
+    fn from(far: Far) -> Self {
+        Self {
+            agent: far.agent(),
+            far: Some(far),
+        }
+    }
 }
 
 impl<A: Agent + 'static> From<A> for Behind {
     fn from(agent: A) -> Self {
         Self {
             agent: Arc::new(agent),
-            remote: None,
+            far: None,
         }
     }
 }
@@ -38,12 +49,12 @@ impl<A: Agent + 'static> From<A> for Behind {
 pub(crate) fn backend(
     agent: &config::Agent,
     config: &Config,
-    table: &Arc<Table>,
+    ground: &Ground,
 ) -> anyhow::Result<Behind> {
-    let made = make(agent, config, table);
+    let made = make(agent, config, ground);
     let mut made = made.with_context(|| format!("the agent {} cannot be made", agent.name))?;
     if !agent.routes.is_empty() {
-        made.agent = Arc::new(routed(made.agent, agent, config, table));
+        made.agent = Arc::new(routed(made.agent, agent, config, &ground.table));
     }
     Ok(made)
 }
@@ -61,22 +72,22 @@ fn routed(
     Routed::new(own, routes, Arc::clone(table) as _, hidden)
 }
 
-fn make(agent: &config::Agent, config: &Config, table: &Arc<Table>) -> anyhow::Result<Behind> {
+fn make(agent: &config::Agent, config: &Config, ground: &Ground) -> anyhow::Result<Behind> {
     Ok(match &agent.backend {
         Backend::Remote(settings, identity) => {
             let remote = RemoteAgent::new((**settings).clone(), identity.outbound()?);
-            let remote = Arc::new(remote);
-            Behind {
-                agent: Arc::clone(&remote) as _,
-                remote: Some(remote),
-            }
+            Far::A2a(Arc::new(remote)).into()
+        }
+        Backend::OpenClaw(claw) => {
+            let claw = ground.claws.agent(claw, config, &ground.tasks)?;
+            Far::OpenClaw(Arc::new(claw)).into()
         }
         Backend::OpenAi(settings, identity) => {
             OpenAiAgent::new((**settings).clone(), identity.outbound()?)?.into()
         }
         Backend::Exec(settings) => ExecAgent::new((**settings).clone())?.into(),
         Backend::Script(script) => {
-            let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
+            let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(&ground.table) as _));
             let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
             agent.hiding(hidden.map(|agent| &*agent.name)).into()
         }

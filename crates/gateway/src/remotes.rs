@@ -1,16 +1,57 @@
 //! Agents elsewhere that stand behind ours, and what their cards say.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_agents::openclaw::OpenClawAgent;
 use switchboard_agents::profile;
+use switchboard_agents::remote::RemoteAgent;
+use switchboard_server::agent;
 use switchboard_server::engine::Profile;
 use switchboard_types::model::AgentCard;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::Agent;
 
 /// How long a start, and a reload, waits for the cards of agents elsewhere.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+
+/// An agent elsewhere that says what it is.
+#[derive(Debug, Clone)]
+pub(crate) enum Far {
+    /// One that speaks A2A.
+    A2a(Arc<RemoteAgent>),
+    /// One of an OpenClaw gateway.
+    OpenClaw(Arc<OpenClawAgent>),
+}
+
+impl Far {
+    /// What takes turns.
+    pub(crate) fn agent(&self) -> Arc<dyn agent::Agent> {
+        match self {
+            Self::A2a(agent) => Arc::clone(agent) as _,
+            Self::OpenClaw(agent) => Arc::clone(agent) as _,
+        }
+    }
+
+    /// What it says of itself, as soon as that is known, and whenever it changes.
+    pub(crate) fn card(&self) -> watch::Receiver<Option<Arc<AgentCard>>> {
+        match self {
+            Self::A2a(agent) => agent.card(),
+            Self::OpenClaw(agent) => agent.card(),
+        }
+    }
+
+    /// Reads that now and then, until `stop`.
+    pub(crate) async fn keep_card(&self, name: &str, stop: &CancellationToken) {
+        match self {
+            Self::A2a(agent) => agent.keep_card(name, stop).await,
+            Self::OpenClaw(agent) => agent.keep_card(name, stop).await,
+        }
+    }
+}
 
 /// What an agent's cards say once `card` is known.
 pub(crate) fn filled(agent: &Agent, card: &AgentCard) -> Profile {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use hyper::header::HeaderName;
 use serde_json::Value;
+use switchboard_types::Error;
 use switchboard_types::model::{Artifact, ContextId, Message, Object, Part, Task, TaskId};
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +44,17 @@ pub trait Agent: Send + Sync + fmt::Debug {
     /// once the task is durable, so that a crash cannot leave work done for a task nobody knows.
     fn has_effects(&self) -> bool {
         true
+    }
+
+    /// Whether the agent can take such a message at all. One that it cannot is refused before there is a task; media
+    /// types that its card does not have were refused already.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot, with what the caller is told.
+    fn require_input(&self, message: &Message) -> Result<(), Error> {
+        let _ = message;
+        Ok(())
     }
 
     /// A task that waited for its caller was canceled: `turn` is the last one it had. What stands behind the agent may

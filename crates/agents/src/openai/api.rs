@@ -241,14 +241,14 @@ impl Endpoint {
 }
 
 /// Whether the answer comes as a stream of events.
-pub(super) fn is_stream(response: &Response) -> bool {
+pub(crate) fn is_stream(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.to_ascii_lowercase().starts_with("text/event-stream")
 }
 
 /// The whole body, if it is not too large.
-pub(super) async fn whole(mut response: Response, limit: usize) -> Result<Vec<u8>, AgentError> {
+pub(crate) async fn whole(mut response: Response, limit: usize) -> Result<Vec<u8>, AgentError> {
     let mut body = Vec::new();
     loop {
         match response.chunk().await {

@@ -10,7 +10,7 @@
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
 //! - `server`, `limits`, `cors`, `agent`, `backend`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`,
-//!   `admin`, `remote`, `openai`, `exec`, `identity`, `route`: the checks of each part.
+//!   `admin`, `remote`, `openai`, `openclaw`, `exec`, `identity`, `route`: the checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`Written`]: what tells one version of all this from the next.
 //! - [`value`]: durations, sizes, addresses, networks.
@@ -30,6 +30,7 @@ mod jwt;
 mod limits;
 pub mod load;
 mod openai;
+mod openclaw;
 pub mod problem;
 pub(crate) mod question;
 mod raw;
@@ -51,6 +52,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_agents::openclaw as claw;
 use switchboard_agents::profile::Fact;
 use switchboard_agents::script::Script;
 use switchboard_agents::{exec as command, openai as model, remote as upstream};
@@ -221,4 +223,25 @@ pub enum Backend {
     OpenAi(Box<model::Settings>, Identity),
     /// A command that is run for each message.
     Exec(Box<command::Settings>),
+    /// An agent of an OpenClaw gateway.
+    OpenClaw(Box<OpenClaw>),
+}
+
+impl Backend {
+    /// The same, told how long a task may take.
+    fn within(mut self, most: Duration) -> Self {
+        if let Self::OpenClaw(claw) = &mut self {
+            claw.settings.timeout = (most < UNLIMITED).then_some(most);
+        }
+        self
+    }
+}
+
+/// An agent of an OpenClaw gateway.
+#[derive(Debug, Clone)]
+pub struct OpenClaw {
+    /// The gateway.
+    pub place: claw::Place,
+    /// The agent.
+    pub settings: claw::Settings,
 }

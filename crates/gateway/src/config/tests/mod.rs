@@ -7,6 +7,7 @@ mod exec;
 mod from_env;
 mod good;
 mod openai;
+mod openclaw;
 mod published;
 mod remote;
 mod route;

@@ -8,7 +8,8 @@ use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use switchboard_server::backend::{Drift, Health};
 use switchboard_server::call::Handler;
-use switchboard_types::model::{Role, TaskState};
+use switchboard_types::Error;
+use switchboard_types::model::{Message, Role, TaskState};
 
 use super::{Action, Heard, Routes};
 
@@ -107,6 +108,10 @@ impl Agent for Routed {
 
     fn on_restart(&self) -> Restart {
         self.own.on_restart()
+    }
+
+    fn require_input(&self, message: &Message) -> Result<(), Error> {
+        self.own.require_input(message)
     }
 
     fn has_effects(&self) -> bool {
