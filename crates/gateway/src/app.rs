@@ -18,12 +18,13 @@ use switchboard_server::store::sqlite::SqliteStore;
 use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
 use tokio::net::TcpListener;
 
-use crate::admin::{self, Admin};
+use crate::admin::{self, Admin, Shows};
 use crate::claws::Claws;
 use crate::config::{self, Config, Env};
 use crate::otlp::Exporter;
 use crate::reload::{Origin, Reloader, Reloads};
 use crate::route::Table;
+use crate::route::rules::Stored;
 use crate::running::{Ground, Running};
 pub use crate::trust::ToTrust;
 use crate::trust::{self, Methods};
@@ -76,6 +77,7 @@ pub async fn serve(
     let table = Arc::new(Table::default());
     let access = open_access(&config.store)?;
     let audit = Audit::start(Arc::clone(&access), &tasks);
+    let stored = Arc::new(Stored::open(Arc::clone(&access)).await?);
     let methods = Methods::open(&config.methods, &access, &tasks).await?;
     let authenticator = methods.authenticator(config.failed_logins, audit.clone());
     let mut running = Running::new(Ground {
@@ -91,6 +93,7 @@ pub async fn serve(
             .map(|most| Gate::new(most, config.limits.queue.length)),
         queue: config.limits.queue.length,
         claws: Claws::default(),
+        stored: Arc::clone(&stored),
     });
     let agents = running.prepare(&config).await?;
     running.take(agents);
@@ -102,7 +105,8 @@ pub async fn serve(
     } = recovered;
     tracing::info!(resumed, waiting, failed, "recovered");
     let reloads = Arc::new(Reloads::default());
-    let reloader = origin.map(|origin| Reloader::new(origin, &config, running, reloads));
+    let reloader =
+        origin.map(|origin| Reloader::new(origin, &config, running, Arc::clone(&reloads)));
     let push = push::Settings {
         timeout: config.push.timeout,
         give_up_after: config.push.give_up_after,
@@ -111,7 +115,14 @@ pub async fn serve(
     };
     Outbox::start(log.clone(), guard, push, tasks.clone());
     if let Some(listener) = looked_at {
-        let admin = Admin::new(&config, &listener, &log, exporter.clone())?;
+        let shows = Shows {
+            log: log.clone(),
+            table: Arc::clone(&table),
+            reloads: Arc::clone(&reloads),
+            stored,
+            exporter: exporter.clone(),
+        };
+        let admin = Admin::new(&config, &listener, shows)?;
         tasks.spawn(admin.serve(listener, tasks.clone()));
     }
     log.keep_up(config.retention, &tasks);

@@ -11,8 +11,7 @@ use switchboard_server::agent::Agent;
 
 use crate::config::{self, Backend, Config};
 use crate::remotes::Far;
-use crate::route::Table;
-use crate::route::rules::{Routed, Routes, Rules};
+use crate::route::rules::{Routed, Routes};
 use crate::running::Ground;
 
 /// What stands behind an agent.
@@ -53,23 +52,17 @@ pub(crate) fn backend(
 ) -> anyhow::Result<Behind> {
     let made = make(agent, config, ground);
     let mut made = made.with_context(|| format!("the agent {} cannot be made", agent.name))?;
-    if !agent.routes.is_empty() {
-        made.agent = Arc::new(routed(made.agent, agent, config, &ground.table));
-    }
+    made.agent = Arc::new(routed(made.agent, agent, config, ground));
     Ok(made)
 }
 
 /// An agent behind its rules.
-fn routed(
-    own: Arc<dyn Agent>,
-    agent: &config::Agent,
-    config: &Config,
-    table: &Arc<Table>,
-) -> Routed {
-    let routes = Arc::new(Routes::new(Rules::new(agent.routes.clone())));
+fn routed(own: Arc<dyn Agent>, agent: &config::Agent, config: &Config, ground: &Ground) -> Routed {
+    let name = Arc::clone(&agent.name);
+    let routes = Routes::new(name, agent.routes.clone(), Arc::clone(&ground.stored));
     let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
     let hidden = hidden.map(|agent| Arc::clone(&agent.name)).collect();
-    Routed::new(own, routes, Arc::clone(table) as _, hidden)
+    Routed::new(own, routes, Arc::clone(&ground.table) as _, hidden)
 }
 
 fn make(agent: &config::Agent, config: &Config, ground: &Ground) -> anyhow::Result<Behind> {

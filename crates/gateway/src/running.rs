@@ -22,6 +22,7 @@ use crate::claws::Claws;
 use crate::config::{self, Config, Print};
 use crate::remotes::{self, Far};
 use crate::route::Table;
+use crate::route::rules::Stored;
 use crate::trust::{Methods, door};
 
 /// What all agents stand on, as long as the process lives.
@@ -40,6 +41,8 @@ pub(crate) struct Ground {
     pub(crate) queue: usize,
     /// Gateways that agents share.
     pub(crate) claws: Claws,
+    /// Rules that operators have stored.
+    pub(crate) stored: Arc<Stored>,
 }
 
 /// All agents that run, or did.

@@ -76,6 +76,8 @@ pub use self::jwt::{Jwt, Keys};
 pub use self::load::{Flags, Source, load, read};
 pub use self::problem::{Place, Problem, Problems};
 pub use self::raw::LogFormat;
+pub(crate) use self::raw::Route as WrittenRoute;
+pub(crate) use self::route::WrongRoute;
 pub use self::signing::{Signing, SigningKey};
 pub use self::tls::{Own, Tls};
 pub use self::written::{Print, Written};

@@ -20,7 +20,7 @@ const ROUTE: &str = "route";
 /// An agent with rules before it.
 #[derive(Debug)]
 pub(crate) struct Routed {
-    routes: Arc<Routes>,
+    routes: Routes,
     own: Arc<dyn Agent>,
     handler: Arc<dyn Handler>,
     /// Agents that are not named before callers.
@@ -41,7 +41,7 @@ impl Routed {
     /// The agent behind these rules, which hand tasks on through `handler`, and do not name some agents.
     pub(crate) fn new(
         own: Arc<dyn Agent>,
-        routes: Arc<Routes>,
+        routes: Routes,
         handler: Arc<dyn Handler>,
         hidden: Vec<Arc<str>>,
     ) -> Self {
@@ -70,7 +70,11 @@ impl Routed {
         if !is_first || turn.emitted > 0 {
             return Ok(Whose::Own);
         }
-        let walk = self.routes.now().walk(&Heard::in_turn(turn));
+        let rules = self.routes.now();
+        if rules.all().is_empty() {
+            return Ok(Whose::Own);
+        }
+        let walk = rules.walk(&Heard::in_turn(turn));
         Ok(walk.chosen.map_or(Whose::Own, Whose::Taken))
     }
 
