@@ -54,7 +54,7 @@ pub struct Engine {
 struct Shared {
     name: Arc<str>,
     agent: Arc<dyn Agent>,
-    /// What the card says can become known later: see [`crate::auth::Authorized::renew`].
+    /// What the card says can become known later: see [`crate::auth::Authorized::renewed`].
     profile: RwLock<Arc<Profile>>,
     settings: Settings,
     log: Log,
