@@ -80,7 +80,7 @@ fn task(name: &str, reference: Option<&str>) -> (Change, Arc<Task>) {
 }
 
 /// What an agent has told of a task that it has given to another.
-fn gave(from: &str, number: u32, value: Value) -> Change {
+fn gave(from: &str, number: u32, value: &Value) -> Change {
     Change::Note(Note {
         task: id(from),
         name: format!("internal:{number:04}"),
@@ -118,20 +118,20 @@ async fn tasks_that_name_each_other_and_tasks_of_elsewhere_are_shown_once() {
         gave(
             "a",
             1,
-            json!({ "agent": "agent-b", "taskId": "b", "key": "k" }),
+            &json!({ "agent": "agent-b", "taskId": "b", "key": "k" }),
         ),
         gave(
             "a",
             2,
-            json!({ "agent": "agent-b", "taskId": "b", "key": "k" }),
+            &json!({ "agent": "agent-b", "taskId": "b", "key": "k" }),
         ),
         gave(
             "a",
             3,
-            json!({ "agent": "far", "taskId": "z", "elsewhere": true }),
+            &json!({ "agent": "far", "taskId": "z", "elsewhere": true }),
         ),
-        gave("a", 4, json!({ "agent": 7 })),
-        gave("b", 1, json!({ "agent": "agent-a", "taskId": "a" })),
+        gave("a", 4, &json!({ "agent": 7 })),
+        gave("b", 1, &json!({ "agent": "agent-a", "taskId": "a" })),
     ];
     store.commit(changes).await.unwrap();
     let tree = of(&store, &id("b"), true).await.unwrap().unwrap();
