@@ -1,8 +1,8 @@
 //! The engine of one agent: turns calls into tasks, turns and answers.
 //!
 //! One file per concern: `send` decides between new task and next turn, `bounds` says how much is taken, `run` watches
-//! the agent, [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
-//! the rest, [`recover`] leaves no task hanging at start.
+//! the agent (`recorded` tells a collector of it), [`lifecycle`] is the pure state machine, `query`, `subscribe`,
+//! `cancel`, `push_config` and [`card`] answer the rest, [`recover`] leaves no task hanging at start.
 
 mod bounds;
 mod cancel;
@@ -14,6 +14,7 @@ pub mod lifecycle;
 mod push_config;
 mod query;
 mod question;
+mod recorded;
 pub mod recover;
 mod run;
 mod send;

@@ -17,12 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::events::{bare_message, failure, status_event};
 use super::idempotency::Claim;
-use super::{Engine, OnInputTimeout};
+use super::{Engine, OnInputTimeout, recorded};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
 use crate::limit::{AtWork, Caller, TurnTicket};
 use crate::log::TaskLog;
 use crate::metrics::Line;
-use crate::trace::{Kind, Recording, names};
 
 /// How an agent's [`Progress`] reaches the log.
 #[derive(Debug, Clone)]
@@ -257,27 +256,9 @@ impl Engine {
         self.shared.meter.took_turn(began.elapsed());
         let ending = self.ending(log, ended, affordable, &canceled);
         if let (Some(recording), Ending::Status(state, _)) = (&mut recording, &ending) {
-            recording.set(names::STATE, names::state(*state));
-            if *state == TaskState::Failed {
-                recording.fail(names::state(*state));
-            }
+            recorded::ends(recording, *state);
         }
         ending
-    }
-
-    /// Records a turn, if it is part of a trace that someone wants to know of.
-    fn record(&self, turn: &Turn) -> Option<Recording> {
-        let name = &self.shared.name;
-        let name_of_span = || format!("{} {name}", names::INVOKE_AGENT);
-        let mut recording = turn
-            .trace
-            .as_ref()?
-            .record_with(name_of_span, Kind::Internal)?;
-        recording.set(names::OPERATION, names::INVOKE_AGENT);
-        recording.set(names::AGENT, &**name);
-        recording.set(names::TASK, turn.task.id.as_str());
-        recording.set(names::CONTEXT, turn.task.context_id.as_str());
-        Some(recording)
     }
 
     /// What a turn came to.

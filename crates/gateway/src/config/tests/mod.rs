@@ -1,6 +1,7 @@
 //! Configurations, good and bad.
 
 mod access;
+mod admin;
 mod auth;
 mod bad;
 mod exec;

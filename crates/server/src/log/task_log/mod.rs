@@ -2,12 +2,13 @@
 //!
 //! Here is what is said to it. [`wait`] is how others wait for it, [`storing`] how the writer and the cursors
 //! use it, [`line`] how it is kept that a turn has not begun, [`aside`] what is
-//! not for callers, [`inner`] what is behind its lock.
+//! not for callers, [`traced`] what it is part of, [`inner`] what is behind its lock.
 
 mod aside;
 mod inner;
 mod line;
 mod storing;
+mod traced;
 mod wait;
 
 use std::collections::VecDeque;
@@ -23,11 +24,11 @@ use crate::auth::{Owner, Principal};
 use crate::clock;
 use crate::engine::lifecycle::IllegalTransition;
 use crate::metrics::Meter;
-use crate::store::{Change, Error, Head};
+use crate::store::{Change, Head};
 use crate::trace::Trace;
 
 pub use aside::INTERNAL;
-use inner::{Inner, RunningTurn};
+use inner::{Inner, RunningTurn, puts_webhook};
 pub(super) use storing::{Batch, Found};
 
 /// Where a task comes from; never changes.
@@ -380,26 +381,6 @@ impl TaskLog {
         inner.turn.is_none() && !inner.state.is_terminal()
     }
 
-    /// What the turn is part of.
-    #[must_use]
-    pub fn trace(&self) -> Option<Arc<Trace>> {
-        lock(&self.inner).trace.clone()
-    }
-
-    /// Goes on as part of the trace that was kept, after a restart.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be read.
-    pub async fn recall_trace(&self) -> Result<(), Error> {
-        let trace = self.shared.trace_of(self.id()).await?;
-        let mut inner = lock(&self.inner);
-        if inner.turn.is_none() {
-            inner.trace = trace.map(Arc::new);
-        }
-        Ok(())
-    }
-
     /// Says that a webhook was registered for this task.
     pub fn has_webhooks(&self) {
         lock(&self.inner).has_webhooks = true;
@@ -418,8 +399,4 @@ impl fmt::Debug for TaskLog {
             .field("origin", &self.origin)
             .finish_non_exhaustive()
     }
-}
-
-fn puts_webhook(changes: &[Change]) -> bool {
-    changes.iter().any(|c| matches!(c, Change::PutWebhook(_)))
 }
