@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reqwest::{Certificate, Client, redirect};
-use serde_json::Value;
 use switchboard_types::model::Secret;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -20,10 +19,11 @@ use url::Url;
 
 use super::Invalid;
 use super::device::Device;
-use super::frame::{Answer, Fault, Heard};
+use super::frame::Heard;
+use super::line::Line;
 use super::refused::Refused;
 use super::serve::Serving;
-use super::socket::{Hello, Socket};
+use super::socket::Socket;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -31,10 +31,6 @@ const CONNECT: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(500);
 /// How often a gateway is looked for at most by who cannot do without.
 const INSISTENCE: Duration = Duration::from_secs(2);
-/// How long a question may take to be answered.
-const ANSWER: Duration = Duration::from_secs(20);
-/// How many orders may wait to be written.
-const ORDERS: usize = 64;
 /// How much of a run may wait to be heard. What does not fit is told again by what follows.
 const HEARD: usize = 256;
 /// How many runs that are to be stopped are remembered.
@@ -81,38 +77,11 @@ struct State {
     since: Instant,
 }
 
-/// The socket that is open now.
-#[derive(Debug, Clone)]
-pub(super) struct Line {
-    pub(super) hello: Arc<Hello>,
-    orders: mpsc::Sender<Order>,
-}
-
-/// Something to ask for.
-#[derive(Debug)]
-pub(super) struct Order {
-    pub(super) method: &'static str,
-    pub(super) params: Value,
-    /// Where answers go.
-    pub(super) answers: mpsc::Sender<Answer>,
-}
-
 /// A run to be stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stop {
     pub(super) session: String,
     pub(super) run: String,
-}
-
-/// Why a question was not answered.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(super) enum Unanswered {
-    #[error("the socket is gone")]
-    Lost,
-    #[error("it took too long")]
-    Late,
-    #[error("it says no: {}", .0.message)]
-    No(Box<Fault>),
 }
 
 impl Gateway {
@@ -173,12 +142,9 @@ impl Gateway {
                     let version = hello.version.as_str();
                     tracing::info!(host, version, "connected to an OpenClaw gateway");
                     (failed, warned) = (0, None);
-                    let (orders, given) = mpsc::channel(ORDERS);
                     let hello = Arc::new(hello);
-                    self.tell(Ok(Line {
-                        hello: Arc::clone(&hello),
-                        orders,
-                    }));
+                    let (line, given) = Line::new(Arc::clone(&hello));
+                    self.tell(Ok(line));
                     let serving = Serving::new(self, given, &hello);
                     let why = serving.until_lost(socket, stop).await;
                     tracing::info!(host, why, "the socket to an OpenClaw gateway is gone");
@@ -225,7 +191,7 @@ impl Gateway {
         let (seen, before) = {
             let now = state.borrow();
             match &now.line {
-                Ok(line) if !line.orders.is_closed() => return Ok(line.clone()),
+                Ok(line) if !line.is_gone() => return Ok(line.clone()),
                 Ok(_) => (now.attempts, Refused::Away("the socket is gone".to_owned())),
                 // Not so fast.
                 Err(refused) if now.attempts > 0 && now.since.elapsed() < AGAIN => {
@@ -333,42 +299,7 @@ impl Gateway {
 
 /// Whether a line was there, and is not any more.
 fn is_gone(line: &Result<Line, Refused>) -> bool {
-    line.as_ref().is_ok_and(|line| line.orders.is_closed())
-}
-
-impl Line {
-    /// Asks for something that may be answered twice. No more answers: the socket is gone.
-    pub(super) async fn ask(
-        &self,
-        method: &'static str,
-        params: Value,
-    ) -> Result<mpsc::Receiver<Answer>, Unanswered> {
-        let (answers, receiver) = mpsc::channel(2);
-        let order = Order {
-            method,
-            params,
-            answers,
-        };
-        match timeout(ANSWER, self.orders.send(order)).await {
-            Ok(Ok(())) => Ok(receiver),
-            Ok(Err(_)) => Err(Unanswered::Lost),
-            Err(_) => Err(Unanswered::Late),
-        }
-    }
-
-    /// Asks for something that is answered once.
-    pub(super) async fn call(
-        &self,
-        method: &'static str,
-        params: Value,
-    ) -> Result<Value, Unanswered> {
-        let mut answers = self.ask(method, params).await?;
-        match timeout(ANSWER, answers.recv()).await {
-            Ok(Some(answer)) => answer.good().map_err(Unanswered::No),
-            Ok(None) => Err(Unanswered::Lost),
-            Err(_) => Err(Unanswered::Late),
-        }
-    }
+    line.as_ref().is_ok_and(Line::is_gone)
 }
 
 /// Somebody listens to a run.

@@ -14,8 +14,8 @@
 //!
 //! # Layout
 //!
-//! - `gateway`: the socket that is kept open. `serve`: what goes over it. `socket`: how it is opened. `device`: who we are
-//!   there. `refused`: why there is none.
+//! - `gateway`: the socket that is kept open. `line`: the way to it. `serve`: what goes over it. `socket`: how it is
+//!   opened. `device`: who we are there. `refused`: why there is none.
 //! - `run`: a turn over the socket. `recover`: what becomes of it after a restart. `note`: what is remembered of it.
 //! - `http`: a turn without a socket. `responses`: one of the things that are spoken there. Pure.
 //! - `frame`, `prompt`, `events`, `card`: their protocol, as ours. Pure.
@@ -26,6 +26,7 @@ mod events;
 mod frame;
 mod gateway;
 mod http;
+mod line;
 mod note;
 mod prompt;
 mod recover;
@@ -204,7 +205,7 @@ impl OpenClawAgent {
     async fn read_card(&self) -> Result<AgentCard, String> {
         let line = self.gateway.line_at_leisure(PATIENCE).await;
         let line = line.map_err(|refused| refused.to_string())?;
-        let asked = |answer: Result<_, gateway::Unanswered>| answer.map_err(|why| why.to_string());
+        let asked = |answer: Result<_, line::Unanswered>| answer.map_err(|why| why.to_string());
         let agents = asked(line.call("agents.list", json!({})).await)?;
         let agent = self.settings.agent.as_str();
         let skills = asked(

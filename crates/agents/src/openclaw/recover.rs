@@ -7,7 +7,7 @@ use switchboard_server::agent::AgentError;
 use tokio::time::{Instant, sleep};
 
 use super::events::{Ending, Row, Written, listed, successor, written};
-use super::gateway::{Line, Unanswered};
+use super::line::{Line, Unanswered};
 use super::run::{Followed, Following};
 
 /// How long a gateway that was started anew may take to go on with what it had cut off.

@@ -16,7 +16,8 @@ use tokio::time::Instant;
 
 use super::events::{Ending, Row, Step, Told, ending, waited};
 use super::frame::{Answer, Heard};
-use super::gateway::{Gateway, Line, Listening, Stop, Unanswered};
+use super::gateway::{Gateway, Listening, Stop};
+use super::line::{Line, Unanswered};
 use super::note::{NAME, Note, Way};
 use super::prompt::Prompt;
 use super::recover::{REVIVAL, gone};

@@ -9,7 +9,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::frame::{Answer, Frame};
-use super::gateway::{Gateway, Order, Stop};
+use super::gateway::{Gateway, Stop};
+use super::line::Order;
 use super::socket::{Hello, Socket};
 
 /// How many unanswered orders there may be before those are forgotten that nobody waits for.
