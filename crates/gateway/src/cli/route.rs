@@ -116,7 +116,7 @@ fn agent<'c>(config: &'c Config, name: Option<&str>) -> Result<&'c Agent, Failur
 /// Who asks; nobody in particular if nothing is said.
 fn caller(text: Option<&str>) -> Result<Principal, Failure> {
     let Some(text) = text else {
-        return Ok(Principal::anonymous());
+        return Ok(Principal::known(Vec::new()));
     };
     let mut said = object("--caller", Some(text))?;
     let mut taken = |name: &str| said.remove(name);

@@ -19,6 +19,7 @@ pub mod recover;
 mod run;
 mod send;
 mod subscribe;
+mod voice;
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
@@ -43,7 +44,7 @@ use crate::store;
 pub use card::Profile;
 pub(crate) use client::ClientGuard;
 pub(crate) use events::{fresh_id, named};
-pub(crate) use run::Voice;
+pub(crate) use voice::Voice;
 
 /// The engine of one agent; cheap to clone.
 #[derive(Debug, Clone)]
