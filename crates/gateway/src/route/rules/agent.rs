@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use http::HeaderName;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
@@ -54,8 +55,7 @@ impl Routed {
     }
 
     async fn whose(&self, turn: &Turn) -> Result<Whose, AgentError> {
-        let is_new = turn.task.status.state == TaskState::Submitted;
-        let kept = match is_new {
+        let kept = match is_new(turn) {
             true => None,
             false => turn.note(ROUTE).await?,
         };
@@ -70,25 +70,11 @@ impl Routed {
         if !is_first || turn.emitted > 0 {
             return Ok(Whose::Own);
         }
-        let rules = self.routes.now();
-        if rules.all().is_empty() {
-            return Ok(Whose::Own);
-        }
-        let walk = rules.walk(&Heard::in_turn(turn));
+        let walk = self.routes.now().walk(&Heard::in_turn(turn));
         Ok(walk.chosen.map_or(Whose::Own, Whose::Taken))
     }
 
-    fn does(&self, action: &Action) -> Result<ScriptAgent, AgentError> {
-        let unknown = || AgentError::new("what was done with this task cannot be read");
-        let script = action.script().ok_or_else(unknown)?;
-        let agent = ScriptAgent::new(script, Some(Arc::clone(&self.handler)));
-        Ok(agent.hiding(self.hidden.iter().map(|name| &**name)))
-    }
-}
-
-#[async_trait]
-impl Agent for Routed {
-    async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
+    async fn take(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
         let action = match self.whose(&turn).await? {
             Whose::Own => return self.own.run(turn, progress).await,
             Whose::Ruled(action) => action,
@@ -100,6 +86,37 @@ impl Agent for Routed {
             }
         };
         self.does(&action)?.run(turn, progress).await
+    }
+
+    fn does(&self, action: &Action) -> Result<ScriptAgent, AgentError> {
+        let unknown = || AgentError::new("what was done with this task cannot be read");
+        let script = action.script().ok_or_else(unknown)?;
+        let agent = ScriptAgent::new(script, Some(Arc::clone(&self.handler)));
+        Ok(agent.hiding(self.hidden.iter().map(|name| &**name)))
+    }
+}
+
+/// Whether this is the first turn of a task, which nothing was done for yet.
+fn is_new(turn: &Turn) -> bool {
+    turn.task.status.state == TaskState::Submitted
+}
+
+#[async_trait]
+impl Agent for Routed {
+    /// Not `async`: where there are no rules, a new task costs nothing more than without them.
+    fn run<'life0, 'async_trait>(
+        &'life0 self,
+        turn: Turn,
+        progress: Progress,
+    ) -> BoxFuture<'async_trait, Result<Outcome, AgentError>>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
+        match self.routes.are_none() && is_new(&turn) {
+            true => self.own.run(turn, progress),
+            false => Box::pin(self.take(turn, progress)),
+        }
     }
 
     async fn resumes(&self, turn: &Turn) -> bool {

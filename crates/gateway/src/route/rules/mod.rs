@@ -248,6 +248,11 @@ impl Routes {
         }
     }
 
+    /// Whether there is nothing to ask.
+    pub(crate) fn are_none(&self) -> bool {
+        self.written.is_empty() && self.stored.are_none()
+    }
+
     /// The rules as they are now.
     pub(crate) fn now(&self) -> Arc<Rules> {
         let changes = self.stored.changes();

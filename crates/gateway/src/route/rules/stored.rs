@@ -1,7 +1,7 @@
 //! Rules that operators store while the server runs.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
@@ -18,6 +18,8 @@ pub(crate) struct Stored {
     rules: RwLock<HashMap<String, Vec<Arc<Route>>>>,
     /// Those of the file, to be shown beside.
     written: RwLock<HashMap<String, Vec<Arc<Route>>>>,
+    /// There are some at all.
+    any: AtomicBool,
     /// Grows with every change.
     changes: AtomicU64,
     /// One changes them at a time.
@@ -50,11 +52,17 @@ impl Stored {
             store,
             rules: RwLock::default(),
             written: RwLock::default(),
+            any: AtomicBool::new(false),
             changes: AtomicU64::new(1),
             changing: tokio::sync::Mutex::default(),
         };
         stored.read().await?;
         Ok(stored)
+    }
+
+    /// Whether there are none for any agent.
+    pub(super) fn are_none(&self) -> bool {
+        !self.any.load(Ordering::Acquire)
     }
 
     /// How often they have changed.
@@ -140,7 +148,9 @@ impl Stored {
                 }
             }
         }
+        let any = !rules.is_empty();
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        self.any.store(any, Ordering::Release);
         self.changes.fetch_add(1, Ordering::Release);
         Ok(())
     }
