@@ -141,11 +141,29 @@ impl Outbound {
         caller: &Principal,
         deadline: Instant,
     ) -> Result<HeaderMap, IdentityError> {
+        self.shown(Some(caller), deadline).await
+    }
+
+    /// The headers to send on nobody's behalf: for what the agent asks by itself, such as for a card.
+    ///
+    /// # Errors
+    ///
+    /// If it has none of its own, or no token can be had until `deadline`.
+    pub async fn own_headers(&self, deadline: Instant) -> Result<HeaderMap, IdentityError> {
+        self.shown(None, deadline).await
+    }
+
+    async fn shown(
+        &self,
+        caller: Option<&Principal>,
+        deadline: Instant,
+    ) -> Result<HeaderMap, IdentityError> {
         match &self.0 {
             Shown::Nothing => Ok(HeaderMap::new()),
             Shown::Fixed(headers) => Ok(headers.clone()),
             Shown::Forwarded(names) => {
-                let brought = caller.forwarded().ok_or(IdentityError::NoCredential)?;
+                let brought = caller.and_then(Principal::forwarded);
+                let brought = brought.ok_or(IdentityError::NoCredential)?;
                 let mut headers = HeaderMap::new();
                 for name in names {
                     for value in brought.get_all(name) {
@@ -155,7 +173,7 @@ impl Outbound {
                 Ok(headers)
             }
             Shown::Token(tokens) => {
-                let subject = subject(tokens, caller);
+                let subject = caller.and_then(|caller| subject(tokens, caller));
                 if tokens.are_exchanged() && subject.is_none() {
                     return Err(IdentityError::NoCredential);
                 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use switchboard_types::model::{AgentCard, Interface, Skill};
 
 /// What is different, in words; nothing if callers would not notice.
-pub(super) fn drift(before: &AgentCard, now: &AgentCard) -> Vec<String> {
+pub(crate) fn drift(before: &AgentCard, now: &AgentCard) -> Vec<String> {
     let mut changes = Vec::new();
     let mut text = |what: &str, before: &str, now: &str| {
         if before != now {
