@@ -17,20 +17,17 @@ use switchboard_server::push::{self, Guard, Outbox, SealingKey};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess};
 use switchboard_server::store::sqlite::SqliteStore;
-use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
+use switchboard_server::store::{MemoryStore, Store};
 use switchboard_types::model::AgentCard;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, timeout_at};
 
 use crate::config::{self, Backend, Config};
+use crate::discover::{self, Maker};
 use crate::remotes::{self, Remotes, remotes};
 use crate::route::Table;
 pub use crate::trust::ToTrust;
 use crate::trust::{self, Methods, doors};
-
-/// How many webhooks are read at once, and how many dead letters at most.
-const PAGE: usize = 256;
-const DEAD_LETTERS: usize = 10_000;
 
 /// Who may ask which agent.
 type Doors = HashMap<Arc<str>, Arc<Access>>;
@@ -51,7 +48,7 @@ pub struct Listening {
 /// # Errors
 ///
 /// If the address is taken, the store cannot be opened, or the server breaks.
-pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyhow::Result<()> {
+pub async fn serve(mut config: Config, ready: impl FnOnce(Listening) + Send) -> anyhow::Result<()> {
     for doubt in &config.doubts {
         tracing::warn!("{doubt}");
     }
@@ -74,6 +71,7 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
     let table = Arc::new(Table::default());
     let access = open_access(&config.store)?;
     let audit = Audit::start(Arc::clone(&access), &tasks);
+    let found = discover::first(&mut config).await;
     let methods = Methods::open(&config.methods, &access, &tasks).await?;
     let doors = doors(&config, &methods);
     for agent in config
@@ -87,13 +85,32 @@ pub async fn serve(config: Config, ready: impl FnOnce(Listening) + Send) -> anyh
         );
     }
     let remotes = remotes(&config)?;
+    let everywhere = config.tasks;
+    let everywhere = everywhere.map(|most| Gate::new(most, config.limits.queue.length));
     let engines = engines(
-        &config, &doors, &table, &log, &guard, &seal, &tasks, &remotes,
+        &config,
+        &doors,
+        &table,
+        &log,
+        &guard,
+        &seal,
+        &tasks,
+        &remotes,
+        everywhere.as_ref(),
     );
-    table.fill(
-        guarded(&engines, &doors, &audit),
-        Arc::clone(&config.default_agent),
-    );
+    let maker = Maker {
+        config: config.clone(),
+        methods: methods.clone(),
+        table: Arc::clone(&table),
+        log: log.clone(),
+        guard: Arc::clone(&guard),
+        seal,
+        audit: audit.clone(),
+        everywhere,
+        tasks: tasks.clone(),
+    };
+    let known = discover::keep_looking(found, guarded(&engines, &doors, &audit), maker);
+    table.fill(known, Arc::clone(&config.default_agent));
     follow_cards(&config, &doors, &table, &remotes, &tasks).await;
     let recovered = recover::recover(&log, &engines).await?;
     tracing::info!(
@@ -219,7 +236,7 @@ pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessSt
     access_store_on_disk(config)
 }
 
-fn engines(
+pub(crate) fn engines(
     config: &Config,
     doors: &Doors,
     table: &Arc<Table>,
@@ -228,10 +245,10 @@ fn engines(
     seal: &SealingKey,
     tasks: &Tasks,
     remotes: &Remotes,
+    everywhere: Option<&Gate>,
 ) -> HashMap<Arc<str>, Engine> {
     let length = config.limits.queue.length;
     let gate = |most: Option<usize>| most.map(|most| Gate::new(most, length));
-    let everywhere = gate(config.tasks);
     let engine = |agent: &config::Agent| {
         let profile = shown(config, doors, agent, agent.profile.clone());
         let parts = engine::Parts {
@@ -240,7 +257,7 @@ fn engines(
             profile,
             settings: engine::Settings {
                 turns: Turns {
-                    everywhere: everywhere.clone(),
+                    everywhere: everywhere.cloned(),
                     here: gate(agent.tasks),
                 },
                 hop: hop(agent, seal),
@@ -257,7 +274,7 @@ fn engines(
 
 /// Puts what agents elsewhere say of themselves on our cards, now and whenever it changes. Waits a little for the first
 /// time.
-async fn follow_cards(
+pub(crate) async fn follow_cards(
     config: &Config,
     doors: &Doors,
     table: &Arc<Table>,
@@ -269,11 +286,11 @@ async fn follow_cards(
         let Some(remote) = remotes.get(&agent.name) else {
             continue;
         };
-        let keeper = (Arc::clone(remote), Arc::clone(&agent.name), tasks.clone());
+        let keeper = (remote.clone(), Arc::clone(&agent.name), tasks.clone());
         tasks.spawn(async move {
             let (remote, name, tasks) = keeper;
             tokio::select! {
-                () = remote.keep_card(&name, tasks.stopping()) => {}
+                () = remote.keep_card(&name, &tasks) => {}
                 () = tasks.stopping().cancelled() => {}
             }
         });
@@ -321,7 +338,7 @@ fn hop(agent: &config::Agent, seal: &SealingKey) -> Arc<str> {
 }
 
 /// Each engine behind its agent's door.
-fn guarded(
+pub(crate) fn guarded(
     engines: &HashMap<Arc<str>, Engine>,
     doors: &Doors,
     audit: &Audit,
@@ -353,7 +370,9 @@ fn backend(
     remotes: &Remotes,
 ) -> Arc<dyn Agent> {
     match &agent.backend {
-        Backend::Remote(..) => Arc::clone(&remotes[&agent.name]) as _,
+        Backend::Remote(..) | Backend::LangGraph(..) | Backend::Assistants(..) => {
+            remotes[&agent.name].agent()
+        }
         Backend::Script(script) => {
             let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
             let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
@@ -370,27 +389,4 @@ async fn stop_signal() -> anyhow::Result<()> {
         _ = terminate.recv() => {}
     }
     Ok(())
-}
-
-/// What `switchboard deliveries` shows: webhooks with events left to deliver, and deliveries given up.
-///
-/// # Errors
-///
-/// If there is no store, or it cannot be read.
-pub async fn deliveries(config: &Config) -> anyhow::Result<(Vec<Webhook>, Vec<DeadLetter>)> {
-    let config::Store::Sqlite(options) = &config.store else {
-        anyhow::bail!("a store in memory ends with its process: there is nothing to read");
-    };
-    let store = SqliteStore::open_to_read(&options.dir)
-        .with_context(|| format!("cannot read the store in {}", options.dir.display()))?;
-    let mut late = Vec::new();
-    let mut after = None;
-    loop {
-        let page = store.undelivered(after, PAGE).await?;
-        let Some(last) = page.last() else { break };
-        after = Some((last.task.clone(), last.id.clone()));
-        late.extend(page);
-    }
-    late.retain(|webhook| webhook.delivery.attempts > 0);
-    Ok((late, store.dead_letters(DEAD_LETTERS).await?))
 }

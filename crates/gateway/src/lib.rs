@@ -7,6 +7,8 @@
 //! - [`config`]: from a YAML file, the environment and flags to a checked [`config::Config`].
 //! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
 //! - `conformance`: any agent against the specification.
+//! - `deliveries`: what was not delivered.
+//! - `discover`: agents that are not in the file, but found elsewhere.
 //! - [`policy`]: what callers may do, by rules.
 //! - `remotes`: agents elsewhere that stand behind ours, and what their cards say.
 //! - [`route`]: which agent a call is for.
@@ -18,6 +20,8 @@ mod cel;
 pub mod cli;
 pub mod config;
 mod conformance;
+mod deliveries;
+mod discover;
 pub mod policy;
 mod remotes;
 pub mod route;

@@ -4,10 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_agents::langgraph::LangGraphAgent;
 use switchboard_agents::profile;
 use switchboard_agents::remote::RemoteAgent;
+use switchboard_server::agent as server;
 use switchboard_server::engine::Profile;
+use switchboard_server::shutdown::Tasks;
 use switchboard_types::model::AgentCard;
+use tokio::sync::watch;
 
 use crate::config::{Agent, Backend, Config};
 
@@ -15,16 +19,58 @@ use crate::config::{Agent, Backend, Config};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Agents elsewhere, by the names of ours.
-pub(crate) type Remotes = HashMap<Arc<str>, Arc<RemoteAgent>>;
+pub(crate) type Remotes = HashMap<Arc<str>, Upstream>;
+
+/// An agent elsewhere.
+#[derive(Debug, Clone)]
+pub(crate) enum Upstream {
+    A2a(Arc<RemoteAgent>),
+    LangGraph(Arc<LangGraphAgent>),
+}
+
+impl Upstream {
+    /// Ours, which talks to it.
+    pub(crate) fn agent(&self) -> Arc<dyn server::Agent> {
+        match self {
+            Self::A2a(agent) => Arc::clone(agent) as _,
+            Self::LangGraph(agent) => Arc::clone(agent) as _,
+        }
+    }
+
+    /// Its card, as soon as it is known, and whenever it changes.
+    pub(crate) fn card(&self) -> watch::Receiver<Option<Arc<AgentCard>>> {
+        match self {
+            Self::A2a(agent) => agent.card(),
+            Self::LangGraph(agent) => agent.card(),
+        }
+    }
+
+    /// Reads its card now and then, until the end.
+    pub(crate) async fn keep_card(&self, name: &str, tasks: &Tasks) {
+        let stop = tasks.stopping();
+        match self {
+            Self::A2a(agent) => agent.keep_card(name, stop).await,
+            Self::LangGraph(agent) => agent.keep_card(name, stop).await,
+        }
+    }
+}
 
 /// All of them. Nothing is sent yet.
 pub(crate) fn remotes(config: &Config) -> anyhow::Result<Remotes> {
     let mut remotes = Remotes::new();
     for agent in &config.agents {
-        if let Backend::Remote(settings, identity) = &agent.backend {
-            let remote = RemoteAgent::new((**settings).clone(), identity.outbound()?);
-            remotes.insert(Arc::clone(&agent.name), Arc::new(remote));
-        }
+        let remote = match &agent.backend {
+            Backend::Remote(settings, identity) => {
+                let remote = RemoteAgent::new((**settings).clone(), identity.outbound()?);
+                Upstream::A2a(Arc::new(remote))
+            }
+            Backend::LangGraph(settings, identity) => {
+                let assistant = LangGraphAgent::new((**settings).clone(), identity.outbound()?)?;
+                Upstream::LangGraph(Arc::new(assistant))
+            }
+            Backend::Script(_) | Backend::Assistants(..) => continue,
+        };
+        remotes.insert(Arc::clone(&agent.name), remote);
     }
     Ok(remotes)
 }

@@ -9,14 +9,14 @@ use switchboard_types::model::Timestamp;
 
 use super::args::{DeliveriesArgs, Global};
 use super::{Failure, block_on, out};
-use crate::app;
 use crate::config::Env;
+use crate::deliveries;
 
 pub(super) fn run(args: &DeliveriesArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let config = args.kept.load(global, env)?;
     let mut text = String::new();
     block_on(async {
-        let (late, dead) = app::deliveries(&config).await?;
+        let (late, dead) = deliveries::deliveries(&config).await?;
         let json = args.kept.json();
         if !args.dead {
             late.iter()

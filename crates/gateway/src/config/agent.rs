@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use switchboard_agents::profile::{self as agents, Fact};
-use switchboard_agents::script::{AgentFile, Script, builtin};
+use switchboard_agents::script::builtin;
 use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
 use super::auth::Ways;
-use super::load::{Check, read_file};
+use super::load::Check;
 use super::problem::did_you_mean;
 use super::raw;
-use super::remote::unknown;
 use super::yaml::{self, Step, Step::Item, Step::Key};
-use super::{Agent, Backend, Identity};
+use super::{Agent, Backend};
 use crate::policy::{On, Rule};
 
 /// Names that addresses of Switchboard itself begin with, now or soon.
@@ -105,6 +104,7 @@ impl Check<'_> {
                 .calls()
                 .iter()
                 .filter(|called| !names.contains(called))
+                .filter(|called| !agents.iter().any(|agent| agent.may_find(called)))
             {
                 self.wrong(
                     &[Key("agents"), Key(&agent.name), Key("script")],
@@ -185,7 +185,7 @@ impl Check<'_> {
         let (rate, tasks) = self.agent_limits(at, raw.limits.take());
         let settings = self.settings(at, &mut raw, &base);
         let gaps = match backend {
-            Backend::Remote(..) => gaps(&raw),
+            Backend::Remote(..) | Backend::LangGraph(..) | Backend::Assistants(..) => gaps(&raw),
             Backend::Script(_) => Vec::new(),
         };
         let profile = self.profile(at, name, raw, base);
@@ -203,77 +203,6 @@ impl Check<'_> {
         };
         self.scopes_can_be_had(at, &agent);
         agent
-    }
-
-    /// Exactly one thing stands behind an agent. New kinds of backend add a line here.
-    fn backend(
-        &mut self,
-        at: &[Step<'_>],
-        raw: &mut raw::Agent,
-    ) -> Option<(agents::Profile, Backend)> {
-        const KINDS: [&str; 3] = ["script", "script_file", "a2a"];
-        let identity = self.identity(at, raw.identity.take());
-        let entry = at_path(self.tree, at);
-        let written: Vec<_> = KINDS
-            .into_iter()
-            .filter(|kind| entry.is_some_and(|entry| entry.get(kind).is_some_and(is_given)))
-            .collect();
-        match written.as_slice() {
-            [] => {
-                self.wrong(
-                    at,
-                    "nothing stands behind this agent".to_owned(),
-                    Some("add `script`, `script_file` or `a2a`".to_owned()),
-                );
-                None
-            }
-            [_] => {
-                if let Some(remote) = raw.a2a.take() {
-                    let settings = Box::new(self.remote(at, remote)?);
-                    return Some((unknown(), Backend::Remote(settings, identity)));
-                }
-                if !matches!(identity, Identity::Nobody) {
-                    let message = "nothing elsewhere stands behind this agent".to_owned();
-                    self.wrong(&join(at, Key("identity")), message, None);
-                }
-                let file = match (raw.script.take(), raw.script_file.take()) {
-                    (Some(script), _) => bare(script),
-                    (None, Some(file)) => self.script_file(at, &file)?,
-                    (None, None) => return None,
-                };
-                Some((file.profile, Backend::Script(file.script)))
-            }
-            [first, .., last] => {
-                let message = format!("`{first}` and `{last}` cannot stand together");
-                self.wrong(
-                    &join(at, Key(last)),
-                    message,
-                    Some("keep one of them".to_owned()),
-                );
-                None
-            }
-        }
-    }
-
-    fn script_file(&mut self, at: &[Step<'_>], file: &str) -> Option<AgentFile> {
-        let path = self.base.join(file);
-        let before = self.problems.len();
-        let tree = read_file(&path, self.env, &mut self.problems);
-        if tree.is_none() && matches!(self.problems.get(before), Some(p) if is_whole(p)) {
-            // Unreadable: the place to mend it is here.
-            let cause = self.problems.remove(before);
-            let message = format!("{} {}", path.display(), cause.message);
-            self.wrong(
-                &join(at, Key("script_file")),
-                message,
-                Some("the path is relative to the configuration file".to_owned()),
-            );
-        }
-        let tree = tree?;
-        match tree.data {
-            yaml::Data::List(_) => yaml::read_all(tree, &mut self.problems).map(bare),
-            yaml::Data::Scalar(_) | yaml::Data::Map(_) => yaml::read_all(tree, &mut self.problems),
-        }
     }
 
     fn settings(
@@ -338,14 +267,6 @@ fn gaps(raw: &raw::Agent) -> Vec<Fact> {
     missing.map(|(fact, _)| fact).collect()
 }
 
-/// A script without a profile.
-fn bare(script: Script) -> AgentFile {
-    AgentFile {
-        profile: agents::Profile::default(),
-        script,
-    }
-}
-
 /// Whether `name` can be part of an address.
 fn check_name(name: &str) -> Result<(), (String, String)> {
     let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -383,7 +304,7 @@ fn is_empty(node: &yaml::Node) -> bool {
     }
 }
 
-fn is_whole(problem: &super::Problem) -> bool {
+pub(super) fn is_whole(problem: &super::Problem) -> bool {
     matches!(problem.place, super::Place::Whole(_))
 }
 

@@ -226,6 +226,7 @@ impl Check<'_> {
         }
         self.shared_limits(&raw_limits, &mut agents);
         let default_agent = self.default_agent(raw.default_agent, &agents);
+        let (discover, agents) = agents.into_iter().partition(super::Agent::discovers);
         let signing = self.signing(raw.signing, raw.public_url.is_some());
         let secret_key = self.secret_key(raw.secrets);
         let config = Config {
@@ -254,6 +255,7 @@ impl Check<'_> {
                 .map_or(Duration::from_secs(10), |time| time.0),
             log,
             agents,
+            discover,
             doubts: Vec::new(),
         };
         self.credentials_are_hidden(&config, flags);
@@ -267,8 +269,13 @@ impl Check<'_> {
         agents: &[super::Agent],
     ) -> Option<Arc<str>> {
         let Some(name) = named else {
-            return agents.first().map(|agent| Arc::clone(&agent.name));
+            let first = agents.iter().find(|agent| !agent.discovers());
+            let first = first.or_else(|| agents.first());
+            return first.map(|agent| Arc::clone(&agent.name));
         };
+        if agents.iter().any(|agent| agent.may_find(&name)) {
+            return Some(Arc::from(name));
+        }
         let found = agents.iter().find(|agent| *agent.name == *name);
         if found.is_none()
             && self

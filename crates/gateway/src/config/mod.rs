@@ -8,7 +8,8 @@
 //! - [`mod@env`]: variables that set single keys.
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
-//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`, `remote`, `identity`: the
+//! - `server`, `limits`, `cors`, `agent`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`, `backend`, `remote`, `langgraph`,
+//!   `identity`: the
 //!   checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`value`]: durations, sizes, addresses, networks.
@@ -16,11 +17,13 @@
 mod access;
 mod agent;
 mod auth;
+mod backend;
 mod card;
 mod cors;
 pub mod env;
 mod identity;
 mod jwt;
+mod langgraph;
 mod limits;
 pub mod load;
 pub mod problem;
@@ -42,6 +45,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_agents::langgraph as assistants;
 use switchboard_agents::profile::Fact;
 use switchboard_agents::remote as upstream;
 use switchboard_agents::script::Script;
@@ -79,7 +83,7 @@ pub struct Config {
     pub trust_forwarded: Vec<Cidr>,
     /// Encrypted connections; `None`: they are not.
     pub tls: Option<Tls>,
-    /// The agent at the root address. Always one of `agents`.
+    /// The agent at the root address: one of `agents`, one that may be found, or one of `discover` for the first that is.
     pub default_agent: Arc<str>,
     /// Where tasks are kept.
     pub store: Store,
@@ -105,8 +109,10 @@ pub struct Config {
     pub shutdown_grace: Duration,
     /// Logs.
     pub log: Log,
-    /// The agents, in the order of the file; at least one, names unique.
+    /// The agents, in the order of the file; names unique. At least one, unless there are some to be found.
     pub agents: Vec<Agent>,
+    /// What agents look like that are found elsewhere. Their names begin with the one that is here.
+    pub discover: Vec<Agent>,
     /// What can be done, but may not be meant.
     pub doubts: Vec<Problem>,
 }
@@ -195,4 +201,8 @@ pub enum Backend {
     Script(Script),
     /// An A2A agent elsewhere, and who we are there.
     Remote(Box<upstream::Settings>, Identity),
+    /// An assistant of a LangGraph server, and who we are there.
+    LangGraph(Box<assistants::Settings>, Identity),
+    /// All assistants of a LangGraph server, each as an agent of its own. Only in [`Config::discover`].
+    Assistants(Box<assistants::Settings>, Identity),
 }

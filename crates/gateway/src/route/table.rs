@@ -1,7 +1,8 @@
 //! The table of agents: path, tenant or default name one, and its engine answers what its policy allows.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use foldhash::fast::RandomState;
 use switchboard_server::auth::Authorized;
@@ -15,6 +16,26 @@ use switchboard_types::Error;
 #[derive(Debug, Default)]
 pub struct Table {
     agents: OnceLock<Agents>,
+    /// Those that come and go.
+    found: RwLock<HashMap<Arc<str>, Arc<Authorized>>>,
+}
+
+/// An agent on the table.
+enum Known<'a> {
+    /// It is there for good.
+    Set(&'a Authorized),
+    Found(Arc<Authorized>),
+}
+
+impl Deref for Known<'_> {
+    type Target = Authorized;
+
+    fn deref(&self) -> &Authorized {
+        match self {
+            Self::Set(agent) => agent,
+            Self::Found(agent) => agent,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -37,11 +58,32 @@ impl Table {
     pub fn renew(&self, agent: &str, profile: Profile) {
         if let Some(agent) = self.agents.get().and_then(|all| all.known.get(agent)) {
             agent.renew(profile);
+        } else if let Some(agent) = self.found(agent) {
+            agent.renew(profile);
         }
     }
 
+    /// An agent was found, and can be called from now on.
+    pub fn offer(&self, name: Arc<str>, agent: Arc<Authorized>) {
+        let found = self.found.write();
+        let mut found = found.unwrap_or_else(PoisonError::into_inner);
+        found.insert(name, agent);
+    }
+
+    /// An agent that was found is gone. What it does it does to its end.
+    pub fn withdraw(&self, name: &str) {
+        let found = self.found.write();
+        found.unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+
+    fn found(&self, name: &str) -> Option<Arc<Authorized>> {
+        let found = self.found.read();
+        let found = found.unwrap_or_else(PoisonError::into_inner);
+        found.get(name).map(Arc::clone)
+    }
+
     /// The agent that a path and a tenant mean together.
-    fn agent(&self, agent: Option<&str>, tenant: Option<&str>) -> Result<&Authorized, Error> {
+    fn agent(&self, agent: Option<&str>, tenant: Option<&str>) -> Result<Known<'_>, Error> {
         let agents = self.agents.get().ok_or_else(Error::internal)?;
         let name = match (agent, tenant) {
             (Some(agent), Some(tenant)) if agent != tenant => {
@@ -53,11 +95,14 @@ impl Table {
             (Some(name), _) | (None, Some(name)) => name,
             (None, None) => &agents.default,
         };
-        let known = agents.known.get(name);
-        known.ok_or_else(|| no_such_tenant(name))
+        if let Some(known) = agents.known.get(name) {
+            return Ok(Known::Set(known));
+        }
+        let found = self.found(name).map(Known::Found);
+        found.ok_or_else(|| no_such_tenant(name))
     }
 
-    fn target(&self, target: &Target) -> Result<&Authorized, Error> {
+    fn target(&self, target: &Target) -> Result<Known<'_>, Error> {
         let tenant = target.tenant.as_deref().filter(|t| !t.is_empty());
         self.agent(target.agent.as_deref(), tenant)
     }
@@ -66,7 +111,8 @@ impl Table {
 impl Handler for Table {
     fn handle(&self, call: Call) -> Answering<'_> {
         match self.target(&call.target) {
-            Ok(agent) => agent.handle(call),
+            Ok(Known::Set(agent)) => agent.handle(call),
+            Ok(Known::Found(agent)) => Box::pin(async move { agent.handle(call).await }),
             Err(error) => Box::pin(async { Err(error) }),
         }
     }
@@ -74,16 +120,19 @@ impl Handler for Table {
 
 impl Directory for Table {
     fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
-        self.agent(name, None).ok().map(Authorized::listing)
+        self.agent(name, None).ok().map(|agent| agent.listing())
     }
 
     fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error> {
-        self.target(target).map(Authorized::listing)
+        self.target(target).map(|agent| agent.listing())
     }
 
     fn list(&self) -> Vec<Arc<Listing>> {
         let agents = self.agents.get().into_iter();
         let known = agents.flat_map(|agents| agents.known.values());
-        known.map(Authorized::listing).collect()
+        let found = self.found.read();
+        let found = found.unwrap_or_else(PoisonError::into_inner);
+        let found = found.values().map(|agent| agent.listing());
+        known.map(Authorized::listing).chain(found).collect()
     }
 }

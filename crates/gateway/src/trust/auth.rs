@@ -16,6 +16,7 @@ use crate::config::{self, Config, Keys, Method, MethodKind};
 use crate::policy::Rules;
 
 /// All methods, ready to use. Those whose keys are elsewhere begin to fetch them.
+#[derive(Clone)]
 pub(crate) struct Methods {
     schemes: Vec<Arc<dyn Scheme>>,
     /// API keys, and how they are made by HTTP.

@@ -5,6 +5,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod langgraph;
+mod langgraph_crash;
+mod langgraph_found;
+mod langgraph_router;
+mod langgraph_server;
 mod remote;
 mod remote_card;
 mod remote_crash;

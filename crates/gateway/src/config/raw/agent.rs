@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use switchboard_agents::script::Script;
 
-use super::{A2a, Access, AgentAuth, AgentLimits, Identity};
+use super::{A2a, Access, AgentAuth, AgentLimits, Identity, LangGraph};
 use crate::config::value::{Bound, Time, Url};
 
 /// The agents, in the order of the file.
@@ -53,7 +53,8 @@ impl JsonSchema for Agents {
     }
 }
 
-/// One agent: what its card says, what stands behind it (`script`, `script_file` or `a2a`), and how it is served.
+/// One agent: what its card says, what stands behind it (`script`, `script_file`, `a2a` or
+/// `langgraph`), and how it is served.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Agent {
@@ -86,6 +87,8 @@ pub(crate) struct Agent {
     pub(crate) script_file: Option<String>,
     /// What stands behind it: any A2A agent elsewhere.
     pub(crate) a2a: Option<A2a>,
+    /// What stands behind it: an assistant of a LangGraph server.
+    pub(crate) langgraph: Option<LangGraph>,
     /// Who it is to what stands behind it elsewhere.
     pub(crate) identity: Option<Identity>,
 

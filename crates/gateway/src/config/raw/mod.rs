@@ -9,6 +9,7 @@ mod agent;
 mod auth;
 mod backend;
 mod cors;
+mod langgraph;
 mod limits;
 mod signing;
 mod tls;
@@ -26,6 +27,7 @@ pub(crate) use auth::{
 };
 pub(crate) use backend::{A2a, Address, Binding, Contexts, Identity, TokenClient, Version};
 pub(crate) use cors::Cors;
+pub(crate) use langgraph::LangGraph;
 pub(crate) use limits::{AgentLimits, AgentRate, Limits, Rate};
 pub(crate) use signing::{KeyUse, Secrets, Signing, SigningKey};
 pub(crate) use tls::{ClientCertificates, Tls};
