@@ -1,36 +1,28 @@
 //! The whole stack, assembled: store, log, agents, engines, HTTP; and taken down in the opposite order.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use switchboard_agents::script::ScriptAgent;
-use switchboard_server::agent::Agent;
-use switchboard_server::auth::{Access, Audit, Authorized};
-use switchboard_server::engine::{self, Engine, Profile, recover};
+use switchboard_server::auth::Audit;
+use switchboard_server::engine::recover;
 use switchboard_server::http::{self, BaseUrl};
-use switchboard_server::limit::{Gate, Turns};
+use switchboard_server::limit::Gate;
 use switchboard_server::log::Log;
-use switchboard_server::push::{self, Guard, Outbox, SealingKey};
+use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess};
 use switchboard_server::store::sqlite::SqliteStore;
 use switchboard_server::store::{MemoryStore, Store};
-use switchboard_types::model::AgentCard;
 use tokio::net::TcpListener;
-use tokio::time::{Instant, timeout_at};
 
-use crate::config::{self, Backend, Config};
-use crate::discover::{self, Maker};
-use crate::remotes::{self, Remotes, remotes};
+use crate::config::{self, Config};
+use crate::discover;
+use crate::make::Maker;
 use crate::route::Table;
 pub use crate::trust::ToTrust;
-use crate::trust::{self, Methods, doors};
-
-/// Who may ask which agent.
-type Doors = HashMap<Arc<str>, Arc<Access>>;
+use crate::trust::{self, Methods};
 
 /// Where calls can come in.
 #[derive(Debug, Clone)]
@@ -73,32 +65,9 @@ pub async fn serve(mut config: Config, ready: impl FnOnce(Listening) + Send) -> 
     let audit = Audit::start(Arc::clone(&access), &tasks);
     let found = discover::first(&mut config).await;
     let methods = Methods::open(&config.methods, &access, &tasks).await?;
-    let doors = doors(&config, &methods);
-    for agent in config
-        .agents
-        .iter()
-        .filter(|agent| agent.hides_extended_card())
-    {
-        tracing::warn!(
-            agent = &*agent.name,
-            "nobody can read the extended card: the agent asks nobody who they are"
-        );
-    }
-    let remotes = remotes(&config)?;
     let everywhere = config.tasks;
     let everywhere = everywhere.map(|most| Gate::new(most, config.limits.queue.length));
-    let engines = engines(
-        &config,
-        &doors,
-        &table,
-        &log,
-        &guard,
-        &seal,
-        &tasks,
-        &remotes,
-        everywhere.as_ref(),
-    );
-    let maker = Maker {
+    let maker = Arc::new(Maker {
         config: config.clone(),
         methods: methods.clone(),
         table: Arc::clone(&table),
@@ -108,11 +77,12 @@ pub async fn serve(mut config: Config, ready: impl FnOnce(Listening) + Send) -> 
         audit: audit.clone(),
         everywhere,
         tasks: tasks.clone(),
-    };
-    let known = discover::keep_looking(found, guarded(&engines, &doors, &audit), maker);
+    });
+    let made = maker.make(&config.agents)?;
+    let known = discover::keep_looking(found, made.guarded(&audit), &maker);
     table.fill(known, Arc::clone(&config.default_agent));
-    follow_cards(&config, &doors, &table, &remotes, &tasks).await;
-    let recovered = recover::recover(&log, &engines).await?;
+    maker.follow_cards(&config.agents, &made).await;
+    let recovered = recover::recover(&log, &made.engines).await?;
     tracing::info!(
         resumed = recovered.resumed,
         waiting = recovered.waiting,
@@ -234,151 +204,6 @@ pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessSt
         );
     }
     access_store_on_disk(config)
-}
-
-pub(crate) fn engines(
-    config: &Config,
-    doors: &Doors,
-    table: &Arc<Table>,
-    log: &Log,
-    guard: &Arc<Guard>,
-    seal: &SealingKey,
-    tasks: &Tasks,
-    remotes: &Remotes,
-    everywhere: Option<&Gate>,
-) -> HashMap<Arc<str>, Engine> {
-    let length = config.limits.queue.length;
-    let gate = |most: Option<usize>| most.map(|most| Gate::new(most, length));
-    let engine = |agent: &config::Agent| {
-        let profile = shown(config, doors, agent, agent.profile.clone());
-        let parts = engine::Parts {
-            name: Arc::clone(&agent.name),
-            agent: backend(agent, config, table, remotes),
-            profile,
-            settings: engine::Settings {
-                turns: Turns {
-                    everywhere: everywhere.cloned(),
-                    here: gate(agent.tasks),
-                },
-                hop: hop(agent, seal),
-                ..agent.settings.clone()
-            },
-            log: log.clone(),
-            guard: Arc::clone(guard),
-            tasks: tasks.clone(),
-        };
-        (Arc::clone(&agent.name), Engine::new(parts))
-    };
-    config.agents.iter().map(engine).collect()
-}
-
-/// Puts what agents elsewhere say of themselves on our cards, now and whenever it changes. Waits a little for the first
-/// time.
-pub(crate) async fn follow_cards(
-    config: &Config,
-    doors: &Doors,
-    table: &Arc<Table>,
-    remotes: &Remotes,
-    tasks: &Tasks,
-) {
-    let first = Instant::now() + remotes::PATIENCE;
-    for agent in &config.agents {
-        let Some(remote) = remotes.get(&agent.name) else {
-            continue;
-        };
-        let keeper = (remote.clone(), Arc::clone(&agent.name), tasks.clone());
-        tasks.spawn(async move {
-            let (remote, name, tasks) = keeper;
-            tokio::select! {
-                () = remote.keep_card(&name, &tasks) => {}
-                () = tasks.stopping().cancelled() => {}
-            }
-        });
-    }
-    for agent in &config.agents {
-        let Some(remote) = remotes.get(&agent.name) else {
-            continue;
-        };
-        let mut card = remote.card();
-        // Without it, our card says what the file does.
-        drop(timeout_at(first, card.wait_for(Option::is_some)).await);
-        let (config, doors) = (config.clone(), doors.clone());
-        let (agent, table, tasks_) = (agent.clone(), Arc::clone(table), tasks.clone());
-        let renew = move |card: &AgentCard| {
-            let profile = shown(&config, &doors, &agent, remotes::filled(&agent, card));
-            table.renew(&agent.name, profile);
-        };
-        if let Some(card) = card.borrow_and_update().as_deref() {
-            renew(card);
-        }
-        tasks.spawn(async move {
-            loop {
-                tokio::select! {
-                    () = tasks_.stopping().cancelled() => return,
-                    changed = card.changed() => if changed.is_err() {
-                        return;
-                    }
-                }
-                if let Some(card) = card.borrow_and_update().as_deref() {
-                    renew(card);
-                }
-            }
-        });
-    }
-}
-
-/// What an agent is called on the way of a call, here and nowhere else. One that not everyone may know of goes by another
-/// name. After a restart it is the same: calls that are made again must be found to be the same.
-fn hop(agent: &config::Agent, seal: &SealingKey) -> Arc<str> {
-    let here = seal.name_for("gateway");
-    Arc::from(match agent.rights.visible {
-        true => format!("{}@{here}", agent.name),
-        false => format!("#{}@{here}", seal.name_for(&agent.name)),
-    })
-}
-
-/// Each engine behind its agent's door.
-pub(crate) fn guarded(
-    engines: &HashMap<Arc<str>, Engine>,
-    doors: &Doors,
-    audit: &Audit,
-) -> HashMap<Arc<str>, Authorized> {
-    let guarded = doors.iter().filter_map(|(name, access)| {
-        let engine = engines.get(name)?.clone();
-        let guarded = Authorized::new(engine, Arc::clone(access)).audited(audit.clone());
-        Some((Arc::clone(name), guarded))
-    });
-    guarded.collect()
-}
-
-/// What an agent's card says, and what its door adds to it.
-fn shown(config: &Config, doors: &Doors, agent: &config::Agent, profile: Profile) -> Profile {
-    let mut profile = Profile {
-        is_default: agent.name == config.default_agent,
-        ..profile
-    };
-    if let Some(door) = doors.get(&agent.name) {
-        door.declare(&mut profile);
-    }
-    profile
-}
-
-fn backend(
-    agent: &config::Agent,
-    config: &Config,
-    table: &Arc<Table>,
-    remotes: &Remotes,
-) -> Arc<dyn Agent> {
-    match &agent.backend {
-        Backend::Remote(..) | Backend::LangGraph(..) | Backend::Assistants(..) => {
-            remotes[&agent.name].agent()
-        }
-        Backend::Script(script) => {
-            let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
-            let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
-            Arc::new(agent.hiding(hidden.map(|agent| &*agent.name)))
-        }
-    }
 }
 
 /// Waits for Ctrl-C or the signal by which service managers stop a process.

@@ -7,21 +7,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use switchboard_agents::langgraph::{self, Assistant};
 use switchboard_agents::profile::Fact;
-use switchboard_server::auth::{Audit, Authorized};
-use switchboard_server::limit::Gate;
-use switchboard_server::log::Log;
-use switchboard_server::push::{Guard, SealingKey};
-use switchboard_server::shutdown::Tasks;
+use switchboard_server::auth::Authorized;
 use tokio::time::{sleep, timeout};
 
-use crate::app::{engines, follow_cards, guarded};
 use crate::config::{self, Backend, Config, Store};
-use crate::remotes::{PATIENCE, remotes};
-use crate::route::Table;
-use crate::trust::{Methods, doors};
+use crate::make::Maker;
+use crate::remotes::PATIENCE;
 
 /// How soon a server that cannot be asked is asked again; each pause is twice the last.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -37,32 +30,25 @@ pub(crate) struct Source {
     template: config::Agent,
     /// Those that are there, or were when it was asked last.
     named: Named,
+    /// Those that ever were. One that comes back is called as before.
+    ever: Named,
+    /// The names of the agents in the file.
+    taken: BTreeSet<Arc<str>>,
     /// Those that were made. One that comes back is the same.
     made: HashMap<Arc<str>, Arc<Authorized>>,
-}
-
-/// What agents are made with after the start.
-pub(crate) struct Maker {
-    pub(crate) config: Config,
-    pub(crate) methods: Methods,
-    pub(crate) table: Arc<Table>,
-    pub(crate) log: Log,
-    pub(crate) guard: Arc<Guard>,
-    pub(crate) seal: Arc<SealingKey>,
-    pub(crate) audit: Audit,
-    pub(crate) everywhere: Option<Gate>,
-    pub(crate) tasks: Tasks,
 }
 
 /// Looks for agents for the first time, and adds them to the others. Waits a little only: for the rest, what was found the
 /// last time counts.
 pub(crate) async fn first(config: &mut Config) -> Vec<Source> {
     let mut sources = Vec::new();
+    let mut taken: BTreeSet<Arc<str>> = BTreeSet::new();
+    taken.extend(config.agents.iter().map(|agent| Arc::clone(&agent.name)));
     for template in std::mem::take(&mut config.discover) {
         let kept = kept(config, &template);
         let asked = timeout(PATIENCE, ask(&template)).await;
         let named = match asked.unwrap_or_else(|_| Err("it does not answer".to_owned())) {
-            Ok(found) => name(found, &template, &kept, &taken(config)),
+            Ok(found) => name(found, &template.name, &kept, &taken),
             Err(error) => {
                 let known = kept.len();
                 tracing::warn!(
@@ -86,7 +72,9 @@ pub(crate) async fn first(config: &mut Config) -> Vec<Source> {
         config.agents.extend(agents);
         sources.push(Source {
             template,
+            ever: named.clone(),
             named,
+            taken: taken.clone(),
             made: HashMap::new(),
         });
     }
@@ -97,9 +85,8 @@ pub(crate) async fn first(config: &mut Config) -> Vec<Source> {
 pub(crate) fn keep_looking(
     sources: Vec<Source>,
     mut engines: HashMap<Arc<str>, Authorized>,
-    maker: Maker,
+    maker: &Arc<Maker>,
 ) -> HashMap<Arc<str>, Authorized> {
-    let maker = Arc::new(maker);
     for mut source in sources {
         for name in source.named.keys() {
             if let Some(agent) = engines.remove(name) {
@@ -108,7 +95,7 @@ pub(crate) fn keep_looking(
                 source.made.insert(Arc::clone(name), agent);
             }
         }
-        let maker = Arc::clone(&maker);
+        let maker = Arc::clone(maker);
         let tasks = maker.tasks.clone();
         tasks.clone().spawn(async move {
             tokio::select! {
@@ -160,7 +147,9 @@ impl Source {
     /// Takes over what is there now. Tasks of those that are gone end by themselves.
     async fn learn(&mut self, found: Vec<Assistant>, maker: &Maker) -> anyhow::Result<()> {
         let config = &maker.config;
-        let now = name(found, &self.template, &self.named, &taken(config));
+        let mut new = Vec::new();
+        let now = name(found, &self.template.name, &self.ever, &self.taken);
+        self.ever.extend(now.clone());
         for gone in self.named.keys().filter(|name| !now.contains_key(*name)) {
             tracing::info!(agent = &**gone, "an agent is gone");
             maker.table.withdraw(gone);
@@ -170,9 +159,12 @@ impl Source {
             .filter(|(name, _)| !self.named.contains_key(*name))
         {
             if !self.made.contains_key(name) {
-                let agent = agent(&self.template, name, assistant);
-                let made = maker.make(agent).await?;
-                self.made.insert(Arc::clone(name), Arc::new(made));
+                let agent = [agent(&self.template, name, assistant)];
+                let made = maker.make(&agent)?;
+                let guarded = made.guarded(&maker.audit).remove(name);
+                self.made
+                    .extend(guarded.map(|g| (Arc::clone(name), Arc::new(g))));
+                new.push((agent, made));
             }
             if let Some(agent) = self.made.get(name) {
                 tracing::info!(agent = &**name, "an agent was found");
@@ -183,34 +175,10 @@ impl Source {
             keep(config, &self.template, &now);
             self.named = now;
         }
+        for (agent, made) in new {
+            maker.follow_cards(&agent, &made).await;
+        }
         Ok(())
-    }
-}
-
-impl Maker {
-    /// One more agent, behind its door.
-    async fn make(&self, agent: config::Agent) -> anyhow::Result<Authorized> {
-        let name = Arc::clone(&agent.name);
-        let config = Config {
-            agents: vec![agent],
-            ..self.config.clone()
-        };
-        let doors = doors(&config, &self.methods);
-        let remotes = remotes(&config)?;
-        let engines = engines(
-            &config,
-            &doors,
-            &self.table,
-            &self.log,
-            &self.guard,
-            &self.seal,
-            &self.tasks,
-            &remotes,
-            self.everywhere.as_ref(),
-        );
-        let made = guarded(&engines, &doors, &self.audit).remove(&name);
-        follow_cards(&config, &doors, &self.table, &remotes, &self.tasks).await;
-        made.context("an agent was not made")
     }
 }
 
@@ -220,12 +188,6 @@ async fn ask(template: &config::Agent) -> Result<Vec<Assistant>, String> {
     };
     let identity = identity.outbound().map_err(|error| error.to_string())?;
     langgraph::assistants(&settings.base, &identity).await
-}
-
-/// The names of the agents in the file.
-fn taken(config: &Config) -> BTreeSet<Arc<str>> {
-    let names = config.agents.iter().map(|agent| Arc::clone(&agent.name));
-    names.collect()
 }
 
 /// An agent that is this assistant.
@@ -244,12 +206,7 @@ fn agent(template: &config::Agent, name: &Arc<str>, assistant: &Assistant) -> co
 }
 
 /// Gives each a name that can be part of an address. One that had a name keeps it.
-fn name(
-    found: Vec<Assistant>,
-    template: &config::Agent,
-    before: &Named,
-    taken: &BTreeSet<Arc<str>>,
-) -> Named {
+fn name(found: Vec<Assistant>, prefix: &str, before: &Named, taken: &BTreeSet<Arc<str>>) -> Named {
     let known: HashMap<&str, &Arc<str>> = before
         .iter()
         .map(|(name, assistant)| (assistant.id.as_str(), name))
@@ -268,14 +225,17 @@ fn name(
             "" => &assistant.graph,
             name => name,
         };
-        let plain: Arc<str> = Arc::from(address(&template.name, called));
+        let plain: Arc<str> = Arc::from(address(prefix, called));
         let is_free = |name: &Arc<str>, named: &Named| {
-            !named.contains_key(name) && (before.contains_key(name) || !taken.contains(name))
+            !named.contains_key(name)
+                && !before.contains_key(name)
+                && !taken.contains(name)
+                && **name != *prefix
         };
         let short: String = assistant.id.chars().take(8).collect();
         let name = match is_free(&plain, &named) {
             true => plain,
-            false => Arc::from(address(&template.name, &format!("{short}-{called}"))),
+            false => Arc::from(address(prefix, &format!("{short}-{called}"))),
         };
         named.insert(name, assistant);
     }
@@ -334,5 +294,52 @@ fn keep(config: &Config, template: &config::Agent, named: &Named) {
         });
     if let Err(error) = written {
         tracing::warn!(%error, "what was found cannot be kept");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn assistant(id: &str, name: &str, by: &str) -> Assistant {
+        let json = json!({"assistant_id": id, "graph_id": "g", "name": name, "metadata": {"created_by": by}});
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn names(named: &Named) -> Vec<(&str, &str)> {
+        named
+            .iter()
+            .map(|(name, found)| (&**name, found.id.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn names_fit_into_addresses_are_unique_and_stay() {
+        let taken = BTreeSet::from([Arc::from("lg-file")]);
+        let found = vec![
+            assistant("11111111-2", "Two  Words!", "user"),
+            assistant("22222222-2", "g", "user"),
+            assistant("33333333-2", "g", "system"),
+            assistant("44444444-2", "file", "user"),
+            assistant("55555555-2", "", "user"),
+            assistant("66666666-2", "?!", "user"),
+        ];
+        let first = name(found.clone(), "lg", &Named::new(), &taken);
+        let expected = [
+            ("lg-22222222-g", "22222222-2"),
+            ("lg-44444444-file", "44444444-2"),
+            ("lg-55555555-g", "55555555-2"),
+            ("lg-66666666", "66666666-2"),
+            ("lg-g", "33333333-2"),
+            ("lg-two--words", "11111111-2"),
+        ];
+        assert_eq!(names(&first), expected);
+        // The one that had the name is gone, but the others keep theirs.
+        let less: Vec<Assistant> = found.into_iter().filter(|a| a.id != "33333333-2").collect();
+        let now = name(less, "lg", &first, &taken);
+        assert_eq!(names(&now).len(), 5);
+        assert_eq!(names(&now)[0], expected[0]);
+        assert_eq!(address("lg", &"x".repeat(80)).len(), LONGEST_NAME);
     }
 }

@@ -9,6 +9,7 @@
 //! - `conformance`: any agent against the specification.
 //! - `deliveries`: what was not delivered.
 //! - `discover`: agents that are not in the file, but found elsewhere.
+//! - `make`: from an agent of the configuration to one that can be called.
 //! - [`policy`]: what callers may do, by rules.
 //! - `remotes`: agents elsewhere that stand behind ours, and what their cards say.
 //! - [`route`]: which agent a call is for.
@@ -22,6 +23,7 @@ pub mod config;
 mod conformance;
 mod deliveries;
 mod discover;
+mod make;
 pub mod policy;
 mod remotes;
 pub mod route;

@@ -13,7 +13,7 @@ use switchboard_server::shutdown::Tasks;
 use switchboard_types::model::AgentCard;
 use tokio::sync::watch;
 
-use crate::config::{Agent, Backend, Config};
+use crate::config::{Agent, Backend};
 
 /// How long a start waits for the cards of agents elsewhere.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
@@ -56,9 +56,9 @@ impl Upstream {
 }
 
 /// All of them. Nothing is sent yet.
-pub(crate) fn remotes(config: &Config) -> anyhow::Result<Remotes> {
+pub(crate) fn remotes(agents: &[Agent]) -> anyhow::Result<Remotes> {
     let mut remotes = Remotes::new();
-    for agent in &config.agents {
+    for agent in agents {
         let remote = match &agent.backend {
             Backend::Remote(settings, identity) => {
                 let remote = RemoteAgent::new((**settings).clone(), identity.outbound()?);

@@ -12,7 +12,7 @@ use switchboard_server::auth::{
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::AccessStore;
 
-use crate::config::{self, Config, Keys, Method, MethodKind};
+use crate::config::{self, Keys, Method, MethodKind};
 use crate::policy::Rules;
 
 /// All methods, ready to use. Those whose keys are elsewhere begin to fetch them.
@@ -141,7 +141,7 @@ pub(crate) fn ruled(
 }
 
 /// Who may ask each agent.
-pub(crate) fn doors(config: &Config, methods: &Methods) -> HashMap<Arc<str>, Arc<Access>> {
+pub(crate) fn doors(agents: &[config::Agent], methods: &Methods) -> HashMap<Arc<str>, Arc<Access>> {
     let door = |agent: &config::Agent| {
         let access = ruled(agent, Access::by(methods.ways(agent)), rules(agent));
         let access = match agent.rate {
@@ -150,5 +150,5 @@ pub(crate) fn doors(config: &Config, methods: &Methods) -> HashMap<Arc<str>, Arc
         };
         (Arc::clone(&agent.name), Arc::new(access))
     };
-    config.agents.iter().map(door).collect()
+    agents.iter().map(door).collect()
 }

@@ -5,6 +5,7 @@ mod auth;
 mod bad;
 mod from_env;
 mod good;
+mod langgraph;
 mod published;
 mod remote;
 mod signing;
