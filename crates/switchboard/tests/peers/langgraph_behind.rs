@@ -112,7 +112,8 @@ async fn it_answers_in_pieces_and_remembers(ours: &Server) {
     let events = stream.results().await;
     let pieces = events.iter().filter(|e| e["kind"] == "artifact-update");
     let pieces: Vec<String> = pieces.map(|e| text_of(&e["artifact"])).collect();
-    assert!(pieces.len() > 5, "{pieces:?}");
+    // Old releases send what they have in few pieces.
+    assert!(pieces.len() > 2, "{pieces:?}");
     assert_eq!(pieces.concat(), tale());
 }
 
@@ -199,7 +200,7 @@ async fn a_crash_of_ours_repeats_nothing(agent: &Agent, mut ours: Server) -> Ser
     let mut stream = ours.stream("peer", "message/stream", say("tale")).await;
     let task = stream.next().await.expect("a task").data["result"]["id"].clone();
     let mut pieces = 0;
-    while pieces < 3 {
+    while pieces < 2 {
         let event = stream.next().await.expect("an event");
         pieces += u32::from(event.data["result"]["kind"] == "artifact-update");
     }
