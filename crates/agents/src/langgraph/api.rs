@@ -218,8 +218,12 @@ impl Server {
         assistant: &str,
         call: Vec<u8>,
     ) -> Result<Response, Fault> {
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            tracing::debug!("A2A Request: {}", indented(shown, &call));
+        }
         let url = self.url(&["a2a", assistant], &[]);
-        self.ask(shown, Method::POST, url, Some(call)).await
+        let asked = self.ask(shown, Method::POST, url, Some(call)).await;
+        asked.inspect_err(|fault| tracing::warn!("HTTP error invoking agent: {fault}"))
     }
 
     /// The card that the server makes for an assistant.
@@ -319,6 +323,13 @@ impl Server {
             Err(_) => Err(Fault::Lost),
         }
     }
+}
+
+/// What is sent or answered, for a log that is read by people who look for a fault.
+pub(super) fn indented(shown: &HeaderMap, json: &[u8]) -> String {
+    let value: Value = serde_json::from_slice(json).unwrap_or_default();
+    let text = serde_json::to_string_pretty(&value).unwrap_or_default();
+    without(shown, text)
 }
 
 /// What a refusal says, in any of its forms.

@@ -5,7 +5,7 @@
 //! may be [`Ending::Unsure`], and then the run and the state of its thread decide ([`settled`]).
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use switchboard_server::agent::Said;
 use switchboard_types::model::{
     Artifact, Content, Event, Json, Message, Part, Task, TaskId, TaskState, TaskStatus,
@@ -143,6 +143,8 @@ pub(super) struct Run {
 pub(super) enum Begun {
     /// A message: its id, and its text, since old releases do not keep the id.
     Message(String, String),
+    /// Data alone: what it sets.
+    Data(Map<String, Value>),
     /// An answer to a question.
     Resume(Value),
 }
@@ -161,6 +163,11 @@ impl Run {
         let command = &self.kwargs["command"]["resume"];
         match begun {
             Begun::Resume(value) => command == value,
+            Begun::Data(state) => {
+                let input = &self.kwargs["input"];
+                let told = input["messages"].as_array().is_some_and(|m| !m.is_empty());
+                !told && state.iter().all(|(key, value)| &input[key] == value)
+            }
             Begun::Message(id, text) => {
                 let messages = self.kwargs["input"]["messages"].as_array();
                 messages
@@ -229,7 +236,7 @@ pub(super) fn settled(run: &Run, state: State, id: Option<&str>) -> Ending {
 fn said_last(values: &Value, id: Option<&str>) -> Vec<Part> {
     let Some(messages) = values["messages"].as_array() else {
         // A graph that knows no messages: its state is the answer.
-        let empty = values.as_object().is_none_or(serde_json::Map::is_empty);
+        let empty = values.as_object().is_none_or(Map::is_empty);
         return match empty {
             true => Vec::new(),
             false => vec![Part::data(Json::from(values))],

@@ -10,8 +10,9 @@ use switchboard_types::operation::{Operation, SendConfiguration, SendMessage};
 use switchboard_types::wire::decode_event;
 use switchboard_types::wire::jsonrpc::{self, Id};
 use switchboard_types::wire::sse::Reader;
+use tokio::time::timeout;
 
-use super::api::Fault;
+use super::api::{Fault, indented};
 use super::events::{Ending, Heard, Step, run_of};
 use super::message;
 use super::run::{ANSWER, Run, Stop, lost};
@@ -20,6 +21,10 @@ use crate::writer::Writer;
 
 /// It does not take a part of that kind.
 const NOT_TAKEN: i32 = -32005;
+
+/// How long a stream may be silent. The server gives a sign of life every five seconds; what gives none may be gone without
+/// a word, and then the run is looked at.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// What came of a call.
 pub(super) enum Heeded {
@@ -100,22 +105,22 @@ impl<'a> Run<'a> {
         loop {
             let read = tokio::select! {
                 biased;
-                read = response.chunk() => read,
+                read = timeout(SILENCE, response.chunk()) => read,
                 () = pen.writer.due() => {
                     pen.flush().await?;
                     continue;
                 }
             };
             let is_over = match read {
-                Ok(Some(bytes)) => {
+                Ok(Ok(Some(bytes))) => {
                     frames.push(&bytes);
                     false
                 }
-                Ok(None) => {
+                Ok(Ok(None)) => {
                     frames.end();
                     true
                 }
-                Err(_) => true,
+                Ok(Err(_)) | Err(_) => true,
             };
             for frame in frames.by_ref() {
                 let frame = frame.map_err(|_| too_long())?;
@@ -143,6 +148,9 @@ impl<'a> Run<'a> {
             tracing::warn!(error, task = %self.turn.task_id(), "a LangGraph server said what cannot be read");
             Stop::Fault(Fault::Unreadable)
         };
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            tracing::debug!("A2A Response: {}", indented(&self.shown, body));
+        }
         let answered = jsonrpc::read_answer(body).map_err(|e| unreadable(&e.to_string()))?;
         match answered.outcome {
             jsonrpc::Outcome::Result(result) => {

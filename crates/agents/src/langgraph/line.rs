@@ -143,6 +143,12 @@ impl Line {
         })?;
         // Some graphs of old releases have none.
         let card = self.server.card(&shown, &id).await.ok();
+        if card.as_ref().is_some_and(takes_data_only) {
+            tracing::warn!(
+                agent,
+                "the graph has no `messages` in its state: it takes data parts only"
+            );
+        }
         let release = self.server.release(&shown).await.unwrap_or_default();
         let card = card.and_then(|card| decode_card(card.to_string().as_bytes()).ok());
         let card = described(card, &assistant, takes_files(&release));
@@ -194,6 +200,16 @@ fn one(found: Vec<Assistant>, name: &str) -> Result<Assistant, Unresolved> {
             ),
         })
     })
+}
+
+/// Whether the card of an assistant says that it cannot be talked to: its graph has no `messages`.
+fn takes_data_only(card: &serde_json::Value) -> bool {
+    let skills = card["skills"].as_array();
+    let mut schemas = skills
+        .into_iter()
+        .flatten()
+        .map(|skill| &skill["metadata"]["inputSchema"]);
+    schemas.any(|schema| schema["supportsA2A"] == false)
 }
 
 fn takes_files(release: &str) -> bool {
@@ -277,6 +293,12 @@ mod tests {
         let card = described(None, &assistant("a", "user"), false);
         assert_eq!(card.description, "n assistant");
         assert_eq!(card.default_input_modes, ["application/json", "text/plain"]);
+        let skill = |supports: bool| json!({"skills": [{"metadata": {"inputSchema": {"supportsA2A": supports}}}]});
+        assert!(
+            takes_data_only(&skill(false)) && !takes_data_only(&skill(true)),
+            "S0-057"
+        );
+        assert!(!takes_data_only(&json!({})));
         assert!(takes_files("0.16.7") && takes_files("1.0.0"));
         assert!(!takes_files("0.6.39") && !takes_files(""));
     }

@@ -6,6 +6,8 @@
 use serde_json::{Map, Value};
 use switchboard_types::model::{Content, Json, Part};
 
+use super::events::Begun;
+
 /// Keys of data that do more than to set the state: they replace the text, or are read as an answer to a question.
 const DANGEROUS: [&str; 2] = ["messages", "resume"];
 
@@ -35,6 +37,21 @@ pub(super) fn outgoing(parts: &[Part], allowed: Option<&[String]>) -> Result<Vec
 fn text(parts: &[Part]) -> Option<String> {
     let texts: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// What a run is known by that was begun with this message.
+pub(super) fn begins(parts: &[Part], id: &str) -> Begun {
+    let is_data = |part: &Part| matches!(part.content, Content::Data(_));
+    if !parts.iter().all(is_data) {
+        return Begun::Message(id.to_owned(), text(parts).unwrap_or_default());
+    }
+    let mut state = Map::new();
+    for part in parts {
+        if let Content::Data(data) = &part.content {
+            state.extend(data.read::<Map<String, Value>>().unwrap_or_default());
+        }
+    }
+    Begun::Data(state)
 }
 
 fn may_be_set(data: &Json, allowed: Option<&[String]>) -> Result<(), String> {

@@ -21,11 +21,13 @@
 //! in a note, so that nothing is sent twice.
 //!
 //! - `api`: the server. `line`: the assistant and its card.
-//! - `run`: one turn. `hear`: what it sends and hears. `note`: what is written down about it.
+//! - `run`: one turn. `hear`: what it sends and hears. `follow`: a run that is not heard any more. `note`: what is
+//!   written down about it.
 //! - `message`, `events`: what is said to it and by it. Pure.
 
 mod api;
 mod events;
+mod follow;
 mod hear;
 mod line;
 mod message;

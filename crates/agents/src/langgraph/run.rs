@@ -6,11 +6,11 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Progress, Said, Turn};
 use switchboard_types::Dialect;
-use switchboard_types::model::{Artifact, ArtifactId, MessageId, Part, TaskId};
-use tokio::time::{Instant, sleep, timeout};
+use switchboard_types::model::{Artifact, ArtifactId, Part, TaskId};
+use tokio::time::{Instant, timeout};
 
 use super::api::Fault;
-use super::events::{Begun, Ending, found, is_old, question, settled, told};
+use super::events::{Ending, is_old, question, told};
 use super::hear::{Heeded, Pen};
 use super::line::{IDENTITY, Line};
 use super::message;
@@ -21,15 +21,8 @@ use crate::remote::note::{Note as At, Plan, State};
 
 /// What the answer is called.
 pub(super) const ANSWER: &str = "answer";
-/// How often a run is looked at that is followed without a stream: first, and at most.
-const SOON: Duration = Duration::from_millis(100);
-const SELDOM: Duration = Duration::from_secs(1);
 /// How long a run is looked for that may have begun.
-const BEGINS: Duration = Duration::from_secs(1);
-/// How long a run that is to stop is looked for.
-const STOPS: Duration = Duration::from_secs(3);
-/// What callers are told if the server has forgotten a run.
-const GONE: &str = "the LangGraph server no longer knows the run, it may have been restarted without its memory: send the message again";
+pub(super) const BEGINS: Duration = Duration::from_secs(1);
 /// What a graph is told whose question nobody answered.
 const NO_ANSWER: &str = "No answer came in time. Go on without it.";
 /// No such method: the release knows no streams.
@@ -71,6 +64,8 @@ pub(super) struct Run<'a> {
     pub(super) shown: HeaderMap,
     /// What the answer is written with; nothing, if the turn is over.
     pub(super) pen: Option<Pen<'a>>,
+    /// Another identity was asked for already.
+    pub(super) renewed: bool,
 }
 
 impl<'a> Run<'a> {
@@ -92,6 +87,7 @@ impl<'a> Run<'a> {
             progress,
             note,
             shown: HeaderMap::new(),
+            renewed: false,
             pen: progress.map(|progress| {
                 let told = told(&turn.task, ANSWER).filter(|_| turn.emitted > 0);
                 Pen::new(progress, line.settings.coalesce, told)
@@ -122,6 +118,11 @@ impl<'a> Run<'a> {
             }
             Some(Ok(Ok(ending))) => self.end(ending).await,
             Some(Ok(Err(Stop::Ended(ended)))) => ended,
+            // Where it is the caller's own, the caller can bring another.
+            Some(Ok(Err(Stop::Fault(Fault::Unknown)))) if self.is_forwarded() => {
+                self.detach().await?;
+                IdentityError::NoCredential.ending()
+            }
             Some(Ok(Err(Stop::Fault(fault)))) => Err(self.failed(&fault)),
         }
     }
@@ -157,7 +158,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn identify(&mut self) -> Result<(), IdentityError> {
+    pub(super) async fn identify(&mut self) -> Result<(), IdentityError> {
         let deadline = Instant::now() + IDENTITY;
         let identity = &self.line.identity;
         self.shown = identity.headers(&self.turn.principal, deadline).await?;
@@ -168,28 +169,23 @@ impl<'a> Run<'a> {
         let plan = At::plan(self.note.as_ref().map(|note| &note.at), self.turn);
         if let Err(error) = self.identify().await {
             if error == IdentityError::NoCredential && !matches!(plan, Plan::Send(_)) {
-                self.mark(State::Detached).await?;
+                self.detach().await?;
             }
             return Err(error.into());
         }
         match plan {
             Plan::Send(to) => {
-                // A token may have been taken back since it was given out.
                 let mut begun = self.write_down(to.as_ref()).await;
-                if let Err(Stop::Fault(Fault::Unknown)) = begun
-                    && self
-                        .line
-                        .identity
-                        .refused(&self.turn.principal, &self.shown)
+                if let Err(Stop::Fault(fault)) = &begun
+                    && self.renews(fault).await?
                 {
-                    self.identify().await?;
                     begun = self.write_down(to.as_ref()).await;
                 }
                 begun?;
                 self.send().await
             }
-            Plan::Attach(_) if self.run().is_some() => self.follow().await,
-            Plan::Attach(_) | Plan::Check(_) | Plan::Look => match self.look(BEGINS).await? {
+            Plan::Attach(_) => self.find().await,
+            Plan::Check(_) | Plan::Look => match self.look(BEGINS).await? {
                 true => self.follow().await,
                 // The server answers questions in the order they come: it would know of it.
                 false => self.send().await,
@@ -262,8 +258,8 @@ impl<'a> Run<'a> {
                 response => response?,
             };
             match self.hear(response).await? {
-                Heeded::Ended(ending) => return self.certain(ending).await,
-                Heeded::CutOff => return self.find().await,
+                Heeded::Ended(Ending::Unsure) | Heeded::CutOff => return self.find().await,
+                Heeded::Ended(ending) => return Ok(ending),
                 Heeded::Refused(NO_METHOD, _) if streams => streams = false,
                 Heeded::Refused(code, said) => return Err(self.refused(code, &said)),
             }
@@ -275,121 +271,6 @@ impl<'a> Run<'a> {
         let note = self.note.as_ref()?;
         let task = TaskId::new(note.at.task.as_deref()?).ok()?;
         note.resume.clone().filter(|_| is_old(&task))
-    }
-
-    /// The end, if it can be believed, and else the one that the run and its thread tell.
-    async fn certain(&mut self, ending: Ending) -> Result<Ending, Stop> {
-        if ending != Ending::Unsure {
-            return Ok(ending);
-        }
-        self.find().await
-    }
-
-    /// The connection was lost, or what was said is not certain: how does the run stand?
-    async fn find(&mut self) -> Result<Ending, Stop> {
-        if self.run().is_none() && !self.look(BEGINS).await? {
-            return Err(lost().into());
-        }
-        self.follow().await
-    }
-
-    /// Looks for the run that the message of the note has begun; whether it is there.
-    async fn look(&mut self, within: Duration) -> Result<bool, Stop> {
-        let Some(note) = &self.note else {
-            return Ok(false);
-        };
-        let begun = match (&note.resume, note.at.message_id(self.turn.task_id())) {
-            (Some(value), _) => Begun::Resume(value.clone()),
-            (None, Some(id)) => {
-                let sent = message::outgoing(&self.turn.message.parts, None).unwrap_or_default();
-                let text = sent.first().and_then(Part::as_text).unwrap_or_default();
-                Begun::Message(id.to_string(), text.to_owned())
-            }
-            (None, None) => return Ok(false),
-        };
-        let (thread, seen) = (note.thread().to_owned(), note.seen.clone());
-        let since = Instant::now();
-        let mut patience = self.patience();
-        loop {
-            let runs = match self.line.server.runs(&self.shown, &thread).await {
-                Ok(runs) => runs,
-                Err(fault) => {
-                    patience.bear(fault).await?;
-                    continue;
-                }
-            };
-            if let Some(run) = found(&runs, seen.as_deref(), &begun) {
-                let task = match run.is_old() {
-                    true => run.run_id.clone(),
-                    false => format!("{thread}:{}", run.run_id),
-                };
-                let (task, run) = (TaskId::new(task).ok(), run.run_id.clone());
-                let task = task.filter(|_| matches!(begun, Begun::Message(..)));
-                self.know(task.as_ref(), Some(run)).await?;
-                return Ok(true);
-            }
-            if since.elapsed() >= within {
-                return Ok(false);
-            }
-            sleep(SOON).await;
-        }
-    }
-
-    /// Waits for the end of the run, by looking at it.
-    async fn follow(&mut self) -> Result<Ending, Stop> {
-        let run = self.run().map(str::to_owned).ok_or_else(lost)?;
-        let thread = self.thread().to_owned();
-        let server = &self.line.server;
-        let mut pause = SOON;
-        let mut patience = self.patience();
-        let over = loop {
-            match server.run(&self.shown, &thread, &run).await {
-                Ok(now) if now.is_over() => break now,
-                Ok(_) => {
-                    patience = self.patience();
-                    sleep(pause).await;
-                    pause = (pause * 2).min(SELDOM);
-                }
-                Err(Fault::Missing(_)) => return Err(AgentError::new(GONE).into()),
-                Err(fault) => patience.bear(fault).await?,
-            }
-        };
-        let state = loop {
-            match server.state(&self.shown, &thread).await {
-                Ok(state) => break state,
-                Err(fault) => patience.bear(fault).await?,
-            }
-        };
-        let note = self.note.as_ref();
-        let id = note.and_then(|note| note.at.message_id(self.turn.task_id()));
-        let id = id.filter(|_| note.is_some_and(|note| note.resume.is_none()));
-        Ok(settled(&over, state, id.as_ref().map(MessageId::as_str)))
-    }
-
-    fn patience(&self) -> Patience {
-        Patience {
-            until: Instant::now() + self.line.settings.reconnect,
-            pause: SOON,
-        }
-    }
-
-    /// Stops the run, if there is one or may be one.
-    async fn cancel(&mut self) {
-        let Some(note) = &self.note else { return };
-        if note.at.state == State::Waiting {
-            return;
-        }
-        let canceled = async {
-            if self.run().is_none() && !matches!(self.look(STOPS).await, Ok(true)) {
-                return Ok(());
-            }
-            let run = self.run().unwrap_or_default();
-            let server = &self.line.server;
-            server.cancel(&self.shown, self.thread(), run).await
-        };
-        if let Err(fault) = canceled.await {
-            tracing::warn!(%fault, task = %self.turn.task_id(), "a run was not canceled");
-        }
     }
 
     async fn end(&mut self, ending: Ending) -> Result<Outcome, AgentError> {
@@ -455,11 +336,11 @@ impl<'a> Run<'a> {
         fault.told()
     }
 
-    fn thread(&self) -> &str {
+    pub(super) fn thread(&self) -> &str {
         self.note.as_ref().map(Note::thread).unwrap_or_default()
     }
 
-    fn run(&self) -> Option<&str> {
+    pub(super) fn run(&self) -> Option<&str> {
         self.note.as_ref().and_then(|note| note.run.as_deref())
     }
 
@@ -480,11 +361,19 @@ impl<'a> Run<'a> {
         self.keep_note().await
     }
 
-    async fn mark(&mut self, state: State) -> Result<(), AgentError> {
-        if let Some(note) = &mut self.note {
-            note.at.state = state;
+    fn is_forwarded(&self) -> bool {
+        !self.line.identity.wants().is_empty()
+    }
+
+    /// The run goes on, and we need the caller's credentials to look at it.
+    async fn detach(&mut self) -> Result<(), AgentError> {
+        if let Some(note) = &mut self.note
+            && matches!(note.at.state, State::Sending | State::Running)
+        {
+            note.at.state = State::Detached;
+            return self.keep_note().await;
         }
-        self.keep_note().await
+        Ok(())
     }
 
     async fn keep_note(&self) -> Result<(), AgentError> {
@@ -495,27 +384,6 @@ impl<'a> Run<'a> {
             },
             _ => Ok(()),
         }
-    }
-}
-
-/// How long a server that does not answer is waited for.
-struct Patience {
-    until: Instant,
-    pause: Duration,
-}
-
-impl Patience {
-    /// Waits a little, if it is worth to ask again.
-    async fn bear(&mut self, fault: Fault) -> Result<(), Fault> {
-        if !fault.may_pass() {
-            return Err(fault);
-        }
-        if Instant::now() + self.pause >= self.until {
-            return Err(Fault::Lost);
-        }
-        sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(SELDOM);
-        Ok(())
     }
 }
 

@@ -215,6 +215,14 @@ fn a_run_is_found_by_what_it_was_begun_with() {
         Some("5")
     );
     assert_eq!(at(Some("1"), Begun::Resume(json!("red"))), None);
+    let data = [run(
+        "6",
+        "success",
+        json!({"input": {"n": 7, "m": [1]}, "command": null}),
+    )];
+    let set = |n: u32| Begun::Data(json!({"n": n}).as_object().unwrap().clone());
+    assert!(found(&data, None, &set(7)).is_some() && found(&data, None, &set(8)).is_none());
+    assert!(found(&runs[1..], None, &set(7)).is_none());
     assert!(!runs[1].is_old() && runs[2].is_old());
     let old = TaskId::new(OLD).unwrap();
     assert!(is_old(&old) && !is_old(&TaskId::new(NEW).unwrap()));

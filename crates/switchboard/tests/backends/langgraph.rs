@@ -325,3 +325,98 @@ async fn the_card_is_the_assistants_with_what_the_file_says() {
     assert_eq!(card["skills"][0]["id"], "rhyme");
     assert_eq!(card["skills"].as_array().unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn it_is_shown_who_we_are_and_a_refusal_says_what_to_do() {
+    let graph = LangGraph::start().await;
+    graph.asks_for("s3cr3t");
+    let yaml = format!(
+        "agents: {{poet: {{langgraph: {{url: '{}', assistant: poet}}, identity: {{headers: {{x-api-key: '${{KEY}}'}}}}}}}}",
+        graph.base
+    );
+    let ours = Server::serve_with(&yaml, &[], &[("KEY", "s3cr3t")]).await;
+    let card = ours.get("/a2a/poet/.well-known/agent-card.json").await;
+    assert_eq!(
+        card.body["name"], "poet",
+        "the card is asked for with it, too"
+    );
+    let done = ours.result("poet", "message/send", say("hello")).await;
+    assert_eq!(answer(&done), "echo: hello");
+    let ours = Server::serve_with(&yaml, &[], &[("KEY", "wr0ng")]).await;
+    let failed = ours.result("poet", "message/send", say("hello")).await;
+    let text = failure(&failed);
+    assert!(
+        text.contains("does not take the agent's credentials"),
+        "{text}"
+    );
+    assert!(!ours.logged().contains("wr0ng"));
+}
+
+#[tokio::test]
+async fn who_forwards_the_callers_credentials_asks_the_caller_for_better_ones() {
+    let graph = LangGraph::start().await;
+    graph.asks_for("right");
+    let yaml = format!(
+        "agents: {{poet: {{langgraph: {{url: '{}', assistant: poet}}, identity: {{forward: [x-api-key]}}}}}}",
+        graph.base
+    );
+    let ours = Server::serve(&yaml).await;
+    let call = |key: &str, task: &Value| {
+        let mut params = say("hello");
+        if !task.is_null() {
+            params["message"]["taskId"] = task.clone();
+        }
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
+        let request = ours.http.post(ours.url("/a2a/poet")).json(&body);
+        crate::support::answer(request.header("x-api-key", key))
+    };
+    let refused = call("wrong", &Value::Null).await.body["result"].clone();
+    assert_eq!(refused["status"]["state"], "auth-required", "{refused}");
+    let done = call("right", &refused["id"]).await.body["result"].clone();
+    assert_eq!(answer(&done), "echo: hello");
+    assert_eq!(graph.runs().len(), 1);
+}
+
+#[tokio::test]
+async fn a_release_without_streams_is_asked_without() {
+    let (graph, ours) = pair(true).await;
+    graph.is_deaf();
+    let done = ours
+        .result("poet", "message/send", say("words a b c"))
+        .await;
+    assert_eq!(answer(&done), "a b c");
+    assert_eq!(graph.runs().len(), 1);
+}
+
+#[tokio::test]
+async fn a_question_that_is_withdrawn_here_is_withdrawn_there() {
+    let (graph, ours) = pair(false).await;
+    let asked = ours.result("poet", "message/send", say("input")).await;
+    let gone = ours
+        .result("poet", "tasks/cancel", json!({"id": asked["id"]}))
+        .await;
+    assert_eq!(gone["status"]["state"], "canceled");
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
+    while !graph
+        .asked()
+        .iter()
+        .any(|asked| asked.2["method"] == "tasks/cancel")
+    {
+        assert!(tokio::time::Instant::now() < deadline, "it was not told");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn s0_052_requests_and_answers_are_logged_for_those_who_look_for_a_fault() {
+    let graph = LangGraph::start().await;
+    let yaml = format!(
+        "log: {{level: debug}}\nagents: {{poet: {{langgraph: {{url: '{}', assistant: poet}}}}}}",
+        graph.base
+    );
+    let ours = Server::serve(&yaml).await;
+    ours.result("poet", "message/send", say("hello")).await;
+    let logged = ours.logged();
+    assert!(logged.contains("A2A Request: {"), "{logged}");
+    assert!(logged.contains("A2A Response: {"), "S0-053");
+}

@@ -107,8 +107,29 @@ async fn a_stream_that_breaks_off_is_followed_without_one() {
 }
 
 #[tokio::test]
-async fn when_the_server_dies_the_task_fails_and_says_why() {
-    // In a runtime of its own, which ends with all its sockets.
+async fn a_message_of_which_no_run_came_is_sent_again_after_a_crash() {
+    for old in [false, true] {
+        let (graph, mut ours) = pair(old).await;
+        let task = begin(&ours, "lost").await;
+        while graph.asked().is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        ours.kill().await;
+        ours.restart().await;
+        let done = ours.until("poet", &task, &["completed", "failed"]).await;
+        assert_eq!(text_of(&done["artifacts"][0]), "echo: lost", "{done}");
+        assert_eq!(graph.runs().len(), 1);
+        let ids: Vec<Value> = graph
+            .asked()
+            .iter()
+            .map(|asked| asked.2["params"]["message"]["messageId"].clone())
+            .collect();
+        assert_eq!(ids[0], ids[1], "it is the same message");
+    }
+}
+
+/// A server in a runtime of its own, which ends with all its sockets; and how to end it.
+async fn mortal() -> (String, impl FnOnce()) {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = std::thread::spawn(move || {
@@ -120,19 +141,53 @@ async fn when_the_server_dies_the_task_fails_and_says_why() {
         });
     });
     let base = receiver.await.unwrap();
+    let end = move || {
+        stop.send(()).unwrap();
+        server.join().unwrap();
+    };
+    (base, end)
+}
+
+async fn before(base: &str) -> Server {
     let yaml = format!(
         "agents: {{poet: {{langgraph: {{url: '{base}', assistant: poet, reconnect: 1s}}}}}}"
     );
-    let ours = Server::serve(&yaml).await;
+    Server::serve(&yaml).await
+}
+
+#[tokio::test]
+async fn when_the_server_dies_the_task_fails_and_says_why() {
+    let (base, end) = mortal().await;
+    let ours = before(&base).await;
     let send = say(&format!("words {}", words()));
     let mut stream = ours.stream("poet", "message/stream", send).await;
     let task = stream.next().await.unwrap().data["result"]["id"].clone();
     while stream.next().await.unwrap().data["result"]["kind"] != "artifact-update" {}
-    stop.send(()).unwrap();
-    server.join().unwrap();
+    end();
     let failed = ours.until("poet", &task, &["failed", "completed"]).await;
     let text = text_of(&failed["status"]["message"]);
     let lost = "the connection to the LangGraph server was lost, and it did not come back in time";
     assert_eq!(text, lost);
     assert!(text_of(&failed["artifacts"][0]).starts_with("w0 "));
+}
+
+#[tokio::test]
+async fn a_server_that_comes_back_without_its_memory_is_told_of() {
+    let (base, end) = mortal().await;
+    let ours = before(&base).await;
+    let mut stream = ours
+        .stream("poet", "message/stream", say(&format!("words {}", words())))
+        .await;
+    let task = stream.next().await.unwrap().data["result"]["id"].clone();
+    while stream.next().await.unwrap().data["result"]["kind"] != "artifact-update" {}
+    end();
+    let graph = LangGraph::at(base.trim_start_matches("http://"), false).await;
+    let failed = ours.until("poet", &task, &["failed", "completed"]).await;
+    let text = text_of(&failed["status"]["message"]);
+    assert!(
+        text.starts_with("the LangGraph server no longer knows the run"),
+        "{text}"
+    );
+    assert!(text.ends_with("send the message again"), "{text}");
+    assert!(graph.runs().is_empty(), "nothing is repeated");
 }

@@ -2,13 +2,15 @@
 //! it was asked. The first word of a message says what happens.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post};
 use serde_json::{Value, json};
@@ -39,6 +41,10 @@ pub(crate) struct Server {
     assistants: Mutex<Vec<Value>>,
     threads: Mutex<HashMap<String, Thread>>,
     asked: Mutex<Vec<(String, HeaderMap, Value)>>,
+    /// What every request must show.
+    key: Mutex<Option<String>>,
+    /// It knows no streams, as before 0.4.48.
+    deaf: AtomicBool,
 }
 
 pub(crate) struct LangGraph {
@@ -71,13 +77,20 @@ impl LangGraph {
     }
 
     pub(crate) async fn release(old: bool) -> Self {
+        Self::at("127.0.0.1:0", old).await
+    }
+
+    /// One at this address.
+    pub(crate) async fn at(address: &str, old: bool) -> Self {
         let server = Arc::new(Server {
             old,
             assistants: Mutex::new(vec![assistant("poet", "poet", "system")]),
             threads: Mutex::default(),
             asked: Mutex::default(),
+            key: Mutex::default(),
+            deaf: AtomicBool::new(false),
         });
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = tokio::net::TcpListener::bind(address).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let app = Router::new()
             .route("/info", get(info))
@@ -89,9 +102,23 @@ impl LangGraph {
             .route("/threads/{thread}/runs/{run}", get(run))
             .route("/threads/{thread}/runs/{run}/cancel", post(cancel))
             .route("/threads/{thread}/state", get(state))
+            .layer(axum::middleware::from_fn_with_state(
+                Arc::clone(&server),
+                guard,
+            ))
             .with_state(Arc::clone(&server));
         tokio::spawn(async move { axum::serve(listener, app).await });
         Self { base, server }
+    }
+
+    /// Who does not show this is refused from now on.
+    pub(crate) fn asks_for(&self, key: &str) {
+        *self.server.key.lock().unwrap() = Some(key.to_owned());
+    }
+
+    /// It knows no streams from now on.
+    pub(crate) fn is_deaf(&self) {
+        self.server.deaf.store(true, Ordering::Relaxed);
     }
 
     /// There is one more from now on.
@@ -118,6 +145,16 @@ impl LangGraph {
         runs.map(|run| (run.kwargs.clone(), run.stand.borrow().0.clone()))
             .collect()
     }
+}
+
+async fn guard(State(server): Known, request: Request, next: Next) -> Response {
+    let key = server.key.lock().unwrap().clone();
+    let shown = request.headers().get("x-api-key");
+    if key.is_some_and(|key| shown.is_none_or(|shown| *shown != *key)) {
+        let body = json!({"detail": "Invalid authentication"}).to_string();
+        return (StatusCode::UNAUTHORIZED, body).into_response();
+    }
+    next.run(request).await
 }
 
 fn json_answer(value: &Value) -> Response {
@@ -348,7 +385,7 @@ async fn a2a(
     let id = &call["id"];
     let message = &call["params"]["message"];
     let streams = match call["method"].as_str() {
-        Some("message/stream") => true,
+        Some("message/stream") if !server.deaf.load(Ordering::Relaxed) => true,
         Some("message/send") => false,
         Some("tasks/cancel") if !server.old => {
             return json_answer(&json!({"jsonrpc": "2.0", "id": id, "result": {}}));
@@ -363,6 +400,12 @@ async fn a2a(
         .any(|known| known["assistant_id"] == assistant);
     if !known {
         return refused(id, -32602, &format!("Assistant '{assistant}' not found"));
+    }
+    let lost = |call: &Value| call["params"]["message"]["parts"][0]["text"] == "lost";
+    let asked = server.asked.lock().unwrap().clone();
+    if asked.iter().filter(|asked| lost(&asked.2)).count() == 1 && lost(&call) {
+        // The first time it is as if it had never come.
+        std::future::pending::<()>().await;
     }
     let thread = message["contextId"].as_str().unwrap_or_default().to_owned();
     if uuid::Uuid::parse_str(&thread).is_err() {
