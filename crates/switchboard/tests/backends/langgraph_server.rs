@@ -15,6 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post};
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 type Known = State<Arc<Server>>;
 
@@ -45,11 +46,14 @@ pub(crate) struct Server {
     key: Mutex<Option<String>>,
     /// It knows no streams, as before 0.4.48.
     deaf: AtomicBool,
+    /// The runs, and who tells of them.
+    tasks: Mutex<JoinSet<()>>,
 }
 
 pub(crate) struct LangGraph {
     pub(crate) base: String,
     server: Arc<Server>,
+    _serving: JoinSet<std::io::Result<()>>,
 }
 
 pub(crate) fn id_of(graph: &str) -> String {
@@ -89,6 +93,7 @@ impl LangGraph {
             asked: Mutex::default(),
             key: Mutex::default(),
             deaf: AtomicBool::new(false),
+            tasks: Mutex::default(),
         });
         let listener = tokio::net::TcpListener::bind(address).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -107,8 +112,13 @@ impl LangGraph {
                 guard,
             ))
             .with_state(Arc::clone(&server));
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        Self { base, server }
+        let mut serving = JoinSet::new();
+        serving.spawn(async move { axum::serve(listener, app).await });
+        Self {
+            base,
+            server,
+            _serving: serving,
+        }
     }
 
     /// Who does not show this is refused from now on.
@@ -255,7 +265,8 @@ impl Server {
         known.messages.extend(told);
         drop(threads);
         let (server, thread, going) = (Arc::clone(self), thread.to_owned(), Arc::clone(&run));
-        tokio::spawn(async move { server.go(&thread, &going, resume).await });
+        let mut tasks = self.tasks.lock().unwrap();
+        tasks.spawn(async move { server.go(&thread, &going, resume).await });
         run
     }
 
@@ -499,7 +510,8 @@ fn stream(
     cut: bool,
 ) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> {
     let (sender, receiver) = tokio::sync::mpsc::channel(16);
-    tokio::spawn(async move {
+    let telling = Arc::clone(&server);
+    telling.tasks.lock().unwrap().spawn(async move {
         let send = async |result: Value| {
             let item = json!({"jsonrpc": "2.0", "id": id, "result": result});
             let frame = format!("event: message\r\ndata: {item}\r\n\r\n");

@@ -218,10 +218,10 @@ async fn streams_subscriptions_lists_and_replay_work_before_an_agent_without_the
 #[tokio::test]
 async fn webhooks_are_called_for_an_agent_that_calls_none() {
     let (_upstream, ours) = pair().await;
-    let (called, mut calls) = tokio::sync::mpsc::unbounded_channel();
+    let (called, mut calls) = tokio::sync::mpsc::channel(64);
     let app = axum::Router::new().fallback(move |body: axum::body::Bytes| {
         let called = called.clone();
-        async move { called.send(body).unwrap() }
+        async move { called.send(body).await.unwrap() }
     });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());

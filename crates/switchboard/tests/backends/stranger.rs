@@ -22,6 +22,7 @@ struct Memory {
 pub(crate) struct Stranger {
     memory: Arc<Mutex<Memory>>,
     pub(crate) base: String,
+    _serving: tokio::task::JoinSet<std::io::Result<()>>,
 }
 
 impl Stranger {
@@ -37,8 +38,13 @@ impl Stranger {
             .route("/.well-known/agent-card.json", get(card))
             .route("/", post(answer))
             .with_state(Arc::clone(&memory));
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        Self { memory, base }
+        let mut serving = tokio::task::JoinSet::new();
+        serving.spawn(async move { axum::serve(listener, app).await });
+        Self {
+            memory,
+            base,
+            _serving: serving,
+        }
     }
 
     /// From now on it can do this.
