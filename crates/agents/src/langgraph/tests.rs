@@ -169,7 +169,7 @@ fn s0_022_answers_are_found_wherever_they_stand() {
     assert!(heard(&failed).ends_with("fails boom"));
 }
 
-fn run(id: &str, status: &str, kwargs: Value) -> Run {
+fn run(id: &str, status: &str, kwargs: &Value) -> Run {
     serde_json::from_value(json!({"run_id": id, "status": status, "kwargs": kwargs})).unwrap()
 }
 
@@ -180,27 +180,27 @@ fn a_run_is_found_by_what_it_was_begun_with() {
         run(
             "5",
             "running",
-            json!({"input": null, "command": {"resume": "blue"}}),
+            &json!({"input": null, "command": {"resume": "blue"}}),
         ),
         run(
             "4",
             "pending",
-            input(json!({"role": "human", "content": "hi", "id": "ours-2"})),
+            &input(json!({"role": "human", "content": "hi", "id": "ours-2"})),
         ),
         run(
             "3",
             "running",
-            input(json!({"role": "human", "content": "hi"})),
+            &input(json!({"role": "human", "content": "hi"})),
         ),
         run(
             "2",
             "success",
-            input(json!({"role": "human", "content": "hi"})),
+            &input(json!({"role": "human", "content": "hi"})),
         ),
         run(
             "1",
             "success",
-            input(json!({"role": "human", "content": "hi", "id": "ours-1"})),
+            &input(json!({"role": "human", "content": "hi", "id": "ours-1"})),
         ),
     ];
     let at =
@@ -218,7 +218,7 @@ fn a_run_is_found_by_what_it_was_begun_with() {
     let data = [run(
         "6",
         "success",
-        json!({"input": {"n": 7, "m": [1]}, "command": null}),
+        &json!({"input": {"n": 7, "m": [1]}, "command": null}),
     )];
     let set = |n: u32| Begun::Data(json!({"n": n}).as_object().unwrap().clone());
     assert!(found(&data, None, &set(7)).is_some() && found(&data, None, &set(8)).is_none());
@@ -236,22 +236,26 @@ fn state(run: &str, more: &Value) -> State {
     serde_json::from_value(state).unwrap()
 }
 
-fn said(kind: &str, id: &str, content: Value) -> Value {
+fn said(kind: &str, id: &str, content: &Value) -> Value {
     json!({"type": kind, "id": id, "content": content})
 }
 
 #[test]
 fn how_a_run_has_ended_is_told_by_its_thread() {
     let messages = json!({"values": {"messages": [
-        said("human", "m1", json!("hello")),
-        said("ai", "a1", json!("first")),
-        said("ai", "a2", json!("")),
-        said("tool", "t1", json!("secret")),
-        said("human", "m2", json!("again")),
-        said("ai", "a3", json!([{"type": "text", "text": "second"}, {"type": "image", "base64": "aGVsbG8=", "mime_type": "image/png"}])),
+        said("human", "m1", &json!("hello")),
+        said("ai", "a1", &json!("first")),
+        said("ai", "a2", &json!("")),
+        said("tool", "t1", &json!("secret")),
+        said("human", "m2", &json!("again")),
+        said("ai", "a3", &json!([{"type": "text", "text": "second"}, {"type": "image", "base64": "aGVsbG8=", "mime_type": "image/png"}])),
     ]}});
     let ended = |status: &str, more: &Value, id: Option<&str>| {
-        short(&settled(&run("r", status, json!({})), state("r", more), id))
+        short(&settled(
+            &run("r", status, &json!({})),
+            state("r", more),
+            id,
+        ))
     };
     assert_eq!(ended("success", &messages, Some("m1")), "answers first");
     assert_eq!(
@@ -275,6 +279,6 @@ fn how_a_run_has_ended_is_told_by_its_thread() {
     let asked = json!({"values": {}, "tasks": [{"interrupts": [{"id": "i", "value": "which?"}]}]});
     assert!(ended("success", &asked, None).starts_with("asks which? "));
     // Another run has gone on: what it asks is not asked by this one.
-    let later = settled(&run("r", "success", json!({})), state("s", &asked), None);
+    let later = settled(&run("r", "success", &json!({})), state("s", &asked), None);
     assert_eq!(short(&later), "answers ");
 }

@@ -154,10 +154,10 @@ mod tests {
         }
     }
 
-    fn decided(note: Option<Note>, message: &str, fresh: bool) -> Plan {
+    fn decided(note: Option<&Note>, message: &str, fresh: bool) -> Plan {
         let id = MessageId::new(message).unwrap();
         let message = Message::new(id, Role::User, vec![Part::text("x")]);
-        Note::decide(note.as_ref(), &message, fresh)
+        Note::decide(note, &message, fresh)
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
             (State::Detached, None, "n", true, Plan::Look),
             (State::Running, known, "n", true, Plan::Send(None)),
         ] {
-            let decided = decided(Some(note(state, id)), message, fresh);
+            let decided = decided(Some(&note(state, id)), message, fresh);
             assert_eq!(decided, plan, "{state:?} {id:?} {message} {fresh}");
         }
         assert_eq!(decided(None, "m", false), Plan::Send(None));
