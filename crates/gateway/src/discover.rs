@@ -44,7 +44,7 @@ pub(crate) async fn first(config: &mut Config) -> Vec<Source> {
     let mut sources = Vec::new();
     let mut taken: BTreeSet<Arc<str>> = BTreeSet::new();
     taken.extend(config.agents.iter().map(|agent| Arc::clone(&agent.name)));
-    for template in std::mem::take(&mut config.discover) {
+    for template in config.discover.clone() {
         let kept = kept(config, &template);
         let asked = timeout(PATIENCE, ask(&template)).await;
         let named = match asked.unwrap_or_else(|_| Err("it does not answer".to_owned())) {

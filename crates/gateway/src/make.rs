@@ -59,6 +59,12 @@ impl Made {
 impl Maker {
     /// Makes these agents. Nothing is sent to what stands behind them yet.
     pub(crate) fn make(&self, agents: &[config::Agent]) -> anyhow::Result<Made> {
+        for agent in agents.iter().filter(|agent| agent.hides_extended_card()) {
+            tracing::warn!(
+                agent = &*agent.name,
+                "nobody can read the extended card: the agent asks nobody who they are"
+            );
+        }
         let doors = doors(agents, &self.methods);
         let remotes = remotes(agents)?;
         let length = self.config.limits.queue.length;
@@ -98,9 +104,12 @@ impl Maker {
             Backend::Script(script) => {
                 let table = Arc::clone(&self.table);
                 let agent = ScriptAgent::new(script.clone(), Some(table as _));
-                let all = self.config.agents.iter();
-                let hidden = all.filter(|agent| !agent.rights.visible);
-                Arc::new(agent.hiding(hidden.map(|agent| &*agent.name)))
+                let calls = script.calls().into_iter();
+                let hidden = calls.filter(|name| {
+                    let called = self.config.said_of(name);
+                    called.is_some_and(|called| !called.rights.visible)
+                });
+                Arc::new(agent.hiding(hidden))
             }
         }
     }

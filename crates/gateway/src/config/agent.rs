@@ -117,7 +117,8 @@ impl Check<'_> {
 
     /// Who may call an agent should be able to call those, too, that it calls for them.
     pub(super) fn calls_open_no_door(&mut self, agents: &[Agent]) {
-        let by_name = |name: &&str| agents.iter().find(|agent| *agent.name == **name);
+        let is = |agent: &Agent, name: &str| *agent.name == *name || agent.may_find(name);
+        let by_name = |name: &&str| agents.iter().find(|agent| is(agent, name));
         for agent in agents {
             let Backend::Script(script) = &agent.backend else {
                 continue;

@@ -6,7 +6,7 @@ use super::agent::join;
 use super::load::Check;
 use super::raw;
 use super::yaml::{Step, Step::Key};
-use super::{Agent, Backend, Identity};
+use super::{Agent, Backend, Config, Identity};
 
 /// Where a LangGraph server is if nothing else is said: where `langgraph dev` puts it.
 const USUAL: &str = "http://localhost:2024";
@@ -68,6 +68,16 @@ impl Check<'_> {
     }
 }
 
+impl Config {
+    /// What is said of the agent of that name: its own entry, or the one that it may be found for.
+    pub(crate) fn said_of(&self, name: &str) -> Option<&Agent> {
+        let mut all = self.agents.iter();
+        let own = all.find(|agent| *agent.name == *name);
+        let mut all = self.discover.iter();
+        own.or_else(|| all.find(|agent| *agent.name == *name || agent.may_find(name)))
+    }
+}
+
 impl Agent {
     /// Whether it stands for agents that are still to be found.
     pub(crate) fn discovers(&self) -> bool {
@@ -75,7 +85,7 @@ impl Agent {
     }
 
     /// Whether an agent that is found for it may be called so.
-    pub(super) fn may_find(&self, name: &str) -> bool {
+    pub(crate) fn may_find(&self, name: &str) -> bool {
         let rest = name.strip_prefix(&*self.name);
         self.discovers() && rest.is_some_and(|rest| rest.len() > 1 && rest.starts_with('-'))
     }

@@ -53,11 +53,17 @@ fn everything_can_be_said() {
 #[test]
 fn agents_can_be_left_to_be_found() {
     let config = good(
-        "agents: {lg: {langgraph: {discover: true}}, desk: {script: [{call: lg-poet}, {complete: done}]}}\n",
+        "agents: {lg: {langgraph: {discover: true}}, desk: {script: [{call: {agent: lg-poet, text: x}}, {complete: done}]}}\n",
     );
     assert_eq!(config.agents.len(), 1);
     assert_eq!(&*config.discover[0].name, "lg");
     assert_eq!(&*config.default_agent, "desk");
+    let of = |name: &str| config.said_of(name).map(|agent| &*agent.name);
+    assert_eq!(of("lg-poet"), Some("lg"));
+    assert_eq!(
+        (of("desk"), of("lgpoet"), of("lg-")),
+        (Some("desk"), None, None)
+    );
     let config = good("default_agent: lg-poet\nagents: {lg: {langgraph: {discover: true}}}\n");
     assert_eq!(&*config.default_agent, "lg-poet");
     let config = good("agents: {lg: {langgraph: {discover: true}}}\n");
