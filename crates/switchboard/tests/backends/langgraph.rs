@@ -420,3 +420,24 @@ async fn s0_052_requests_and_answers_are_logged_for_those_who_look_for_a_fault()
     assert!(logged.contains("A2A Request: {"), "{logged}");
     assert!(logged.contains("A2A Response: {"), "S0-053");
 }
+
+#[tokio::test]
+async fn a_cancel_stops_the_run_that_goes_on_after_a_question() {
+    for old in [false, true] {
+        let (graph, ours) = pair(old).await;
+        let asked = ours.result("poet", "message/send", say("input")).await;
+        let mut reply = say("never");
+        reply["message"]["taskId"] = asked["id"].clone();
+        reply["configuration"] = json!({"blocking": false});
+        ours.result("poet", "message/send", reply).await;
+        while graph.runs().len() < 2 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        let canceled = ours
+            .result("poet", "tasks/cancel", json!({"id": asked["id"]}))
+            .await;
+        assert_eq!(canceled["status"]["state"], "canceled");
+        let stands: Vec<String> = graph.runs().into_iter().map(|run| run.1).collect();
+        assert_eq!(stands, ["success", "interrupted"], "old: {old}");
+    }
+}

@@ -306,6 +306,7 @@ impl Server {
                 let asks = json!([{"id": "6669", "value": {"question": "which colour?"}}]);
                 self.threads.lock().unwrap().get_mut(thread).unwrap().asks = Some(asks);
             }
+            "input" if resume == "never" => std::future::pending().await,
             "input" => say(format!(
                 "you chose {}",
                 resume
