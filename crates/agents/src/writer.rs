@@ -42,6 +42,17 @@ impl<'a> Writer<'a> {
         self.waiting.push_str(text);
     }
 
+    /// What was written before a restart stands: what is added comes behind it.
+    pub(crate) fn goes_on(&mut self) {
+        self.begun = true;
+    }
+
+    /// This takes the place of all that was written.
+    pub(crate) fn replace(&mut self, text: &str) {
+        self.begun = false;
+        self.waiting = text.to_owned();
+    }
+
     /// Whether what waits has waited long enough.
     pub(crate) fn is_due(&self) -> bool {
         let ripe = self.waiting.len() >= FULL || Instant::now() >= self.next;

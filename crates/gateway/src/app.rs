@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 
 use crate::admin::{self, Admin};
 use crate::config::{self, Config, Env};
+use crate::discover::Finder;
 use crate::otlp::Exporter;
 use crate::reload::{Origin, Reloader, Reloads};
 use crate::route::Table;
@@ -90,7 +91,9 @@ pub async fn serve(
             .map(|most| Gate::new(most, config.limits.queue.length)),
         queue: config.limits.queue.length,
     });
-    let agents = running.prepare(&config).await?;
+    let finder = Finder::start(&config, &tasks).await;
+    let agents = finder.sources().added_to(&config);
+    let agents = running.prepare(&agents).await?;
     running.take(agents);
     let recovered = recover::recover(&log, &running.engines()).await?;
     let recover::Recovered {
@@ -100,7 +103,7 @@ pub async fn serve(
     } = recovered;
     tracing::info!(resumed, waiting, failed, "recovered");
     let reloads = Arc::new(Reloads::default());
-    let reloader = origin.map(|origin| Reloader::new(origin, &config, running, reloads));
+    let reloader = Reloader::new(origin, &config, finder, running, reloads);
     let push = push::Settings {
         timeout: config.push.timeout,
         give_up_after: config.push.give_up_after,
@@ -129,9 +132,7 @@ pub async fn serve(
     let (tls, to_trust) = encryption.map_or((None, None), |with| (Some(with.tls), with.to_trust));
     let encrypted = tls.is_some();
     let service = Arc::new(service);
-    if let Some(reloader) = reloader {
-        tasks.spawn(reloader.run(Arc::clone(&service), tasks.clone()));
-    }
+    tasks.spawn(reloader.run(Arc::clone(&service), tasks.clone()));
     tasks.spawn(http::serve(listener, service, tls));
     ready(Listening {
         address,

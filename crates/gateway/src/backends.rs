@@ -1,15 +1,18 @@
 //! What stands behind agents, made from the configuration. New kinds of backend add a line here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Context;
 use switchboard_agents::exec::ExecAgent;
+use switchboard_agents::langgraph::LangGraphAgent;
 use switchboard_agents::openai::OpenAiAgent;
 use switchboard_agents::remote::RemoteAgent;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
 
 use crate::config::{self, Backend, Config};
+use crate::remotes::Upstream;
 use crate::route::Table;
 use crate::route::rules::{Routed, Routes, Rules};
 
@@ -18,14 +21,23 @@ use crate::route::rules::{Routed, Routes, Rules};
 pub(crate) struct Behind {
     pub(crate) agent: Arc<dyn Agent>,
     /// The same, if it has a card of its own elsewhere.
-    pub(crate) remote: Option<Arc<RemoteAgent>>,
+    pub(crate) upstream: Option<Upstream>,
 }
 
 impl<A: Agent + 'static> From<A> for Behind {
     fn from(agent: A) -> Self {
         Self {
             agent: Arc::new(agent),
-            remote: None,
+            upstream: None,
+        }
+    }
+}
+
+impl From<Upstream> for Behind {
+    fn from(upstream: Upstream) -> Self {
+        Self {
+            agent: upstream.agent(),
+            upstream: Some(upstream),
         }
     }
 }
@@ -56,29 +68,39 @@ fn routed(
     table: &Arc<Table>,
 ) -> Routed {
     let routes = Arc::new(Routes::new(Rules::new(agent.routes.clone())));
-    let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
-    let hidden = hidden.map(|agent| Arc::clone(&agent.name)).collect();
-    Routed::new(own, routes, Arc::clone(table) as _, hidden)
+    let hidden = hidden(agent, config).into_iter().map(Arc::from);
+    Routed::new(own, routes, Arc::clone(table) as _, hidden.collect())
+}
+
+/// The agents that not everyone may know of; with those that are still to be found, if this one calls them.
+fn hidden<'c>(agent: &'c config::Agent, config: &'c Config) -> BTreeSet<&'c str> {
+    let is_hidden = |name: &&str| {
+        let said = config.said_of(name);
+        said.is_some_and(|said| !said.rights.visible)
+    };
+    let called = agent.calls().into_iter().map(|(_, called)| called);
+    let there = config.agents.iter().map(|agent| &*agent.name);
+    there.chain(called).filter(is_hidden).collect()
 }
 
 fn make(agent: &config::Agent, config: &Config, table: &Arc<Table>) -> anyhow::Result<Behind> {
     Ok(match &agent.backend {
         Backend::Remote(settings, identity) => {
             let remote = RemoteAgent::new((**settings).clone(), identity.outbound()?);
-            let remote = Arc::new(remote);
-            Behind {
-                agent: Arc::clone(&remote) as _,
-                remote: Some(remote),
-            }
+            Upstream::A2a(Arc::new(remote)).into()
         }
+        Backend::LangGraph(settings, identity) => {
+            let assistant = LangGraphAgent::new((**settings).clone(), identity.outbound()?)?;
+            Upstream::LangGraph(Arc::new(assistant)).into()
+        }
+        Backend::Assistants(..) => anyhow::bail!("its assistants are agents, and it is none"),
         Backend::OpenAi(settings, identity) => {
             OpenAiAgent::new((**settings).clone(), identity.outbound()?)?.into()
         }
         Backend::Exec(settings) => ExecAgent::new((**settings).clone())?.into(),
         Backend::Script(script) => {
-            let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
-            let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
-            agent.hiding(hidden.map(|agent| &*agent.name)).into()
+            let script = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
+            script.hiding(hidden(agent, config)).into()
         }
     })
 }

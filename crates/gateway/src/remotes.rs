@@ -1,16 +1,55 @@
 //! Agents elsewhere that stand behind ours, and what their cards say.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_agents::langgraph::LangGraphAgent;
 use switchboard_agents::profile;
+use switchboard_agents::remote::RemoteAgent;
+use switchboard_server::agent as server;
 use switchboard_server::engine::Profile;
 use switchboard_types::model::AgentCard;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::Agent;
 
 /// How long a start, and a reload, waits for the cards of agents elsewhere.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What stands behind an agent and has a card of its own.
+#[derive(Debug, Clone)]
+pub(crate) enum Upstream {
+    A2a(Arc<RemoteAgent>),
+    LangGraph(Arc<LangGraphAgent>),
+}
+
+impl Upstream {
+    /// Ours, which talks to it.
+    pub(crate) fn agent(&self) -> Arc<dyn server::Agent> {
+        match self {
+            Self::A2a(agent) => Arc::clone(agent) as _,
+            Self::LangGraph(agent) => Arc::clone(agent) as _,
+        }
+    }
+
+    /// Its card, as soon as it is known, and whenever it changes.
+    pub(crate) fn card(&self) -> watch::Receiver<Option<Arc<AgentCard>>> {
+        match self {
+            Self::A2a(agent) => agent.card(),
+            Self::LangGraph(agent) => agent.card(),
+        }
+    }
+
+    /// Reads its card now and then, until `stop`. `name` is for the log.
+    pub(crate) async fn keep_card(&self, name: &str, stop: &CancellationToken) {
+        match self {
+            Self::A2a(agent) => agent.keep_card(name, stop).await,
+            Self::LangGraph(agent) => agent.keep_card(name, stop).await,
+        }
+    }
+}
 
 /// What an agent's cards say once `card` is known.
 pub(crate) fn filled(agent: &Agent, card: &AgentCard) -> Profile {

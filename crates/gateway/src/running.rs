@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use switchboard_agents::remote::RemoteAgent;
 use switchboard_server::auth::{Access, Audit, Authorized};
 use switchboard_server::call::Listing;
 use switchboard_server::engine::{self, Engine, Profile};
@@ -20,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backends::{Behind, backend};
 use crate::config::{self, Config, Print};
-use crate::remotes;
+use crate::remotes::{self, Upstream};
 use crate::route::Table;
 use crate::trust::{Methods, door};
 
@@ -63,7 +62,7 @@ struct One {
 
 #[derive(Debug, Clone)]
 struct Elsewhere {
-    remote: Arc<RemoteAgent>,
+    upstream: Upstream,
     agent: config::Agent,
     door: Arc<Access>,
     is_default: bool,
@@ -231,10 +230,10 @@ impl Running {
         });
         let Behind {
             agent: taker,
-            remote,
+            upstream,
         } = backend(agent, config, &ground.table)?;
-        let elsewhere = remote.map(|remote| Elsewhere {
-            remote,
+        let elsewhere = upstream.map(|upstream| Elsewhere {
+            upstream,
             agent: agent.clone(),
             door: Arc::clone(&door),
             is_default,
@@ -275,11 +274,11 @@ impl Running {
         let first = Instant::now() + remotes::PATIENCE;
         for one in &*new {
             if let Some(elsewhere) = &one.elsewhere {
-                let (remote, over) = (Arc::clone(&elsewhere.remote), one.over.clone());
+                let (upstream, over) = (elsewhere.upstream.clone(), one.over.clone());
                 let name = Arc::clone(one.guarded.engine().name());
                 self.ground.tasks.spawn(async move {
                     tokio::select! {
-                        () = remote.keep_card(&name, &over) => {}
+                        () = upstream.keep_card(&name, &over) => {}
                         () = over.cancelled() => {}
                     }
                 });
@@ -287,7 +286,7 @@ impl Running {
         }
         for one in new {
             if let Some(elsewhere) = &one.elsewhere {
-                let mut card = elsewhere.remote.card();
+                let mut card = elsewhere.upstream.card();
                 drop(timeout_at(first, card.wait_for(Option::is_some)).await);
                 if let Some(profile) = elsewhere.profile() {
                     one.guarded = one.guarded.renewed(profile);
@@ -303,7 +302,7 @@ impl Running {
         };
         let (engine, over) = (one.guarded.engine().clone(), one.over.clone());
         let table = Arc::clone(&self.ground.table);
-        let mut card = elsewhere.remote.card();
+        let mut card = elsewhere.upstream.card();
         // What came since it was looked at must not be missed.
         card.mark_changed();
         self.ground.tasks.spawn(async move {
@@ -326,7 +325,7 @@ impl Running {
 impl Elsewhere {
     /// What our card says, once the other one is known.
     fn profile(&self) -> Option<Profile> {
-        let card = self.remote.card().borrow().clone()?;
+        let card = self.upstream.card().borrow().clone()?;
         let filled = remotes::filled(&self.agent, &card);
         Some(shown(&self.door, self.is_default, filled))
     }

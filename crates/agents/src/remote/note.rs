@@ -11,7 +11,7 @@ pub(super) const NAME: &str = "a2a";
 
 /// How the upstream task stands, as far as it was written down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Note {
+pub(crate) struct Note {
     /// The number of the message that was sent last; with our task it makes the id it was sent with.
     turn: u64,
     /// The id that the caller gave to that message.
@@ -22,15 +22,15 @@ pub(super) struct Note {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     asked: Option<String>,
     /// The upstream conversation.
-    pub(super) context: Option<String>,
+    pub(crate) context: Option<String>,
     /// The upstream task, as soon as it is known.
-    pub(super) task: Option<String>,
-    pub(super) state: State,
+    pub(crate) task: Option<String>,
+    pub(crate) state: State,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum State {
+pub(crate) enum State {
     /// The message goes out, and may have arrived.
     Sending,
     /// It has arrived.
@@ -43,7 +43,7 @@ pub(super) enum State {
 
 /// What a turn has to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Plan {
+pub(crate) enum Plan {
     /// Send the message; to a task that waits, if there is one.
     Send(Option<TaskId>),
     /// It was sent: follow the task.
@@ -56,7 +56,7 @@ pub(super) enum Plan {
 
 impl Note {
     /// What is to be done in this turn.
-    pub(super) fn plan(note: Option<&Self>, turn: &Turn) -> Plan {
+    pub(crate) fn plan(note: Option<&Self>, turn: &Turn) -> Plan {
         let fresh = turn.emitted == 0 && note.is_some_and(|note| note.was_passed_on(&turn.task));
         Self::decide(note, &turn.message, fresh || turn.input_timed_out)
     }
@@ -95,7 +95,7 @@ impl Note {
     }
 
     /// A message goes out.
-    pub(super) fn sending(
+    pub(crate) fn sending(
         before: Option<&Self>,
         turn: &Turn,
         to: Option<&TaskId>,
@@ -113,19 +113,19 @@ impl Note {
     }
 
     /// It waits for an answer to this.
-    pub(super) fn waits(&mut self, question: &[Part]) {
+    pub(crate) fn waits(&mut self, question: &[Part]) {
         let texts: Vec<&str> = question.iter().filter_map(Part::as_text).collect();
         self.asked = Some(texts.join("\n")).filter(|text| !text.is_empty());
         self.state = State::Waiting;
     }
 
     /// The id that the message has upstream: the same, however often the turn is run.
-    pub(super) fn message_id(&self, task: &TaskId) -> Option<MessageId> {
+    pub(crate) fn message_id(&self, task: &TaskId) -> Option<MessageId> {
         MessageId::new(format!("{task}-{}", self.turn)).ok()
     }
 
     /// The upstream conversation.
-    pub(super) fn context_id(&self) -> Option<ContextId> {
+    pub(crate) fn context_id(&self) -> Option<ContextId> {
         self.context
             .as_deref()
             .and_then(|id| ContextId::new(id).ok())

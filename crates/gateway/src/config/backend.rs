@@ -17,7 +17,14 @@ impl Check<'_> {
         at: &[Step<'_>],
         raw: &mut raw::Agent,
     ) -> Option<(agents::Profile, Backend)> {
-        const KINDS: [&str; 5] = ["script", "script_file", "a2a", "openai", "exec"];
+        const KINDS: [&str; 6] = [
+            "script",
+            "script_file",
+            "a2a",
+            "openai",
+            "exec",
+            "langgraph",
+        ];
         let identity = self.identity(at, raw.identity.take());
         let entry = at_path(self.tree, at);
         let written: Vec<_> = KINDS
@@ -29,7 +36,10 @@ impl Check<'_> {
                 self.wrong(
                     at,
                     "nothing stands behind this agent".to_owned(),
-                    Some("add `script`, `script_file`, `a2a`, `openai` or `exec`".to_owned()),
+                    Some(
+                        "add `script`, `script_file`, `a2a`, `openai`, `exec` or `langgraph`"
+                            .to_owned(),
+                    ),
                 );
                 None
             }
@@ -42,6 +52,9 @@ impl Check<'_> {
                     let (settings, identity) = self.openai(at, model, identity)?;
                     let backend = Backend::OpenAi(Box::new(settings), identity);
                     return Some((openai::profile(), backend));
+                }
+                if let Some(assistant) = raw.langgraph.take() {
+                    return Some((unknown(), self.langgraph(at, assistant, identity)?));
                 }
                 if !matches!(identity, Identity::Nobody) {
                     let message = "nothing elsewhere stands behind this agent".to_owned();

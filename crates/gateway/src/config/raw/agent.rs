@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use switchboard_agents::script::Script;
 
-use super::{A2a, Access, AgentAuth, AgentLimits, Exec, Identity, OpenAi, Route};
+use super::{A2a, Access, AgentAuth, AgentLimits, Exec, Identity, LangGraph, OpenAi, Route};
 use crate::config::value::{Bound, Time, Url};
 
 /// The agents, in the order of the file.
@@ -53,8 +53,8 @@ impl JsonSchema for Agents {
     }
 }
 
-/// One agent: what its card says, what stands behind it (`script`, `script_file`, `a2a`, `openai` or `exec`), and how it
-/// is served.
+/// One agent: what its card says, what stands behind it (`script`, `script_file`, `a2a`, `openai`, `exec` or
+/// `langgraph`), and how it is served.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Agent {
@@ -91,6 +91,8 @@ pub(crate) struct Agent {
     pub(crate) openai: Option<OpenAi>,
     /// What stands behind it: a command, run for each message.
     pub(crate) exec: Option<Exec>,
+    /// What stands behind it: an assistant of a LangGraph server.
+    pub(crate) langgraph: Option<LangGraph>,
     /// Who it is to what stands behind it elsewhere.
     pub(crate) identity: Option<Identity>,
 

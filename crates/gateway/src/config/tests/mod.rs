@@ -6,6 +6,7 @@ mod bad;
 mod exec;
 mod from_env;
 mod good;
+mod langgraph;
 mod openai;
 mod published;
 mod remote;
