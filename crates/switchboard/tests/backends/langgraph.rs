@@ -49,6 +49,25 @@ async fn an_assistant_is_found_by_the_name_of_its_graph_and_answers() {
 }
 
 #[tokio::test]
+async fn a_run_belongs_to_the_trace_of_the_call_that_it_is_for() {
+    let (graph, ours) = pair(false).await;
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": say("hello")});
+    let request = ours
+        .http
+        .post(ours.url("/a2a/poet"))
+        .header("traceparent", format!("00-{trace}-b7ad6b7169203331-01"))
+        .header("tracestate", "vendor=1");
+    let done = crate::support::answer(request.json(&body)).await.body["result"].clone();
+    assert_eq!(answer(&done), "echo: hello");
+    let headers = &graph.asked()[0].1;
+    let told = headers["traceparent"].to_str().unwrap();
+    assert!(told.starts_with(&format!("00-{trace}-")), "{told}");
+    assert!(!told.contains("b7ad6b7169203331"), "{told}");
+    assert_eq!(headers["tracestate"], "vendor=1");
+}
+
+#[tokio::test]
 async fn text_that_is_told_whole_each_time_is_passed_on_piece_by_piece() {
     for old in [false, true] {
         let (_graph, ours) = pair(old).await;

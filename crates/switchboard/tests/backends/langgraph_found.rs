@@ -37,7 +37,7 @@ async fn agents(ours: &Server) -> Vec<String> {
     names
 }
 
-async fn until(ours: &Server, wanted: &[&str]) {
+pub(crate) async fn until(ours: &Server, wanted: &[&str]) {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
     while agents(ours).await != wanted {
         assert!(
@@ -82,6 +82,73 @@ async fn every_assistant_is_an_agent_and_they_come_and_go() {
     graph.adds("poet", "The Critic!");
     until(&ours, &["lg-late", "lg-poet", "lg-the-critic"]).await;
     assert_eq!(answer(&ours, "lg-the-critic").await, "echo: hello");
+}
+
+/// Saves the configuration as editors do: a new file takes the place of the old one.
+fn save(ours: &Server, yaml: &str) {
+    let path = ours.configuration();
+    let new = path.with_extension("new");
+    std::fs::write(&new, yaml).unwrap();
+    std::fs::rename(&new, &path).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_written_of_all_changes_while_they_are_called() {
+    let (graph, ours) = both().await;
+    until(&ours, &["lg-poet", "lg-the-critic"]).await;
+    let waits = ours.result("lg-poet", "message/send", say("input")).await;
+    assert_eq!(waits["status"]["state"], "input-required", "{waits}");
+    let entry = |name: &str, base: &str| {
+        format!(
+            "{name}: {{langgraph: {{url: '{base}', discover: true, refresh: 300ms}}, description: Anew}}"
+        )
+    };
+    let fixed = "fixed: {script: [{complete: here}]}";
+    save(
+        &ours,
+        &format!("agents: {{{fixed}, {}}}", entry("lg", &graph.base)),
+    );
+    until(&ours, &["fixed", "lg-poet", "lg-the-critic"]).await;
+    let card = ours.get("/a2a/lg-poet/.well-known/agent-card.json").await;
+    assert_eq!(card.body["description"], "Anew");
+    // A task that was begun before goes on.
+    let mut reply = say("yes");
+    reply["message"]["taskId"] = waits["id"].clone();
+    let done = ours.result("lg-poet", "message/send", reply).await;
+    assert_eq!(done["status"]["state"], "completed", "{done}");
+    // They are still looked for.
+    graph.adds("poet", "late");
+    until(&ours, &["fixed", "lg-late", "lg-poet", "lg-the-critic"]).await;
+    // Another server, by another name.
+    let other = LangGraph::start().await;
+    save(
+        &ours,
+        &format!("agents: {{{fixed}, {}}}", entry("more", &other.base)),
+    );
+    until(&ours, &["fixed", "more-poet"]).await;
+    assert_eq!(answer(&ours, "more-poet").await, "echo: hello");
+    assert_eq!(other.asked().len(), 1);
+    save(&ours, &format!("agents: {{{fixed}}}"));
+    until(&ours, &["fixed"]).await;
+    let task = ours.result("fixed", "message/send", say("x")).await;
+    assert_eq!(text_of(&task["status"]["message"]), "here");
+}
+
+#[tokio::test]
+async fn while_the_server_is_away_those_that_were_found_before_are_there() {
+    let (graph, mut ours) = both().await;
+    until(&ours, &["lg-poet", "lg-the-critic"]).await;
+    ours.kill().await;
+    let address = graph.base.trim_start_matches("http://").to_owned();
+    drop(graph);
+    ours.restart().await;
+    assert_eq!(agents(&ours).await, ["lg-poet", "lg-the-critic"]);
+    let away = ours.result("lg-poet", "message/send", say("hello")).await;
+    assert_eq!(away["status"]["state"], "failed", "{away}");
+    // It comes back, and has one less.
+    let _graph = LangGraph::at(&address, false).await;
+    until(&ours, &["lg-poet"]).await;
+    assert_eq!(answer(&ours, "lg-poet").await, "echo: hello");
 }
 
 #[tokio::test]
