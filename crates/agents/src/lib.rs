@@ -6,6 +6,7 @@
 //! - [`identity`]: who an agent is to what stands behind it. Every agent that calls others over the network uses it.
 //! - [`langgraph`]: agents that are an assistant of a LangGraph server.
 //! - [`openai`]: agents that are a model behind an OpenAI-compatible chat endpoint.
+//! - [`openclaw`]: agents of an OpenClaw gateway.
 //! - [`profile`]: what an agent's card says about it, whatever stands behind it.
 //! - [`remote`]: any A2A agent elsewhere.
 //! - [`script`]: agents that follow a scenario written in YAML. The built-in agents are scripts, and so are
@@ -16,6 +17,7 @@ mod fetch;
 pub mod identity;
 pub mod langgraph;
 pub mod openai;
+pub mod openclaw;
 mod past;
 pub mod profile;
 pub mod remote;

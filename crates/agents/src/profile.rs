@@ -37,6 +37,8 @@ pub enum Fact {
     Documentation,
     Icon,
     Skills,
+    /// Skills beside those that ours has.
+    MoreSkills,
     InputModes,
     OutputModes,
 }
@@ -56,6 +58,12 @@ pub fn fill(card: &mut AgentCard, gaps: &[Fact], from: &AgentCard) {
             Fact::Skills if !from.skills.is_empty() => {
                 card.skills = from.skills.iter().cloned().map(unguarded).collect();
             }
+            Fact::MoreSkills => {
+                let known: Vec<String> = card.skills.iter().flat_map(names).collect();
+                let more = from.skills.iter();
+                let more = more.filter(|skill| !names(skill).any(|name| known.contains(&name)));
+                card.skills.extend(more.cloned().map(unguarded));
+            }
             Fact::InputModes if !from.default_input_modes.is_empty() => {
                 card.default_input_modes
                     .clone_from(&from.default_input_modes);
@@ -68,6 +76,13 @@ pub fn fill(card: &mut AgentCard, gaps: &[Fact], from: &AgentCard) {
             _ => {}
         }
     }
+}
+
+/// What a skill goes by.
+fn names(skill: &Skill) -> impl Iterator<Item = String> {
+    [&skill.id, &skill.name]
+        .into_iter()
+        .map(|name| name.to_lowercase())
 }
 
 fn unguarded(skill: Skill) -> Skill {

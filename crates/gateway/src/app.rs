@@ -18,12 +18,14 @@ use switchboard_server::store::sqlite::SqliteStore;
 use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
 use tokio::net::TcpListener;
 
-use crate::admin::{self, Admin};
+use crate::admin::{self, Admin, Shows};
+use crate::claws::Claws;
 use crate::config::{self, Config, Env};
 use crate::discover::Finder;
 use crate::otlp::Exporter;
 use crate::reload::{Origin, Reloader, Reloads};
 use crate::route::Table;
+use crate::route::rules::Stored;
 use crate::running::{Ground, Running};
 pub use crate::trust::ToTrust;
 use crate::trust::{self, Methods};
@@ -76,6 +78,7 @@ pub async fn serve(
     let table = Arc::new(Table::default());
     let access = open_access(&config.store)?;
     let audit = Audit::start(Arc::clone(&access), &tasks);
+    let stored = Arc::new(Stored::open(Arc::clone(&access)).await?);
     let methods = Methods::open(&config.methods, &access, &tasks).await?;
     let authenticator = methods.authenticator(config.failed_logins, audit.clone());
     let mut running = Running::new(Ground {
@@ -90,6 +93,8 @@ pub async fn serve(
             .tasks
             .map(|most| Gate::new(most, config.limits.queue.length)),
         queue: config.limits.queue.length,
+        claws: Claws::default(),
+        stored: Arc::clone(&stored),
     });
     let finder = Finder::start(&config, &tasks).await;
     let agents = finder.sources().added_to(&config);
@@ -103,7 +108,7 @@ pub async fn serve(
     } = recovered;
     tracing::info!(resumed, waiting, failed, "recovered");
     let reloads = Arc::new(Reloads::default());
-    let reloader = Reloader::new(origin, &config, finder, running, reloads);
+    let reloader = Reloader::new(origin, &config, finder, running, Arc::clone(&reloads));
     let push = push::Settings {
         timeout: config.push.timeout,
         give_up_after: config.push.give_up_after,
@@ -112,7 +117,14 @@ pub async fn serve(
     };
     Outbox::start(log.clone(), guard, push, tasks.clone());
     if let Some(listener) = looked_at {
-        let admin = Admin::new(&config, &listener, &log, exporter.clone())?;
+        let shows = Shows {
+            log: log.clone(),
+            table: Arc::clone(&table),
+            reloads: Arc::clone(&reloads),
+            stored,
+            exporter: exporter.clone(),
+        };
+        let admin = Admin::new(&config, &listener, shows)?;
         tasks.spawn(admin.serve(listener, tasks.clone()));
     }
     log.keep_up(config.retention, &tasks);

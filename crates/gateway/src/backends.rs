@@ -12,32 +12,32 @@ use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::Agent;
 
 use crate::config::{self, Backend, Config};
-use crate::remotes::Upstream;
-use crate::route::Table;
-use crate::route::rules::{Routed, Routes, Rules};
+use crate::remotes::Far;
+use crate::route::rules::{Routed, Routes};
+use crate::running::Ground;
 
 /// What stands behind an agent.
 #[derive(Debug)]
 pub(crate) struct Behind {
     pub(crate) agent: Arc<dyn Agent>,
     /// The same, if it has a card of its own elsewhere.
-    pub(crate) upstream: Option<Upstream>,
+    pub(crate) far: Option<Far>,
+}
+
+impl From<Far> for Behind {
+    fn from(far: Far) -> Self {
+        Self {
+            agent: far.agent(),
+            far: Some(far),
+        }
+    }
 }
 
 impl<A: Agent + 'static> From<A> for Behind {
     fn from(agent: A) -> Self {
         Self {
             agent: Arc::new(agent),
-            upstream: None,
-        }
-    }
-}
-
-impl From<Upstream> for Behind {
-    fn from(upstream: Upstream) -> Self {
-        Self {
-            agent: upstream.agent(),
-            upstream: Some(upstream),
+            far: None,
         }
     }
 }
@@ -50,26 +50,25 @@ impl From<Upstream> for Behind {
 pub(crate) fn backend(
     agent: &config::Agent,
     config: &Config,
-    table: &Arc<Table>,
+    ground: &Ground,
 ) -> anyhow::Result<Behind> {
-    let made = make(agent, config, table);
+    let made = make(agent, config, ground);
     let mut made = made.with_context(|| format!("the agent {} cannot be made", agent.name))?;
-    if !agent.routes.is_empty() {
-        made.agent = Arc::new(routed(made.agent, agent, config, table));
-    }
+    made.agent = Arc::new(routed(made.agent, agent, config, ground));
     Ok(made)
 }
 
 /// An agent behind its rules.
-fn routed(
-    own: Arc<dyn Agent>,
-    agent: &config::Agent,
-    config: &Config,
-    table: &Arc<Table>,
-) -> Routed {
-    let routes = Arc::new(Routes::new(Rules::new(agent.routes.clone())));
+fn routed(own: Arc<dyn Agent>, agent: &config::Agent, config: &Config, ground: &Ground) -> Routed {
+    let name = Arc::clone(&agent.name);
+    let routes = Routes::new(name, agent.routes.clone(), Arc::clone(&ground.stored));
     let hidden = hidden(agent, config).into_iter().map(Arc::from);
-    Routed::new(own, routes, Arc::clone(table) as _, hidden.collect())
+    Routed::new(
+        own,
+        routes,
+        Arc::clone(&ground.table) as _,
+        hidden.collect(),
+    )
 }
 
 /// The agents that not everyone may know of; with those that are still to be found, if this one calls them.
@@ -83,15 +82,19 @@ fn hidden<'c>(agent: &'c config::Agent, config: &'c Config) -> BTreeSet<&'c str>
     there.chain(called).filter(is_hidden).collect()
 }
 
-fn make(agent: &config::Agent, config: &Config, table: &Arc<Table>) -> anyhow::Result<Behind> {
+fn make(agent: &config::Agent, config: &Config, ground: &Ground) -> anyhow::Result<Behind> {
     Ok(match &agent.backend {
         Backend::Remote(settings, identity) => {
             let remote = RemoteAgent::new((**settings).clone(), identity.outbound()?);
-            Upstream::A2a(Arc::new(remote)).into()
+            Far::A2a(Arc::new(remote)).into()
+        }
+        Backend::OpenClaw(claw) => {
+            let claw = ground.claws.agent(claw, config, &ground.tasks)?;
+            Far::OpenClaw(Arc::new(claw)).into()
         }
         Backend::LangGraph(settings, identity) => {
             let assistant = LangGraphAgent::new((**settings).clone(), identity.outbound()?)?;
-            Upstream::LangGraph(Arc::new(assistant)).into()
+            Far::LangGraph(Arc::new(assistant)).into()
         }
         Backend::Assistants(..) => anyhow::bail!("its assistants are agents, and it is none"),
         Backend::OpenAi(settings, identity) => {
@@ -99,7 +102,7 @@ fn make(agent: &config::Agent, config: &Config, table: &Arc<Table>) -> anyhow::R
         }
         Backend::Exec(settings) => ExecAgent::new((**settings).clone())?.into(),
         Backend::Script(script) => {
-            let script = ScriptAgent::new(script.clone(), Some(Arc::clone(table) as _));
+            let script = ScriptAgent::new(script.clone(), Some(Arc::clone(&ground.table) as _));
             script.hiding(hidden(agent, config)).into()
         }
     })

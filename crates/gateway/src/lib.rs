@@ -5,6 +5,7 @@
 //! - `admin`: where operators look.
 //! - `backends`: what stands behind agents, made from the configuration.
 //! - `cel`: expressions that people write into the configuration.
+//! - `claws`: OpenClaw gateways that agents share.
 //! - [`cli`]: the commands. `main` calls [`cli::run`] and nothing else.
 //! - [`config`]: from a YAML file, the environment and flags to a checked [`config::Config`].
 //! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
@@ -24,6 +25,7 @@ mod admin;
 pub mod app;
 mod backends;
 mod cel;
+mod claws;
 pub mod cli;
 pub mod config;
 mod conformance;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_agents::langgraph::LangGraphAgent;
+use switchboard_agents::openclaw::OpenClawAgent;
 use switchboard_agents::profile;
 use switchboard_agents::remote::RemoteAgent;
-use switchboard_server::agent as server;
+use switchboard_server::agent;
 use switchboard_server::engine::Profile;
 use switchboard_types::model::AgentCard;
 use tokio::sync::watch;
@@ -18,34 +19,41 @@ use crate::config::Agent;
 /// How long a start, and a reload, waits for the cards of agents elsewhere.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What stands behind an agent and has a card of its own.
+/// An agent elsewhere that says what it is.
 #[derive(Debug, Clone)]
-pub(crate) enum Upstream {
+pub(crate) enum Far {
+    /// One that speaks A2A.
     A2a(Arc<RemoteAgent>),
+    /// One of an OpenClaw gateway.
+    OpenClaw(Arc<OpenClawAgent>),
+    /// An assistant of a LangGraph server.
     LangGraph(Arc<LangGraphAgent>),
 }
 
-impl Upstream {
-    /// Ours, which talks to it.
-    pub(crate) fn agent(&self) -> Arc<dyn server::Agent> {
+impl Far {
+    /// What takes turns.
+    pub(crate) fn agent(&self) -> Arc<dyn agent::Agent> {
         match self {
             Self::A2a(agent) => Arc::clone(agent) as _,
+            Self::OpenClaw(agent) => Arc::clone(agent) as _,
             Self::LangGraph(agent) => Arc::clone(agent) as _,
         }
     }
 
-    /// Its card, as soon as it is known, and whenever it changes.
+    /// What it says of itself, as soon as that is known, and whenever it changes.
     pub(crate) fn card(&self) -> watch::Receiver<Option<Arc<AgentCard>>> {
         match self {
             Self::A2a(agent) => agent.card(),
+            Self::OpenClaw(agent) => agent.card(),
             Self::LangGraph(agent) => agent.card(),
         }
     }
 
-    /// Reads its card now and then, until `stop`. `name` is for the log.
+    /// Reads that now and then, until `stop`.
     pub(crate) async fn keep_card(&self, name: &str, stop: &CancellationToken) {
         match self {
             Self::A2a(agent) => agent.keep_card(name, stop).await,
+            Self::OpenClaw(agent) => agent.keep_card(name, stop).await,
             Self::LangGraph(agent) => agent.keep_card(name, stop).await,
         }
     }

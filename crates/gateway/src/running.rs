@@ -18,9 +18,11 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::backends::{Behind, backend};
+use crate::claws::Claws;
 use crate::config::{self, Config, Print};
-use crate::remotes::{self, Upstream};
+use crate::remotes::{self, Far};
 use crate::route::Table;
+use crate::route::rules::Stored;
 use crate::trust::{Methods, door};
 
 /// What all agents stand on, as long as the process lives.
@@ -37,6 +39,10 @@ pub(crate) struct Ground {
     pub(crate) everywhere: Option<Gate>,
     /// How many turns may wait for room.
     pub(crate) queue: usize,
+    /// Gateways that agents share.
+    pub(crate) claws: Claws,
+    /// Rules that operators have stored.
+    pub(crate) stored: Arc<Stored>,
 }
 
 /// All agents that run, or did.
@@ -62,7 +68,7 @@ struct One {
 
 #[derive(Debug, Clone)]
 struct Elsewhere {
-    upstream: Upstream,
+    far: Far,
     agent: config::Agent,
     door: Arc<Access>,
     is_default: bool,
@@ -228,12 +234,9 @@ impl Running {
             let gate = same.map(|(_, gate)| gate.clone());
             (most, gate.unwrap_or_else(|| Gate::new(most, ground.queue)))
         });
-        let Behind {
-            agent: taker,
-            upstream,
-        } = backend(agent, config, &ground.table)?;
-        let elsewhere = upstream.map(|upstream| Elsewhere {
-            upstream,
+        let Behind { agent: taker, far } = backend(agent, config, ground)?;
+        let elsewhere = far.map(|far| Elsewhere {
+            far,
             agent: agent.clone(),
             door: Arc::clone(&door),
             is_default,
@@ -274,11 +277,11 @@ impl Running {
         let first = Instant::now() + remotes::PATIENCE;
         for one in &*new {
             if let Some(elsewhere) = &one.elsewhere {
-                let (upstream, over) = (elsewhere.upstream.clone(), one.over.clone());
+                let (far, over) = (elsewhere.far.clone(), one.over.clone());
                 let name = Arc::clone(one.guarded.engine().name());
                 self.ground.tasks.spawn(async move {
                     tokio::select! {
-                        () = upstream.keep_card(&name, &over) => {}
+                        () = far.keep_card(&name, &over) => {}
                         () = over.cancelled() => {}
                     }
                 });
@@ -286,7 +289,7 @@ impl Running {
         }
         for one in new {
             if let Some(elsewhere) = &one.elsewhere {
-                let mut card = elsewhere.upstream.card();
+                let mut card = elsewhere.far.card();
                 drop(timeout_at(first, card.wait_for(Option::is_some)).await);
                 if let Some(profile) = elsewhere.profile() {
                     one.guarded = one.guarded.renewed(profile);
@@ -302,7 +305,7 @@ impl Running {
         };
         let (engine, over) = (one.guarded.engine().clone(), one.over.clone());
         let table = Arc::clone(&self.ground.table);
-        let mut card = elsewhere.upstream.card();
+        let mut card = elsewhere.far.card();
         // What came since it was looked at must not be missed.
         card.mark_changed();
         self.ground.tasks.spawn(async move {
@@ -325,7 +328,7 @@ impl Running {
 impl Elsewhere {
     /// What our card says, once the other one is known.
     fn profile(&self) -> Option<Profile> {
-        let card = self.upstream.card().borrow().clone()?;
+        let card = self.far.card().borrow().clone()?;
         let filled = remotes::filled(&self.agent, &card);
         Some(shown(&self.door, self.is_default, filled))
     }

@@ -131,6 +131,22 @@ impl SigningKey {
         members.into()
     }
 
+    /// The public key itself: of an Ed25519 key its 32 bytes, of a curve the uncompressed point, of RSA the DER.
+    #[must_use]
+    pub fn public_bytes(&self) -> &[u8] {
+        match &self.pair {
+            Pair::P256(pair) | Pair::P384(pair) => pair.public_key().as_ref(),
+            Pair::Ed25519(pair) => pair.public_key().as_ref(),
+            Pair::Rsa(pair) => pair.public_key().as_ref(),
+        }
+    }
+
+    /// Signs a message as it is, for protocols that are no JWS.
+    #[must_use]
+    pub fn sign(&self, message: &[u8]) -> Vec<u8> {
+        self.pair.sign(message)
+    }
+
     /// Signs a payload that travels apart: the protected header and the signature, both encoded. The header says `alg`,
     /// `kid` and what `header_extra` adds to that.
     #[must_use]

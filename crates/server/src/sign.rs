@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use serde_json::json;
-use switchboard_keys::{encoded, jwks, sha256, sha256_hex};
+use switchboard_keys::{jwks, sha256};
 use switchboard_types::model::{AgentCard, CardSignature};
 use switchboard_types::wire::card::{
     CardShape, LOSSY, canonical_without_empty, encode_card, signing_payloads,
@@ -13,7 +13,7 @@ use switchboard_types::wire::card::{
 
 use crate::clock;
 
-pub use switchboard_keys::SigningKey;
+pub use switchboard_keys::{SigningKey, encoded, sha256_hex};
 
 /// Where our public keys are, below our address.
 pub const JWKS: &str = "/.well-known/jwks.json";

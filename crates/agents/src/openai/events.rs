@@ -9,7 +9,7 @@ use crate::fetch::{Unread, quoted};
 
 /// Why there is no answer, or not all of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Broken {
+pub(crate) enum Broken {
     #[error("the model endpoint sent what is no chat completion: {0}")]
     Unreadable(String),
     #[error("the model endpoint reports an error: {0}")]
@@ -84,7 +84,7 @@ struct Usage {
 
 /// An answer, as far as it has come.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     left: usize,
     has_text: bool,
     asked_tool: bool,
@@ -96,7 +96,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// An answer of at most `limit` bytes of text.
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             left: limit,
             has_text: false,
@@ -109,12 +109,12 @@ impl Answer {
     }
 
     /// The endpoint has said that this is all.
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.done
     }
 
     /// Reads the data of an event: the text that it adds.
-    pub(super) fn read(&mut self, data: &str) -> Result<String, Broken> {
+    pub(crate) fn read(&mut self, data: &str) -> Result<String, Broken> {
         match data.trim() {
             "" => Ok(String::new()),
             "[DONE]" => {
@@ -126,7 +126,7 @@ impl Answer {
     }
 
     /// Reads an answer that comes in one piece.
-    pub(super) fn read_whole(&mut self, body: &[u8]) -> Result<String, Broken> {
+    pub(crate) fn read_whole(&mut self, body: &[u8]) -> Result<String, Broken> {
         let text = self.add(body)?;
         self.done = true;
         Ok(text)
@@ -155,7 +155,7 @@ impl Answer {
     }
 
     /// The answer is over: what there is to tell about it.
-    pub(super) fn finish(self) -> Result<Object, Broken> {
+    pub(crate) fn finish(self) -> Result<Object, Broken> {
         // A server that forgets to say that all is said may yet say why the model stopped.
         if !self.done && self.finish.is_none() {
             return Err(Broken::CutOff);
@@ -193,7 +193,7 @@ impl Answer {
 }
 
 /// The text of an error, as endpoints word it.
-pub(super) fn reported(error: &Value) -> String {
+pub(crate) fn reported(error: &Value) -> String {
     let message = error.get("message").unwrap_or(error);
     message
         .as_str()

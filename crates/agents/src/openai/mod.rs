@@ -32,8 +32,8 @@
 //! A chat completion leaves nothing behind, so a turn cut off by a restart is taken again: the new answer replaces
 //! what there was of the old one.
 
-mod api;
-mod events;
+pub(crate) mod api;
+pub(crate) mod events;
 mod messages;
 
 use std::fmt;

@@ -5,25 +5,23 @@
 //! idempotency key are made from this task, the turn and the number of the call, so a run that is taken up
 //! again comes back to the same task instead of beginning another.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::auth::SKILL;
-use switchboard_server::budget::{Budget, Spent};
+use switchboard_server::budget::Budget;
 use switchboard_server::hops::Hops;
 use switchboard_server::trace::DELEGATION;
 use switchboard_types::model::{
-    Artifact, ArtifactId, Content, Event, Message, MessageId, Object, Part, Role, Task, TaskId,
-    TaskState, TaskStatus,
+    Artifact, ArtifactId, Content, Event, Message, MessageId, Object, Part, Role, TaskId, TaskState,
 };
 use switchboard_types::operation::{SendConfiguration, SendMessage};
 
+use super::child::Child;
 use super::language::Call;
 use super::part;
 use super::purse::PURSE;
 use super::run::Run;
-use super::scope::{Answer, DELEGATE, WHO_ASKS};
+use super::scope::{DELEGATE, WHO_ASKS};
 use super::stage::Line;
 
 /// What another agent is asked for.
@@ -42,21 +40,6 @@ impl<'c> Work<'c> {
             Self::All(agent) => agent,
         }
     }
-}
-
-/// The other agent's task, as far as it was heard of.
-#[derive(Default)]
-struct Child {
-    task: Option<TaskId>,
-    artifacts: Vec<Arc<Artifact>>,
-    /// How it ended, or what it waits for; `None` while it works.
-    end: Option<TaskState>,
-    /// What it said last.
-    said: Option<Arc<Message>>,
-    /// The number of the last event.
-    event: u64,
-    /// What it has cost, as far as it tells.
-    cost: Spent,
 }
 
 impl Run<'_> {
@@ -318,105 +301,11 @@ impl Run<'_> {
     }
 }
 
-impl Child {
-    /// Takes in an event; gives back what is to be passed on.
-    fn hear(&mut self, event: Event) -> Option<Arc<Message>> {
-        match event {
-            Event::Task(task) => self.take(&task),
-            Event::Message(message) => {
-                self.said = Some(message);
-                self.end = Some(TaskState::Completed);
-            }
-            Event::Status(update) => {
-                self.task = Some(update.task_id);
-                if let Some(metadata) = &update.metadata {
-                    self.cost = Spent::told(metadata);
-                }
-                self.stand(update.status);
-                if self.end.is_none() {
-                    return self.said.take();
-                }
-            }
-            Event::Artifact(update) => {
-                let known = self
-                    .artifacts
-                    .iter_mut()
-                    .find(|a| a.id == update.artifact.id);
-                match known {
-                    Some(known) if update.append => {
-                        let piece = &update.artifact.parts;
-                        Arc::make_mut(known).parts.extend_from_slice(piece);
-                    }
-                    Some(known) => *known = update.artifact,
-                    None => self.artifacts.push(update.artifact),
-                }
-            }
-        }
-        None
-    }
-
-    /// Takes the task as it stands.
-    fn take(&mut self, task: &Task) {
-        self.task = Some(task.id.clone());
-        self.artifacts.clone_from(&task.artifacts);
-        self.stand(task.status.clone());
-    }
-
-    fn stand(&mut self, status: TaskStatus) {
-        let state = status.state;
-        self.end = (state.is_terminal() || state.is_interrupted()).then_some(state);
-        self.said = status.message;
-    }
-
-    /// What it said at its end, with where it was said.
-    fn last_words(self, told: &str) -> Said {
-        let (Some(message), Some(task)) = (self.said, self.task) else {
-            // A bare message is handed over.
-            return Said::default();
-        };
-        let whose = delegate(told, &task);
-        Said {
-            parts: message.parts.clone(),
-            message_metadata: Some(with_delegate(message.metadata.as_ref(), whose)),
-            metadata: None,
-        }
-    }
-
-    /// What is brought back: what the task made, or else what it said last.
-    fn answer(self, unheard: Option<String>) -> Answer {
-        let state = self.end.filter(|_| unheard.is_none());
-        let state = state.unwrap_or(TaskState::Failed);
-        let made = self.artifacts.into_iter().map(Arc::unwrap_or_clone);
-        let mut parts: Vec<Part> = made.flat_map(Artifact::into_joined).collect();
-        let said = self.said.map(|m| m.parts.clone()).unwrap_or_default();
-        if state != TaskState::Completed {
-            let reason = unheard.unwrap_or_else(|| text(&said));
-            parts = vec![Part::text(match reason.is_empty() {
-                true => state.name().to_owned(),
-                false => reason,
-            })];
-        } else if parts.is_empty() {
-            parts = said;
-        }
-        Answer {
-            text: text(&parts),
-            state: state.name().to_owned(),
-            task: self.task.map(|id| id.to_string()).unwrap_or_default(),
-            parts,
-        }
-    }
-}
-
 /// What a message says beside its parts that is meant for whoever takes it over: not which skill of the first agent.
 fn handed_on(metadata: Option<&Object>) -> Option<Object> {
     let mut members: Map<String, Value> = metadata?.as_json().read()?;
     members.retain(|name, _| !SKILL.contains(&name.as_str()));
     Some(Object::from(&members))
-}
-
-fn text(parts: &[Part]) -> String {
-    let texts: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
-    texts.join("\n")
 }
 
 /// The parts, with the speaker's name before the first text.
@@ -432,7 +321,7 @@ fn attributed(agent: &str, mut parts: Vec<Part>) -> Vec<Part> {
 }
 
 /// Metadata, and whose it was.
-fn with_delegate(metadata: Option<&Object>, whose: Value) -> Object {
+pub(super) fn with_delegate(metadata: Option<&Object>, whose: Value) -> Object {
     let members = metadata.and_then(|object| object.as_json().read());
     let mut members: Map<String, Value> = members.unwrap_or_default();
     members.insert(DELEGATE.to_owned(), whose);
@@ -448,7 +337,7 @@ fn about(agent: &str, task: &TaskId, parts: Vec<Part>) -> Said {
     }
 }
 
-fn delegate(agent: &str, task: &TaskId) -> Value {
+pub(super) fn delegate(agent: &str, task: &TaskId) -> Value {
     json!({ "agent": agent, "taskId": task.as_str() })
 }
 

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::number::{Count, Delay};
 use super::part::Part;
-use super::syntax::{Pattern, TextOr};
+use super::pattern::Pattern;
+use super::syntax::TextOr;
 use super::template::{Data, Template};
 
 /// A scenario: steps taken from the top, for every message anew. When the last step is done and none has

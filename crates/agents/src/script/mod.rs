@@ -16,10 +16,12 @@
 //! ```
 
 pub mod builtin;
+mod child;
 mod delegate;
 pub mod language;
 mod number;
 mod part;
+mod pattern;
 mod purse;
 mod run;
 mod scope;
@@ -45,7 +47,8 @@ use crate::profile::Profile;
 pub use language::Script;
 pub use number::{Count, Delay};
 pub use part::Part;
-pub use syntax::{Pattern, TextOr};
+pub use pattern::Pattern;
+pub use syntax::TextOr;
 pub use template::{Data, InvalidTemplate, Template};
 
 use purse::{PURSE, Purse};

@@ -1,11 +1,91 @@
-//! `GET /admin/health`: whether the server is well.
+//! `GET /admin/health`: whether the server is well, what stands behind its agents, and what became of the configuration that
+//! was read last.
 
+use futures_util::future::join_all;
 use http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
+use switchboard_server::backend::{Drift, Health, HealthState};
+use switchboard_server::call::Directory as _;
 
 use super::{Answer, in_json};
+use crate::reload::{Outcome, Reload, Reloads};
+use crate::route::Table;
 
-pub(super) fn answer() -> Answer {
-    let body = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") });
+pub(super) async fn answer(table: &Table, reloads: &Reloads) -> Answer {
+    let mut names: Vec<_> = table
+        .list()
+        .iter()
+        .map(|agent| agent.name.clone())
+        .collect();
+    names.sort();
+    // All at once: one that does not answer takes its time.
+    let looked_at = names.iter().map(|name| async {
+        let health = table.health(name).await;
+        let mut told = json!({ "name": &**name });
+        if let Some(health) = &health {
+            tell(&mut told, health);
+        }
+        if let Some(drift) = table.drift(name) {
+            told["drift"] = changed(&drift);
+        }
+        (
+            told,
+            health.is_some_and(|health| health.state == HealthState::Down),
+        )
+    });
+    let looked_at = join_all(looked_at).await;
+    let down = looked_at.iter().any(|(_, down)| *down);
+    let agents: Vec<Value> = looked_at.into_iter().map(|(told, _)| told).collect();
+    let mut body = json!({
+        "status": if down { "degraded" } else { "ok" },
+        "version": env!("CARGO_PKG_VERSION"),
+        "agents": agents,
+    });
+    if let Some(reload) = reloads.latest() {
+        body["configuration"] = read(&reload);
+    }
     in_json(StatusCode::OK, &body)
+}
+
+fn tell(told: &mut Value, health: &Health) {
+    told["state"] = match health.state {
+        HealthState::Up => "up",
+        HealthState::Down => "down",
+        HealthState::Unknown => "unknown",
+    }
+    .into();
+    told["detail"] = health.detail.as_str().into();
+    told["checked"] = health.checked.to_string().into();
+}
+
+fn changed(drift: &Drift) -> Value {
+    let changes: Vec<String> = drift.changes.iter().map(ToString::to_string).collect();
+    json!({ "noticed": drift.noticed.to_string(), "changes": changes })
+}
+
+fn read(reload: &Reload) -> Value {
+    let mut told = json!({
+        "file": reload.file.display().to_string(),
+        "read": reload.at.to_string(),
+    });
+    match &reload.outcome {
+        Outcome::Taken {
+            changes,
+            needs_restart,
+        } => {
+            let names = |names: &[std::sync::Arc<str>]| -> Value {
+                names.iter().map(|name| Value::from(&**name)).collect()
+            };
+            told["taken"] = true.into();
+            told["added"] = names(&changes.added);
+            told["changed"] = names(&changes.changed);
+            told["removed"] = names(&changes.removed);
+            told["needsRestart"] = needs_restart.as_slice().into();
+        }
+        Outcome::Refused(why) => {
+            told["taken"] = false.into();
+            told["problems"] = why.as_str().into();
+        }
+    }
+    told
 }

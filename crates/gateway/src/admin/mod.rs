@@ -9,6 +9,7 @@
 mod door;
 mod health;
 mod metrics;
+mod rules;
 mod traces;
 
 use std::convert::Infallible;
@@ -33,6 +34,9 @@ use tokio::sync::Semaphore;
 use self::door::Door;
 use crate::config::Config;
 use crate::otlp::Exporter;
+use crate::reload::Reloads;
+use crate::route::Table;
+use crate::route::rules::Stored;
 
 /// How many may look at once.
 const CONNECTIONS: usize = 64;
@@ -46,8 +50,22 @@ type Answer = Response<Full<Bytes>>;
 #[derive(Debug)]
 pub(crate) struct Admin {
     door: Door,
-    log: Log,
-    exporter: Option<Arc<Exporter>>,
+    shows: Shows,
+}
+
+/// What is shown.
+#[derive(Debug)]
+pub(crate) struct Shows {
+    /// The tasks.
+    pub(crate) log: Log,
+    /// The agents.
+    pub(crate) table: Arc<Table>,
+    /// What became of configurations.
+    pub(crate) reloads: Arc<Reloads>,
+    /// Rules that operators store.
+    pub(crate) stored: Arc<Stored>,
+    /// Where spans go.
+    pub(crate) exporter: Option<Arc<Exporter>>,
 }
 
 /// Listens where operators look. `None` if they do not, or if a port that nobody has asked for is taken.
@@ -82,17 +100,12 @@ impl Admin {
     pub(crate) fn new(
         config: &Config,
         listener: &TcpListener,
-        log: &Log,
-        exporter: Option<Arc<Exporter>>,
+        shows: Shows,
     ) -> anyhow::Result<Self> {
         let address = listener.local_addr()?;
         let door = Door::new(config, address)?;
         tracing::info!(%address, "operators can look");
-        Ok(Self {
-            door,
-            log: log.clone(),
-            exporter,
-        })
+        Ok(Self { door, shows })
     }
 
     /// Answers until shutdown.
@@ -122,8 +135,8 @@ impl Admin {
 
     async fn converse(self: Arc<Self>, socket: TcpStream) {
         let service = service_fn(|request: Request<Incoming>| async {
-            let (head, _) = request.into_parts();
-            Ok::<_, Infallible>(self.respond(&head).await)
+            let (head, body) = request.into_parts();
+            Ok::<_, Infallible>(self.respond(&head, body).await)
         });
         let mut server = http1::Builder::new();
         server
@@ -133,9 +146,9 @@ impl Admin {
         drop(server.serve_connection(TokioIo::new(socket), service).await);
     }
 
-    async fn respond(&self, head: &http::request::Parts) -> Answer {
+    async fn respond(&self, head: &http::request::Parts, body: Incoming) -> Answer {
         let mut answer = match self.door.check(head) {
-            Ok(()) => self.answer(head).await,
+            Ok(()) => self.answer(head, body).await,
             Err(refused) => *refused,
         };
         let headers = answer.headers_mut();
@@ -143,8 +156,11 @@ impl Admin {
         answer
     }
 
-    async fn answer(&self, head: &http::request::Parts) -> Answer {
+    async fn answer(&self, head: &http::request::Parts, body: Incoming) -> Answer {
         let path: Vec<&str> = head.uri.path().split('/').skip(1).collect();
+        if let ["admin", "rules", ref below @ ..] = path[..] {
+            return rules::answer(&self.shows, &head.method, below, body).await;
+        }
         if head.method != Method::GET && head.method != Method::HEAD {
             let mut answer = wrong(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered here");
             answer
@@ -153,14 +169,14 @@ impl Admin {
             return answer;
         }
         match path[..] {
-            ["metrics"] => metrics::answer(&self.log, self.exporter.as_deref()).await,
-            ["admin", "health"] => health::answer(),
+            ["metrics"] => metrics::answer(&self.shows.log, self.shows.exporter.as_deref()).await,
+            ["admin", "health"] => health::answer(&self.shows.table, &self.shows.reloads).await,
             ["admin", "traces", task] => {
-                traces::answer(self.log.store().as_ref(), task, head).await
+                traces::answer(self.shows.log.store().as_ref(), task, head).await
             }
             _ => wrong(
                 StatusCode::NOT_FOUND,
-                "there is nothing here: /metrics, /admin/health and /admin/traces/TASK are",
+                "there is nothing here: /metrics, /admin/health, /admin/rules and /admin/traces/TASK are",
             ),
         }
     }

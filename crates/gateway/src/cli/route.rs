@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value};
@@ -9,9 +10,11 @@ use switchboard_server::auth::{Identity, Principal};
 
 use super::args::{Global, Place};
 use super::serve::file;
-use super::{Failure, out};
+use super::{Failure, block_on, out};
+use crate::app::existing_access_store;
 use crate::config::problem::did_you_mean;
 use crate::config::{Agent, Config, Env, Source, load};
+use crate::route::rules::stored::route;
 use crate::route::rules::{Heard, Outcome, Route, Rules};
 
 pub(super) const ROUTE: &str = "\
@@ -64,7 +67,7 @@ pub(super) fn run(args: &RouteArgs, global: &Global, env: &Env) -> Result<(), Fa
         metadata: object("--metadata", args.metadata.as_deref())?,
         parts: vec!["text"],
     };
-    let rules = Rules::new(agent.routes.clone());
+    let rules = Rules::new([agent.routes.clone(), stored(&config, agent)?].concat());
     let walk = rules.walk(&heard);
     let mut told = match &walk.chosen {
         Some(rule) => format!("{} by {}\n", rule.action, named(rule)),
@@ -80,6 +83,25 @@ pub(super) fn run(args: &RouteArgs, global: &Global, env: &Env) -> Result<(), Fa
     Ok(out(format_args!("{told}"))?)
 }
 
+/// The rules that operators have stored for a server with this configuration.
+fn stored(config: &Config, agent: &Agent) -> Result<Vec<Arc<Route>>, Failure> {
+    let Ok(access) = existing_access_store(config) else {
+        return Ok(Vec::new());
+    };
+    let mut rules = Vec::new();
+    block_on(async {
+        for record in access.rules().await? {
+            if *record.agent == *agent.name
+                && let Ok(rule) = route(&record.id, record.rule)
+            {
+                rules.push(Arc::new(rule));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(rules)
+}
+
 fn agent<'c>(config: &'c Config, name: Option<&str>) -> Result<&'c Agent, Failure> {
     let name = name.unwrap_or(&config.default_agent);
     let names = config.agents.iter().map(|agent| &*agent.name);
@@ -93,7 +115,7 @@ fn agent<'c>(config: &'c Config, name: Option<&str>) -> Result<&'c Agent, Failur
 /// Who asks; nobody in particular if nothing is said.
 fn caller(text: Option<&str>) -> Result<Principal, Failure> {
     let Some(text) = text else {
-        return Ok(Principal::anonymous());
+        return Ok(Principal::known(Vec::new()));
     };
     let mut said = object("--caller", Some(text))?;
     let mut taken = |name: &str| said.remove(name);

@@ -1,13 +1,17 @@
 //! `switchboard trace`: what became of a task, and of those that were made for it. Reads the store beside a running
 //! server.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::json;
 use switchboard_types::model::TaskId;
+use tokio::time::Instant;
 
 use super::args::{Global, Kept};
 use super::{Failure, block_on, out};
 use crate::config::Env;
+use crate::traces::Node;
 use crate::{app, traces};
 
 pub(super) const TRACE: &str = "\
@@ -18,6 +22,11 @@ Examples:
 
 Shows the whole tree of tasks that the task belongs to: which agent did what for which other, how long it took, how
 much went in and out, what failed, and what agents told of their work that callers do not hear.";
+
+/// After this everything is seen that a running server had stored before.
+const SETTLED: Duration = Duration::from_millis(1200);
+/// How often is looked.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// `switchboard trace`
 #[derive(Debug, Args)]
@@ -45,8 +54,14 @@ pub(super) fn run(args: &TraceArgs, global: &Global, env: &Env) -> Result<(), Fa
     let mut found = None;
     block_on(async {
         let store = app::store_to_read(&config)?;
-        found = traces::of(&store, &task, args.content).await?;
-        Ok(())
+        let deadline = Instant::now() + SETTLED;
+        loop {
+            found = traces::of(&store, &task, args.content).await?;
+            if found.as_ref().is_some_and(Node::is_over) || Instant::now() >= deadline {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     })?;
     let Some(tree) = found else {
         return Err(unknown());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use switchboard_agents::profile::{self as agents, Fact};
+use switchboard_agents::profile as agents;
 use switchboard_agents::script::builtin;
 use switchboard_server::budget::Allowance;
 use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
@@ -14,6 +14,7 @@ use super::langgraph::meant;
 use super::load::Check;
 use super::problem::did_you_mean;
 use super::raw;
+use super::remote::gaps;
 use super::yaml::{self, Step, Step::Item, Step::Key};
 use super::{Agent, Backend, Print};
 use crate::policy::{On, Rule};
@@ -203,8 +204,12 @@ impl Check<'_> {
         let (rate, tasks) = self.agent_limits(at, raw.limits.take(), most_at_once(&backend));
         let settings = self.settings(at, &mut raw, &base);
         let routes = self.routes(at, raw.routes.take());
+        let backend = backend.within(settings.task_timeout);
         let gaps = match backend {
-            Backend::Remote(..) | Backend::LangGraph(..) | Backend::Assistants(..) => gaps(&raw),
+            Backend::Remote(..)
+            | Backend::OpenClaw(_)
+            | Backend::LangGraph(..)
+            | Backend::Assistants(..) => gaps(&raw, &backend),
             Backend::Script(_) | Backend::OpenAi(..) | Backend::Exec(_) => Vec::new(),
         };
         let profile = self.profile(at, name, raw, base);
@@ -275,23 +280,6 @@ impl Check<'_> {
             ..default
         }
     }
-}
-
-/// What the file does not say of an agent.
-fn gaps(raw: &raw::Agent) -> Vec<Fact> {
-    let said = [
-        (Fact::Name, raw.title.is_some()),
-        (Fact::Description, raw.description.is_some()),
-        (Fact::Version, raw.version.is_some()),
-        (Fact::Provider, raw.provider.is_some()),
-        (Fact::Documentation, raw.documentation_url.is_some()),
-        (Fact::Icon, raw.icon_url.is_some()),
-        (Fact::Skills, raw.skills.is_some()),
-        (Fact::InputModes, raw.input_modes.is_some()),
-        (Fact::OutputModes, raw.output_modes.is_some()),
-    ];
-    let missing = said.into_iter().filter(|(_, said)| !said);
-    missing.map(|(fact, _)| fact).collect()
 }
 
 /// Whether `name` can be part of an address.

@@ -8,7 +8,7 @@ use super::load::{Check, read_file};
 use super::remote::unknown;
 use super::written::{Written, print};
 use super::yaml::{self, Step, Step::Key};
-use super::{Backend, Identity, exec, openai, raw};
+use super::{Backend, Identity, exec, openai, openclaw, raw};
 
 impl Check<'_> {
     /// Exactly one thing stands behind an agent. New kinds of backend add a line here.
@@ -17,11 +17,12 @@ impl Check<'_> {
         at: &[Step<'_>],
         raw: &mut raw::Agent,
     ) -> Option<(agents::Profile, Backend)> {
-        const KINDS: [&str; 6] = [
+        const KINDS: [&str; 7] = [
             "script",
             "script_file",
             "a2a",
             "openai",
+            "openclaw",
             "exec",
             "langgraph",
         ];
@@ -37,7 +38,7 @@ impl Check<'_> {
                     at,
                     "nothing stands behind this agent".to_owned(),
                     Some(
-                        "add `script`, `script_file`, `a2a`, `openai`, `exec` or `langgraph`"
+                        "add `script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or `langgraph`"
                             .to_owned(),
                     ),
                 );
@@ -57,8 +58,15 @@ impl Check<'_> {
                     return Some((unknown(), self.langgraph(at, assistant, identity)?));
                 }
                 if !matches!(identity, Identity::Nobody) {
-                    let message = "nothing elsewhere stands behind this agent".to_owned();
-                    self.wrong(&join(at, Key("identity")), message, None);
+                    let message = match raw.openclaw {
+                        Some(_) => "an OpenClaw gateway knows us by `openclaw.token` only",
+                        None => "nothing elsewhere stands behind this agent",
+                    };
+                    self.wrong(&join(at, Key("identity")), message.to_owned(), None);
+                }
+                if let Some(claw) = raw.openclaw.take() {
+                    let claw = Box::new(self.openclaw(at, claw)?);
+                    return Some((openclaw::unknown(), Backend::OpenClaw(claw)));
                 }
                 if let Some(command) = raw.exec.take() {
                     let settings = self.exec(at, command)?;

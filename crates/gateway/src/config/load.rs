@@ -165,7 +165,11 @@ pub(super) fn lower_first(text: &str) -> String {
 fn order(place: &Place) -> (bool, usize, usize) {
     match place {
         Place::File { line, column, .. } => (false, *line, *column),
-        Place::Whole(_) | Place::Variable(_) | Place::Flag(_) | Place::Default => (true, 0, 0),
+        Place::Whole(_)
+        | Place::Variable(_)
+        | Place::Flag(_)
+        | Place::Stored(_)
+        | Place::Default => (true, 0, 0),
     }
 }
 

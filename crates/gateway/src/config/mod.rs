@@ -10,7 +10,7 @@
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
 //! - `server`, `limits`, `cors`, `agent`, `backend`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`,
-//!   `admin`, `remote`, `openai`, `exec`, `langgraph`, `identity`, `route`: the checks of each part.
+//!   `admin`, `remote`, `openai`, `openclaw`, `exec`, `langgraph`, `identity`, `route`: the checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`Written`]: what tells one version of all this from the next.
 //! - [`value`]: durations, sizes, addresses, networks.
@@ -31,6 +31,7 @@ mod langgraph;
 mod limits;
 pub mod load;
 mod openai;
+mod openclaw;
 pub mod problem;
 pub(crate) mod question;
 mod raw;
@@ -53,6 +54,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_agents::langgraph as assistants;
+use switchboard_agents::openclaw as claw;
 use switchboard_agents::profile::Fact;
 use switchboard_agents::script::Script;
 use switchboard_agents::{exec as command, openai as model, remote as upstream};
@@ -76,6 +78,8 @@ pub use self::jwt::{Jwt, Keys};
 pub use self::load::{Flags, Source, load, read};
 pub use self::problem::{Place, Problem, Problems};
 pub use self::raw::LogFormat;
+pub(crate) use self::raw::Route as WrittenRoute;
+pub(crate) use self::route::WrongRoute;
 pub use self::signing::{Signing, SigningKey};
 pub use self::tls::{Own, Tls};
 pub use self::written::{Print, Written};
@@ -229,4 +233,25 @@ pub enum Backend {
     LangGraph(Box<assistants::Settings>, Identity),
     /// All assistants of a LangGraph server, each as an agent of its own. Only in [`Config::discover`].
     Assistants(Box<assistants::Settings>, Identity),
+    /// An agent of an OpenClaw gateway.
+    OpenClaw(Box<OpenClaw>),
+}
+
+impl Backend {
+    /// The same, told how long a task may take.
+    fn within(mut self, most: Duration) -> Self {
+        if let Self::OpenClaw(claw) = &mut self {
+            claw.settings.timeout = (most < UNLIMITED).then_some(most);
+        }
+        self
+    }
+}
+
+/// An agent of an OpenClaw gateway.
+#[derive(Debug, Clone)]
+pub struct OpenClaw {
+    /// The gateway.
+    pub place: claw::Place,
+    /// The agent.
+    pub settings: claw::Settings,
 }

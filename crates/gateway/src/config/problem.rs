@@ -22,6 +22,8 @@ pub enum Place {
     Variable(Arc<str>),
     /// In a flag of the command line.
     Flag(&'static str),
+    /// In the store, under that id.
+    Stored(Arc<str>),
     /// In Switchboard itself: a default that does not hold here.
     Default,
 }
@@ -33,6 +35,7 @@ impl fmt::Display for Place {
             Self::Whole(file) => f.write_str(file),
             Self::Variable(name) => write!(f, "environment variable {name}"),
             Self::Flag(flag) => write!(f, "{flag}"),
+            Self::Stored(id) => write!(f, "stored as {id}"),
             Self::Default => f.write_str("default settings"),
         }
     }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use switchboard_agents::profile as agents;
+use switchboard_agents::profile::{self as agents, Fact};
 use switchboard_agents::remote::Settings;
 use switchboard_client::{Address, Preference, Reference, Tls};
 use switchboard_types::ProtocolVersion;
 use switchboard_types::model::Binding;
 
+use super::Backend;
 use super::agent::join;
 use super::load::Check;
 use super::raw;
@@ -82,4 +83,25 @@ pub(super) fn unknown() -> agents::Profile {
         output_modes: anything(),
         ..agents::Profile::default()
     }
+}
+
+/// What the file does not say of an agent.
+pub(super) fn gaps(raw: &raw::Agent, backend: &Backend) -> Vec<Fact> {
+    let said = [
+        (Fact::Name, raw.title.is_some()),
+        (Fact::Description, raw.description.is_some()),
+        (Fact::Version, raw.version.is_some()),
+        (Fact::Provider, raw.provider.is_some()),
+        (Fact::Documentation, raw.documentation_url.is_some()),
+        (Fact::Icon, raw.icon_url.is_some()),
+        (Fact::Skills, raw.skills.is_some()),
+        (Fact::InputModes, raw.input_modes.is_some()),
+        (Fact::OutputModes, raw.output_modes.is_some()),
+    ];
+    let missing = said.into_iter().filter(|(_, said)| !said);
+    let mut gaps: Vec<Fact> = missing.map(|(fact, _)| fact).collect();
+    if matches!(backend, Backend::OpenClaw(_)) && raw.skills.is_some() {
+        gaps.push(Fact::MoreSkills);
+    }
+    gaps
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::agent::join;
 use super::load::Check;
+use super::problem::Place;
 use super::raw;
 use super::yaml::{self, Step, Step::Item, Step::Key};
 use crate::route::rules::{Action, Route};
@@ -22,44 +23,73 @@ impl Check<'_> {
     }
 
     fn route(&mut self, at: &[Step<'_>], raw: raw::Route) -> Option<Route> {
+        let name = raw.name.clone().unwrap_or_else(|| yaml::show(at));
+        let place = self.tree.place_of(at).clone();
+        match Route::read(raw, &name, place) {
+            Ok(route) => Some(route),
+            Err(wrong) => {
+                let key = wrong.key.map(Key);
+                let at = [at, key.as_slice()].concat();
+                self.wrong(&at, wrong.message, wrong.hint);
+                None
+            }
+        }
+    }
+}
+
+/// What is wrong with a rule.
+#[derive(Debug)]
+pub(crate) struct WrongRoute {
+    /// The key, if it is one.
+    pub(crate) key: Option<&'static str>,
+    /// What is wrong with it.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+}
+
+impl Route {
+    /// A rule as it is written.
+    ///
+    /// # Errors
+    ///
+    /// If nobody could follow it.
+    pub(crate) fn read(raw: raw::Route, name: &str, place: Place) -> Result<Self, WrongRoute> {
         let action = match (raw.to, raw.answer) {
             (Some(to), None) => Action::To(to.into()),
-            (None, Some(answer)) => match Action::answer(&answer) {
-                Ok(answer) => answer,
-                Err(error) => {
-                    self.wrong(&join(at, Key("answer")), error.to_string(), None);
-                    return None;
-                }
-            },
+            (None, Some(answer)) => Action::answer(&answer).map_err(|error| WrongRoute {
+                key: Some("answer"),
+                message: error.to_string(),
+                hint: None,
+            })?,
             (both, _) => {
                 let message = match both {
                     Some(_) => "`to` and `answer` cannot stand together",
                     None => "does nothing with the messages it takes",
                 };
-                let hint = "add `to` with the name of an agent, or `answer` with a text".to_owned();
-                self.wrong(at, message.to_owned(), Some(hint));
-                return None;
+                let hint = "add `to` with the name of an agent, or `answer` with a text";
+                return Err(WrongRoute {
+                    key: None,
+                    message: message.to_owned(),
+                    hint: Some(hint.to_owned()),
+                });
             }
         };
-        let name = raw.name.unwrap_or_else(|| yaml::show(at));
-        let place = self.tree.place_of(at).clone();
-        let route = Route {
+        let route = Self {
             description: raw.description,
             priority: raw.priority.unwrap_or(0),
             enabled: raw.enabled.unwrap_or(true),
             text: raw.text,
             skills: raw.skill.map(raw::OneOrMore::into_vec).unwrap_or_default(),
-            ..Route::new(name, place, action)
+            ..Self::new(name, place, action)
         };
-        let Some(when) = raw.when else {
-            return Some(route);
-        };
-        match route.when(&when) {
-            Ok(route) => Some(route),
-            Err(error) => {
-                self.wrong(&join(at, Key("when")), error.message, error.hint);
-                None
-            }
+        match raw.when {
+            None => Ok(route),
+            Some(when) => route.when(&when).map_err(|error| WrongRoute {
+                key: Some("when"),
+                message: error.message,
+                hint: error.hint,
+            }),
         }
     }
 }

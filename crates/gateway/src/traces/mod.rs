@@ -6,6 +6,8 @@
 
 mod node;
 mod read;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::collections::HashSet;

@@ -80,6 +80,12 @@ pub(crate) struct Internal {
 }
 
 impl Node {
+    /// Whether nothing more will happen to it, and to what was made for it.
+    pub(crate) fn is_over(&self) -> bool {
+        let here = self.started_at.is_some();
+        (self.status != "PENDING" || !here) && self.children.iter().all(Self::is_over)
+    }
+
     /// A task that is not kept here: it is another server's, or it is gone.
     pub(super) fn elsewhere(child: &Child) -> Self {
         Self {

@@ -13,6 +13,6 @@ mod signing;
 mod tls;
 
 pub(crate) use auth::{Methods, door, ruled, rules};
-pub(crate) use signing::{seal, signer};
+pub(crate) use signing::{device, seal, signer};
 pub use tls::ToTrust;
 pub(crate) use tls::encryption;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use anyhow::Context;
+use switchboard_agents::openclaw::Device;
 use switchboard_server::auth::method::Algorithm;
 use switchboard_server::push::SealingKey;
 use switchboard_server::sign::{Signer, SigningKey};
@@ -14,6 +15,9 @@ use crate::config::{self, Config, Store};
 
 /// The key for secrets, in the data directory.
 const SECRET_KEY: &str = "secret.key";
+
+/// The key of the device that OpenClaw gateways know, in the data directory.
+const DEVICE_KEY: &str = "openclaw-device.pem";
 
 /// Who signs in our name, if anything is signed.
 ///
@@ -72,6 +76,34 @@ pub(crate) fn seal(config: &Config) -> anyhow::Result<Arc<SealingKey>> {
     let key = SealingKey::from_base64(&text)
         .with_context(|| format!("{SECRET_KEY} in the data directory holds no key"))?;
     Ok(Arc::new(key))
+}
+
+/// Who we are to OpenClaw gateways: a device with a key in the data directory, which their owners approve of once.
+///
+/// # Errors
+///
+/// If the key cannot be read or made.
+pub(crate) fn device(config: &Config) -> anyhow::Result<Device> {
+    let key = match &config.store {
+        Store::Memory => SigningKey::generate(Algorithm::EdDsa)?,
+        Store::Sqlite(options) => {
+            let file = options.dir.join(DEVICE_KEY);
+            device_key(&file).with_context(|| format!("cannot read or make {}", file.display()))?
+        }
+    };
+    Device::new(key).with_context(|| format!("{DEVICE_KEY} holds no Ed25519 key"))
+}
+
+fn device_key(file: &Path) -> anyhow::Result<SigningKey> {
+    if !file.exists() {
+        let key = SigningKey::generate(Algorithm::EdDsa)?;
+        match files::make(file, &key.to_pem()) {
+            // Another process was quicker: its key counts.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made?,
+        }
+    }
+    Ok(SigningKey::from_pem(&fs::read(file)?)?)
 }
 
 /// The key in a file, which is made if it is not there.

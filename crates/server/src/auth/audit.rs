@@ -125,7 +125,9 @@ impl Shared {
 impl Noted {
     fn add(&mut self, mut entry: AuditEntry) {
         match entry.what {
-            What::KeyCreated | What::KeyRevoked => return self.push(entry),
+            What::KeyCreated | What::KeyRevoked | What::RuleStored | What::RuleDeleted => {
+                return self.push(entry);
+            }
             What::Canceled => {
                 let by = (entry.who.clone(), entry.agent.clone());
                 let count = self.cancels.entry(by).or_insert(0);

@@ -15,7 +15,7 @@ use super::{Engine, Scope, storage};
 use crate::call::{Call, Origin};
 use crate::clock;
 use crate::log::TaskLog;
-use crate::store::{Answer, Answered, Change, IdempotencyKey};
+use crate::store::{Answer, Answered, Change, IdempotencyKey, Webhook};
 
 /// Requests whose answers are not stored yet, or are being asked for.
 #[derive(Debug, Default)]
@@ -285,4 +285,15 @@ fn fingerprint(send: &SendMessage) -> u64 {
     }
     let [a, b, c, d, e, f, g, h, ..] = sha256(&bytes);
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
+}
+
+/// What is stored in the same transaction as the message.
+pub(super) fn beside(
+    webhook: Option<Webhook>,
+    claim: Option<&Claim>,
+    task: &TaskId,
+) -> Vec<Change> {
+    let webhook = webhook.map(Change::PutWebhook);
+    let answered = claim.map(|claim| claim.answered_by_task(task));
+    webhook.into_iter().chain(answered).collect()
 }

@@ -1,8 +1,8 @@
 //! The engine of one agent: turns calls into tasks, turns and answers.
 //!
 //! One file per concern: `send` decides between new task and next turn, `bounds` says how much is taken, `run` watches
-//! the agent, [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`, `push_config` and [`card`] answer
-//! the rest, [`recover`] leaves no task hanging at start.
+//! the agent (`recorded` tells a collector of it), [`lifecycle`] is the pure state machine, `query`, `subscribe`,
+//! `cancel`, `push_config` and [`card`] answer the rest, [`recover`] leaves no task hanging at start.
 
 mod bounds;
 mod cancel;
@@ -14,10 +14,12 @@ pub mod lifecycle;
 mod push_config;
 mod query;
 mod question;
+mod recorded;
 pub mod recover;
 mod run;
 mod send;
 mod subscribe;
+mod voice;
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
@@ -42,7 +44,7 @@ use crate::store;
 pub use card::Profile;
 pub(crate) use client::ClientGuard;
 pub(crate) use events::{fresh_id, named};
-pub(crate) use run::Voice;
+pub(crate) use voice::Voice;
 
 /// The engine of one agent; cheap to clone.
 #[derive(Debug, Clone)]
@@ -54,7 +56,7 @@ pub struct Engine {
 struct Shared {
     name: Arc<str>,
     agent: Arc<dyn Agent>,
-    /// What the card says can become known later: see [`crate::auth::Authorized::renew`].
+    /// What the card says can become known later: see [`crate::auth::Authorized::renewed`].
     profile: RwLock<Arc<Profile>>,
     settings: Settings,
     log: Log,

@@ -9,90 +9,18 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, CatchUnwind};
 use futures_util::{FutureExt, poll};
-use serde_json::Value;
 use switchboard_types::ErrorKind;
-use switchboard_types::model::{Artifact, ArtifactUpdate, Event, Message, TaskState};
+use switchboard_types::model::{Message, TaskState};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::events::{bare_message, failure, status_event};
 use super::idempotency::Claim;
-use super::{Engine, OnInputTimeout};
+use super::{Engine, OnInputTimeout, Voice, recorded};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
 use crate::limit::{AtWork, Caller, TurnTicket};
 use crate::log::TaskLog;
 use crate::metrics::Line;
-use crate::trace::{Kind, Recording, names};
-
-/// How an agent's [`Progress`] reaches the log.
-#[derive(Debug, Clone)]
-pub(crate) struct Voice {
-    log: Arc<TaskLog>,
-}
-
-impl Voice {
-    pub(crate) async fn working(&self, said: Said) -> Result<(), AgentError> {
-        self.say(|log| status_event(log.origin(), TaskState::Working, said))
-            .await
-    }
-
-    pub(crate) async fn chunk(
-        &self,
-        artifact: Artifact,
-        append: bool,
-        last_chunk: bool,
-    ) -> Result<(), AgentError> {
-        self.say(|log| {
-            Event::Artifact(ArtifactUpdate {
-                task_id: log.origin().id.clone(),
-                context_id: log.origin().context.clone(),
-                artifact: Arc::new(artifact),
-                append,
-                last_chunk,
-                metadata: None,
-            })
-        })
-        .await
-    }
-
-    pub(crate) async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
-        if self.log.is_held() {
-            self.log.publish();
-        }
-        self.log.room().await.map_err(|_| AgentError::over())?;
-        if serde_json::from_str::<Value>(&value.to_string()).is_err() {
-            return Err(AgentError::new(
-                "what the agent noted is nested too deep to be read again",
-            ));
-        }
-        self.log.note(name, value).await.map_err(|error| {
-            tracing::warn!(%error, task = %self.log.id(), "a note was not stored");
-            AgentError::new("what the agent noted could not be stored")
-        })
-    }
-
-    pub(crate) async fn note_with_task(&self, name: &str, value: Value) -> Result<(), AgentError> {
-        match self.log.note_if_published(name, &value) {
-            true => Ok(()),
-            false => self.note(name, value).await,
-        }
-    }
-
-    pub(crate) fn internal(&self, name: &str, value: Value) {
-        self.log.internal(name, value);
-    }
-
-    async fn say(&self, event: impl FnOnce(&TaskLog) -> Event) -> Result<(), AgentError> {
-        if self.log.is_held() {
-            self.log.publish();
-        }
-        self.log.room().await.map_err(|_| AgentError::over())?;
-        match self.log.append(event(&self.log), None) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(AgentError::over()),
-        }
-    }
-}
 
 /// What an agent came to, or the panic that stopped it.
 type Worked = Result<Result<Outcome, AgentError>, Box<dyn Any + Send>>;
@@ -257,27 +185,9 @@ impl Engine {
         self.shared.meter.took_turn(began.elapsed());
         let ending = self.ending(log, ended, affordable, &canceled);
         if let (Some(recording), Ending::Status(state, _)) = (&mut recording, &ending) {
-            recording.set(names::STATE, names::state(*state));
-            if *state == TaskState::Failed {
-                recording.fail(names::state(*state));
-            }
+            recorded::ends(recording, *state);
         }
         ending
-    }
-
-    /// Records a turn, if it is part of a trace that someone wants to know of.
-    fn record(&self, turn: &Turn) -> Option<Recording> {
-        let name = &self.shared.name;
-        let name_of_span = || format!("{} {name}", names::INVOKE_AGENT);
-        let mut recording = turn
-            .trace
-            .as_ref()?
-            .record_with(name_of_span, Kind::Internal)?;
-        recording.set(names::OPERATION, names::INVOKE_AGENT);
-        recording.set(names::AGENT, &**name);
-        recording.set(names::TASK, turn.task.id.as_str());
-        recording.set(names::CONTEXT, turn.task.context_id.as_str());
-        Some(recording)
     }
 
     /// What a turn came to.

@@ -10,14 +10,14 @@ use switchboard_types::operation::{Response, SendMessage, TaskView};
 use tokio_util::sync::CancellationToken;
 
 use super::events::{addressed, fresh_ids, status, status_event, with_message};
-use super::idempotency::Claim;
+use super::idempotency::{Claim, beside};
 use super::question::{open_request, redacted, tool_result_id, unasked};
 use super::{Engine, Scope, storage};
 use crate::agent::{Conversation, Said, Turn};
 use crate::auth::Principal;
 use crate::call::ReplyBody;
 use crate::log::{Cursor, Joined, Origin, Received, TaskLog, Until};
-use crate::store::{Change, Delivery, Webhook};
+use crate::store::{Delivery, Webhook};
 
 /// Where a send has led.
 pub(super) struct Sent {
@@ -98,6 +98,7 @@ impl Engine {
         self.require_few_parts(&send.message)?;
         self.require_progress(&send.message)?;
         self.profile().require_input(&send.message)?;
+        self.shared.agent.require_input(&send.message)?;
         if send.configuration.push.is_some() {
             self.profile().require_push()?;
         }
@@ -248,8 +249,10 @@ impl Engine {
         };
         let webhook = self.webhook_of(scope, &origin.id, &send, 0)?;
         let ticket = self.turn_ticket(scope)?;
-        let log = &self.shared.log;
-        let log = log.create_for(origin.clone(), &self.shared.meter);
+        let log = self
+            .shared
+            .log
+            .create_for(origin.clone(), &self.shared.meter);
         let message = addressed(send.message, &origin);
         let task = Arc::new(Task {
             id: origin.id.clone(),
@@ -261,8 +264,7 @@ impl Engine {
         });
         let beside = beside(webhook, claim.as_ref(), &origin.id);
         let held = self.shared.settings.reply_with_message;
-        let trace = scope.params.trace.clone();
-        let canceled = log.begin(Arc::clone(&task), beside, trace, held);
+        let canceled = log.begin(Arc::clone(&task), beside, scope.params.trace.clone(), held);
         let turn = Turn {
             task,
             message,
@@ -393,11 +395,4 @@ async fn wait_for_answer(sent: &Sent, at_once: bool) -> Result<Answer, Error> {
         Some((_, task)) => Ok(Answer::Task(task)),
         None => Err(Error::internal()),
     }
-}
-
-/// What is stored in the same transaction as the message.
-fn beside(webhook: Option<Webhook>, claim: Option<&Claim>, task: &TaskId) -> Vec<Change> {
-    let webhook = webhook.map(Change::PutWebhook);
-    let answered = claim.map(|claim| claim.answered_by_task(task));
-    webhook.into_iter().chain(answered).collect()
 }

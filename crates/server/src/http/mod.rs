@@ -10,6 +10,7 @@ mod limits;
 mod origin;
 mod place;
 mod pulse;
+mod read;
 mod serve;
 pub mod tls;
 mod wellknown;
@@ -21,7 +22,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper::http::request::Parts as Head;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use switchboard_types::model::{AgentCard, Timestamp};
 use switchboard_types::operation::Response as Answer;
 use switchboard_types::wire::card::CardShape;
@@ -29,8 +30,8 @@ use switchboard_types::{Error, ErrorKind};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::auth::{Authenticator, Presented};
-use crate::binding::{self, Asked};
+use crate::auth::Authenticator;
+use crate::binding;
 use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
 use crate::limit::{Admission, Admitted, Entrance, Tallies};
@@ -48,7 +49,6 @@ pub use serve::serve;
 pub(crate) use base_url::Peer;
 pub(crate) use body::not_allowed;
 use origin::Pages;
-use place::Place;
 pub(crate) use wellknown::RESOURCE;
 
 /// How many bodies of the largest size are held at once; without a bound the connections alone would allow for
@@ -292,122 +292,6 @@ impl Service {
     ) -> BoxFuture<'a, Result<Bytes, Error>> {
         let most = REFUSED_BODY.min(self.limits.body);
         Box::pin(body::read(head, incoming, most, &self.limits, &self.bodies))
-    }
-
-    /// Reads one request. What asks for no call is answered here, and what cannot be read is refused: `Err`.
-    async fn read(&self, asks: Asks) -> Result<binding::Ready, binding::Otherwise> {
-        let Asks {
-            head,
-            incoming,
-            peer,
-        } = asks;
-        let path = head.uri.path();
-        // An agent that not everyone may know of has no short address: that would tell of it.
-        let in_view = |agent: Arc<Listing>| agent.access.is_visible();
-        let place = Place::of(path, |name| {
-            self.directory.find(Some(name)).is_some_and(in_view)
-        });
-        let (agent, rest) = match place {
-            Place::Live
-            | Place::Ready
-            | Place::Version
-            | Place::Agents
-            | Place::Catalog
-            | Place::Jwks
-            | Place::Resource(_)
-                if head.method != Method::GET && head.method != Method::HEAD =>
-            {
-                return Err(body::not_allowed("GET, HEAD").into());
-            }
-            Place::Live => return Err(health::live().into()),
-            Place::Ready => return Err(health::ready(self).into()),
-            Place::Version => return Err(health::version().into()),
-            Place::Agents => {
-                let told = binding::catalog::agents(self, &head, &peer);
-                return Err(Box::pin(told).await.into());
-            }
-            Place::Catalog => {
-                let told = binding::catalog::catalog(self, &head, &peer);
-                return Err(Box::pin(told).await.into());
-            }
-            Place::Jwks => return Err(wellknown::jwks(self).into()),
-            Place::Resource(agent) => {
-                return Err(wellknown::resource(self, &head, &peer, agent).into());
-            }
-            Place::Card(agent) => {
-                let shown = binding::card::answer(self, &head, &peer, agent);
-                return Err(Box::pin(shown).await.into());
-            }
-            Place::CardElsewhere => return Err(binding::card::redirect(path).into()),
-            Place::ExtendedCard(agent) => {
-                let presented = self.enter(&head, &peer, agent).await;
-                let presented = presented.map_err(|refusal| binding::card::refuse(&refusal))?;
-                let asked = Asked::new(self, &head, &peer, agent, presented);
-                return Err(binding::card::extended(self, asked).await.into());
-            }
-            Place::ApiKey(agent) => {
-                let made = binding::api_key::answer(self, &head, incoming, &peer, agent);
-                return Err(Box::pin(made).await.into());
-            }
-            Place::Chat(_) if head.method != Method::POST => {
-                return Err(body::not_allowed("POST").into());
-            }
-            Place::Chat(agent) => {
-                let answered = self.chat(&head, incoming, &peer, agent);
-                return Err(Box::pin(answered).await.into());
-            }
-            Place::Agent(agent, rest) => (agent, rest),
-        };
-        let rpc = rest.is_empty() || rest == "/";
-        if rpc && head.method != Method::POST {
-            return Err(body::not_allowed("POST").into());
-        }
-        let presented = match self.enter(&head, &peer, agent).await {
-            Ok(presented) => presented,
-            Err(refusal) => {
-                self.metrics.unknown();
-                let read = self.read_refused(&head, incoming).await;
-                let asked = Asked::new(self, &head, &peer, agent, Presented::default());
-                return Err(if rpc {
-                    binding::jsonrpc::refuse(&asked, read, &refusal)
-                } else {
-                    binding::rest::refuse(&asked, rest, &refusal)
-                });
-            }
-        };
-        let nobody = agent.is_some() && presented.at.is_none();
-        let asked = Asked::new(self, &head, &peer, agent, presented);
-        let read = match nobody {
-            // It is refused whatever it says: strangers get no more room than that takes.
-            true => self.read_refused(&head, incoming).await,
-            false => self.read_body(&head, incoming).await,
-        };
-        let ready = match rpc {
-            true => binding::jsonrpc::read(asked, read),
-            false => binding::rest::read(asked, rest, read),
-        };
-        ready.inspect_err(|_| self.metrics.unknown())
-    }
-}
-
-impl Service {
-    async fn chat(
-        &self,
-        head: &Head,
-        incoming: Incoming,
-        peer: &Peer,
-        agent: &str,
-    ) -> Response<Body> {
-        let presented = match self.enter(head, peer, Some(agent)).await {
-            Ok(presented) => presented,
-            Err(refusal) => return binding::chat::refuse(&refusal),
-        };
-        let read = match presented.at {
-            None => self.read_refused(head, incoming).await,
-            Some(_) => self.read_body(head, incoming).await,
-        };
-        let asked = Asked::new(self, head, peer, Some(agent), presented);
-        binding::chat::answer(self, asked, read).await
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use switchboard_types::model::Timestamp;
 
-use crate::store::access::{AccessStore, AuditEntry, AuditQuery, KeyId, KeyRecord, What};
+use crate::store::access::{
+    AccessStore, AuditEntry, AuditQuery, KeyId, KeyRecord, RuleRecord, What,
+};
 
 /// Runs through all of it, on a store that is new.
 ///
@@ -46,6 +48,48 @@ pub async fn check(store: Arc<dyn AccessStore>) {
     assert_eq!(keys[0].last_used, Some(Timestamp::from_micros(8)));
     assert_eq!(keys[1], new);
     audited(&*store).await;
+    ruled(&*store).await;
+}
+
+#[expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
+async fn ruled(store: &dyn AccessStore) {
+    let rule = |id: &str, text: &str, made: i64| RuleRecord {
+        id: id.to_owned(),
+        agent: "desk".to_owned(),
+        rule: serde_json::json!({ "text": text, "to": "poet" }),
+        made: Timestamp::from_micros(made),
+    };
+    let keys = store.revision().await.unwrap();
+    assert_eq!(store.rules().await.unwrap(), []);
+    store
+        .put_rule(rule("b", "new", 20), entry(20, "ann"))
+        .await
+        .unwrap();
+    store
+        .put_rule(rule("a", "old", 10), entry(21, "ann"))
+        .await
+        .unwrap();
+    store
+        .put_rule(rule("b", "newer", 20), entry(22, "ann"))
+        .await
+        .unwrap();
+    let kept = [rule("a", "old", 10), rule("b", "newer", 20)];
+    assert_eq!(store.rules().await.unwrap(), kept);
+    assert!(store.delete_rule("a", entry(23, "gone")).await.unwrap());
+    assert!(!store.delete_rule("a", entry(24, "never")).await.unwrap());
+    assert_eq!(store.rules().await.unwrap(), kept[1..]);
+    let by = |who: &str| AuditQuery {
+        who: Some(who.to_owned()),
+        limit: 9,
+        ..AuditQuery::default()
+    };
+    assert_eq!(store.audit(by("gone")).await.unwrap().len(), 1);
+    assert_eq!(store.audit(by("never")).await.unwrap().len(), 0);
+    assert_eq!(
+        store.revision().await.unwrap(),
+        keys,
+        "keys are as they were"
+    );
 }
 
 #[expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]

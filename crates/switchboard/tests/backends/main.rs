@@ -5,6 +5,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod claw;
+mod claw_http;
+mod claw_socket;
 mod exec;
 mod exec_crash;
 mod langgraph;
@@ -16,6 +19,10 @@ mod langgraph_server;
 mod model;
 mod openai;
 mod openai_crash;
+mod openclaw;
+mod openclaw_card;
+mod openclaw_crash;
+mod openclaw_http;
 mod remote;
 mod remote_card;
 mod remote_circle;

@@ -137,6 +137,15 @@ impl Server {
         self.child.kill().await.expect("it was running");
     }
 
+    /// Ends the process as service managers do, and waits until it has.
+    pub(crate) async fn stop(&mut self) {
+        let pid = i32::try_from(self.pid()).expect("a number of a process");
+        let pid = rustix::process::Pid::from_raw(pid).expect("a process");
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it was running");
+        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        ended.expect("it ends in time").expect("it has ended");
+    }
+
     /// Starts again on the same data, at another port.
     pub(crate) async fn restart(&mut self) {
         let (child, base) = launch(&self.args, self.dir.path(), &self.variables).await;

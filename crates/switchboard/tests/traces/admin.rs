@@ -97,3 +97,174 @@ async fn a_port_that_is_taken_stops_only_who_has_asked_for_it() {
         "{wrong}"
     );
 }
+
+#[tokio::test]
+async fn health_tells_of_what_stands_behind_each_agent_and_of_the_configuration() {
+    let yaml = "
+agents:
+  desk: { script: [{ complete: done }] }
+  lost: { exec: { command: [there-is-no-such-program-here] } }
+  away: { a2a: { url: 'http://127.0.0.1:9/' } }
+  there: { exec: { command: [cat] } }
+";
+    let server = Server::serve(yaml).await;
+    let health = look(&server, "/admin/health").await.body;
+    assert_eq!(health["status"], "degraded", "{health}");
+    let agents = health["agents"].as_array().expect("agents");
+    let states: Vec<(&str, &str)> = agents
+        .iter()
+        .filter_map(|agent| Some((agent["name"].as_str()?, agent["state"].as_str()?)))
+        .collect();
+    assert_eq!(
+        states,
+        [
+            ("away", "down"),
+            ("desk", "unknown"),
+            ("lost", "down"),
+            ("there", "up"),
+        ]
+    );
+    // A configuration that cannot be used is told, and so is that it is mended.
+    let told = async |yaml: &str, taken: bool| {
+        std::fs::write(server.configuration(), yaml).expect("a file");
+        let begun = std::time::Instant::now();
+        loop {
+            let health = look(&server, "/admin/health").await.body;
+            if health["configuration"]["taken"] == taken {
+                return health["configuration"].clone();
+            }
+            let patience = std::time::Duration::from_secs(60);
+            assert!(begun.elapsed() < patience, "{health}");
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    let refused = told("agents: 3", false).await;
+    let problems = refused["problems"].as_str().unwrap_or_default();
+    assert!(problems.contains("agents"), "{refused}");
+    let mended = told("agents: { desk: { script: [{ complete: other }] } }", true).await;
+    assert_eq!(mended["changed"], serde_json::json!(["desk"]), "{mended}");
+}
+
+const DESK: &str = "
+agents:
+  desk: { script: [{ artifact: { name: a, text: own } }], routes: [{ name: songs, text: song, to: poet }] }
+  poet: { script: [{ artifact: { name: a, text: poem } }] }
+";
+
+async fn said(server: &Server, text: &str) -> String {
+    let body = serde_json::json!({ "message": text });
+    let said = server.post("/agents/desk/chat", &body).await;
+    said.body["response"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[tokio::test]
+async fn rules_can_be_stored_changed_and_taken_away_while_the_server_runs() {
+    let mut server = Server::serve(DESK).await;
+    let ask = async |server: &Server, method: &str, path: &str, body: serde_json::Value| {
+        let url = format!("{}/admin/rules{path}", admin(server));
+        let method = reqwest::Method::from_bytes(method.as_bytes()).expect("a method");
+        let request = server.http.request(method, url).bearer_auth(token(server));
+        answer(request.json(&body)).await
+    };
+    assert_eq!(said(&server, "a poem").await, "own");
+    let rule = serde_json::json!({"agent": "desk", "name": "poems", "text": "poem", "to": "poet"});
+    let made = ask(&server, "POST", "", rule.clone()).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let id = made.body["id"].as_str().expect("an id").to_owned();
+    assert_eq!(said(&server, "a poem").await, "poem", "at once");
+    let listed = ask(&server, "GET", "", serde_json::Value::Null).await.body;
+    let sources: Vec<_> = listed["rules"]
+        .as_array()
+        .expect("rules")
+        .iter()
+        .map(|rule| (rule["name"].clone(), rule["source"].clone()))
+        .collect();
+    let expected = [("songs", "file"), ("poems", "stored")];
+    let expected = expected.map(|(name, source)| (name.into(), source.into()));
+    assert_eq!(sources, expected, "{listed}");
+
+    // They last.
+    server.kill().await;
+    server.restart().await;
+    assert_eq!(said(&server, "a poem").await, "poem");
+    let told = Command::new(env!("CARGO_BIN_EXE_switchboard"))
+        .args(["route", "-c"])
+        .arg(server.configuration())
+        .args(["a poem"])
+        .env("SWITCHBOARD_DATA", server.data())
+        .output()
+        .expect("the binary runs");
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert_eq!(told, format!("to poet by poems (stored as {id})\n"));
+
+    let mut other = rule.clone();
+    other["enabled"] = false.into();
+    let path = format!("/{id}");
+    let changed = ask(&server, "PUT", &path, other).await;
+    assert_eq!(changed.status, 200, "{changed:?}");
+    assert_eq!(said(&server, "a poem").await, "own");
+    assert_eq!(
+        ask(&server, "DELETE", &path, serde_json::Value::Null)
+            .await
+            .status,
+        200
+    );
+    for (method, path) in [("GET", &*path), ("PUT", &path), ("DELETE", &path)] {
+        assert_eq!(
+            ask(&server, method, path, rule.clone()).await.status,
+            404,
+            "{method}"
+        );
+    }
+    assert_eq!(ask(&server, "PATCH", "", rule.clone()).await.status, 405);
+
+    for (wrong, expected) in [
+        (serde_json::json!({"to": "poet"}), "agent: must name"),
+        (serde_json::json!({"agent": "desk"}), "does nothing"),
+        (
+            serde_json::json!({"agent": "nobody", "to": "poet"}),
+            "agent: there is no agent",
+        ),
+        (
+            serde_json::json!({"agent": "desk", "to": "nobody"}),
+            "to: there is no agent",
+        ),
+        (
+            serde_json::json!({"agent": "desk", "to": "desk"}),
+            "the agent itself",
+        ),
+        (
+            serde_json::json!({"agent": "desk", "to": "poet", "text": "(a"}),
+            "unclosed group",
+        ),
+        (
+            serde_json::json!({"agent": "desk", "to": "poet", "when": "nothing"}),
+            "when: ",
+        ),
+        (
+            serde_json::json!({"agent": "desk", "to": "poet", "pattern": "x"}),
+            "unknown field",
+        ),
+        (serde_json::json!([1]), "a rule as a JSON object"),
+    ] {
+        let refused = ask(&server, "POST", "", wrong.clone()).await;
+        assert_eq!(refused.status, 400, "{wrong}: {refused:?}");
+        let told = refused.body["error"].as_str().unwrap_or_default();
+        assert!(told.contains(expected), "{wrong}: {told}");
+    }
+    let url = format!("{}/admin/rules", admin(&server));
+    assert_eq!(answer(server.http.post(&url).json(&rule)).await.status, 401);
+
+    let audit = Command::new(env!("CARGO_BIN_EXE_switchboard"))
+        .args(["audit", "--data"])
+        .arg(server.data())
+        .output()
+        .expect("the binary runs");
+    let audit = String::from_utf8_lossy(&audit.stdout).into_owned();
+    for what in ["rule-stored", "rule-deleted"] {
+        assert!(audit.contains(what), "{audit}");
+    }
+}

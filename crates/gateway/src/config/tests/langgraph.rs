@@ -94,7 +94,7 @@ fn what_is_wrong_is_named() {
         ),
         (
             "title: x",
-            "add `script`, `script_file`, `a2a`, `openai`, `exec` or `langgraph`",
+            "add `script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or `langgraph`",
         ),
     ] {
         let said = problems(keys);

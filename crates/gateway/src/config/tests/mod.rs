@@ -1,6 +1,7 @@
 //! Configurations, good and bad.
 
 mod access;
+mod admin;
 mod auth;
 mod bad;
 mod exec;
@@ -8,6 +9,7 @@ mod from_env;
 mod good;
 mod langgraph;
 mod openai;
+mod openclaw;
 mod published;
 mod remote;
 mod route;

@@ -8,7 +8,8 @@ use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use switchboard_server::backend::{Drift, Health};
 use switchboard_server::call::Handler;
-use switchboard_types::model::{Role, TaskState};
+use switchboard_types::Error;
+use switchboard_types::model::{Message, Role, TaskState};
 
 use super::{Action, Heard, Routes};
 
@@ -19,7 +20,7 @@ const ROUTE: &str = "route";
 /// An agent with rules before it.
 #[derive(Debug)]
 pub(crate) struct Routed {
-    routes: Arc<Routes>,
+    routes: Routes,
     own: Arc<dyn Agent>,
     handler: Arc<dyn Handler>,
     /// Agents that are not named before callers.
@@ -40,7 +41,7 @@ impl Routed {
     /// The agent behind these rules, which hand tasks on through `handler`, and do not name some agents.
     pub(crate) fn new(
         own: Arc<dyn Agent>,
-        routes: Arc<Routes>,
+        routes: Routes,
         handler: Arc<dyn Handler>,
         hidden: Vec<Arc<str>>,
     ) -> Self {
@@ -69,7 +70,11 @@ impl Routed {
         if !is_first || turn.emitted > 0 {
             return Ok(Whose::Own);
         }
-        let walk = self.routes.now().walk(&Heard::in_turn(turn));
+        let rules = self.routes.now();
+        if rules.all().is_empty() {
+            return Ok(Whose::Own);
+        }
+        let walk = rules.walk(&Heard::in_turn(turn));
         Ok(walk.chosen.map_or(Whose::Own, Whose::Taken))
     }
 
@@ -107,6 +112,10 @@ impl Agent for Routed {
 
     fn on_restart(&self) -> Restart {
         self.own.on_restart()
+    }
+
+    fn require_input(&self, message: &Message) -> Result<(), Error> {
+        self.own.require_input(message)
     }
 
     fn has_effects(&self) -> bool {

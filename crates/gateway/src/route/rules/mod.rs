@@ -6,9 +6,11 @@
 //!
 //! - `agent`: an agent with rules before it.
 //! - `heard`: what rules can look at.
+//! - `stored`: rules that come and go while the server runs.
 
 mod agent;
 mod heard;
+pub(crate) mod stored;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,7 @@ use crate::policy::Seldom;
 pub(crate) use self::agent::Routed;
 pub(crate) use self::heard::Heard;
 use self::heard::VARIABLES;
+pub(crate) use self::stored::Stored;
 
 /// One rule.
 #[derive(Debug)]
@@ -92,9 +95,15 @@ pub(crate) struct Walk {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Rules(Vec<Arc<Route>>);
 
-/// The rules of one agent, which may change.
-#[derive(Debug, Default)]
-pub(crate) struct Routes(RwLock<Arc<Rules>>);
+/// The rules of one agent, those of the file and those that are stored.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    agent: Arc<str>,
+    written: Vec<Arc<Route>>,
+    stored: Arc<Stored>,
+    /// All of them, as of that change of the stored ones.
+    all: RwLock<(u64, Arc<Rules>)>,
+}
 
 impl Route {
     /// A rule that takes every message.
@@ -228,13 +237,30 @@ impl Rules {
 }
 
 impl Routes {
-    /// With these rules.
-    pub(crate) fn new(rules: Rules) -> Self {
-        Self(RwLock::new(Arc::new(rules)))
+    /// The rules of an agent in the file, and those that are stored.
+    pub(crate) fn new(agent: Arc<str>, written: Vec<Arc<Route>>, stored: Arc<Stored>) -> Self {
+        stored.beside(&agent, written.clone());
+        Self {
+            agent,
+            written,
+            stored,
+            all: RwLock::default(),
+        }
     }
 
     /// The rules as they are now.
     pub(crate) fn now(&self) -> Arc<Rules> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        let changes = self.stored.changes();
+        {
+            let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+            if all.0 == changes {
+                return Arc::clone(&all.1);
+            }
+        }
+        let stored = self.stored.of(&self.agent);
+        let rules = Arc::new(Rules::new([self.written.clone(), stored].concat()));
+        let all = self.all.write();
+        *all.unwrap_or_else(PoisonError::into_inner) = (changes, Arc::clone(&rules));
+        rules
     }
 }

@@ -1,3 +1,5 @@
+//! Which rule takes which message.
+
 use serde_json::json;
 use switchboard_server::auth::{Identity, Principal};
 
@@ -45,7 +47,7 @@ fn the_highest_priority_goes_first_and_then_the_order_of_the_file() {
 
 #[test]
 fn all_that_a_rule_says_must_hold() {
-    let nobody = Principal::anonymous();
+    let nobody = Principal::known(Vec::new());
     let ann = Principal::from(Identity {
         subject: "ann".into(),
         ..Identity::default()
@@ -88,7 +90,7 @@ fn all_that_a_rule_says_must_hold() {
 
 #[test]
 fn the_first_that_matches_decides_and_what_is_off_is_not_asked() {
-    let nobody = Principal::anonymous();
+    let nobody = Principal::known(Vec::new());
     let rules = [
         Route {
             enabled: false,

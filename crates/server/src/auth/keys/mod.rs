@@ -351,7 +351,7 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::store::access::{AuditEntry, AuditQuery, MemoryAccess};
+    use crate::store::access::{AuditEntry, AuditQuery, MemoryAccess, RuleRecord};
 
     /// A store on a disk that is full now and then.
     #[derive(Debug, Default)]
@@ -383,6 +383,18 @@ mod tests {
 
         async fn revision(&self) -> Result<u64, store::Error> {
             self.store.revision().await
+        }
+
+        async fn rules(&self) -> Result<Vec<RuleRecord>, store::Error> {
+            self.store.rules().await
+        }
+
+        async fn put_rule(&self, rule: RuleRecord, noted: AuditEntry) -> Result<(), store::Error> {
+            self.store.put_rule(rule, noted).await
+        }
+
+        async fn delete_rule(&self, id: &str, noted: AuditEntry) -> Result<bool, store::Error> {
+            self.store.delete_rule(id, noted).await
         }
 
         async fn note(&self, entries: Vec<AuditEntry>) -> Result<(), store::Error> {

@@ -193,3 +193,8 @@ fn weight(entry: &Entry) -> usize {
     };
     256 + event + message(entry.received.as_deref())
 }
+
+/// Whether a webhook is among them.
+pub(super) fn puts_webhook(changes: &[Change]) -> bool {
+    changes.iter().any(|c| matches!(c, Change::PutWebhook(_)))
+}

@@ -2,12 +2,14 @@
 //!
 //! Here is what is said to it. [`wait`] is how others wait for it, [`storing`] how the writer and the cursors
 //! use it, [`line`] how it is kept that a turn has not begun, [`aside`] what is
-//! not for callers, [`inner`] what is behind its lock.
+//! not for callers, [`traced`] what it is part of, [`inner`] what is behind its lock.
 
 mod aside;
 mod inner;
 mod line;
+mod look;
 mod storing;
+mod traced;
 mod wait;
 
 use std::collections::VecDeque;
@@ -23,11 +25,11 @@ use crate::auth::{Owner, Principal};
 use crate::clock;
 use crate::engine::lifecycle::IllegalTransition;
 use crate::metrics::Meter;
-use crate::store::{Change, Error, Head};
+use crate::store::{Change, Head};
 use crate::trace::Trace;
 
 pub use aside::INTERNAL;
-use inner::{Inner, RunningTurn};
+use inner::{Inner, RunningTurn, puts_webhook};
 pub(super) use storing::{Batch, Found};
 
 /// Where a task comes from; never changes.
@@ -351,60 +353,6 @@ impl TaskLog {
         Ok(runs)
     }
 
-    /// The task as it may be told, and where it stands.
-    #[must_use]
-    pub fn view(&self) -> Option<(Head, Arc<Task>)> {
-        let inner = lock(&self.inner);
-        let task = Arc::clone(inner.told.as_ref()?);
-        let head = self.head(task.status.state, task.status.timestamp?, inner.durable);
-        Some((head, task))
-    }
-
-    /// Whether the agent may still answer with a bare message.
-    #[must_use]
-    pub fn is_held(&self) -> bool {
-        lock(&self.inner).held
-    }
-
-    /// The last event, stored or not, and the state after it.
-    #[must_use]
-    pub fn last(&self) -> (u64, TaskState) {
-        let inner = lock(&self.inner);
-        (inner.seq, inner.state)
-    }
-
-    /// Whether the next message begins a turn.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        let inner = lock(&self.inner);
-        inner.turn.is_none() && !inner.state.is_terminal()
-    }
-
-    /// What the turn is part of.
-    #[must_use]
-    pub fn trace(&self) -> Option<Arc<Trace>> {
-        lock(&self.inner).trace.clone()
-    }
-
-    /// Goes on as part of the trace that was kept, after a restart.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be read.
-    pub async fn recall_trace(&self) -> Result<(), Error> {
-        let trace = self.shared.trace_of(self.id()).await?;
-        let mut inner = lock(&self.inner);
-        if inner.turn.is_none() {
-            inner.trace = trace.map(Arc::new);
-        }
-        Ok(())
-    }
-
-    /// Says that a webhook was registered for this task.
-    pub fn has_webhooks(&self) {
-        lock(&self.inner).has_webhooks = true;
-    }
-
     /// Says that the turn begun last will not run.
     pub fn turn_is_over(self: &Arc<Self>) {
         lock(&self.inner).turn = None;
@@ -418,8 +366,4 @@ impl fmt::Debug for TaskLog {
             .field("origin", &self.origin)
             .finish_non_exhaustive()
     }
-}
-
-fn puts_webhook(changes: &[Change]) -> bool {
-    changes.iter().any(|c| matches!(c, Change::PutWebhook(_)))
 }

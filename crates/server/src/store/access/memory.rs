@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use switchboard_types::model::Timestamp;
 
-use super::{AccessStore, AuditEntry, AuditQuery, KeyId, KeyRecord};
+use super::{AccessStore, AuditEntry, AuditQuery, KeyId, KeyRecord, RuleRecord};
 use crate::store::Error;
 
 /// How much of the audit is kept: memory is not for ever.
@@ -19,6 +19,7 @@ pub struct MemoryAccess(Mutex<Kept>);
 #[derive(Debug, Default)]
 struct Kept {
     keys: Vec<KeyRecord>,
+    rules: Vec<RuleRecord>,
     revision: u64,
     audit: VecDeque<AuditEntry>,
 }
@@ -88,6 +89,31 @@ impl AccessStore for MemoryAccess {
 
     async fn revision(&self) -> Result<u64, Error> {
         Ok(self.kept().revision)
+    }
+
+    async fn rules(&self) -> Result<Vec<RuleRecord>, Error> {
+        let mut rules = self.kept().rules.clone();
+        rules.sort_by(|a, b| (a.made, &a.id).cmp(&(b.made, &b.id)));
+        Ok(rules)
+    }
+
+    async fn put_rule(&self, rule: RuleRecord, noted: AuditEntry) -> Result<(), Error> {
+        let mut kept = self.kept();
+        kept.rules.retain(|other| other.id != rule.id);
+        kept.rules.push(rule);
+        kept.note(noted);
+        Ok(())
+    }
+
+    async fn delete_rule(&self, id: &str, noted: AuditEntry) -> Result<bool, Error> {
+        let mut kept = self.kept();
+        let before = kept.rules.len();
+        kept.rules.retain(|rule| rule.id != id);
+        let deleted = kept.rules.len() < before;
+        if deleted {
+            kept.note(noted);
+        }
+        Ok(deleted)
     }
 
     async fn note(&self, entries: Vec<AuditEntry>) -> Result<(), Error> {

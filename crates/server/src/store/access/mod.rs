@@ -1,4 +1,4 @@
-//! Where API keys and the audit are kept: apart from tasks, so that a command can make and revoke keys beside a
+//! Where API keys, rules that operators store, and the audit are kept: apart from tasks, so that a command can make and revoke keys beside a
 //! running server (ADR 0007).
 
 mod memory;
@@ -35,6 +35,15 @@ pub trait AccessStore: Send + Sync + fmt::Debug {
 
     /// Grows whenever a key is made or revoked, also by another process; 0 before the first one.
     async fn revision(&self) -> Result<u64, Error>;
+
+    /// All rules, oldest first.
+    async fn rules(&self) -> Result<Vec<RuleRecord>, Error>;
+
+    /// Keeps a rule, in place of the one of that id if there is one, and notes that in the audit: both or nothing.
+    async fn put_rule(&self, rule: RuleRecord, noted: AuditEntry) -> Result<(), Error>;
+
+    /// Takes a rule away, and notes that: both or nothing. False, and nothing is noted, if there is none.
+    async fn delete_rule(&self, id: &str, noted: AuditEntry) -> Result<bool, Error>;
 
     /// Adds to the audit, in this order. Nothing is ever taken out or changed.
     async fn note(&self, entries: Vec<AuditEntry>) -> Result<(), Error>;
@@ -107,6 +116,19 @@ impl fmt::Debug for KeyRecord {
     }
 }
 
+/// A rule by which messages to an agent go to others, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleRecord {
+    /// Its id.
+    pub id: String,
+    /// Whose it is.
+    pub agent: String,
+    /// What it says.
+    pub rule: Value,
+    /// When it was made.
+    pub made: Timestamp,
+}
+
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum What {
@@ -120,16 +142,22 @@ pub enum What {
     Denied,
     /// A task was canceled.
     Canceled,
+    /// A rule was made, or changed.
+    RuleStored,
+    /// A rule was taken away.
+    RuleDeleted,
 }
 
 impl What {
     /// Everything that is noted.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::LoginFailed,
         Self::KeyCreated,
         Self::KeyRevoked,
         Self::Denied,
         Self::Canceled,
+        Self::RuleStored,
+        Self::RuleDeleted,
     ];
 
     /// As it is kept and shown.
@@ -141,6 +169,8 @@ impl What {
             Self::KeyRevoked => "key-revoked",
             Self::Denied => "denied",
             Self::Canceled => "canceled",
+            Self::RuleStored => "rule-stored",
+            Self::RuleDeleted => "rule-deleted",
         }
     }
 

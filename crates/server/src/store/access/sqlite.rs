@@ -11,7 +11,7 @@ use serde_json::Value;
 use switchboard_types::model::Timestamp;
 use tokio::task;
 
-use super::{AccessStore, AuditEntry, AuditQuery, KeyId, KeyRecord, What};
+use super::{AccessStore, AuditEntry, AuditQuery, KeyId, KeyRecord, RuleRecord, What};
 use crate::store::Error;
 use crate::store::files::{make_dir, secret_file, unusable};
 
@@ -22,7 +22,7 @@ const DATABASE: &str = "access.db";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The steps to the tables of today, oldest first. One that was released is never changed, only followed.
-const STEPS: [&str; 1] = [V1];
+const STEPS: [&str; 2] = [V1, V2];
 
 const V1: &str = "
 CREATE TABLE api_key (
@@ -64,6 +64,15 @@ CREATE TRIGGER audit_stays BEFORE UPDATE ON audit
     BEGIN SELECT RAISE(ABORT, 'the audit is append-only'); END;
 CREATE TRIGGER audit_is_kept BEFORE DELETE ON audit
     BEGIN SELECT RAISE(ABORT, 'the audit is append-only'); END;
+";
+
+const V2: &str = "
+CREATE TABLE rule (
+    id    TEXT PRIMARY KEY,
+    agent TEXT NOT NULL,
+    rule  TEXT NOT NULL,            -- a JSON object
+    made  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 ";
 
 /// Keeps keys and audit in `access.db`.
@@ -200,6 +209,55 @@ impl AccessStore for SqliteAccess {
             let mut number = connection.prepare_cached("SELECT number FROM key_change")?;
             let number: i64 = number.query_row([], |row| row.get(0))?;
             Ok(number.unsigned_abs())
+        })
+        .await
+    }
+
+    async fn rules(&self) -> Result<Vec<RuleRecord>, Error> {
+        self.with(|connection| {
+            let sql = "SELECT id, agent, rule, made FROM rule ORDER BY made, id";
+            let mut all = connection.prepare_cached(sql)?;
+            let mut rows = all.query([])?;
+            let mut rules = Vec::new();
+            while let Some(row) = rows.next()? {
+                let rule: String = row.get("rule")?;
+                rules.push(RuleRecord {
+                    id: row.get("id")?,
+                    agent: row.get("agent")?,
+                    rule: serde_json::from_str(&rule)
+                        .map_err(|e| Error::Damaged(format!("a rule: {e}")))?,
+                    made: Timestamp::from_micros(row.get("made")?),
+                });
+            }
+            Ok(rules)
+        })
+        .await
+    }
+
+    async fn put_rule(&self, rule: RuleRecord, noted: AuditEntry) -> Result<(), Error> {
+        self.write(move |change| {
+            change.execute(
+                "INSERT OR REPLACE INTO rule (id, agent, rule, made) VALUES (?1, ?2, ?3, ?4)",
+                params![
+                    rule.id,
+                    rule.agent,
+                    rule.rule.to_string(),
+                    rule.made.as_micros()
+                ],
+            )?;
+            write_note(change, &noted)
+        })
+        .await
+    }
+
+    async fn delete_rule(&self, id: &str, noted: AuditEntry) -> Result<bool, Error> {
+        let id = id.to_owned();
+        self.write(move |change| {
+            let deleted = change.execute("DELETE FROM rule WHERE id = ?1", params![id])?;
+            if deleted > 0 {
+                write_note(change, &noted)?;
+            }
+            Ok(deleted > 0)
         })
         .await
     }

@@ -1,0 +1,383 @@
+//! A gateway: one socket, kept open and shared by all agents that are behind it.
+//!
+//! [`Gateway::keep`] owns the socket and opens it again when it is lost. Whoever wants something sends an order along the
+//! [`Line`] of the socket that is open now; when that is lost, so are the orders that were not answered, and who gave
+//! them learns of it. What runs say is handed to those who [listen](Gateway::listen). Runs that are to be stopped are
+//! remembered until that was said.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use reqwest::{Certificate, Client, redirect};
+use switchboard_types::model::Secret;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::Invalid;
+use super::device::Device;
+use super::frame::Heard;
+use super::line::Line;
+use super::refused::Refused;
+use super::serve::Serving;
+use super::socket::Socket;
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How soon a gateway is looked for again; each pause is twice the last.
+const AGAIN: Duration = Duration::from_millis(500);
+/// How often a gateway is looked for at most by who cannot do without.
+const INSISTENCE: Duration = Duration::from_secs(2);
+/// How much of a run may wait to be heard. What does not fit is told again by what follows.
+const HEARD: usize = 256;
+/// How many runs that are to be stopped are remembered.
+const STOPS: usize = 1024;
+
+/// Where a gateway is, and who we are there.
+#[derive(Clone)]
+pub struct Place {
+    /// Its address: `http`, `https`, `ws` or `wss`.
+    pub url: Url,
+    /// Its token (`gateway.auth.token`).
+    pub token: Secret,
+    /// Certificates to trust beside the system's, as PEM.
+    pub roots: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place")
+            .field("host", &self.url.host_str())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A gateway.
+#[derive(Debug)]
+pub struct Gateway {
+    pub(super) place: Place,
+    pub(super) http: Client,
+    device: Arc<Device>,
+    state: watch::Sender<State>,
+    wake: Notify,
+    runs: Mutex<HashMap<String, mpsc::Sender<Heard>>>,
+    stops: Mutex<Vec<Stop>>,
+    sessions: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// How it stands with the socket.
+#[derive(Debug, Clone)]
+struct State {
+    /// How often it was opened, or not.
+    attempts: u64,
+    line: Result<Line, Refused>,
+    since: Instant,
+}
+
+/// A run to be stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stop {
+    pub(super) session: String,
+    pub(super) run: String,
+}
+
+impl Gateway {
+    /// The gateway at this place, where we are that device. Nothing is sent before [`Gateway::keep`].
+    ///
+    /// # Errors
+    ///
+    /// If it could never be talked to.
+    pub fn new(mut place: Place, device: Arc<Device>) -> Result<Self, Invalid> {
+        let scheme = match place.url.scheme() {
+            "ws" | "http" => "http",
+            "wss" | "https" => "https",
+            _ => return Err(Invalid::Url),
+        };
+        place.url.set_scheme(scheme).map_err(|()| Invalid::Url)?;
+        let mut builder = Client::builder()
+            .redirect(redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            // An upgrade is one of HTTP/1.1.
+            .http1_only()
+            .connect_timeout(CONNECT)
+            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
+        if let Some(pem) = &place.roots {
+            let roots = Certificate::from_pem_bundle(pem);
+            let roots = roots.map_err(|error| Invalid::Client(error.to_string()))?;
+            builder = builder.tls_certs_merge(roots);
+        }
+        let http = builder.build();
+        let http = http.map_err(|error| Invalid::Client(error.to_string()))?;
+        let state = State {
+            attempts: 0,
+            line: Err(Refused::Starting(None)),
+            since: Instant::now(),
+        };
+        Ok(Self {
+            place,
+            http,
+            device,
+            state: watch::Sender::new(state),
+            wake: Notify::new(),
+            runs: Mutex::default(),
+            stops: Mutex::default(),
+            sessions: Mutex::default(),
+        })
+    }
+
+    /// Keeps the socket open until `stop`, and as long after that as runs are listened to.
+    pub async fn keep(&self, stop: &CancellationToken) {
+        let host = self.place.url.host_str();
+        let mut failed: u32 = 0;
+        let mut warned = None;
+        while !(stop.is_cancelled() && self.runs().is_empty()) {
+            let token = self.place.token.reveal();
+            let opened = Socket::open(&self.http, &self.place.url, token, &self.device).await;
+            let pause = match opened {
+                Ok((socket, hello)) => {
+                    let version = hello.version.as_str();
+                    tracing::info!(host, version, "connected to an OpenClaw gateway");
+                    (failed, warned) = (0, None);
+                    let hello = Arc::new(hello);
+                    let (line, given) = Line::new(Arc::clone(&hello));
+                    self.tell(Ok(line));
+                    let serving = Serving::new(self, given, &hello);
+                    let why = serving.until_lost(socket, stop).await;
+                    tracing::info!(host, why, "the socket to an OpenClaw gateway is gone");
+                    by_chance(AGAIN / 2)
+                }
+                Err(refused) => {
+                    if warned.as_ref() != Some(&refused) {
+                        let device = self.device.id();
+                        tracing::warn!(
+                            host,
+                            device,
+                            "an OpenClaw gateway cannot be used: {refused}"
+                        );
+                        warned = Some(refused.clone());
+                    }
+                    failed = failed.saturating_add(1);
+                    let pause = pause(&refused, failed);
+                    self.tell(Err(refused));
+                    pause
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled(), if !stop.is_cancelled() => {}
+                () = sleep(pause) => {}
+                // Somebody needs it now.
+                () = self.wake.notified() => {}
+            }
+        }
+    }
+
+    fn tell(&self, line: Result<Line, Refused>) {
+        self.state.send_modify(|state| {
+            *state = State {
+                attempts: state.attempts + 1,
+                line,
+                since: Instant::now(),
+            };
+        });
+    }
+
+    /// The line, if there is one within `patience`; otherwise the last reason why not.
+    pub(super) async fn line(&self, patience: Duration) -> Result<Line, Refused> {
+        let mut state = self.state.subscribe();
+        let (seen, before) = {
+            let now = state.borrow();
+            match &now.line {
+                Ok(line) if !line.is_gone() => return Ok(line.clone()),
+                Ok(_) => (now.attempts, Refused::Away("the socket is gone".to_owned())),
+                // Not so fast.
+                Err(refused) if now.attempts > 0 && now.since.elapsed() < AGAIN => {
+                    return Err(refused.clone());
+                }
+                Err(refused) => (now.attempts, refused.clone()),
+            }
+        };
+        self.wake.notify_one();
+        let by = Instant::now() + patience;
+        let news = state.wait_for(|now| now.attempts > seen && !is_gone(&now.line));
+        match timeout_at(by, news).await {
+            Ok(Ok(now)) => now.line.clone(),
+            _ => Err(before),
+        }
+    }
+
+    /// A line, however often it takes until `by`.
+    pub(super) async fn line_by(&self, by: Instant) -> Result<Line, Refused> {
+        loop {
+            let refused = match self
+                .line(by.saturating_duration_since(Instant::now()))
+                .await
+            {
+                Ok(line) => return Ok(line),
+                Err(refused) => refused,
+            };
+            let pause = by_chance(INSISTENCE);
+            if Instant::now() + pause >= by {
+                return Err(refused);
+            }
+            sleep(pause).await;
+        }
+    }
+
+    /// The line, if there is one within `patience`, for who is in no hurry: it is not looked for sooner.
+    pub(super) async fn line_at_leisure(&self, patience: Duration) -> Result<Line, Refused> {
+        let mut state = self.state.subscribe();
+        let open = state.wait_for(|now| now.line.is_ok() && !is_gone(&now.line));
+        match timeout(patience, open).await {
+            Ok(Ok(now)) => now.line.clone(),
+            _ => match self.state.borrow().line.clone() {
+                Ok(_) => Err(Refused::Away("the socket is gone".to_owned())),
+                refused => refused,
+            },
+        }
+    }
+
+    /// Listens to a run, until what is given is dropped.
+    pub(super) fn listen(self: &Arc<Self>, run: &str) -> (Listening, mpsc::Receiver<Heard>) {
+        let (to, heard) = mpsc::channel(HEARD);
+        self.runs().insert(run.to_owned(), to);
+        let listening = Listening {
+            gateway: Arc::clone(self),
+            run: run.to_owned(),
+        };
+        (listening, heard)
+    }
+
+    pub(super) fn hear(&self, run: &str, heard: Heard) {
+        if let Some(listener) = self.runs().get(run) {
+            // If there is no room, the next one tells it all.
+            drop(listener.try_send(heard));
+        }
+    }
+
+    pub(super) fn is_listened_to(&self) -> bool {
+        !self.runs().is_empty()
+    }
+
+    /// Stops a run, as soon as there is a socket.
+    pub(super) fn stop(&self, stop: Stop) {
+        let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
+        if stops.len() < STOPS {
+            stops.push(stop);
+        }
+        drop(stops);
+        self.wake.notify_one();
+    }
+
+    pub(super) fn stops(&self) -> Vec<Stop> {
+        let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut stops)
+    }
+
+    /// Waits until somebody wants something besides orders.
+    pub(super) async fn woken(&self) {
+        self.wake.notified().await;
+    }
+
+    /// One run at a time: a second one with files would be taken for a word to the first.
+    pub(super) async fn turn_of(&self, session: &str) -> tokio::sync::OwnedMutexGuard<()> {
+        let lock = {
+            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            sessions.retain(|_, lock| Arc::strong_count(lock) > 1);
+            Arc::clone(sessions.entry(session.to_owned()).or_default())
+        };
+        lock.lock_owned().await
+    }
+
+    fn runs(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Heard>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a line was there, and is not any more.
+fn is_gone(line: &Result<Line, Refused>) -> bool {
+    line.as_ref().is_ok_and(Line::is_gone)
+}
+
+/// Somebody listens to a run.
+#[derive(Debug)]
+pub(super) struct Listening {
+    gateway: Arc<Gateway>,
+    run: String,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.gateway.runs().remove(&self.run);
+        // It may have been the last one.
+        self.gateway.wake.notify_one();
+    }
+}
+
+/// How long to wait: twice as long each time, up to a half taken off by chance; as long as the gateway says, if it does.
+fn pause(refused: &Refused, failed: u32) -> Duration {
+    let doubled = AGAIN.saturating_mul(1 << (failed - 1).min(16));
+    match refused {
+        Refused::Starting(Some(asked)) => (*asked).min(refused.patience()).max(AGAIN / 5),
+        _ => by_chance(doubled.min(refused.patience())),
+    }
+}
+
+/// Between half of it and all of it: not all come back at once.
+fn by_chance(longest: Duration) -> Duration {
+    let [chance, ..] = uuid::Uuid::new_v4().into_bytes();
+    longest / 2 + (longest / 2) * u32::from(chance) / 255
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_by_chance_and_end_where_there_is_hope() {
+        let away = Refused::Away(String::new());
+        for (refused, failed, most) in [
+            (away.clone(), 1, 500),
+            (away.clone(), 2, 1000),
+            (away.clone(), 5, 8000),
+            (away, 60, 30_000),
+            (Refused::Unpaired(None), 60, 15_000),
+            (Refused::Token, 60, 60_000),
+        ] {
+            let most = Duration::from_millis(most);
+            let got = pause(&refused, failed);
+            assert!(
+                got >= most / 2 && got <= most,
+                "{refused:?} {failed}: {got:?}"
+            );
+        }
+        let said = Refused::Starting(Some(Duration::from_millis(700)));
+        assert_eq!(pause(&said, 9), Duration::from_millis(700));
+    }
+
+    #[test]
+    fn only_http_and_websockets_are_places() {
+        let device = Arc::new(Device::fresh().unwrap());
+        let gateway = |url: &str| {
+            let place = Place {
+                url: url.parse().unwrap(),
+                token: Secret::new("s3cr3t"),
+                roots: None,
+            };
+            Gateway::new(place, Arc::clone(&device))
+        };
+        for (url, place) in [
+            ("ws://h:1/", "http://h:1/"),
+            ("wss://h/x", "https://h/x"),
+            ("http://h", "http://h/"),
+        ] {
+            let gateway = gateway(url).unwrap();
+            assert_eq!(gateway.place.url.as_str(), place);
+            assert!(!format!("{gateway:?}").contains("s3cr3t"));
+        }
+        assert_eq!(gateway("ftp://h").err(), Some(Invalid::Url));
+    }
+}

@@ -1,0 +1,286 @@
+//! Agents of an OpenClaw gateway.
+//!
+//! A gateway is reached over its WebSocket, one for all agents that are behind it, or over HTTP where that does not work:
+//! see [`Transport`]. A conversation is a session of its own there, a turn is a run with the name of the task, and its
+//! answer becomes one artifact, `answer`, that grows as the text comes.
+//!
+//! | part | becomes |
+//! |---|---|
+//! | text | the message; several are joined by line breaks |
+//! | data | its JSON in the message, if [`Settings::data_as_text`]; otherwise the message is refused |
+//! | file `image/*` with its bytes | an attachment of `agent` |
+//! | any other file with its bytes | an attachment of `chat.send`; over HTTP one of `/v1/responses`, if that takes it |
+//! | a file by its URL | the message is refused |
+//!
+//! # Layout
+//!
+//! - `gateway`: the socket that is kept open. `line`: the way to it. `serve`: what goes over it. `socket`: how it is
+//!   opened. `device`: who we are there. `refused`: why there is none.
+//! - `run`: a turn over the socket. `recover`: what becomes of it after a restart. `note`: what is remembered of it.
+//! - `http`: a turn without a socket. `responses`: one of the things that are spoken there. Pure.
+//! - `frame`, `prompt`, `events`, `card`: their protocol, as ours. Pure.
+
+mod card;
+mod device;
+mod events;
+mod frame;
+mod gateway;
+mod http;
+mod line;
+mod note;
+mod prompt;
+mod recover;
+mod refused;
+mod responses;
+mod run;
+mod serve;
+mod socket;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Said, Turn};
+use switchboard_types::Error;
+use switchboard_types::model::{AgentCard, Message};
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+pub use self::device::Device;
+pub use self::gateway::{Gateway, Place};
+use self::note::{NAME, Note, Way};
+use self::prompt::Prompt;
+use self::run::Run;
+
+/// The name of the artifact that is the answer.
+const ANSWER: &str = "answer";
+/// How long a turn waits for the socket before it does without.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How soon a card that could not be read is read again.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// Which agent of a gateway stands behind ours, and how it is asked.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Its id.
+    pub agent: String,
+    /// How it is reached.
+    pub transport: Transport,
+    /// Whether data parts are told as JSON. No: they are refused.
+    pub data_as_text: bool,
+    /// What callers are told of its tools.
+    pub tools: Tools,
+    /// The largest file. 5 MiB.
+    pub max_file_bytes: usize,
+    /// How long a run may take; as long as the gateway lets it, if nothing is said.
+    pub timeout: Option<Duration>,
+    /// How often the card is read again. 5 min.
+    pub refresh: Duration,
+    /// The longest answer, in bytes. 4 MiB.
+    pub max_answer_bytes: usize,
+    /// How long text is gathered before it becomes an event. 50 ms; the first text does not wait.
+    pub coalesce: Duration,
+}
+
+impl Settings {
+    /// This agent, and the rest as it usually is.
+    pub fn new(agent: impl Into<String>) -> Self {
+        Self {
+            agent: agent.into(),
+            transport: Transport::Auto,
+            data_as_text: false,
+            tools: Tools::Names,
+            max_file_bytes: 5 << 20,
+            timeout: None,
+            refresh: Duration::from_secs(300),
+            max_answer_bytes: 4 << 20,
+            coalesce: Duration::from_millis(50),
+        }
+    }
+}
+
+/// How a gateway is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// Over the WebSocket if it is open, over HTTP if the gateway is there and refuses it.
+    #[default]
+    Auto,
+    /// Over the WebSocket only.
+    WebSocket,
+    /// Over HTTP only.
+    Http,
+}
+
+/// What callers are told of the tools that an agent uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tools {
+    /// Nothing.
+    Off,
+    /// Which, when, and whether they failed.
+    #[default]
+    Names,
+    /// What they were given and gave, too.
+    Full,
+}
+
+/// Why there can be no such gateway.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Invalid {
+    /// It is neither HTTP nor a WebSocket.
+    #[error("the address must begin with http://, https://, ws:// or wss://")]
+    Url,
+    /// There is no HTTP client to be had.
+    #[error("no HTTP client: {0}")]
+    Client(String),
+}
+
+/// An agent of a gateway.
+#[derive(Debug)]
+pub struct OpenClawAgent {
+    settings: Settings,
+    gateway: Arc<Gateway>,
+    card: watch::Sender<Option<Arc<AgentCard>>>,
+}
+
+impl OpenClawAgent {
+    /// The agent that `settings` name, of a gateway that is [kept](Gateway::keep).
+    #[must_use]
+    pub fn new(settings: Settings, gateway: Arc<Gateway>) -> Self {
+        Self {
+            settings,
+            gateway,
+            card: watch::Sender::new(None),
+        }
+    }
+
+    /// What the gateway says about the agent, as soon as it is known, and whenever it changes.
+    #[must_use]
+    pub fn card(&self) -> watch::Receiver<Option<Arc<AgentCard>>> {
+        if self.settings.transport == Transport::Http {
+            // Nobody will ever tell.
+            return watch::channel(None).1;
+        }
+        self.card.subscribe()
+    }
+
+    /// Reads that now and then, until `stop`. `name` is for the log.
+    pub async fn keep_card(&self, name: &str, stop: &CancellationToken) {
+        if self.settings.transport == Transport::Http {
+            return;
+        }
+        let mut told = false;
+        loop {
+            let pause = match self.read_card().await {
+                Ok(card) => {
+                    told = false;
+                    self.card.send_if_modified(|known| {
+                        let is_new = known.as_deref() != Some(&card);
+                        if is_new {
+                            *known = Some(Arc::new(card));
+                        }
+                        is_new
+                    });
+                    self.settings.refresh
+                }
+                Err(why) => {
+                    if !std::mem::replace(&mut told, true) {
+                        tracing::warn!(
+                            agent = name,
+                            why,
+                            "the card of an OpenClaw agent cannot be read"
+                        );
+                    }
+                    AGAIN.min(self.settings.refresh)
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = sleep(pause) => {}
+            }
+        }
+    }
+
+    async fn read_card(&self) -> Result<AgentCard, String> {
+        let line = self.gateway.line_at_leisure(PATIENCE).await;
+        let line = line.map_err(|refused| refused.to_string())?;
+        let asked = |answer: Result<_, line::Unanswered>| answer.map_err(|why| why.to_string());
+        let agents = asked(line.call("agents.list", json!({})).await)?;
+        let agent = self.settings.agent.as_str();
+        let skills = asked(
+            line.call("skills.status", json!({ "agentId": agent }))
+                .await,
+        )?;
+        let card = card::card(&agents, &skills, agent, &line.hello.version);
+        card.ok_or_else(|| format!("the gateway has no agent {agent:?}"))
+    }
+
+    async fn take(&self, turn: &Turn, progress: &Progress) -> Result<Outcome, AgentError> {
+        let prompt = match Prompt::of(&turn.message, &self.settings) {
+            Ok(prompt) => prompt,
+            Err(error) => return Ok(Outcome::Rejected(Said::text(error.message()))),
+        };
+        let note = turn.note(NAME).await?.map(serde_json::from_value::<Note>);
+        let note = note.transpose().map_err(|error| {
+            tracing::error!(%error, task = %turn.task_id(), "a note cannot be read");
+            AgentError::new("what was noted about the run cannot be read")
+        })?;
+        let run = Run {
+            settings: &self.settings,
+            gateway: &self.gateway,
+            turn,
+            progress,
+            prompt,
+            // Two callers may give the same name to a conversation, and must not meet.
+            session: format!("agent:{}:a2a:{}", self.settings.agent, turn.own_context()),
+        };
+        let waiting = self.gateway.turn_of(&run.session);
+        let Some(_turn) = turn.canceled.run_until_cancelled(waiting).await else {
+            return Err(AgentError::over());
+        };
+        match note {
+            Some(Note { way: Way::Http, .. }) => Err(AgentError::new(
+                "Switchboard was started anew in the middle of the run, and OpenClaw stops a run with its connection: \
+                 send the message again",
+            )),
+            Some(note) => run.resume(note).await,
+            None if self.settings.transport == Transport::Http => run.over_http(None).await,
+            None => {
+                let waiting = self.gateway.line(PATIENCE);
+                let Some(line) = turn.canceled.run_until_cancelled(waiting).await else {
+                    return Err(AgentError::over());
+                };
+                match line {
+                    Ok(line) => run.begin(line).await,
+                    Err(refused)
+                        if self.settings.transport == Transport::Auto && refused.may_be_http() =>
+                    {
+                        run.over_http(Some(&refused)).await
+                    }
+                    Err(refused) => Err(refused.told()),
+                }
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Agent for OpenClawAgent {
+    async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
+        Box::pin(self.take(&turn, &progress)).await
+    }
+
+    fn on_restart(&self) -> Restart {
+        Restart::Resume
+    }
+
+    /// A turn writes down what it will do before it does it, and with that the task is durable.
+    fn has_effects(&self) -> bool {
+        false
+    }
+
+    fn require_input(&self, message: &Message) -> Result<(), Error> {
+        Prompt::of(message, &self.settings).map(drop)
+    }
+}

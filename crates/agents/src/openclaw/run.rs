@@ -1,0 +1,349 @@
+//! One turn, taken by a run of an OpenClaw agent over the socket.
+//!
+//! The run has the name of the task. It goes on without us: after a socket was lost, and after a restart of ours, it is
+//! waited for. A gateway that was started anew has written down what became of it, and goes on with it by a run of
+//! another name, which is followed then. A message is never sent again to a gateway that may have taken it and forgotten
+//! that.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_server::agent::{AgentError, Outcome, Progress, Said, Turn};
+use switchboard_types::model::{Object, Part};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::events::{Ending, Row, Step, Told, ending, waited};
+use super::frame::{Answer, Heard};
+use super::gateway::{Gateway, Listening, Stop};
+use super::line::{Line, Unanswered};
+use super::note::{NAME, Note, Way};
+use super::prompt::Prompt;
+use super::recover::{REVIVAL, gone};
+use super::refused::Refused;
+use super::{ANSWER, Settings};
+use crate::writer::Writer;
+
+/// How long a gateway may be away in the middle of a run.
+const AWAY: Duration = Duration::from_secs(120);
+/// How long a gateway is asked to wait for the end of a run, before it is asked again.
+const WAIT: Duration = Duration::from_secs(15);
+/// How long a cancel waits for the gateway to know what to stop.
+const KNOWN: Duration = Duration::from_secs(2);
+
+/// What it takes to run an agent.
+pub(super) struct Run<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) gateway: &'a Arc<Gateway>,
+    pub(super) turn: &'a Turn,
+    pub(super) progress: &'a Progress,
+    pub(super) prompt: Prompt,
+    /// The conversation, by the gateway's name for it.
+    pub(super) session: String,
+}
+
+/// What came of following a run.
+pub(super) enum Followed {
+    Ended(Ending),
+    /// The socket is gone.
+    Lost,
+    /// It runs, and no answer is to be had that way.
+    Runs,
+}
+
+/// What is being waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    ToRun,
+    ToWait,
+}
+
+/// A run that is being followed.
+pub(super) struct Following<'a> {
+    pub(super) run: &'a Run<'a>,
+    /// The name of the run: that of the task, as long as the gateway lives.
+    pub(super) name: String,
+    pub(super) note: Note,
+    pub(super) told: Told,
+    writer: Writer<'a>,
+    pub(super) heard: mpsc::Receiver<Heard>,
+    pub(super) last_heard: Instant,
+    /// The gateway was started anew since the run was begun.
+    pub(super) cut_off: bool,
+    pub(super) guard: Guard,
+    pub(super) listening: Listening,
+}
+
+/// Stops a run that nobody follows any more, unless it has ended.
+pub(super) struct Guard {
+    gateway: Arc<Gateway>,
+    pub(super) stop: Option<Stop>,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            self.gateway.stop(stop);
+        }
+    }
+}
+
+impl<'a> Run<'a> {
+    /// Begins a run.
+    pub(super) async fn begin(&'a self, line: Line) -> Result<Outcome, AgentError> {
+        let note = Note {
+            way: Way::Socket,
+            known: false,
+            boot: line.hello.boot.clone(),
+            successor: None,
+        };
+        self.keep(&note).await?;
+        if self.turn.canceled.is_cancelled() {
+            return Err(AgentError::over());
+        }
+        let mut following = self.following(note);
+        let begun = following.ask(&line).await;
+        following.through(begun).await
+    }
+
+    /// Takes a run up again.
+    pub(super) async fn resume(&'a self, note: Note) -> Result<Outcome, AgentError> {
+        self.following(note).through(Ok(Followed::Lost)).await
+    }
+
+    fn following(&'a self, note: Note) -> Following<'a> {
+        let name = note.successor.as_deref();
+        let name = name.unwrap_or(self.turn.task_id().as_str()).to_owned();
+        let answer = self.turn.task.artifacts.iter();
+        let answer = answer.rev().find(|artifact| artifact.id.as_str() == ANSWER);
+        let shown =
+            answer.map(|artifact| artifact.parts.iter().filter_map(Part::as_text).collect());
+        let mut writer = Writer::new(self.progress, ANSWER, self.settings.coalesce);
+        if shown.is_some() {
+            writer.goes_on();
+        }
+        let (listening, heard) = self.gateway.listen(&name);
+        Following {
+            run: self,
+            note,
+            writer,
+            told: Told::so_far(shown.unwrap_or_default()),
+            heard,
+            last_heard: Instant::now(),
+            cut_off: false,
+            guard: Guard {
+                gateway: Arc::clone(self.gateway),
+                stop: Some(Stop {
+                    session: self.session.clone(),
+                    run: name.clone(),
+                }),
+            },
+            name,
+            listening,
+        }
+    }
+
+    /// Writes down how it stands.
+    pub(super) async fn keep(&self, note: &Note) -> Result<(), AgentError> {
+        let note =
+            serde_json::to_value(note).map_err(|error| AgentError::new(error.to_string()))?;
+        self.progress.note(NAME, note).await
+    }
+}
+
+impl Following<'_> {
+    /// Follows the run to its end, over as many sockets as it takes.
+    async fn through(mut self, begun: Result<Followed, AgentError>) -> Result<Outcome, AgentError> {
+        let mut followed = begun?;
+        let ended = loop {
+            let line = match followed {
+                Followed::Ended(ending) => break ending,
+                Followed::Lost | Followed::Runs => self.line().await?,
+            };
+            followed = if self.note.is_held(line.hello.boot.as_deref()) {
+                self.wait(&line).await?
+            } else {
+                self.look(&line).await?
+            };
+        };
+        self.guard.stop = None;
+        self.end(ended).await
+    }
+
+    async fn line(&mut self) -> Result<Line, AgentError> {
+        let by = Instant::now() + AWAY;
+        let line = tokio::select! {
+            biased;
+            () = self.run.turn.canceled.cancelled() => return Err(AgentError::over()),
+            line = self.run.gateway.line_by(by) => line,
+        };
+        line.map_err(|refused| match refused {
+            Refused::Away(_) | Refused::Starting(_) => AgentError::unavailable(
+                "the connection to the OpenClaw gateway was lost, and it did not come back in time",
+            ),
+            refused => refused.told(),
+        })
+    }
+
+    /// Asks the gateway to run the agent.
+    pub(super) async fn ask(&mut self, line: &Line) -> Result<Followed, AgentError> {
+        let run = self.run;
+        let (method, params) = run.prompt.request(run.settings, &run.session, &self.name);
+        self.note.boot.clone_from(&line.hello.boot);
+        match line.ask(method, params).await {
+            Ok(answers) => match self.watch(answers, Asked::ToRun).await? {
+                Followed::Runs => self.wait(line).await,
+                followed => Ok(followed),
+            },
+            Err(_) => Ok(Followed::Lost),
+        }
+    }
+
+    /// Waits for the end of a run that the gateway has.
+    pub(super) async fn wait(&mut self, line: &Line) -> Result<Followed, AgentError> {
+        loop {
+            let millis = u64::try_from(WAIT.as_millis()).unwrap_or_default();
+            let params = json!({ "runId": self.name, "timeoutMs": millis });
+            let Ok(answers) = line.ask("agent.wait", params).await else {
+                return Ok(Followed::Lost);
+            };
+            match self.watch(answers, Asked::ToWait).await? {
+                Followed::Runs => {}
+                Followed::Ended(ending) => return self.ended(line, ending).await,
+                Followed::Lost => return Ok(Followed::Lost),
+            }
+            // That does not tell a run that goes on from one that is not there.
+            match self.listed(line).await {
+                Err(Unanswered::Lost) => return Ok(Followed::Lost),
+                Ok(Some(Row::Ended(ending))) => return self.ended(line, ending).await,
+                _ if self.cut_off && self.last_heard.elapsed() > REVIVAL => {
+                    return Ok(Followed::Ended(gone()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Passes on what is said, until there is an answer.
+    async fn watch(
+        &mut self,
+        mut answers: mpsc::Receiver<Answer>,
+        asked: Asked,
+    ) -> Result<Followed, AgentError> {
+        loop {
+            let answer = tokio::select! {
+                biased;
+                () = self.run.turn.canceled.cancelled() => {
+                    if asked == Asked::ToRun && !self.note.known {
+                        // What it does not know yet it cannot stop.
+                        drop(tokio::time::timeout(KNOWN, answers.recv()).await);
+                    }
+                    return Err(AgentError::over());
+                }
+                Some(heard) = self.heard.recv() => {
+                    self.hear(&heard).await?;
+                    continue;
+                }
+                () = self.writer.due() => {
+                    self.writer.flush().await?;
+                    continue;
+                }
+                answer = answers.recv() => answer,
+            };
+            let Some(answer) = answer else {
+                return Ok(Followed::Lost);
+            };
+            match asked {
+                Asked::ToWait => {
+                    return Ok(match answer.fault {
+                        None => waited(&answer.payload).map_or(Followed::Runs, Followed::Ended),
+                        Some(_) => ending(&answer).map_or(Followed::Runs, Followed::Ended),
+                    });
+                }
+                Asked::ToRun => match ending(&answer) {
+                    Some(_) if is_starting(&answer) => return Err(Refused::Starting(None).told()),
+                    Some(ending) => return Ok(Followed::Ended(ending)),
+                    None => {
+                        self.known(self.note.boot.clone()).await?;
+                        if answer.status() != "accepted" {
+                            return Ok(Followed::Runs);
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// The gateway has it.
+    pub(super) async fn known(&mut self, boot: Option<String>) -> Result<(), AgentError> {
+        self.note.known = true;
+        self.note.boot = boot;
+        self.run.keep(&self.note).await
+    }
+
+    async fn hear(&mut self, heard: &Heard) -> Result<(), AgentError> {
+        self.last_heard = Instant::now();
+        match self.told.hear(heard, self.run.settings.tools) {
+            Some(Step::Says(said)) => {
+                self.writer.flush().await?;
+                self.run.progress.working(said).await
+            }
+            Some(step) => self.write(&step).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn write(&mut self, step: &Step) -> Result<(), AgentError> {
+        if self.told.shown().len() > self.run.settings.max_answer_bytes {
+            return Err(AgentError::new("the answer of the agent is too long"));
+        }
+        match step {
+            Step::Append(text) => self.writer.add(text),
+            Step::Replace(text) => self.writer.replace(text),
+            Step::Says(_) => {}
+        }
+        if self.writer.is_due() {
+            self.writer.flush().await?;
+        }
+        Ok(())
+    }
+
+    async fn end(mut self, ending: Ending) -> Result<Outcome, AgentError> {
+        // What came with the end, and before it.
+        while let Ok(heard) = self.heard.try_recv() {
+            self.hear(&heard).await?;
+        }
+        match ending {
+            Ending::Done(text, about) => {
+                let text = Some(text).filter(|text| !text.trim().is_empty());
+                if let Some(step) = text.and_then(|text| self.told.settle(&text)) {
+                    self.write(&step).await?;
+                }
+                let metadata = about.as_ref().and_then(Value::as_object).map(Object::from);
+                if !self.told.shown().is_empty() {
+                    self.writer.close(metadata.clone()).await?;
+                }
+                Ok(Outcome::Completed(Said {
+                    metadata,
+                    ..Said::default()
+                }))
+            }
+            Ending::Cut => Err(AgentError::new("the answer of the agent is lost")),
+            Ending::Failed(why) => {
+                self.writer.flush().await?;
+                Err(AgentError::new(why))
+            }
+            Ending::Stopped => {
+                self.writer.flush().await?;
+                Err(AgentError::new("the run was stopped in OpenClaw"))
+            }
+        }
+    }
+}
+
+/// Whether a gateway says that it cannot run anything yet, rather than that a run failed.
+fn is_starting(answer: &Answer) -> bool {
+    let fault = answer.fault.as_ref();
+    answer.payload.is_null() && fault.is_some_and(|fault| fault.code == "UNAVAILABLE")
+}

@@ -1,0 +1,165 @@
+//! Rules that operators store while the server runs.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde_json::Value;
+use switchboard_server::store::access::{AccessStore, AuditEntry, RuleRecord, What};
+use switchboard_server::{clock, store};
+
+use super::Route;
+use crate::config::{Place, WrittenRoute, WrongRoute};
+
+/// Rules in the store, and as they are followed.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    store: Arc<dyn AccessStore>,
+    rules: RwLock<HashMap<String, Vec<Arc<Route>>>>,
+    /// Those of the file, to be shown beside.
+    written: RwLock<HashMap<String, Vec<Arc<Route>>>>,
+    /// Grows with every change.
+    changes: AtomicU64,
+    /// One changes them at a time.
+    changing: tokio::sync::Mutex<()>,
+}
+
+/// Why a rule is not stored.
+#[derive(Debug)]
+pub(crate) enum NotStored {
+    /// Nobody could follow it.
+    Wrong(WrongRoute),
+    /// The store could not.
+    Store(store::Error),
+}
+
+impl From<store::Error> for NotStored {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Stored {
+    /// All rules of a store. One that cannot be followed any more is left out, and told.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(crate) async fn open(store: Arc<dyn AccessStore>) -> Result<Self, store::Error> {
+        let stored = Self {
+            store,
+            rules: RwLock::default(),
+            written: RwLock::default(),
+            changes: AtomicU64::new(1),
+            changing: tokio::sync::Mutex::default(),
+        };
+        stored.read().await?;
+        Ok(stored)
+    }
+
+    /// How often they have changed.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// The rules of an agent.
+    pub(crate) fn of(&self, agent: &str) -> Vec<Arc<Route>> {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        rules.get(agent).cloned().unwrap_or_default()
+    }
+
+    /// An agent has these rules in the file.
+    pub(super) fn beside(&self, agent: &str, written: Vec<Arc<Route>>) {
+        let mut all = self.written.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(agent.to_owned(), written);
+    }
+
+    /// The rules of an agent in the file.
+    pub(crate) fn written(&self, agent: &str) -> Vec<Arc<Route>> {
+        let all = self.written.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(agent).cloned().unwrap_or_default()
+    }
+
+    /// All of them, as they are kept.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(crate) async fn all(&self) -> Result<Vec<RuleRecord>, store::Error> {
+        self.store.rules().await
+    }
+
+    /// Stores a rule, in place of the one of that id if there is one. It counts at once.
+    ///
+    /// # Errors
+    ///
+    /// If nobody could follow it, or it cannot be stored.
+    pub(crate) async fn put(
+        &self,
+        id: &str,
+        agent: &str,
+        rule: Value,
+    ) -> Result<RuleRecord, NotStored> {
+        route(id, rule.clone()).map_err(NotStored::Wrong)?;
+        let _alone = self.changing.lock().await;
+        let known = self.store.rules().await?;
+        let before = known.into_iter().find(|known| known.id == id);
+        let record = RuleRecord {
+            id: id.to_owned(),
+            agent: agent.to_owned(),
+            rule,
+            made: before.map_or_else(clock::now, |before| before.made),
+        };
+        let noted = noted(What::RuleStored, id, Some(agent)).with("rule", record.rule.clone());
+        self.store.put_rule(record.clone(), noted).await?;
+        self.read().await?;
+        Ok(record)
+    }
+
+    /// Takes a rule away; whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// If the store could not.
+    pub(crate) async fn delete(&self, id: &str) -> Result<bool, store::Error> {
+        let _alone = self.changing.lock().await;
+        let noted = noted(What::RuleDeleted, id, None);
+        let deleted = self.store.delete_rule(id, noted).await?;
+        self.read().await?;
+        Ok(deleted)
+    }
+
+    async fn read(&self) -> Result<(), store::Error> {
+        let mut rules: HashMap<String, Vec<Arc<Route>>> = HashMap::new();
+        for record in self.store.rules().await? {
+            match route(&record.id, record.rule) {
+                Ok(rule) => rules.entry(record.agent).or_default().push(Arc::new(rule)),
+                Err(wrong) => {
+                    let (rule, cause) = (record.id, wrong.message);
+                    tracing::warn!(rule, cause, "a stored rule cannot be followed");
+                }
+            }
+        }
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        self.changes.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// What a stored rule says.
+pub(crate) fn route(id: &str, rule: Value) -> Result<Route, WrongRoute> {
+    let written: WrittenRoute = serde_json::from_value(rule).map_err(|error| WrongRoute {
+        key: None,
+        message: error.to_string(),
+        hint: None,
+    })?;
+    let name = written.name.clone().unwrap_or_else(|| id.to_owned());
+    Route::read(written, &name, Place::Stored(id.into()))
+}
+
+fn noted(what: What, id: &str, agent: Option<&str>) -> AuditEntry {
+    AuditEntry {
+        agent: agent.map(str::to_owned),
+        ..AuditEntry::new(what, "admin").about(id)
+    }
+}

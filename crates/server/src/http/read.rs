@@ -1,0 +1,130 @@
+//! From a request to what it asks for, by its path.
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::{Method, Response};
+
+use super::place::Place;
+use super::{Asks, Body, Head, Peer, Service, body, health, wellknown};
+use crate::auth::Presented;
+use crate::binding::{self, Asked};
+use crate::call::Listing;
+
+impl Service {
+    /// Reads one request. What asks for no call is answered here, and what cannot be read is refused: `Err`.
+    pub(super) async fn read(&self, asks: Asks) -> Result<binding::Ready, binding::Otherwise> {
+        let Asks {
+            head,
+            incoming,
+            peer,
+        } = asks;
+        let path = head.uri.path();
+        // An agent that not everyone may know of has no short address: that would tell of it.
+        let in_view = |agent: Arc<Listing>| agent.access.is_visible();
+        let place = Place::of(path, |name| {
+            self.directory.find(Some(name)).is_some_and(in_view)
+        });
+        let (agent, rest) = match place {
+            Place::Live
+            | Place::Ready
+            | Place::Version
+            | Place::Agents
+            | Place::Catalog
+            | Place::Jwks
+            | Place::Resource(_)
+                if head.method != Method::GET && head.method != Method::HEAD =>
+            {
+                return Err(body::not_allowed("GET, HEAD").into());
+            }
+            Place::Live => return Err(health::live().into()),
+            Place::Ready => return Err(health::ready(self).into()),
+            Place::Version => return Err(health::version().into()),
+            Place::Agents => {
+                let told = binding::catalog::agents(self, &head, &peer);
+                return Err(Box::pin(told).await.into());
+            }
+            Place::Catalog => {
+                let told = binding::catalog::catalog(self, &head, &peer);
+                return Err(Box::pin(told).await.into());
+            }
+            Place::Jwks => return Err(wellknown::jwks(self).into()),
+            Place::Resource(agent) => {
+                return Err(wellknown::resource(self, &head, &peer, agent).into());
+            }
+            Place::Card(agent) => {
+                let shown = binding::card::answer(self, &head, &peer, agent);
+                return Err(Box::pin(shown).await.into());
+            }
+            Place::CardElsewhere => return Err(binding::card::redirect(path).into()),
+            Place::ExtendedCard(agent) => {
+                let presented = self.enter(&head, &peer, agent).await;
+                let presented = presented.map_err(|refusal| binding::card::refuse(&refusal))?;
+                let asked = Asked::new(self, &head, &peer, agent, presented);
+                return Err(binding::card::extended(self, asked).await.into());
+            }
+            Place::ApiKey(agent) => {
+                let made = binding::api_key::answer(self, &head, incoming, &peer, agent);
+                return Err(Box::pin(made).await.into());
+            }
+            Place::Chat(_) if head.method != Method::POST => {
+                return Err(body::not_allowed("POST").into());
+            }
+            Place::Chat(agent) => {
+                let answered = self.chat(&head, incoming, &peer, agent);
+                return Err(Box::pin(answered).await.into());
+            }
+            Place::Agent(agent, rest) => (agent, rest),
+        };
+        let rpc = rest.is_empty() || rest == "/";
+        if rpc && head.method != Method::POST {
+            return Err(body::not_allowed("POST").into());
+        }
+        let presented = match self.enter(&head, &peer, agent).await {
+            Ok(presented) => presented,
+            Err(refusal) => {
+                self.metrics.unknown();
+                let read = self.read_refused(&head, incoming).await;
+                let asked = Asked::new(self, &head, &peer, agent, Presented::default());
+                return Err(if rpc {
+                    binding::jsonrpc::refuse(&asked, read, &refusal)
+                } else {
+                    binding::rest::refuse(&asked, rest, &refusal)
+                });
+            }
+        };
+        let nobody = agent.is_some() && presented.at.is_none();
+        let asked = Asked::new(self, &head, &peer, agent, presented);
+        let read = match nobody {
+            // It is refused whatever it says: strangers get no more room than that takes.
+            true => self.read_refused(&head, incoming).await,
+            false => self.read_body(&head, incoming).await,
+        };
+        let ready = match rpc {
+            true => binding::jsonrpc::read(asked, read),
+            false => binding::rest::read(asked, rest, read),
+        };
+        ready.inspect_err(|_| self.metrics.unknown())
+    }
+}
+
+impl Service {
+    async fn chat(
+        &self,
+        head: &Head,
+        incoming: Incoming,
+        peer: &Peer,
+        agent: &str,
+    ) -> Response<Body> {
+        let presented = match self.enter(head, peer, Some(agent)).await {
+            Ok(presented) => presented,
+            Err(refusal) => return binding::chat::refuse(&refusal),
+        };
+        let read = match presented.at {
+            None => self.read_refused(head, incoming).await,
+            Some(_) => self.read_body(head, incoming).await,
+        };
+        let asked = Asked::new(self, head, peer, Some(agent), presented);
+        binding::chat::answer(self, asked, read).await
+    }
+}

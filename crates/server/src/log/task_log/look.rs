@@ -1,0 +1,44 @@
+//! How a task stands.
+
+use std::sync::Arc;
+
+use switchboard_types::model::{Task, TaskState};
+
+use super::{TaskLog, lock};
+use crate::store::Head;
+
+impl TaskLog {
+    /// The task as it may be told, and where it stands.
+    #[must_use]
+    pub fn view(&self) -> Option<(Head, Arc<Task>)> {
+        let inner = lock(&self.inner);
+        let task = Arc::clone(inner.told.as_ref()?);
+        let head = self.head(task.status.state, task.status.timestamp?, inner.durable);
+        Some((head, task))
+    }
+
+    /// Whether the agent may still answer with a bare message.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        lock(&self.inner).held
+    }
+
+    /// The last event, stored or not, and the state after it.
+    #[must_use]
+    pub fn last(&self) -> (u64, TaskState) {
+        let inner = lock(&self.inner);
+        (inner.seq, inner.state)
+    }
+
+    /// Whether the next message begins a turn.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let inner = lock(&self.inner);
+        inner.turn.is_none() && !inner.state.is_terminal()
+    }
+
+    /// Says that a webhook was registered for this task.
+    pub fn has_webhooks(&self) {
+        lock(&self.inner).has_webhooks = true;
+    }
+}

@@ -1,0 +1,187 @@
+//! Lost sockets, `kill -9` of ours, and the death of the gateway, in the middle of a run.
+
+use serde_json::{Value, json};
+
+use crate::claw::{Claw, TOKEN};
+use crate::openclaw::{answer, begin, file, front, greet, until, why, with};
+use crate::support::{Server, say};
+
+const COUNT: &str = "count 40 50";
+
+fn counted() -> String {
+    let words: Vec<String> = (1..=40).map(|n| n.to_string()).collect();
+    words.join(" ")
+}
+
+/// Reads until some of the answer is there; gives the task.
+async fn some_of(server: &Server, said: Value) -> Value {
+    let mut stream = server.stream("bot", "message/stream", said).await;
+    let task = stream.next().await.unwrap().data["result"]["id"].clone();
+    let mut pieces = 0;
+    while pieces < 4 {
+        let event = stream.next().await.unwrap();
+        pieces += u32::from(event.data["result"]["kind"] == "artifact-update");
+    }
+    task
+}
+
+#[tokio::test]
+async fn a_run_goes_on_over_another_socket() {
+    let mut claw = Claw::start().await;
+    let ours = front(&claw, "").await;
+    let task = some_of(&ours, say(COUNT)).await;
+    claw.cut().await;
+    let done = ours.until("bot", &task, &["completed", "failed"]).await;
+    assert_eq!((answer(&done), why(&done)), (counted(), String::new()));
+    assert_eq!(claw.calls("agent").len(), 1);
+    assert_eq!(claw.connections(), 2);
+}
+
+#[tokio::test]
+async fn after_a_crash_of_ours_the_run_is_followed_and_not_repeated() {
+    for said in [say(COUNT), with(COUNT, file("a.txt", "text/plain", "eA=="))] {
+        let claw = Claw::start().await;
+        let mut ours = front(&claw, "").await;
+        let task = some_of(&ours, said).await;
+        ours.kill().await;
+        ours.restart().await;
+        let done = ours.until("bot", &task, &["completed", "failed"]).await;
+        assert_eq!((answer(&done), why(&done)), (counted(), String::new()));
+        let runs = claw.calls("agent").len() + claw.calls("chat.send").len();
+        assert_eq!(runs, 1);
+        // Nothing is told twice to those who read it all.
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/resubscribe", "params": {"id": task}});
+        let request = ours
+            .http
+            .post(ours.url("/a2a/bot"))
+            .header("Last-Event-ID", "0");
+        let events = crate::support::events(request.json(&body))
+            .await
+            .results()
+            .await;
+        let pieces = events.iter().filter(|e| e["kind"] == "artifact-update");
+        let told: String = pieces
+            .map(|e| crate::support::text_of(&e["artifact"]))
+            .collect();
+        assert_eq!(told, counted());
+    }
+}
+
+#[tokio::test]
+async fn a_stop_of_ours_does_not_stop_the_run() {
+    let claw = Claw::start().await;
+    let url = claw.url();
+    let yaml = format!(
+        "shutdown: {{grace: 200ms}}
+agents: {{bot: {{openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
+    );
+    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
+    let task = some_of(&ours, say(COUNT)).await;
+    ours.stop().await;
+    ours.restart().await;
+    let done = ours.until("bot", &task, &["completed", "failed"]).await;
+    assert_eq!((answer(&done), why(&done)), (counted(), String::new()));
+    assert_eq!(claw.calls("agent").len(), 1);
+    assert!(claw.calls("sessions.abort").is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_that_came_while_ours_was_dead_is_found() {
+    let claw = Claw::start().await;
+    let mut ours = front(&claw, "").await;
+    let task = some_of(&ours, say("count 8 60")).await;
+    ours.kill().await;
+    let run = task.as_str().unwrap();
+    until("it still runs", || claw.world.is_over(run)).await;
+    ours.restart().await;
+    let done = ours.until("bot", &task, &["completed", "failed"]).await;
+    assert_eq!(answer(&done), "1 2 3 4 5 6 7 8");
+    assert_eq!(claw.calls("agent").len(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_a_new_gateway_goes_on_with_is_followed_there() {
+    let mut claw = Claw::start().await;
+    let ours = front(&claw, "").await;
+    let task = some_of(&ours, say(COUNT)).await;
+    claw.die().await;
+    claw.revive().await;
+    let done = ours.until("bot", &task, &["completed", "failed"]).await;
+    assert_eq!(
+        (answer(&done), why(&done)),
+        ("went on after the restart".to_owned(), String::new())
+    );
+    assert_eq!(claw.calls("agent").len(), 1);
+}
+
+#[tokio::test]
+async fn a_task_whose_run_was_cut_off_can_be_canceled() {
+    let mut claw = Claw::start().await;
+    let ours = front(&claw, "").await;
+    let task = some_of(&ours, say(COUNT)).await;
+    claw.world.manner.lock().unwrap().recovers = false;
+    claw.die().await;
+    claw.revive().await;
+    until("nobody looks", || !claw.calls("chat.history").is_empty()).await;
+    let canceled = ours
+        .result("bot", "tasks/cancel", json!({"id": task}))
+        .await;
+    assert_eq!(canceled["status"]["state"], "canceled");
+    until("nothing was stopped", || {
+        claw.calls("sessions.abort").len() == 1
+    })
+    .await;
+    assert_eq!(claw.calls("agent").len(), 1);
+}
+
+#[tokio::test]
+async fn both_may_die() {
+    let mut claw = Claw::start().await;
+    let mut ours = front(&claw, "").await;
+    let task = some_of(&ours, say(COUNT)).await;
+    claw.die().await;
+    ours.kill().await;
+    claw.revive().await;
+    ours.restart().await;
+    let done = ours.until("bot", &task, &["completed", "failed"]).await;
+    assert_eq!(answer(&done), "went on after the restart");
+    assert_eq!(claw.calls("agent").len(), 1);
+}
+
+#[tokio::test]
+async fn a_cancel_reaches_a_gateway_that_was_away() {
+    let mut claw = Claw::start().await;
+    let ours = front(&claw, "").await;
+    let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
+    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    claw.cut_off().await;
+    let canceled = ours
+        .result("bot", "tasks/cancel", json!({"id": task}))
+        .await;
+    assert_eq!(canceled["status"]["state"], "canceled");
+    claw.back().await;
+    until("nothing was stopped", || {
+        claw.calls("sessions.abort").len() == 1
+    })
+    .await;
+    assert!(claw.world.is_over(task.as_str().unwrap()));
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_not_there_makes_the_agent_unavailable() {
+    let mut claw = Claw::start().await;
+    claw.die().await;
+    let ours = front(&claw, "").await;
+    let stream = ours.stream("bot", "message/stream", say("hello")).await;
+    let events = stream.results().await;
+    let failed = events.last().unwrap();
+    assert_eq!(failed["status"]["state"], "failed");
+    let text = "the OpenClaw gateway cannot be reached: see that it runs, or try again later";
+    assert_eq!(why(failed), text);
+    assert_eq!(
+        failed["metadata"]["reason"], "AGENT_UNAVAILABLE",
+        "{failed}"
+    );
+    claw.live().await;
+    greet(&ours).await;
+}
