@@ -56,9 +56,7 @@ pub async fn serve(
     origin: Option<Origin>,
     ready: impl FnOnce(Listening) + Send,
 ) -> anyhow::Result<()> {
-    for doubt in &config.doubts {
-        tracing::warn!("{doubt}");
-    }
+    warn_of_doubts(&config);
     // The address first: if it is taken, nothing else has happened yet.
     let listener = listen(config.listen).await?;
     let address = listener.local_addr()?;
@@ -66,9 +64,9 @@ pub async fn serve(
     open_as_many_files_as_allowed();
     let log = Log::new(open_store(&config.store)?);
     let exporter = Exporter::start(&Env::of_process());
-    if let Some(exporter) = &exporter {
-        log.tell_spans(exporter.spans());
-    }
+    exporter
+        .iter()
+        .for_each(|exporter| log.tell_spans(exporter.spans()));
     let tasks = Tasks::default();
     let seal = trust::seal(&config)?;
     let guard = Guard::new(config.push.allow.clone()).sealing(Arc::clone(&seal));
@@ -100,22 +98,15 @@ pub async fn serve(
     let agents = finder.sources().added_to(&config);
     let agents = running.prepare(&agents).await?;
     running.take(agents);
-    let recovered = recover::recover(&log, &running.engines()).await?;
-    let recover::Recovered {
-        resumed,
-        waiting,
-        failed,
-    } = recovered;
-    tracing::info!(resumed, waiting, failed, "recovered");
+    take_up(&log, &running).await?;
     let reloads = Arc::new(Reloads::default());
     let reloader = Reloader::new(origin, &config, finder, running, Arc::clone(&reloads));
-    let push = push::Settings {
-        timeout: config.push.timeout,
-        give_up_after: config.push.give_up_after,
-        signer: signer.clone().filter(|_| signs_webhooks(&config)),
-        ..push::Settings::default()
-    };
-    Outbox::start(log.clone(), guard, push, tasks.clone());
+    Outbox::start(
+        log.clone(),
+        guard,
+        push(&config, signer.as_ref()),
+        tasks.clone(),
+    );
     if let Some(listener) = looked_at {
         let shows = Shows {
             log: log.clone(),
@@ -162,6 +153,34 @@ pub async fn serve(
     }
     close(&audit, &log).await;
     Ok(())
+}
+
+/// What can be done, but may not be meant.
+fn warn_of_doubts(config: &Config) {
+    for doubt in &config.doubts {
+        tracing::warn!("{doubt}");
+    }
+}
+
+/// Sees to the tasks that the last process has left.
+async fn take_up(log: &Log, running: &Running) -> anyhow::Result<()> {
+    let recover::Recovered {
+        resumed,
+        waiting,
+        failed,
+    } = recover::recover(log, &running.engines()).await?;
+    tracing::info!(resumed, waiting, failed, "recovered");
+    Ok(())
+}
+
+/// How webhooks are delivered.
+fn push(config: &Config, signer: Option<&Arc<Signer>>) -> push::Settings {
+    push::Settings {
+        timeout: config.push.timeout,
+        give_up_after: config.push.give_up_after,
+        signer: signer.filter(|_| signs_webhooks(config)).map(Arc::clone),
+        ..push::Settings::default()
+    }
 }
 
 /// The service, with what it tells operators, and what it signs.

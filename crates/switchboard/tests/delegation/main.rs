@@ -1,5 +1,7 @@
 //! Agents that hand work to each other: how far, and not in a circle; and the rules by which they do.
 
+#![expect(clippy::expect_used, reason = "a test may stop where it is surprised")]
+
 mod budgets;
 mod chat;
 mod rules;

@@ -58,7 +58,7 @@ fn made(task: &Value) -> String {
 async fn tasks(server: &Server, agent: &str) -> Vec<Value> {
     let path = format!("/a2a/{agent}/tasks?A2A-Version=1.0&historyLength=9&includeArtifacts=true");
     let list = server.get(&path).await.body;
-    list["tasks"].as_array().unwrap().clone()
+    list["tasks"].as_array().expect("tasks").clone()
 }
 
 #[tokio::test]

@@ -127,7 +127,7 @@ agents:
     // A configuration that cannot be used is told, and so is that it is mended.
     let told = async |yaml: &str, taken: bool| {
         std::fs::write(server.configuration(), yaml).expect("a file");
-        let begun = std::time::Instant::now();
+        let begun = tokio::time::Instant::now();
         loop {
             let health = look(&server, "/admin/health").await.body;
             if health["configuration"]["taken"] == taken {
