@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Annotated
 
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 
 LONG_SECONDS = 600
 SLOW_SECONDS = 2
+TALE = " ".join(f"w{n}" for n in range(30))
 
 
 class State(TypedDict, total=False):
@@ -45,6 +46,10 @@ async def answer(state):
         return reply("".join(f"{n} " for n in range(1, 21)))
     if word == "stream":
         model = GenericFakeChatModel(messages=iter([AIMessage(content="one two three")]))
+        return {"messages": [await model.ainvoke(state["messages"])]}
+    if word == "tale":
+        # A letter at a time.
+        model = FakeListChatModel(responses=[TALE], sleep=0.03)
         return {"messages": [await model.ainvoke(state["messages"])]}
     if word == "turns":
         return reply(str(sum(isinstance(message, HumanMessage) for message in state["messages"])))

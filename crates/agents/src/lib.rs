@@ -4,6 +4,7 @@
 //!
 //! - [`exec`]: agents that are a command, run for each message.
 //! - [`identity`]: who an agent is to what stands behind it. Every agent that calls others over the network uses it.
+//! - [`langgraph`]: agents that are an assistant of a LangGraph server.
 //! - [`openai`]: agents that are a model behind an OpenAI-compatible chat endpoint.
 //! - [`openclaw`]: agents of an OpenClaw gateway.
 //! - [`profile`]: what an agent's card says about it, whatever stands behind it.
@@ -12,7 +13,9 @@
 //!   mocks for tests and CI.
 
 pub mod exec;
+mod fetch;
 pub mod identity;
+pub mod langgraph;
 pub mod openai;
 pub mod openclaw;
 mod past;

@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 use crate::admin::{self, Admin, Shows};
 use crate::claws::Claws;
 use crate::config::{self, Config, Env};
+use crate::discover::Finder;
 use crate::otlp::Exporter;
 use crate::reload::{Origin, Reloader, Reloads};
 use crate::route::Table;
@@ -93,12 +94,13 @@ pub async fn serve(
         claws: Claws::default(),
         stored: Arc::clone(&stored),
     });
-    let agents = running.prepare(&config).await?;
+    let finder = Finder::start(&config, &tasks).await;
+    let agents = finder.sources().added_to(&config);
+    let agents = running.prepare(&agents).await?;
     running.take(agents);
     take_up(&log, &running).await?;
     let reloads = Arc::new(Reloads::default());
-    let reloader =
-        origin.map(|origin| Reloader::new(origin, &config, running, Arc::clone(&reloads)));
+    let reloader = Reloader::new(origin, &config, finder, running, Arc::clone(&reloads));
     Outbox::start(
         log.clone(),
         guard,
@@ -133,9 +135,7 @@ pub async fn serve(
     let (tls, to_trust) = encryption.map_or((None, None), |with| (Some(with.tls), with.to_trust));
     let encrypted = tls.is_some();
     let service = Arc::new(service);
-    if let Some(reloader) = reloader {
-        tasks.spawn(reloader.run(Arc::clone(&service), tasks.clone()));
-    }
+    tasks.spawn(reloader.run(Arc::clone(&service), tasks.clone()));
     tasks.spawn(http::serve(listener, service, tls));
     ready(Listening {
         address,

@@ -1,9 +1,11 @@
 //! What stands behind agents, made from the configuration. New kinds of backend add a line here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Context;
 use switchboard_agents::exec::ExecAgent;
+use switchboard_agents::langgraph::LangGraphAgent;
 use switchboard_agents::openai::OpenAiAgent;
 use switchboard_agents::remote::RemoteAgent;
 use switchboard_agents::script::ScriptAgent;
@@ -60,9 +62,24 @@ pub(crate) fn backend(
 fn routed(own: Arc<dyn Agent>, agent: &config::Agent, config: &Config, ground: &Ground) -> Routed {
     let name = Arc::clone(&agent.name);
     let routes = Routes::new(name, agent.routes.clone(), Arc::clone(&ground.stored));
-    let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
-    let hidden = hidden.map(|agent| Arc::clone(&agent.name)).collect();
-    Routed::new(own, routes, Arc::clone(&ground.table) as _, hidden)
+    let hidden = hidden(agent, config).into_iter().map(Arc::from);
+    Routed::new(
+        own,
+        routes,
+        Arc::clone(&ground.table) as _,
+        hidden.collect(),
+    )
+}
+
+/// The agents that not everyone may know of; with those that are still to be found, if this one calls them.
+fn hidden<'c>(agent: &'c config::Agent, config: &'c Config) -> BTreeSet<&'c str> {
+    let is_hidden = |name: &&str| {
+        let said = config.said_of(name);
+        said.is_some_and(|said| !said.rights.visible)
+    };
+    let called = agent.calls().into_iter().map(|(_, called)| called);
+    let there = config.agents.iter().map(|agent| &*agent.name);
+    there.chain(called).filter(is_hidden).collect()
 }
 
 fn make(agent: &config::Agent, config: &Config, ground: &Ground) -> anyhow::Result<Behind> {
@@ -75,14 +92,18 @@ fn make(agent: &config::Agent, config: &Config, ground: &Ground) -> anyhow::Resu
             let claw = ground.claws.agent(claw, config, &ground.tasks)?;
             Far::OpenClaw(Arc::new(claw)).into()
         }
+        Backend::LangGraph(settings, identity) => {
+            let assistant = LangGraphAgent::new((**settings).clone(), identity.outbound()?)?;
+            Far::LangGraph(Arc::new(assistant)).into()
+        }
+        Backend::Assistants(..) => anyhow::bail!("its assistants are agents, and it is none"),
         Backend::OpenAi(settings, identity) => {
             OpenAiAgent::new((**settings).clone(), identity.outbound()?)?.into()
         }
         Backend::Exec(settings) => ExecAgent::new((**settings).clone())?.into(),
         Backend::Script(script) => {
-            let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(&ground.table) as _));
-            let hidden = config.agents.iter().filter(|agent| !agent.rights.visible);
-            agent.hiding(hidden.map(|agent| &*agent.name)).into()
+            let script = ScriptAgent::new(script.clone(), Some(Arc::clone(&ground.table) as _));
+            script.hiding(hidden(agent, config)).into()
         }
     })
 }

@@ -10,6 +10,7 @@
 //! - [`config`]: from a YAML file, the environment and flags to a checked [`config::Config`].
 //! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
 //! - `conformance`: any agent against the specification.
+//! - `discover`: agents that are not in the file, but found elsewhere.
 //! - `otlp`: spans for a collector.
 //! - [`policy`]: what callers may do, by rules.
 //! - [`reload`]: a configuration that changes while the server runs.
@@ -28,6 +29,7 @@ mod claws;
 pub mod cli;
 pub mod config;
 mod conformance;
+mod discover;
 mod otlp;
 pub mod policy;
 pub mod reload;

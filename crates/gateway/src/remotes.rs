@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_agents::langgraph::LangGraphAgent;
 use switchboard_agents::openclaw::OpenClawAgent;
 use switchboard_agents::profile;
 use switchboard_agents::remote::RemoteAgent;
@@ -25,6 +26,8 @@ pub(crate) enum Far {
     A2a(Arc<RemoteAgent>),
     /// One of an OpenClaw gateway.
     OpenClaw(Arc<OpenClawAgent>),
+    /// An assistant of a LangGraph server.
+    LangGraph(Arc<LangGraphAgent>),
 }
 
 impl Far {
@@ -33,6 +36,7 @@ impl Far {
         match self {
             Self::A2a(agent) => Arc::clone(agent) as _,
             Self::OpenClaw(agent) => Arc::clone(agent) as _,
+            Self::LangGraph(agent) => Arc::clone(agent) as _,
         }
     }
 
@@ -41,6 +45,7 @@ impl Far {
         match self {
             Self::A2a(agent) => agent.card(),
             Self::OpenClaw(agent) => agent.card(),
+            Self::LangGraph(agent) => agent.card(),
         }
     }
 
@@ -49,6 +54,7 @@ impl Far {
         match self {
             Self::A2a(agent) => agent.keep_card(name, stop).await,
             Self::OpenClaw(agent) => agent.keep_card(name, stop).await,
+            Self::LangGraph(agent) => agent.keep_card(name, stop).await,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use reqwest::{Client, Response, redirect};
+use reqwest::{Client, Response};
 use serde_json::Value;
 use switchboard_client::Retry;
 use switchboard_server::agent::AgentError;
@@ -16,11 +16,11 @@ use switchboard_types::model::Timestamp;
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
-use super::events::{Broken, quoted, reported};
+use super::events::reported;
 use super::{Invalid, Settings};
+use crate::fetch::{self, CONNECT, chain, quoted, whole, without};
 use crate::identity::{IdentityError, Outbound};
 
-const CONNECT: Duration = Duration::from_secs(10);
 /// How long it may take to find out whether it answers.
 const HEALTH: Duration = Duration::from_secs(5);
 const IDENTITY: Duration = Duration::from_secs(30);
@@ -64,14 +64,7 @@ impl Endpoint {
         path.map_err(|()| Invalid::Base)?
             .pop_if_empty()
             .extend(["chat", "completions"]);
-        let http = Client::builder()
-            .redirect(redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .connect_timeout(CONNECT)
-            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| Invalid::Client(error.to_string()))?;
+        let http = fetch::client().map_err(|error| Invalid::Client(error.to_string()))?;
         Ok(Self {
             http,
             url,
@@ -240,39 +233,6 @@ impl Endpoint {
     }
 }
 
-/// Whether the answer comes as a stream of events.
-pub(crate) fn is_stream(response: &Response) -> bool {
-    let kind = response.headers().get(CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.to_ascii_lowercase().starts_with("text/event-stream")
-}
-
-/// The whole body, if it is not too large.
-pub(crate) async fn whole(mut response: Response, limit: usize) -> Result<Vec<u8>, AgentError> {
-    let mut body = Vec::new();
-    loop {
-        match response.chunk().await {
-            Ok(Some(bytes)) if body.len() + bytes.len() > limit => {
-                return Err(Broken::TooLong.into());
-            }
-            Ok(Some(bytes)) => body.extend_from_slice(&bytes),
-            Ok(None) => return Ok(body),
-            Err(_) => return Err(Broken::CutOff.into()),
-        }
-    }
-}
-
-/// The text without what was sent to show who asks.
-pub(super) fn without(shown: &HeaderMap, mut text: String) -> String {
-    for value in shown.values().filter_map(|value| value.to_str().ok()) {
-        let secret = value.split_once(' ').map_or(value, |(_, secret)| secret);
-        if !secret.is_empty() {
-            text = text.replace(secret, "***");
-        }
-    }
-    text
-}
-
 /// How long to wait: twice as long each time, up to a half taken off by chance; never shorter than asked.
 fn pause(retry: &Retry, failed: u32, asked: Option<Duration>) -> Duration {
     let doubled = retry.first.saturating_mul(1 << (failed - 1).min(16));
@@ -292,17 +252,6 @@ fn retry_after(value: &HeaderValue) -> Option<Duration> {
     let since = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     let micros = i64::try_from(since.as_micros()).ok()?;
     Some(clock::until(Timestamp::from_micros(micros)))
-}
-
-/// An error and what is behind it.
-fn chain(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        text = format!("{text}: {inner}");
-        source = inner.source();
-    }
-    text
 }
 
 #[cfg(test)]
@@ -349,15 +298,5 @@ mod tests {
         assert_eq!(read("Thu, 01 Jan 1970 00:00:10 GMT"), Some(Duration::ZERO));
         assert!(read("Thu, 01 Jan 2099 00:00:00 GMT").is_some());
         assert_eq!(read("soon"), None);
-    }
-
-    #[test]
-    fn keys_are_taken_out_of_what_is_told() {
-        let key = HeaderValue::from_static("Bearer sk-123");
-        let shown = HeaderMap::from_iter([(http::header::AUTHORIZATION, key)]);
-        assert_eq!(
-            without(&shown, "bad key sk-123!".to_owned()),
-            "bad key ***!"
-        );
     }
 }

@@ -5,8 +5,7 @@ use serde_json::{Map, Value, json};
 use switchboard_server::agent::AgentError;
 use switchboard_types::model::Object;
 
-/// The longest text of others that is passed on.
-const QUOTE: usize = 500;
+use crate::fetch::{Unread, quoted};
 
 /// Why there is no answer, or not all of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +24,15 @@ pub(crate) enum Broken {
     Filtered,
     #[error("the answer of the model is too long")]
     TooLong,
+}
+
+impl From<Unread> for Broken {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::TooLong => Self::TooLong,
+            Unread::CutOff => Self::CutOff,
+        }
+    }
 }
 
 impl From<Broken> for AgentError {
@@ -192,16 +200,6 @@ pub(crate) fn reported(error: &Value) -> String {
         .map_or_else(|| message.to_string(), str::to_owned)
 }
 
-/// A text of others, on one line and not too long.
-pub(crate) fn quoted(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= QUOTE {
-        return line;
-    }
-    let begin: String = line.chars().take(QUOTE).collect();
-    format!("{begin}…")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,11 +283,5 @@ mod tests {
             answer.finish().unwrap().as_str(),
             r#"{"finishReason":"length"}"#
         );
-    }
-
-    #[test]
-    fn what_others_say_is_short() {
-        assert_eq!(quoted(&"é".repeat(501)), format!("{}…", "é".repeat(500)));
-        assert_eq!(quoted(" a\n b "), "a b");
     }
 }

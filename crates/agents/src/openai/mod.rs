@@ -55,6 +55,7 @@ use url::Url;
 
 use self::api::{Endpoint, Refusal};
 use self::events::Answer;
+use crate::fetch;
 use crate::identity::Outbound;
 use crate::writer::Writer;
 
@@ -198,7 +199,7 @@ impl OpenAiAgent {
                 writer.flush().await?;
                 return Err(match error.kind() {
                     AgentErrorKind::Failed => {
-                        AgentError::new(api::without(&shown, error.to_string()))
+                        AgentError::new(fetch::without(&shown, error.to_string()))
                     }
                     AgentErrorKind::Unavailable | AgentErrorKind::Over => error,
                 });
@@ -240,13 +241,14 @@ impl OpenAiAgent {
         writer: &mut Writer<'_>,
     ) -> Result<switchboard_types::model::Object, AgentError> {
         let mut answer = Answer::new(self.settings.max_answer_bytes);
-        if api::is_stream(&response) {
+        if fetch::is_stream(&response) {
             self.follow(response, &mut answer, writer).await?;
         } else {
             // Some servers know no streams, and answer at once.
             let limit = self.settings.max_answer_bytes.saturating_add(FRAME);
-            let read = timeout(self.settings.idle_timeout, api::whole(response, limit));
-            let body = read.await.map_err(|_| self.silent())??;
+            let read = timeout(self.settings.idle_timeout, fetch::whole(response, limit));
+            let body = read.await.map_err(|_| self.silent())?;
+            let body = body.map_err(events::Broken::from)?;
             writer.add(&answer.read_whole(&body)?);
         }
         Ok(answer.finish()?)

@@ -23,8 +23,8 @@ use super::refused::Refused;
 use super::responses::Responses;
 use super::run::Run;
 use super::socket::why;
-use crate::openai::api::{is_stream, whole};
-use crate::openai::events::{Answer, Broken, quoted, reported};
+use crate::fetch::{is_stream, quoted, whole};
+use crate::openai::events::{Answer, Broken, reported};
 use crate::writer::Writer;
 
 /// Where a conversation goes on.
@@ -207,7 +207,7 @@ async fn listen(
         let body = timeout(SILENCE, whole(response, limit.saturating_add(FRAME))).await;
         let body = body
             .map_err(|_| silent())?
-            .map_err(|_| told(Broken::CutOff))?;
+            .map_err(|unread| told(unread.into()))?;
         writer.add(&speech.read_whole(&body)?);
         return Ok(());
     }

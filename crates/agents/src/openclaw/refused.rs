@@ -5,7 +5,7 @@ use std::time::Duration;
 use switchboard_server::agent::AgentError;
 
 use super::frame::Fault;
-use crate::openai::events::quoted;
+use crate::fetch::quoted;
 
 /// Why there is no line to a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

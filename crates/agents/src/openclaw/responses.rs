@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::openai::events::{Broken, quoted, reported};
+use crate::fetch::quoted;
+use crate::openai::events::{Broken, reported};
 
 /// The events of `/v1/responses`, as far as they matter.
 #[derive(Debug)]

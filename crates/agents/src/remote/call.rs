@@ -6,6 +6,7 @@ use http::{HeaderName, HeaderValue};
 use switchboard_client::{CallOptions, Client, Error};
 use switchboard_server::agent::AgentError;
 use switchboard_server::hops::{self, Hops};
+use switchboard_server::trace::Trace;
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{ContextId, Message, MessageId, Part, Role, TaskId};
 use switchboard_types::operation::{SendConfiguration, SendMessage};
@@ -57,6 +58,9 @@ impl Run<'_> {
         let mut options = CallOptions::new();
         for (name, value) in &self.shown {
             options = options.header(name.clone(), value.clone());
+        }
+        for (name, value) in self.turn.trace().into_iter().flat_map(Trace::headers) {
+            options = options.header(name, value);
         }
         options
     }

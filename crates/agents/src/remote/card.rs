@@ -9,7 +9,7 @@ use switchboard_types::model::{AgentCard, Capabilities, Interface, Skill};
 const LONGEST: usize = 200;
 
 /// What is different; nothing if callers would not notice.
-pub(super) fn drift(before: &AgentCard, now: &AgentCard) -> Vec<Difference> {
+pub(crate) fn drift(before: &AgentCard, now: &AgentCard) -> Vec<Difference> {
     let same = [
         (Subject::Name, before.name == now.name),
         (Subject::Version, before.version == now.version),

@@ -10,12 +10,12 @@
 //! - `failure`: what callers are told when it goes wrong.
 
 mod call;
-mod card;
+pub(crate) mod card;
 mod events;
 mod failure;
 mod keep;
 mod line;
-mod note;
+pub(crate) mod note;
 mod run;
 
 use std::sync::Arc;

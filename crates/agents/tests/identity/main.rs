@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
 mod card;
+mod langgraph;
 mod site;
 mod world;
 

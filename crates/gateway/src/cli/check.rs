@@ -44,6 +44,12 @@ pub(super) fn summary(config: &Config) -> String {
             let mark = if default { " (default)" } else { "" };
             format!("{}{mark}", agent.name)
         })
+        .chain(
+            config
+                .discover
+                .iter()
+                .map(|found| format!("{}-*", found.name)),
+        )
         .collect();
     let store = match &config.store {
         Store::Memory => "memory, nothing is kept".to_owned(),
@@ -53,7 +59,8 @@ pub(super) fn summary(config: &Config) -> String {
         [] => String::new(),
         methods => {
             let names: Vec<&str> = methods.iter().map(|method| &*method.name).collect();
-            let open = config.agents.iter().filter(|agent| agent.is_open());
+            let all = config.agents.iter().chain(&config.discover);
+            let open = all.filter(|agent| agent.is_open());
             let open: Vec<&str> = open.map(|agent| &*agent.name).collect();
             let open = match open.as_slice() {
                 [] => String::new(),

@@ -99,7 +99,7 @@ pub(super) fn run(command: KeyCommand, global: &Global, env: &Env) -> Result<(),
 
 fn create(args: CreateArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let config = args.kept.load(global, env)?;
-    let is_agent = |name: &String| config.agents.iter().any(|agent| *agent.name == **name);
+    let is_agent = |name: &String| config.said_of(name).is_some();
     if let Some(unknown) = args.agents.iter().find(|name| !is_agent(name)) {
         let known: Vec<&str> = config.agents.iter().map(|agent| &*agent.name).collect();
         return Err(Failure::Usage(

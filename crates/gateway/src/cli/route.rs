@@ -105,8 +105,7 @@ fn stored(config: &Config, agent: &Agent) -> Result<Vec<Arc<Route>>, Failure> {
 fn agent<'c>(config: &'c Config, name: Option<&str>) -> Result<&'c Agent, Failure> {
     let name = name.unwrap_or(&config.default_agent);
     let names = config.agents.iter().map(|agent| &*agent.name);
-    let found = config.agents.iter().find(|agent| *agent.name == *name);
-    found.ok_or_else(|| {
+    config.said_of(name).ok_or_else(|| {
         let hint =
             did_you_mean(name, names).unwrap_or_else(|| "see `agents` in the file".to_owned());
         Failure::Usage(format!("there is no agent named `{name}`"), hint)

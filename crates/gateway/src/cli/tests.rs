@@ -131,7 +131,7 @@ fn wrapped(flags: &[&str], env: &[(&str, &str)]) -> Result<Config, Problems> {
 #[test]
 fn what_is_wrapped_is_what_a_file_would_say() {
     let env = [("KEY", "s3cr3t")];
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 6] = [
         (
             &[
                 "--openai",
@@ -155,6 +155,14 @@ fn what_is_wrapped_is_what_a_file_would_say() {
                 "x-key=KEY",
             ],
             "description: Writes, a2a: {url: 'a.example#poet'}, identity: {headers: {x-key: '${KEY}'}}",
+        ),
+        (
+            &["--langgraph", "http://a.example", "--assistant", "poet"],
+            "langgraph: {url: 'http://a.example', assistant: poet}",
+        ),
+        (
+            &["--langgraph", "http://a.example", "--header", "x-key=KEY"],
+            "langgraph: {url: 'http://a.example', discover: true}, identity: {headers: {x-key: '${KEY}'}}",
         ),
         (
             &["--exec", "--", "tr", "a,b", "--json"],
@@ -227,7 +235,7 @@ fn what_is_wrong_with_a_wrapped_agent_is_told_by_the_flag() {
         assert!(found.starts_with(wanted), "{found}");
         assert!(!found.contains("configuration file"), "{found}");
     }
-    let refused: [&[&str]; 8] = [
+    let refused: [&[&str]; 10] = [
         &[],
         &["--exec"],
         &["--", "cat"],
@@ -235,6 +243,8 @@ fn what_is_wrong_with_a_wrapped_agent_is_told_by_the_flag() {
         &["--openai", "http://a", "--model", "m", "--a2a", "b.example"],
         &["--exec", "--model", "m", "--", "cat"],
         &["--a2a", "b.example", "--json"],
+        &["--a2a", "b.example", "--assistant", "poet"],
+        &["--langgraph", "http://a", "--model", "m"],
         &["--a2a", "b.example", "--header", "x-key"],
     ];
     for flags in refused {
@@ -268,5 +278,11 @@ fn wrap_shows_where_the_agent_is_and_how_to_try_it() {
     };
     let text = wrap::welcome(&config, &listening);
     let wanted = "switchboard send --ca /data/dev-cert.pem -a https://127.0.0.1:7420/a2a/shout";
+    assert!(text.contains(wanted), "{text}");
+    let config = wrapped(&["--langgraph", "http://a.example"], &[]).unwrap();
+    let text = wrap::welcome(&config, &plain("127.0.0.1:7420".parse().unwrap()));
+    let wanted = "agent     agent-*   at http://127.0.0.1:7420\n";
+    assert!(text.contains(wanted), "{text}");
+    let wanted = "switchboard send -a http://127.0.0.1:7420 \"hello";
     assert!(text.contains(wanted), "{text}");
 }

@@ -18,6 +18,7 @@ Examples:
   switchboard wrap --openai https://api.openai.com/v1 --model gpt-4o-mini --key-env OPENAI_API_KEY \\
     --system 'Answer in one sentence.'
   switchboard wrap --a2a https://agents.example.com/a2a/poet --header authorization=POET_AUTH
+  switchboard wrap --langgraph http://localhost:2024 --assistant researcher
   switchboard wrap --exec -- tr a-z A-Z
   switchboard wrap --name worker --exec --json --inherit HOME -- python3 agent.py
 
@@ -38,6 +39,9 @@ pub struct WrapArgs {
     /// An A2A agent elsewhere: its URL or its card's, a host, or HOST#NAME
     #[arg(long, value_name = "URL", group = "behind")]
     a2a: Option<String>,
+    /// An assistant of a LangGraph server: where the server is
+    #[arg(long, value_name = "URL", group = "behind")]
+    langgraph: Option<String>,
     /// A command, run for each message: what stands behind `--`
     #[arg(long, group = "behind", requires = "command")]
     exec: bool,
@@ -53,13 +57,13 @@ pub struct WrapArgs {
     header: Vec<(String, String)>,
 
     /// The model's name
-    #[arg(long, conflicts_with_all = ["a2a", "exec"], help_heading = "With --openai")]
+    #[arg(long, conflicts_with_all = ["a2a", "exec", "langgraph"], help_heading = "With --openai")]
     model: Option<String>,
     /// The variable that holds the key, such as OPENAI_API_KEY
     #[arg(
         long,
         value_name = "VARIABLE",
-        conflicts_with_all = ["a2a", "exec"],
+        conflicts_with_all = ["a2a", "exec", "langgraph"],
         help_heading = "With --openai"
     )]
     key_env: Option<String>,
@@ -67,7 +71,7 @@ pub struct WrapArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["a2a", "exec", "key_env"],
+        conflicts_with_all = ["a2a", "exec", "langgraph", "key_env"],
         help_heading = "With --openai"
     )]
     key_file: Option<String>,
@@ -75,7 +79,7 @@ pub struct WrapArgs {
     #[arg(
         long,
         value_name = "TEXT",
-        conflicts_with_all = ["a2a", "exec"],
+        conflicts_with_all = ["a2a", "exec", "langgraph"],
         help_heading = "With --openai"
     )]
     system: Option<String>,
@@ -83,19 +87,28 @@ pub struct WrapArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["a2a", "exec", "system"],
+        conflicts_with_all = ["a2a", "exec", "langgraph", "system"],
         help_heading = "With --openai"
     )]
     system_file: Option<String>,
 
+    /// The assistant: its id, the name of its graph, or its own; without it, each of the server is an agent
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["a2a", "exec", "openai"],
+        help_heading = "With --langgraph"
+    )]
+    assistant: Option<String>,
+
     /// Lines of JSON for status, artifacts and questions, instead of text
-    #[arg(long, conflicts_with_all = ["a2a", "openai"], help_heading = "With --exec")]
+    #[arg(long, conflicts_with_all = ["a2a", "langgraph", "openai"], help_heading = "With --exec")]
     json: bool,
     /// Where the command runs
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["a2a", "openai"],
+        conflicts_with_all = ["a2a", "langgraph", "openai"],
         help_heading = "With --exec"
     )]
     directory: Option<PathBuf>,
@@ -103,14 +116,14 @@ pub struct WrapArgs {
     #[arg(
         long,
         value_name = "VARIABLE",
-        conflicts_with_all = ["a2a", "openai"],
+        conflicts_with_all = ["a2a", "langgraph", "openai"],
         help_heading = "With --exec"
     )]
     inherit: Vec<String>,
     /// The program and its arguments; no shell reads them
     #[arg(
         last = true,
-        conflicts_with_all = ["a2a", "openai"],
+        conflicts_with_all = ["a2a", "langgraph", "openai"],
         value_name = "COMMAND",
         help_heading = "With --exec"
     )]
@@ -165,6 +178,8 @@ impl WrapArgs {
                 &self.system_file,
             ),
             ("--a2a", ["a2a", "url"], &self.a2a),
+            ("--langgraph", ["langgraph", "url"], &self.langgraph),
+            ("--assistant", ["langgraph", "assistant"], &self.assistant),
         ];
         for (flag, path, text) in texts {
             if let Some(text) = text {
@@ -174,6 +189,10 @@ impl WrapArgs {
         if let Some(text) = &self.description {
             let text = GivenValue::Text(text.clone());
             say("--description", &["description"], text);
+        }
+        if self.langgraph.is_some() && self.assistant.is_none() {
+            let path = ["langgraph", "discover"];
+            say("--langgraph", &path, GivenValue::True);
         }
         if let Some(name) = &self.key_env {
             let variable = GivenValue::Variable(name.clone());
@@ -210,7 +229,11 @@ impl WrapArgs {
 pub(super) fn welcome(config: &Config, listening: &Listening) -> String {
     let (_, tls, base) = curl_and_base(listening);
     let name = &config.default_agent;
-    let at = format!("{base}/a2a/{name}");
+    // Of agents that are found, the first stands at the root.
+    let (names, at) = match config.discover.is_empty() {
+        true => (name.to_string(), format!("{base}/a2a/{name}")),
+        false => (format!("{name}-*"), base.clone()),
+    };
     let trust = match &listening.to_trust {
         None => String::new(),
         Some(ToTrust::File(file)) => format!(" --ca {}", file.display()),
@@ -218,7 +241,7 @@ pub(super) fn welcome(config: &Config, listening: &Listening) -> String {
     };
     let kept = kept(config);
     format!(
-        "  agent     {name}   at {base}
+        "  agent     {names}   at {base}
   tasks     {kept}
 {tls}
   address   {at}

@@ -10,6 +10,7 @@ use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
 use super::auth::Ways;
 use super::backend::most_at_once;
+use super::langgraph::meant;
 use super::load::Check;
 use super::problem::did_you_mean;
 use super::raw;
@@ -68,7 +69,7 @@ pub(super) struct Doors {
 
 impl Agent {
     /// The agents that it calls, with the key that says so.
-    fn calls(&self) -> BTreeSet<(&'static str, &str)> {
+    pub(crate) fn calls(&self) -> BTreeSet<(&'static str, &str)> {
         let scripted = match &self.backend {
             Backend::Script(script) => script.calls(),
             _ => BTreeSet::new(),
@@ -122,7 +123,7 @@ impl Check<'_> {
         for agent in agents {
             for (key, called) in agent.calls() {
                 let at = [Key("agents"), Key(&agent.name), Key(key)];
-                if !names.contains(&called) {
+                if meant(agents, called).is_none() {
                     let message = format!("calls `{called}`, but there is no such agent");
                     self.wrong(&at, message, did_you_mean(called, names.iter().copied()));
                 } else if key == ROUTES && *called == *agent.name {
@@ -138,7 +139,7 @@ impl Check<'_> {
     pub(super) fn calls_open_no_door(&mut self, agents: &[Agent]) {
         for agent in agents {
             for (key, called) in agent.calls() {
-                let Some(closed) = agents.iter().find(|agent| *agent.name == *called) else {
+                let Some(closed) = meant(agents, called) else {
                     continue;
                 };
                 if agent.is_more_open_than(closed) {
@@ -205,7 +206,10 @@ impl Check<'_> {
         let routes = self.routes(at, raw.routes.take());
         let backend = backend.within(settings.task_timeout);
         let gaps = match backend {
-            Backend::Remote(..) | Backend::OpenClaw(_) => gaps(&raw, &backend),
+            Backend::Remote(..)
+            | Backend::OpenClaw(_)
+            | Backend::LangGraph(..)
+            | Backend::Assistants(..) => gaps(&raw, &backend),
             Backend::Script(_) | Backend::OpenAi(..) | Backend::Exec(_) => Vec::new(),
         };
         let profile = self.profile(at, name, raw, base);

@@ -17,7 +17,15 @@ impl Check<'_> {
         at: &[Step<'_>],
         raw: &mut raw::Agent,
     ) -> Option<(agents::Profile, Backend)> {
-        const KINDS: [&str; 6] = ["script", "script_file", "a2a", "openai", "openclaw", "exec"];
+        const KINDS: [&str; 7] = [
+            "script",
+            "script_file",
+            "a2a",
+            "openai",
+            "openclaw",
+            "exec",
+            "langgraph",
+        ];
         let identity = self.identity(at, raw.identity.take());
         let entry = at_path(self.tree, at);
         let written: Vec<_> = KINDS
@@ -30,7 +38,7 @@ impl Check<'_> {
                     at,
                     "nothing stands behind this agent".to_owned(),
                     Some(
-                        "add `script`, `script_file`, `a2a`, `openai`, `openclaw` or `exec`"
+                        "add `script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or `langgraph`"
                             .to_owned(),
                     ),
                 );
@@ -45,6 +53,9 @@ impl Check<'_> {
                     let (settings, identity) = self.openai(at, model, identity)?;
                     let backend = Backend::OpenAi(Box::new(settings), identity);
                     return Some((openai::profile(), backend));
+                }
+                if let Some(assistant) = raw.langgraph.take() {
+                    return Some((unknown(), self.langgraph(at, assistant, identity)?));
                 }
                 if !matches!(identity, Identity::Nobody) {
                     let message = match raw.openclaw {

@@ -28,6 +28,8 @@ pub struct GivenKey {
 pub enum GivenValue {
     /// One text; nothing in it stands for anything else.
     Text(String),
+    /// Yes.
+    True,
     /// Several.
     List(Vec<String>),
     /// What is in this variable of the environment.
@@ -43,7 +45,8 @@ impl Given {
             let place = Place::Flag(key.flag);
             let value = match &key.value {
                 GivenValue::Text(text) => plain(text),
-                GivenValue::Variable(name) => scalar(format!("${{{name}}}")),
+                GivenValue::True => scalar("true".to_owned(), Origin::Plain),
+                GivenValue::Variable(name) => scalar(format!("${{{name}}}"), Origin::Quoted),
                 GivenValue::List(texts) => {
                     let item = |text: &String| {
                         last += 1;
@@ -67,13 +70,13 @@ impl Given {
 
 /// A text in which nothing is filled in.
 fn plain(text: &str) -> Data {
-    scalar(text.replace("${", "$${"))
+    scalar(text.replace("${", "$${"), Origin::Quoted)
 }
 
-fn scalar(text: String) -> Data {
+fn scalar(text: String, origin: Origin) -> Data {
     Data::Scalar(Scalar {
         text,
-        origin: Origin::Quoted,
+        origin,
         given: false,
     })
 }

@@ -120,9 +120,8 @@ fn read_with(
         Some(mut config) if problems.is_empty() => {
             config.doubts = check.doubts;
             config.written = Written::new(&tree, &check.files);
-            config
-                .written
-                .mark(&mut config.agents, &config.default_agent);
+            let all = config.agents.iter_mut().chain(&mut config.discover);
+            config.written.mark(all.collect(), &config.default_agent);
             Ok(config)
         }
         _ => {
@@ -316,6 +315,7 @@ impl Check<'_> {
         }
         self.shared_limits(&raw_limits, &mut agents);
         let default_agent = self.default_agent(raw.default_agent, &agents);
+        let (discover, agents) = agents.into_iter().partition(super::Agent::discovers);
         let signing = self.signing(raw.signing, raw.public_url.is_some());
         let secret_key = self.secret_key(raw.secrets);
         let config = Config {
@@ -345,6 +345,7 @@ impl Check<'_> {
                 .map_or(Duration::from_secs(10), |time| time.0),
             log,
             agents,
+            discover,
             doubts: Vec::new(),
             written: Written::default(),
         };
@@ -359,8 +360,13 @@ impl Check<'_> {
         agents: &[super::Agent],
     ) -> Option<Arc<str>> {
         let Some(name) = named else {
-            return agents.first().map(|agent| Arc::clone(&agent.name));
+            let first = agents.iter().find(|agent| !agent.discovers());
+            let first = first.or_else(|| agents.first());
+            return first.map(|agent| Arc::clone(&agent.name));
         };
+        if agents.iter().any(|agent| agent.may_find(&name)) {
+            return Some(Arc::from(name));
+        }
         let found = agents.iter().find(|agent| *agent.name == *name);
         if found.is_none()
             && self

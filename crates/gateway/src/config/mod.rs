@@ -10,7 +10,7 @@
 //! - [`mod@load`]: raw to [`Config`], and all the checks. Every problem is reported at once, with its place
 //!   ([`problem`]); a configuration with problems is not applied in part.
 //! - `server`, `limits`, `cors`, `agent`, `backend`, `card`, `auth`, `jwt`, `secret`, `access`, `tls`, `signing`,
-//!   `admin`, `remote`, `openai`, `openclaw`, `exec`, `identity`, `route`: the checks of each part.
+//!   `admin`, `remote`, `openai`, `openclaw`, `exec`, `langgraph`, `identity`, `route`: the checks of each part.
 //! - `question`: what `check --explain` is asked.
 //! - [`Written`]: what tells one version of all this from the next.
 //! - [`value`]: durations, sizes, addresses, networks.
@@ -27,6 +27,7 @@ mod exec;
 mod given;
 mod identity;
 mod jwt;
+mod langgraph;
 mod limits;
 pub mod load;
 mod openai;
@@ -52,6 +53,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_agents::langgraph as assistants;
 use switchboard_agents::openclaw as claw;
 use switchboard_agents::profile::Fact;
 use switchboard_agents::script::Script;
@@ -97,7 +99,7 @@ pub struct Config {
     pub trust_forwarded: Vec<Cidr>,
     /// Encrypted connections; `None`: they are not.
     pub tls: Option<Tls>,
-    /// The agent at the root address. Always one of `agents`.
+    /// The agent at the root address: one of `agents`, one that may be found, or one of `discover` for the first that is.
     pub default_agent: Arc<str>,
     /// Where tasks are kept.
     pub store: Store,
@@ -125,8 +127,10 @@ pub struct Config {
     pub shutdown_grace: Duration,
     /// Logs.
     pub log: Log,
-    /// The agents, in the order of the file; at least one, names unique.
+    /// The agents, in the order of the file; names unique. At least one, unless there are some to be found.
     pub agents: Vec<Agent>,
+    /// What agents look like that are found elsewhere. Their names begin with the one that is here.
+    pub discover: Vec<Agent>,
     /// What can be done, but may not be meant.
     pub doubts: Vec<Problem>,
     /// What tells it from what is written later.
@@ -225,6 +229,10 @@ pub enum Backend {
     OpenAi(Box<model::Settings>, Identity),
     /// A command that is run for each message.
     Exec(Box<command::Settings>),
+    /// An assistant of a LangGraph server, and who we are there.
+    LangGraph(Box<assistants::Settings>, Identity),
+    /// All assistants of a LangGraph server, each as an agent of its own. Only in [`Config::discover`].
+    Assistants(Box<assistants::Settings>, Identity),
     /// An agent of an OpenClaw gateway.
     OpenClaw(Box<OpenClaw>),
 }

@@ -148,7 +148,7 @@ impl Check<'_> {
         if config.listen.ip().is_loopback()
             || config.tls.is_some()
             || public.starts_with("https:")
-            || !config.agents.iter().any(asks)
+            || !config.agents.iter().chain(&config.discover).any(asks)
         {
             return;
         }

@@ -35,8 +35,15 @@ const FOR_ALL: [&str; 6] = [
 pub struct Written(BTreeMap<String, u64>);
 
 /// Tells one version of something from the next. `Debug` shows nothing of it.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Print(u64);
+
+impl Print {
+    /// That of something made from this and from something else.
+    pub(crate) fn with(self, more: &impl Hash) -> Self {
+        Self(print(&(self.0, more)))
+    }
+}
 
 impl fmt::Debug for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,7 +139,7 @@ impl Written {
     }
 
     /// Notes in each agent what it was made from.
-    pub(super) fn mark(&self, agents: &mut [Agent], default: &str) {
+    pub(super) fn mark(&self, agents: Vec<&mut Agent>, default: &str) {
         let hidden = agents.iter().filter(|agent| !agent.rights.visible);
         let hidden: Vec<_> = hidden.map(|agent| agent.name.clone()).collect();
         for agent in agents {

@@ -1,5 +1,6 @@
 //! A configuration that changes while the server runs: agents, with all that is said of them, are taken up when a file
-//! changes or the process is sent `SIGHUP`. What cannot be used changes nothing.
+//! changes or the process is sent `SIGHUP`. What cannot be used changes nothing. Agents that are found elsewhere are taken
+//! up when they are, by the last configuration that could be used.
 //!
 //! - `files`: which files have changed.
 //! - [`Reloads`], here: what became of it, for whoever runs the gateway.
@@ -19,6 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::config::{Config, Env, Flags, Place, Problem, Problems, Source, Written, read};
+use crate::discover::{Finder, News};
 pub use crate::running::Changes;
 use crate::running::Running;
 use files::Files;
@@ -104,34 +106,50 @@ struct Start {
 /// Keeps a server to its configuration.
 #[derive(Debug)]
 pub(crate) struct Reloader {
-    origin: Origin,
+    /// Nothing, if it cannot be read again.
+    origin: Option<Origin>,
     start: Start,
-    doubts: Vec<Problem>,
+    /// The last good one, without what was found.
+    config: Config,
+    finder: Finder,
     running: Running,
     reloads: Arc<Reloads>,
     hangups: Option<Signal>,
 }
 
 impl Reloader {
-    /// For agents that run by `config`. From now on `SIGHUP` does not end the process.
+    /// For agents that run by `config`. From now on `SIGHUP` does not end the process, if it came from somewhere.
     pub(crate) fn new(
-        origin: Origin,
+        origin: Option<Origin>,
         config: &Config,
+        finder: Finder,
         running: Running,
         reloads: Arc<Reloads>,
     ) -> Self {
+        let hangups = origin.as_ref().and_then(|_| {
+            signal(SignalKind::hangup())
+                .inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be listened to"))
+                .ok()
+        });
+        let reads_again = |origin: &Origin| {
+            let lasts = origin.lasts();
+            if !lasts {
+                let file = origin.file.display();
+                tracing::info!(%file, "changes are not taken up: this can be read only once");
+            }
+            lasts
+        };
         Self {
-            origin,
+            origin: origin.filter(reads_again),
             start: Start {
                 written: config.written.clone(),
                 listen: config.listen,
             },
-            doubts: config.doubts.clone(),
+            config: config.clone(),
+            finder,
             running,
             reloads,
-            hangups: signal(SignalKind::hangup())
-                .inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be listened to"))
-                .ok(),
+            hangups,
         }
     }
 
@@ -145,28 +163,31 @@ impl Reloader {
     }
 
     async fn look(&mut self, service: &Service) {
-        if !self.origin.lasts() {
-            let file = self.origin.file.display();
-            tracing::info!(%file, "changes are not taken up: this can be read only once");
-            return;
-        }
         let mut looks = tokio::time::interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // None was looked at before: what was written while the server started is not missed.
-        let mut files = Files::new(self.origin.file.clone());
+        let origin = self.origin.clone();
+        let mut read_from = origin.map(|origin| (Files::new(origin.file.clone()), origin));
         let mut first = true;
         loop {
             let asked = tokio::select! {
                 () = hangup(&mut self.hangups) => true,
-                _ = looks.tick() => false,
+                _ = looks.tick(), if read_from.is_some() => false,
+                news = self.finder.news() => {
+                    self.find(news, service).await;
+                    continue;
+                }
+            };
+            let Some((files, origin)) = &mut read_from else {
+                continue;
             };
             if !asked && !files.have_changed() {
                 continue;
             }
             let changed = files.settle(QUIET, Instant::now() + PATIENCE).await;
-            let origin = self.origin.clone();
+            let from = origin.clone();
             let read = tokio::task::spawn_blocking(move || {
-                read(&Source::File(origin.file), &origin.env, &origin.flags)
+                read(&Source::File(from.file), &from.env, &from.flags)
             });
             let Ok((config, named)) = read.await else {
                 tracing::error!(
@@ -180,41 +201,44 @@ impl Reloader {
             } else {
                 changed
             };
-            self.consider(config, changed, asked, service).await;
+            let outcome = match config {
+                Ok(config) => self.consider(config, origin, service).await,
+                Err(problems) => Outcome::Refused(problems.report()),
+            };
+            self.tell(outcome, origin, changed, asked);
         }
     }
 
-    /// Takes a configuration up, or does not, and says so.
-    async fn consider(
-        &mut self,
-        config: Result<Config, Problems>,
-        changed: Vec<PathBuf>,
-        asked: bool,
-        service: &Service,
-    ) {
-        let outcome =
-            match config.and_then(|config| as_safe(config, &self.origin, self.start.listen)) {
-                Ok(config) => match self.take(&config, service).await {
-                    Ok(changes) => {
-                        self.tell_doubts(config.doubts);
-                        let needs_restart = self.start.written.needs_restart(&config.written);
-                        let flags = &self.origin.flags;
-                        let counts = |key: &String| !flags.win_over(key);
-                        Outcome::Taken {
-                            changes,
-                            needs_restart: needs_restart.into_iter().filter(counts).collect(),
-                        }
-                    }
-                    Err(error) => Outcome::Refused(format!("error: {error:#}")),
-                },
-                Err(problems) => Outcome::Refused(problems.report()),
-            };
+    /// Takes a configuration up, or does not.
+    async fn consider(&mut self, config: Config, origin: &Origin, service: &Service) -> Outcome {
+        let config = match as_safe(config, origin, self.start.listen) {
+            Ok(config) => config,
+            Err(problems) => return Outcome::Refused(problems.report()),
+        };
+        let sources = self.finder.sources().following(&config);
+        let changes = match self.take(&sources.added_to(&config), service).await {
+            Ok(changes) => changes,
+            Err(error) => return Outcome::Refused(format!("error: {error:#}")),
+        };
+        self.finder.take(sources, &config);
+        self.tell_doubts(&config.doubts);
+        let needs_restart = self.start.written.needs_restart(&config.written);
+        self.config = config;
+        let counts = |key: &String| !origin.flags.win_over(key);
+        Outcome::Taken {
+            changes,
+            needs_restart: needs_restart.into_iter().filter(counts).collect(),
+        }
+    }
+
+    /// Says what became of a configuration.
+    fn tell(&self, outcome: Outcome, origin: &Origin, changed: Vec<PathBuf>, asked: bool) {
         let before = self.reloads.latest();
         let before = before.as_ref().map(|before| &before.outcome);
         if !asked && outcome.is_known(before) {
             return;
         }
-        let file = self.origin.file.clone();
+        let file = origin.file.clone();
         outcome.tell(&file, before);
         self.reloads.set(Reload {
             at: clock::now(),
@@ -222,6 +246,26 @@ impl Reloader {
             changed,
             outcome,
         });
+    }
+
+    /// A server says which agents it has.
+    async fn find(&mut self, news: News, service: &Service) {
+        let mut sources = self.finder.sources().clone();
+        if !sources.learn(news, &self.config) {
+            return;
+        }
+        match self.take(&sources.added_to(&self.config), service).await {
+            Ok(changes) => {
+                let [added, changed, removed] =
+                    [&changes.added, &changes.changed, &changes.removed].map(|n| n.join(", "));
+                tracing::info!(added, changed, removed, "agents were found, or are gone");
+                self.finder.take(sources, &self.config);
+            }
+            Err(error) => {
+                let error = format!("{error:#}");
+                tracing::warn!(error, "agents that were found cannot be used");
+            }
+        }
     }
 
     async fn take(&mut self, config: &Config, service: &Service) -> anyhow::Result<Changes> {
@@ -232,11 +276,11 @@ impl Reloader {
         Ok(changes)
     }
 
-    fn tell_doubts(&mut self, doubts: Vec<Problem>) {
-        for doubt in doubts.iter().filter(|doubt| !self.doubts.contains(doubt)) {
+    fn tell_doubts(&self, doubts: &[Problem]) {
+        let known = &self.config.doubts;
+        for doubt in doubts.iter().filter(|doubt| !known.contains(doubt)) {
             tracing::warn!("{doubt}");
         }
-        self.doubts = doubts;
     }
 }
 

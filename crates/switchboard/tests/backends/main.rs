@@ -10,6 +10,11 @@ mod claw_http;
 mod claw_socket;
 mod exec;
 mod exec_crash;
+mod langgraph;
+mod langgraph_crash;
+mod langgraph_found;
+mod langgraph_router;
+mod langgraph_server;
 #[path = "../../../agents/tests/openai/model.rs"]
 mod model;
 mod openai;

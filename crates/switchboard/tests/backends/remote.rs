@@ -6,6 +6,8 @@ use crate::stranger::Stranger;
 use crate::support::{Server, say, text_of};
 
 /// Agents to stand behind others.
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+
 pub(crate) const UPSTREAM: &str = r#"
 agents:
   writer:
@@ -256,7 +258,8 @@ async fn a_bare_answer_ends_the_task_and_who_we_are_is_shown() {
     let request = ours
         .http
         .post(ours.url("/a2a/bare"))
-        .header("x-key", "mine");
+        .header("x-key", "mine")
+        .header("traceparent", format!("00-{TRACE}-b7ad6b7169203331-01"));
     let reply = crate::support::answer(request.json(&body)).await.body["result"].clone();
     assert_eq!(reply["kind"], "message");
     assert_eq!(text_of(&reply), "heard y");
@@ -269,6 +272,8 @@ async fn a_bare_answer_ends_the_task_and_who_we_are_is_shown() {
         .map(|(headers, _)| headers["x-key"].to_str().unwrap())
         .collect();
     assert_eq!(keys, ["s3cr3t", "mine"]);
+    let told = asked[1].0["traceparent"].to_str().unwrap();
+    assert!(told.contains(TRACE), "{told}");
     assert!(!ours.logged().contains("s3cr3t"));
     let id = asked[0].1["messageId"].as_str().unwrap();
     assert_eq!(id, format!("{}-1", done["id"].as_str().unwrap()));

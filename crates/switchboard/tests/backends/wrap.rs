@@ -3,6 +3,8 @@
 use serde_json::json;
 
 use crate::exec::output;
+use crate::langgraph_found::until;
+use crate::langgraph_server::LangGraph;
 use crate::model::Model;
 use crate::openai::{answer, soon};
 use crate::remote::UPSTREAM;
@@ -100,9 +102,43 @@ async fn an_agent_elsewhere_is_ours_in_one_line() {
 }
 
 #[tokio::test]
+async fn an_assistant_is_an_agent_in_one_line() {
+    let graph = LangGraph::start().await;
+    let ours = wrap(&["--langgraph", &graph.base, "--assistant", "poet"], &[]).await;
+    let task = ours.result("agent", "message/send", say("hello")).await;
+    assert_eq!(text_of(&task["artifacts"][0]), "echo: hello");
+}
+
+#[tokio::test]
+async fn all_assistants_of_a_server_are_agents_in_one_line_and_they_come_and_go() {
+    let graph = LangGraph::start().await;
+    let often = [("SWITCHBOARD_AGENTS__AGENT__LANGGRAPH__REFRESH", "300ms")];
+    let ours = wrap(&["--langgraph", &graph.base], &often).await;
+    until(&ours, &["agent-poet"]).await;
+    let card: serde_json::Value = reqwest::get(line(&ours, "card"))
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert_eq!(card["name"], "poet", "the first is at the root");
+    graph.adds("poet", "late");
+    until(&ours, &["agent-late", "agent-poet"]).await;
+    let task = ours
+        .result("agent-late", "message/send", say("hello"))
+        .await;
+    assert_eq!(text_of(&task["artifacts"][0]), "echo: hello");
+    graph.removes("poet");
+    until(&ours, &["agent-late"]).await;
+}
+
+#[tokio::test]
 async fn wrong_usage_and_wrong_values_end_with_2_and_say_what_to_do() {
     let cases: [(&[&str], &str); 3] = [
-        (&["wrap"], "<--openai <URL>|--a2a <URL>|--exec>"),
+        (
+            &["wrap"],
+            "<--openai <URL>|--a2a <URL>|--langgraph <URL>|--exec>",
+        ),
         (&["wrap", "--openai", "http://a/v1"], "--model <MODEL>"),
         (
             &["wrap", "--memory", "--openai", "ollama", "--model", "m"],

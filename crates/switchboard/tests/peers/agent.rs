@@ -31,12 +31,12 @@ pub(crate) struct Agent {
     /// After how many events of a slow answer it is cut off.
     pub(crate) events_before_cut: usize,
     proxies: Vec<Proxy>,
-    _process: Process,
+    process: Process,
 }
 
 /// A process, and who reads what else it says: it would be blocked by a full pipe, or ended by a closed one.
 struct Process {
-    _child: Child,
+    child: Child,
     _reader: JoinSet<()>,
 }
 
@@ -57,7 +57,7 @@ impl Agent {
             has_strict: true,
             events_before_cut: 5,
             proxies: vec![proxy, over_grpc],
-            _process: process,
+            process,
         }
     }
 
@@ -74,8 +74,19 @@ impl Agent {
             has_strict: false,
             events_before_cut: 1,
             proxies: vec![proxy],
-            _process: process,
+            process,
         }
+    }
+
+    /// Where it is, without the path.
+    pub(crate) fn base(&self) -> String {
+        let (base, _) = self.url.split_once("/a2a/").expect("a path");
+        base.to_owned()
+    }
+
+    /// Ends its process as a crash does.
+    pub(crate) async fn kill(&mut self) {
+        self.process.child.kill().await.expect("it was running");
     }
 
     /// Cuts every open connection.
@@ -111,7 +122,7 @@ async fn ready(mut command: tokio::process::Command) -> (Process, Value) {
     let mut reader = JoinSet::new();
     reader.spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
     let process = Process {
-        _child: child,
+        child,
         _reader: reader,
     };
     (process, ready)

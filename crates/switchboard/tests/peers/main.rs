@@ -9,6 +9,7 @@ mod checked;
 mod column;
 mod environment;
 mod langgraph;
+mod langgraph_behind;
 mod our_client;
 mod rows;
 mod signatures;

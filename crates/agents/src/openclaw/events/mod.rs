@@ -6,7 +6,7 @@ use switchboard_types::model::{Json, Object, Part};
 
 use super::Tools;
 use super::frame::{Answer, Heard};
-use crate::openai::events::quoted;
+use crate::fetch::quoted;
 
 /// The most of what a tool was given or gave that is told.
 const TOOL: usize = 16 << 10;

@@ -8,7 +8,9 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use switchboard_agents::script::Script;
 
-use super::{A2a, Access, AgentAuth, AgentLimits, Exec, Identity, OpenAi, OpenClaw, Route};
+use super::{
+    A2a, Access, AgentAuth, AgentLimits, Exec, Identity, LangGraph, OpenAi, OpenClaw, Route,
+};
 use crate::config::value::{Bound, Time, Url};
 
 /// The agents, in the order of the file.
@@ -53,8 +55,8 @@ impl JsonSchema for Agents {
     }
 }
 
-/// One agent: what its card says, what stands behind it (`script`, `script_file`, `a2a`, `openai`, `openclaw` or
-/// `exec`), and how it is served.
+/// One agent: what its card says, what stands behind it (`script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or
+/// `langgraph`), and how it is served.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Agent {
@@ -93,6 +95,8 @@ pub(crate) struct Agent {
     pub(crate) exec: Option<Exec>,
     /// What stands behind it: an agent of an OpenClaw gateway.
     pub(crate) openclaw: Option<OpenClaw>,
+    /// What stands behind it: an assistant of a LangGraph server.
+    pub(crate) langgraph: Option<LangGraph>,
     /// Who it is to what stands behind it elsewhere.
     pub(crate) identity: Option<Identity>,
 

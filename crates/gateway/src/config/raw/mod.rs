@@ -11,6 +11,7 @@ mod auth;
 mod backend;
 mod cors;
 mod exec;
+mod langgraph;
 mod limits;
 mod openai;
 mod openclaw;
@@ -33,6 +34,7 @@ pub(crate) use auth::{
 pub(crate) use backend::{A2a, Address, Binding, Contexts, Identity, TokenClient, Version};
 pub(crate) use cors::Cors;
 pub(crate) use exec::{Exec, Talk};
+pub(crate) use langgraph::LangGraph;
 pub(crate) use limits::{AgentLimits, AgentRate, Limits, Rate};
 pub(crate) use openai::{ModelRetry, OpenAi};
 pub(crate) use openclaw::{DataParts, OpenClaw, Tools, Transport as OpenClawTransport};

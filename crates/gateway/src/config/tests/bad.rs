@@ -51,7 +51,7 @@ const BAD: [(&str, &str); 47] = [
     ),
     (
         "agents:\n  a:\n    script:\n",
-        "switchboard.yaml:2:3: agents.a: nothing stands behind this agent\n  hint: add `script`, `script_file`, `a2a`, `openai`, `openclaw` or `exec`",
+        "switchboard.yaml:2:3: agents.a: nothing stands behind this agent\n  hint: add `script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or `langgraph`",
     ),
     (
         "store: {kind: sqllite}\n",
@@ -159,7 +159,7 @@ const BAD: [(&str, &str); 47] = [
     ),
     (
         "agents:\n  a:\n    title: A\n",
-        "switchboard.yaml:2:3: agents.a: nothing stands behind this agent\n  hint: add `script`, `script_file`, `a2a`, `openai`, `openclaw` or `exec`",
+        "switchboard.yaml:2:3: agents.a: nothing stands behind this agent\n  hint: add `script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or `langgraph`",
     ),
     (
         "agents:\n  a:\n    script: []\n    script_file: a.yaml\n",

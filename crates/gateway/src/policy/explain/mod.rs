@@ -247,8 +247,7 @@ fn turned_away(agent: &Agent, error: Error) -> Explanation {
 
 fn agent<'c>(config: &'c Config, question: &Question) -> Result<&'c Agent, Senseless> {
     let name = question.agent.as_deref().unwrap_or(&config.default_agent);
-    let found = config.agents.iter().find(|agent| *agent.name == *name);
-    found.ok_or_else(|| {
+    config.said_of(name).ok_or_else(|| {
         let hint = did_you_mean(name, config.agents.iter().map(|agent| &*agent.name));
         senseless(format!("there is no agent `{name}`"), hint)
     })

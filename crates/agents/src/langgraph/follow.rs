@@ -1,0 +1,158 @@
+//! A run that is not heard any more: it is looked for, looked at until it ends, and stopped.
+
+use std::time::Duration;
+
+use switchboard_server::agent::AgentError;
+use switchboard_types::model::{MessageId, TaskId};
+use tokio::time::{Instant, sleep};
+
+use super::api::Fault;
+use super::events::{Begun, Ending, found, settled};
+use super::message;
+use super::run::{BEGINS, Run, Stop, lost};
+use crate::remote::note::State;
+
+/// How often a run is looked at: first, and at most.
+const SOON: Duration = Duration::from_millis(100);
+const SELDOM: Duration = Duration::from_secs(1);
+/// How long a run that is to stop is looked for.
+const STOPS: Duration = Duration::from_secs(3);
+/// What callers are told if the server has forgotten a run.
+const GONE: &str = "the LangGraph server no longer knows the run, it may have been restarted without its memory: send the message again";
+
+impl Run<'_> {
+    /// The connection was lost, or what was said is not certain: how does the run stand?
+    pub(super) async fn find(&mut self) -> Result<Ending, Stop> {
+        if self.run().is_none() && !self.look(BEGINS).await? {
+            return Err(lost().into());
+        }
+        self.follow().await
+    }
+
+    /// Looks for the run that the message of the note has begun; whether it is there.
+    pub(super) async fn look(&mut self, within: Duration) -> Result<bool, Stop> {
+        let Some(note) = &self.note else {
+            return Ok(false);
+        };
+        let begun = match (&note.resume, note.at.message_id(self.turn.task_id())) {
+            (Some(value), _) => Begun::Resume(value.clone()),
+            (None, Some(id)) => message::begins(&self.turn.message.parts, id.as_str()),
+            (None, None) => return Ok(false),
+        };
+        let (thread, seen) = (note.thread().to_owned(), note.seen.clone());
+        let since = Instant::now();
+        let mut patience = self.patience();
+        loop {
+            let runs = match self.server.runs(&self.shown, &thread).await {
+                Ok(runs) => runs,
+                Err(fault) => {
+                    self.bear(fault, &mut patience).await?;
+                    continue;
+                }
+            };
+            if let Some(run) = found(&runs, seen.as_deref(), &begun) {
+                let task = match run.is_old() {
+                    true => run.run_id.clone(),
+                    false => format!("{thread}:{}", run.run_id),
+                };
+                // What goes on after a question is the same task, but another run.
+                let is_new = !matches!(begun, Begun::Resume(_));
+                let task = TaskId::new(task).ok().filter(|_| is_new);
+                self.know(task.as_ref(), Some(run.run_id.clone())).await?;
+                return Ok(true);
+            }
+            if since.elapsed() >= within {
+                return Ok(false);
+            }
+            sleep(SOON).await;
+        }
+    }
+
+    /// Waits for the end of the run, by looking at it.
+    pub(super) async fn follow(&mut self) -> Result<Ending, Stop> {
+        let run = self.run().map(str::to_owned).ok_or_else(lost)?;
+        let thread = self.thread().to_owned();
+        let mut pause = SOON;
+        let mut patience = self.patience();
+        let over = loop {
+            match self.server.run(&self.shown, &thread, &run).await {
+                Ok(now) if now.is_over() => break now,
+                Ok(_) => {
+                    patience = self.patience();
+                    self.renewed = false;
+                    sleep(pause).await;
+                    pause = (pause * 2).min(SELDOM);
+                }
+                Err(Fault::Missing(_)) => return Err(AgentError::new(GONE).into()),
+                Err(fault) => self.bear(fault, &mut patience).await?,
+            }
+        };
+        let state = loop {
+            match self.server.state(&self.shown, &thread).await {
+                Ok(state) => break state,
+                Err(fault) => self.bear(fault, &mut patience).await?,
+            }
+        };
+        let note = self.note.as_ref().filter(|note| note.resume.is_none());
+        let id = note.and_then(|note| note.at.message_id(self.turn.task_id()));
+        Ok(settled(&over, state, id.as_ref().map(MessageId::as_str)))
+    }
+
+    /// Stops the run, if there is one or may be one.
+    pub(super) async fn cancel(&mut self) {
+        let Some(note) = &self.note else { return };
+        if note.at.state == State::Waiting {
+            return;
+        }
+        if self.run().is_none() {
+            // That it cannot be written down any more does not matter.
+            drop(self.look(STOPS).await);
+        }
+        let Some(run) = self.run() else { return };
+        let server = &self.server;
+        if let Err(fault) = server.cancel(&self.shown, self.thread(), run).await {
+            tracing::warn!(%fault, task = %self.turn.task_id(), "a run was not canceled");
+        }
+    }
+
+    /// After a refusal: whether there is something else to show now.
+    pub(super) async fn renews(&mut self, fault: &Fault) -> Result<bool, Stop> {
+        let identity = &self.line.identity;
+        let refused = *fault == Fault::Unknown && !self.renewed;
+        if !refused || !identity.refused(&self.turn.principal, &self.shown) {
+            return Ok(false);
+        }
+        self.renewed = true;
+        self.identify().await?;
+        Ok(true)
+    }
+
+    /// Waits a little, if it is worth to ask again.
+    async fn bear(&mut self, fault: Fault, patience: &mut Patience) -> Result<(), Stop> {
+        if self.renews(&fault).await? {
+            return Ok(());
+        }
+        if !fault.may_pass() {
+            return Err(fault.into());
+        }
+        if Instant::now() + patience.pause >= patience.until {
+            return Err(Fault::Lost.into());
+        }
+        sleep(patience.pause).await;
+        patience.pause = (patience.pause * 2).min(SELDOM);
+        Ok(())
+    }
+
+    fn patience(&self) -> Patience {
+        Patience {
+            until: Instant::now() + self.line.settings.reconnect,
+            pause: SOON,
+        }
+    }
+}
+
+/// How long a server that does not answer is waited for.
+struct Patience {
+    until: Instant,
+    pause: Duration,
+}

@@ -1,0 +1,398 @@
+//! One turn of our task, taken by a run of a graph.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use serde_json::{Value, json};
+use switchboard_server::agent::{AgentError, Outcome, Progress, Said, Turn};
+use switchboard_types::Dialect;
+use switchboard_types::model::{Artifact, ArtifactId, Part, TaskId};
+use tokio::time::{Instant, timeout};
+
+use super::api::{Fault, Server};
+use super::events::{Ending, is_old, question, told};
+use super::hear::{Heeded, Pen};
+use super::line::{IDENTITY, Line};
+use super::message;
+use super::note::{NAME, Note};
+use crate::fetch::{quoted, without};
+use crate::identity::IdentityError;
+use crate::remote::note::{Note as At, Plan, State};
+
+/// What the answer is called.
+pub(super) const ANSWER: &str = "answer";
+/// How long a run is looked for that may have begun.
+pub(super) const BEGINS: Duration = Duration::from_secs(1);
+/// What a graph is told whose question nobody answered.
+const NO_ANSWER: &str = "No answer came in time. Go on without it.";
+/// No such method: the release knows no streams.
+const NO_METHOD: i32 = -32601;
+
+/// Why a turn does not go on.
+pub(super) enum Stop {
+    Ended(Result<Outcome, AgentError>),
+    Fault(Fault),
+}
+
+impl From<AgentError> for Stop {
+    fn from(error: AgentError) -> Self {
+        Self::Ended(Err(error))
+    }
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<IdentityError> for Stop {
+    fn from(error: IdentityError) -> Self {
+        Self::Ended(error.ending())
+    }
+}
+
+/// A turn.
+pub(super) struct Run<'a> {
+    pub(super) line: &'a Line,
+    /// The server; what it is asked belongs to the turn.
+    pub(super) server: Server,
+    pub(super) dialect: Dialect,
+    pub(super) turn: &'a Turn,
+    /// Nothing, if the turn is over.
+    progress: Option<&'a Progress>,
+    pub(super) note: Option<Note>,
+    /// What is shown in each request.
+    pub(super) shown: HeaderMap,
+    /// What the answer is written with; nothing, if the turn is over.
+    pub(super) pen: Option<Pen<'a>>,
+    /// Another identity was asked for already.
+    pub(super) renewed: bool,
+}
+
+impl<'a> Run<'a> {
+    pub(super) async fn new(
+        line: &'a Line,
+        dialect: Dialect,
+        turn: &'a Turn,
+        progress: Option<&'a Progress>,
+    ) -> Result<Self, AgentError> {
+        let note = turn.note(NAME).await?.map(serde_json::from_value);
+        let note = note.transpose().map_err(|error| {
+            tracing::error!(%error, task = %turn.task_id(), "a note cannot be read");
+            AgentError::new("what was noted about the run cannot be read")
+        })?;
+        Ok(Self {
+            line,
+            server: line.server.traced(turn.trace()),
+            dialect,
+            turn,
+            progress,
+            note,
+            shown: HeaderMap::new(),
+            renewed: false,
+            pen: progress.map(|progress| {
+                let told = told(&turn.task, ANSWER).filter(|_| turn.emitted > 0);
+                Pen::new(progress, line.settings.coalesce, told)
+            }),
+        })
+    }
+
+    /// Takes the turn. Whoever stops waiting for a run cancels it: it would go on by itself.
+    pub(super) async fn take(mut self) -> Result<Outcome, AgentError> {
+        let limit = self.line.settings.timeout;
+        let canceled = self.turn.canceled.clone();
+        let taken = tokio::select! {
+            biased;
+            () = canceled.cancelled() => None,
+            taken = timeout(limit, self.carry_out()) => Some(taken),
+        };
+        match taken {
+            None => {
+                self.cancel().await;
+                Err(AgentError::over())
+            }
+            Some(Err(_)) => {
+                self.cancel().await;
+                Err(AgentError::new(format!(
+                    "the assistant was not done within {} s, and its run was canceled: the agent's `timeout` can be raised",
+                    limit.as_secs_f64()
+                )))
+            }
+            Some(Ok(Ok(ending))) => self.end(ending).await,
+            Some(Ok(Err(Stop::Ended(ended)))) => ended,
+            // Where it is the caller's own, the caller can bring another.
+            Some(Ok(Err(Stop::Fault(Fault::Unknown)))) if self.is_forwarded() => {
+                self.detach().await?;
+                IdentityError::NoCredential.ending()
+            }
+            Some(Ok(Err(Stop::Fault(fault)))) => Err(self.failed(&fault)),
+        }
+    }
+
+    /// A question was withdrawn. Releases that know tasks are told; for others nothing runs that could be stopped.
+    pub(super) async fn let_go(mut self) {
+        let task = self.note.as_ref().and_then(|note| note.at.task.clone());
+        let Some(task) = task
+            .and_then(|id| TaskId::new(id).ok())
+            .filter(|id| !is_old(id))
+        else {
+            return;
+        };
+        let told = async {
+            self.identify().await.map_err(|error| error.to_string())?;
+            let id = self
+                .line
+                .id(&self.shown)
+                .await
+                .map_err(|error| error.to_string())?;
+            let call = json!({
+                "jsonrpc": "2.0",
+                "id": self.turn.task_id().as_str(),
+                "method": "tasks/cancel",
+                "params": {"id": task.as_str()},
+            });
+            let call = call.to_string().into_bytes();
+            let sent = self.server.a2a(&self.shown, &id, call).await;
+            sent.map(drop).map_err(|fault| fault.to_string())
+        };
+        if let Err(error) = told.await {
+            tracing::warn!(error, "a question of a graph was not withdrawn");
+        }
+    }
+
+    pub(super) async fn identify(&mut self) -> Result<(), IdentityError> {
+        let deadline = Instant::now() + IDENTITY;
+        let identity = &self.line.identity;
+        self.shown = identity.headers(&self.turn.principal, deadline).await?;
+        Ok(())
+    }
+
+    async fn carry_out(&mut self) -> Result<Ending, Stop> {
+        let plan = At::plan(self.note.as_ref().map(|note| &note.at), self.turn);
+        if let Err(error) = self.identify().await {
+            if error == IdentityError::NoCredential && !matches!(plan, Plan::Send(_)) {
+                self.detach().await?;
+            }
+            return Err(error.into());
+        }
+        match plan {
+            Plan::Send(to) => {
+                let mut begun = self.write_down(to.as_ref()).await;
+                if let Err(Stop::Fault(fault)) = &begun
+                    && self.renews(fault).await?
+                {
+                    begun = self.write_down(to.as_ref()).await;
+                }
+                begun?;
+                self.send().await
+            }
+            Plan::Attach(_) => self.find().await,
+            Plan::Check(_) | Plan::Look => match self.look(BEGINS).await? {
+                true => self.follow().await,
+                // The server answers questions in the order they come: it would know of it.
+                false => self.send().await,
+            },
+        }
+    }
+
+    /// Writes down what goes out, before it does.
+    async fn write_down(&mut self, to: Option<&TaskId>) -> Result<(), Stop> {
+        let before = self.note.as_ref();
+        let resume = match to {
+            None => None,
+            Some(_) => Some(self.answer(before).map_err(|why| self.ask_again(why))?),
+        };
+        if to.is_none() {
+            self.outgoing()?;
+        }
+        let thread = self.turn.own_context();
+        let runs = self.server.runs(&self.shown, thread.as_str()).await?;
+        self.note = Some(Note {
+            at: At::sending(before.map(|note| &note.at), self.turn, to, Some(&thread)),
+            seen: runs.into_iter().next().map(|run| run.run_id),
+            run: None,
+            interrupts: Vec::new(),
+            resume,
+        });
+        self.keep_note().await?;
+        Ok(())
+    }
+
+    fn answer(&self, note: Option<&Note>) -> Result<serde_json::Value, String> {
+        let asked = note
+            .map(|note| note.interrupts.as_slice())
+            .unwrap_or_default();
+        if self.turn.input_timed_out {
+            return Ok(message::addressed(NO_ANSWER.into(), asked));
+        }
+        message::answer(&self.turn.message.parts, asked)
+    }
+
+    /// What was said is no answer. The question stands.
+    fn ask_again(&self, why: String) -> Stop {
+        Stop::Ended(Ok(Outcome::InputRequired(Said::text(why))))
+    }
+
+    /// Sends the message of the note, and follows what comes of it.
+    async fn send(&mut self) -> Result<Ending, Stop> {
+        let id = match self.line.id(&self.shown).await {
+            Ok(id) => id,
+            Err(unresolved) => {
+                tracing::warn!(agent = &**self.turn.agent(), error = %unresolved, "an assistant was not found");
+                return Err(unresolved.told().into());
+            }
+        };
+        if let Some(value) = self.resumes_by_hand() {
+            let thread = self.thread().to_owned();
+            let begun = self.server.resume(&self.shown, &thread, &id, &value);
+            let run = match begun.await {
+                Err(Fault::Lost) => return self.find().await,
+                begun => begun?,
+            };
+            self.know(None, Some(run.run_id)).await?;
+            return self.follow().await;
+        }
+        let mut streams = self.line.settings.streaming;
+        loop {
+            let call = self.call(streams)?;
+            let response = match self.server.a2a(&self.shown, &id, call).await {
+                Err(Fault::Lost) => return self.find().await,
+                response => response?,
+            };
+            match self.hear(response).await? {
+                Heeded::Ended(Ending::Unsure) | Heeded::CutOff => return self.find().await,
+                Heeded::Ended(ending) => return Ok(ending),
+                Heeded::Refused(NO_METHOD, _) if streams => streams = false,
+                Heeded::Refused(code, said) => return Err(self.refused(code, &said)),
+            }
+        }
+    }
+
+    /// The answer to a question, where A2A has no word for it.
+    fn resumes_by_hand(&self) -> Option<Value> {
+        let note = self.note.as_ref()?;
+        let task = TaskId::new(note.at.task.as_deref()?).ok()?;
+        note.resume.clone().filter(|_| is_old(&task))
+    }
+
+    async fn end(&mut self, ending: Ending) -> Result<Outcome, AgentError> {
+        match ending {
+            Ending::Answer(parts) => {
+                let text: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
+                let text = text.join("\n");
+                let rest: Vec<Part> = parts
+                    .iter()
+                    .filter(|p| p.as_text().is_none())
+                    .cloned()
+                    .collect();
+                let has_text = match self.pen.take() {
+                    Some(mut pen) => {
+                        if !text.is_empty() {
+                            pen.say(&text);
+                        }
+                        pen.close().await?
+                    }
+                    None => false,
+                };
+                if let (Some(progress), false) = (self.progress, rest.is_empty()) {
+                    let id = ArtifactId::new(ANSWER).map_err(|e| AgentError::new(e.to_string()))?;
+                    let more = Artifact {
+                        name: (!has_text).then(|| ANSWER.to_owned()),
+                        ..Artifact::new(id, rest)
+                    };
+                    progress.chunk(more, has_text, true).await?;
+                }
+                Ok(Outcome::Completed(Said::default()))
+            }
+            Ending::Asks(interrupts) => {
+                let said = question(&interrupts);
+                if let Some(note) = &mut self.note {
+                    note.at.waits(&said.parts);
+                    note.interrupts = interrupts
+                        .into_iter()
+                        .filter_map(|asked| asked.id)
+                        .collect();
+                    self.keep_note().await?;
+                }
+                Ok(Outcome::InputRequired(said))
+            }
+            Ending::Canceled => Err(AgentError::new(
+                "the run was canceled at the LangGraph server",
+            )),
+            Ending::Failed(said) => {
+                let said = quoted(&without(&self.shown, said));
+                tracing::warn!(said, agent = &**self.turn.agent(), task = %self.turn.task_id(), "a graph failed");
+                Err(AgentError::new(match said.as_str() {
+                    said if self.line.settings.show_errors && !said.is_empty() => {
+                        format!("the assistant failed: {said}")
+                    }
+                    _ => "the assistant failed: what it said is in Switchboard's log and in that of the LangGraph server".to_owned(),
+                }))
+            }
+            Ending::Unsure => Err(lost()),
+        }
+    }
+
+    fn failed(&self, fault: &Fault) -> AgentError {
+        tracing::warn!(%fault, agent = &**self.turn.agent(), task = %self.turn.task_id(), "a LangGraph server could not be talked to");
+        fault.told()
+    }
+
+    pub(super) fn thread(&self) -> &str {
+        self.note.as_ref().map(Note::thread).unwrap_or_default()
+    }
+
+    pub(super) fn run(&self) -> Option<&str> {
+        self.note.as_ref().and_then(|note| note.run.as_deref())
+    }
+
+    /// Writes down which task and which run it is, as soon as that is known.
+    pub(super) async fn know(
+        &mut self,
+        task: Option<&TaskId>,
+        run: Option<String>,
+    ) -> Result<(), AgentError> {
+        let Some(note) = &mut self.note else {
+            return Ok(());
+        };
+        note.at.state = State::Running;
+        if let Some(task) = task {
+            note.at.task = Some(task.to_string());
+        }
+        note.run = run.or(note.run.take());
+        self.keep_note().await
+    }
+
+    fn is_forwarded(&self) -> bool {
+        !self.line.identity.wants().is_empty()
+    }
+
+    /// The run goes on, and we need the caller's credentials to look at it.
+    async fn detach(&mut self) -> Result<(), AgentError> {
+        if let Some(note) = &mut self.note
+            && matches!(note.at.state, State::Sending | State::Running)
+        {
+            note.at.state = State::Detached;
+            return self.keep_note().await;
+        }
+        Ok(())
+    }
+
+    async fn keep_note(&self) -> Result<(), AgentError> {
+        match (self.progress, &self.note) {
+            (Some(progress), Some(note)) => match serde_json::to_value(note) {
+                Ok(value) => progress.note(NAME, value).await,
+                Err(error) => Err(AgentError::new(error.to_string())),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A message went out, and nothing came back.
+pub(super) fn lost() -> AgentError {
+    AgentError::unavailable(
+        "the LangGraph server was sent the message, and then the connection was lost: it is not known whether it ran",
+    )
+}

@@ -1,0 +1,84 @@
+//! What the router of seed 000 sends to the assistants below it, and what it reads back: as it is written there, where
+//! the server takes that, and as the server takes it, where not (`docs/langgraph.md`).
+
+use serde_json::json;
+
+use crate::langgraph::{pair, pair_with, within};
+use crate::support::{say, text_of};
+
+#[tokio::test]
+async fn s0_001_a_call_is_json_rpc_to_the_assistants_address() {
+    let (graph, ours) = pair_with(false, "streaming: false").await;
+    let done = ours
+        .result("poet", "message/send", say("Your message here"))
+        .await;
+    let (path, headers, call) = graph.asked().remove(0);
+    assert_eq!(
+        path,
+        format!("/a2a/{}", crate::langgraph_server::id_of("poet")),
+        "S0-002"
+    );
+    assert_eq!(headers["content-type"], "application/json");
+    assert_eq!(headers["accept"], "application/json, text/event-stream");
+    assert_eq!(call["jsonrpc"], "2.0", "S0-004");
+    assert_eq!(call["id"], done["id"], "S0-005: the id is that of our task");
+    assert_eq!(call["method"], "message/send", "S0-006");
+    let message = &call["params"]["message"];
+    assert_eq!(message["role"], "user", "S0-008");
+    assert_eq!(
+        message["parts"],
+        json!([{"kind": "text", "text": "Your message here"}]),
+        "S0-009, S0-010"
+    );
+    // S0-011: beside the message the server does not see it, so it stands within.
+    let id = done["id"].as_str().unwrap();
+    assert_eq!(message["messageId"], format!("{id}-1"));
+    for old in ["input", "config", "stream_mode"] {
+        assert!(call.get(old).is_none(), "S0-020");
+    }
+    assert_eq!(text_of(&done["artifacts"][0]), "echo: Your message here");
+}
+
+#[tokio::test]
+async fn s0_018_tasks_share_no_thread_unless_they_share_a_conversation() {
+    let (graph, ours) = pair(false).await;
+    for (context, text) in [("a", "one"), ("b", "two"), ("a", "three")] {
+        let send = within(&json!(context), text);
+        ours.result("poet", "message/send", send).await;
+    }
+    let threads = graph.asked().into_iter();
+    // S0-013: a thread must be a UUID there.
+    let threads: Vec<String> = threads
+        .map(|asked| {
+            asked.2["params"]["message"]["contextId"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    assert!(
+        threads
+            .iter()
+            .all(|thread| uuid::Uuid::parse_str(thread).is_ok())
+    );
+    assert_ne!(threads[0], threads[1]);
+    assert_eq!(threads[0], threads[2], "S0-015");
+}
+
+#[tokio::test]
+async fn s0_031_a_failure_is_told_in_the_servers_words() {
+    let (graph, ours) = pair(false).await;
+    ours.result("poet", "message/send", say("hello")).await;
+    graph.removes("poet");
+    let failed = ours.result("poet", "message/send", say("hello")).await;
+    let text = text_of(&failed["status"]["message"]);
+    let id = crate::langgraph_server::id_of("poet");
+    assert_eq!(
+        text,
+        format!("A2A agent returned error: Assistant '{id}' not found")
+    );
+    assert!(
+        ours.logged().contains("A2A error -32602: Assistant"),
+        "S0-043"
+    );
+}
