@@ -60,6 +60,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Said, Turn};
 use switchboard_server::backend::Health;
+use switchboard_server::trace::Trace;
 use switchboard_types::model::Secret;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
@@ -367,7 +368,10 @@ impl Agent for ExecAgent {
             },
         };
         left::begins(&turn, life, &progress).await?;
-        let mut process = Process::start(&self.settings, speech.variables())?;
+        let mut variables = speech.variables();
+        let trace = turn.trace().map(Trace::child);
+        variables.extend(trace.map(|trace| ("TRACEPARENT", trace.traceparent())));
+        let mut process = Process::start(&self.settings, variables)?;
         left::runs(&turn, life, process.id(), &progress).await?;
         let taken = Box::pin(self.take(&mut process, input, &progress));
         let outcome = tokio::select! {

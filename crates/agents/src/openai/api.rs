@@ -12,6 +12,7 @@ use switchboard_server::agent::AgentError;
 use switchboard_server::auth::Principal;
 use switchboard_server::backend::Health;
 use switchboard_server::clock;
+use switchboard_server::trace::Trace;
 use switchboard_types::model::Timestamp;
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
@@ -23,6 +24,7 @@ use crate::identity::{IdentityError, Outbound};
 
 /// How long it may take to find out whether it answers.
 const HEALTH: Duration = Duration::from_secs(5);
+const TRACEPARENT: &str = "traceparent";
 const IDENTITY: Duration = Duration::from_secs(30);
 
 /// The most of a refusal that is read.
@@ -82,15 +84,19 @@ impl Endpoint {
     pub(super) async fn ask(
         &self,
         caller: &Principal,
+        trace: Option<&Trace>,
         body: Bytes,
     ) -> Result<(Response, HeaderMap), Refusal> {
+        // Which trace it belongs to, and nothing else of it: a vendor need not know what others have written there.
+        let trace = trace.into_iter().flat_map(Trace::headers);
+        let trace: HeaderMap = trace.filter(|(name, _)| name == TRACEPARENT).collect();
         let mut failed = 0;
         let mut renewed = false;
         loop {
             let by = Instant::now() + IDENTITY;
             let shown = self.identity.headers(caller, by).await;
             let shown = shown.map_err(Refusal::Identity)?;
-            let (error, asked) = match self.once(&shown, body.clone()).await {
+            let (error, asked) = match self.once(&shown, &trace, body.clone()).await {
                 Ok(response) => return Ok((response, shown)),
                 Err(Missed::Ever(error)) => return Err(Refusal::Failed(error)),
                 Err(Missed::Unknown(error)) => {
@@ -151,12 +157,18 @@ impl Endpoint {
         }
     }
 
-    async fn once(&self, shown: &HeaderMap, body: Bytes) -> Result<Response, Missed> {
+    async fn once(
+        &self,
+        shown: &HeaderMap,
+        trace: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Response, Missed> {
         let request = self
             .http
             .post(self.url.clone())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream, application/json")
+            .headers(trace.clone())
             .headers(shown.clone())
             .body(body);
         let sent = timeout(self.silence, request.send()).await;

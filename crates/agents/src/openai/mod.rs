@@ -49,6 +49,7 @@ use switchboard_server::agent::{
     Agent, AgentError, AgentErrorKind, Outcome, Progress, Restart, Said, Turn,
 };
 use switchboard_server::backend::Health;
+use switchboard_server::trace::Trace;
 use switchboard_types::wire::sse::Reader;
 use tokio::time::timeout;
 use url::Url;
@@ -183,7 +184,11 @@ impl OpenAiAgent {
         };
         let (response, shown) = match self
             .endpoint
-            .ask(&turn.principal, self.request(messages, affordable))
+            .ask(
+                &turn.principal,
+                turn.trace().map(Trace::child).as_ref(),
+                self.request(messages, affordable),
+            )
             .await
         {
             Ok(answered) => answered,

@@ -270,3 +270,24 @@ async fn no_more_commands_run_at_once_than_may() {
     ours.result("one", "tasks/cancel", json!({"id": second["id"]}))
         .await;
 }
+
+#[tokio::test]
+async fn a_command_is_told_which_trace_it_belongs_to() {
+    let server = commands().await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let send = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": say("x")});
+    let request = server.http.post(server.url("/a2a/env"));
+    let request = request.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01"));
+    let answered = crate::support::answer(request.json(&send)).await;
+    let printed = output(&answered.body["result"]);
+    assert!(
+        printed.contains(&format!("TRACEPARENT=00-{trace}-")),
+        "{printed}"
+    );
+    assert!(
+        !printed.contains("00f067aa0ba902b7"),
+        "it has a part of its own"
+    );
+    let task = server.result("env", "message/send", say("x")).await;
+    assert!(!output(&task).contains("TRACEPARENT"), "{task}");
+}

@@ -287,3 +287,43 @@ async fn a_cancel_closes_the_request() {
     let last = soon(stream.results()).await;
     assert_eq!(last.last().unwrap()["status"]["state"], "canceled");
 }
+
+#[tokio::test]
+async fn a_model_is_told_the_trace_and_nothing_that_others_wrote_there() {
+    let model = Model::saying(&["Hello"]).await;
+    let ours = before(&model).await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let send = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": say("hi")});
+    let request = ours.http.post(ours.url("/a2a/chat"));
+    let request = request.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01"));
+    let request = request.header("tracestate", "secret=1");
+    crate::support::answer(request.json(&send)).await;
+    let asked = &model.asked()[0];
+    let told = asked.header("traceparent").unwrap_or_default();
+    assert!(told.starts_with(&format!("00-{trace}-")), "{told}");
+    assert!(
+        !told.contains("00f067aa0ba902b7"),
+        "it has a part of its own"
+    );
+    assert_eq!(asked.header("tracestate"), None);
+}
+
+#[tokio::test]
+async fn a_model_writes_no_more_than_the_budget_affords() {
+    let model = Model::saying(&["Hello"]).await;
+    let ours = before(&model).await;
+    let with = |budget: Value| {
+        let mut params = say("hi");
+        params["message"]["metadata"] = json!({ "switchboard/budget": budget });
+        params
+    };
+    let some = with(json!({"tokens": 7}));
+    ours.result("chat", "message/send", some).await;
+    assert_eq!(model.asked()[0].body["max_tokens"], 7);
+    let none = with(json!({"tokens": 0}));
+    let refused = ours.result("chat", "message/send", none).await;
+    assert_eq!(refused["status"]["state"], "rejected", "{refused}");
+    let text = text_of(&refused["status"]["message"]);
+    assert!(text.contains("no tokens left"), "{text}");
+    assert_eq!(model.asked().len(), 1);
+}
