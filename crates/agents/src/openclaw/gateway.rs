@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use reqwest::{Certificate, Client, redirect};
@@ -65,6 +65,8 @@ pub struct Gateway {
     wake: Notify,
     runs: Mutex<HashMap<String, mpsc::Sender<Heard>>>,
     stops: Mutex<Vec<Stop>>,
+    /// Fires when the process is to end.
+    ending: OnceLock<CancellationToken>,
     sessions: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -125,12 +127,14 @@ impl Gateway {
             wake: Notify::new(),
             runs: Mutex::default(),
             stops: Mutex::default(),
+            ending: OnceLock::new(),
             sessions: Mutex::default(),
         })
     }
 
     /// Keeps the socket open until `stop`, and as long after that as runs are listened to.
     pub async fn keep(&self, stop: &CancellationToken) {
+        self.ending.get_or_init(|| stop.clone());
         let host = self.place.url.host_str();
         let mut failed: u32 = 0;
         let mut warned = None;
@@ -264,6 +268,11 @@ impl Gateway {
 
     /// Stops a run, as soon as there is a socket.
     pub(super) fn stop(&self, stop: Stop) {
+        // What is dropped when the process ends is taken up again by the next one.
+        let ending = self.ending.get();
+        if ending.is_some_and(CancellationToken::is_cancelled) {
+            return;
+        }
         let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
         if stops.len() < STOPS {
             stops.push(stop);

@@ -42,6 +42,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Said, Turn};
+use switchboard_server::backend::Health;
 use switchboard_types::Error;
 use switchboard_types::model::{AgentCard, Message};
 use tokio::sync::watch;
@@ -53,6 +54,9 @@ pub use self::gateway::{Gateway, Place};
 use self::note::{NAME, Note, Way};
 use self::prompt::Prompt;
 use self::run::Run;
+
+/// How long it may take to find out whether a gateway is there.
+const HEALTH: Duration = Duration::from_secs(5);
 
 /// The name of the artifact that is the answer.
 const ANSWER: &str = "answer";
@@ -269,6 +273,16 @@ impl OpenClawAgent {
 impl Agent for OpenClawAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
         Box::pin(self.take(&turn, &progress)).await
+    }
+
+    async fn health(&self) -> Health {
+        if self.settings.transport == Transport::Http {
+            return Health::unknown("asked over HTTP only when there is something to say");
+        }
+        match self.gateway.line(HEALTH).await {
+            Ok(_) => Health::up("connected"),
+            Err(refused) => Health::down(refused.to_string()),
+        }
     }
 
     fn on_restart(&self) -> Restart {

@@ -19,6 +19,7 @@ Examples:
     --system 'Answer in one sentence.'
   switchboard wrap --a2a https://agents.example.com/a2a/poet --header authorization=POET_AUTH
   switchboard wrap --langgraph http://localhost:2024 --assistant researcher
+  switchboard wrap --openclaw http://127.0.0.1:18789 --token-env OPENCLAW_GATEWAY_TOKEN
   switchboard wrap --exec -- tr a-z A-Z
   switchboard wrap --name worker --exec --json --inherit HOME -- python3 agent.py
 
@@ -42,6 +43,9 @@ pub struct WrapArgs {
     /// An assistant of a LangGraph server: where the server is
     #[arg(long, value_name = "URL", group = "behind")]
     langgraph: Option<String>,
+    /// An agent of an OpenClaw gateway: where the gateway is
+    #[arg(long, value_name = "URL", group = "behind")]
+    openclaw: Option<String>,
     /// A command, run for each message: what stands behind `--`
     #[arg(long, group = "behind", requires = "command")]
     exec: bool,
@@ -53,17 +57,17 @@ pub struct WrapArgs {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Sends this header along, with the value of this variable; may be given more than once
-    #[arg(long, value_name = "NAME=VARIABLE", value_parser = pair, conflicts_with = "exec")]
+    #[arg(long, value_name = "NAME=VARIABLE", value_parser = pair, conflicts_with_all = ["exec", "openclaw"])]
     header: Vec<(String, String)>,
 
     /// The model's name
-    #[arg(long, conflicts_with_all = ["a2a", "exec", "langgraph"], help_heading = "With --openai")]
+    #[arg(long, conflicts_with_all = ["a2a", "exec", "langgraph", "openclaw"], help_heading = "With --openai")]
     model: Option<String>,
     /// The variable that holds the key, such as OPENAI_API_KEY
     #[arg(
         long,
         value_name = "VARIABLE",
-        conflicts_with_all = ["a2a", "exec", "langgraph"],
+        conflicts_with_all = ["a2a", "exec", "langgraph", "openclaw"],
         help_heading = "With --openai"
     )]
     key_env: Option<String>,
@@ -71,7 +75,7 @@ pub struct WrapArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["a2a", "exec", "langgraph", "key_env"],
+        conflicts_with_all = ["a2a", "exec", "langgraph", "openclaw", "key_env"],
         help_heading = "With --openai"
     )]
     key_file: Option<String>,
@@ -79,7 +83,7 @@ pub struct WrapArgs {
     #[arg(
         long,
         value_name = "TEXT",
-        conflicts_with_all = ["a2a", "exec", "langgraph"],
+        conflicts_with_all = ["a2a", "exec", "langgraph", "openclaw"],
         help_heading = "With --openai"
     )]
     system: Option<String>,
@@ -87,7 +91,7 @@ pub struct WrapArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["a2a", "exec", "langgraph", "system"],
+        conflicts_with_all = ["a2a", "exec", "langgraph", "openclaw", "system"],
         help_heading = "With --openai"
     )]
     system_file: Option<String>,
@@ -96,19 +100,44 @@ pub struct WrapArgs {
     #[arg(
         long,
         value_name = "ID",
-        conflicts_with_all = ["a2a", "exec", "openai"],
+        conflicts_with_all = ["a2a", "exec", "openai", "openclaw"],
         help_heading = "With --langgraph"
     )]
     assistant: Option<String>,
 
+    /// The agent of the gateway; by default `main`
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["a2a", "exec", "langgraph", "openai"],
+        help_heading = "With --openclaw"
+    )]
+    agent: Option<String>,
+    /// The variable that holds the gateway's token, such as OPENCLAW_GATEWAY_TOKEN
+    #[arg(
+        long,
+        value_name = "VARIABLE",
+        conflicts_with_all = ["a2a", "exec", "langgraph", "openai"],
+        help_heading = "With --openclaw"
+    )]
+    token_env: Option<String>,
+    /// The file that holds the gateway's token
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["a2a", "exec", "langgraph", "openai", "token_env"],
+        help_heading = "With --openclaw"
+    )]
+    token_file: Option<String>,
+
     /// Lines of JSON for status, artifacts and questions, instead of text
-    #[arg(long, conflicts_with_all = ["a2a", "langgraph", "openai"], help_heading = "With --exec")]
+    #[arg(long, conflicts_with_all = ["a2a", "langgraph", "openai", "openclaw"], help_heading = "With --exec")]
     json: bool,
     /// Where the command runs
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["a2a", "langgraph", "openai"],
+        conflicts_with_all = ["a2a", "langgraph", "openai", "openclaw"],
         help_heading = "With --exec"
     )]
     directory: Option<PathBuf>,
@@ -116,14 +145,14 @@ pub struct WrapArgs {
     #[arg(
         long,
         value_name = "VARIABLE",
-        conflicts_with_all = ["a2a", "langgraph", "openai"],
+        conflicts_with_all = ["a2a", "langgraph", "openai", "openclaw"],
         help_heading = "With --exec"
     )]
     inherit: Vec<String>,
     /// The program and its arguments; no shell reads them
     #[arg(
         last = true,
-        conflicts_with_all = ["a2a", "langgraph", "openai"],
+        conflicts_with_all = ["a2a", "langgraph", "openai", "openclaw"],
         value_name = "COMMAND",
         help_heading = "With --exec"
     )]
@@ -180,6 +209,9 @@ impl WrapArgs {
             ("--a2a", ["a2a", "url"], &self.a2a),
             ("--langgraph", ["langgraph", "url"], &self.langgraph),
             ("--assistant", ["langgraph", "assistant"], &self.assistant),
+            ("--openclaw", ["openclaw", "url"], &self.openclaw),
+            ("--agent", ["openclaw", "agent"], &self.agent),
+            ("--token-file", ["openclaw", "token_file"], &self.token_file),
         ];
         for (flag, path, text) in texts {
             if let Some(text) = text {
@@ -197,6 +229,10 @@ impl WrapArgs {
         if let Some(name) = &self.key_env {
             let variable = GivenValue::Variable(name.clone());
             say("--key-env", &["openai", "key"], variable);
+        }
+        if let Some(name) = &self.token_env {
+            let variable = GivenValue::Variable(name.clone());
+            say("--token-env", &["openclaw", "token"], variable);
         }
         for (name, variable) in &self.header {
             let variable = GivenValue::Variable(variable.clone());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::claw::{Claw, Manner, TOKEN};
-use crate::support::{Server, say, text_of};
+use crate::support::{Server, look, say, text_of};
 
 /// Ours, with one agent of the gateway; `more` is said of it.
 pub(crate) async fn front(claw: &Claw, more: &str) -> Server {
@@ -358,4 +358,21 @@ async fn agents_of_one_gateway_share_one_socket() {
         assert_eq!(answer(&task), "heard: hello");
     }
     assert_eq!(claw.connections(), 1);
+}
+
+#[tokio::test]
+async fn the_health_of_a_gateway_is_whether_it_is_connected() {
+    let mut claw = Claw::start().await;
+    let ours = front(&claw, "").await;
+    let health = async || {
+        let told = look(&ours, "/admin/health").await.body;
+        told["agents"][0]["state"].clone()
+    };
+    greet(&ours).await;
+    assert_eq!(health().await, "up");
+    claw.die().await;
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while health().await != "down" {
+        assert!(Instant::now() < deadline, "never down");
+    }
 }

@@ -137,7 +137,7 @@ async fn wrong_usage_and_wrong_values_end_with_2_and_say_what_to_do() {
     let cases: [(&[&str], &str); 3] = [
         (
             &["wrap"],
-            "<--openai <URL>|--a2a <URL>|--langgraph <URL>|--exec>",
+            "<--openai <URL>|--a2a <URL>|--langgraph <URL>|--openclaw <URL>|--exec>",
         ),
         (&["wrap", "--openai", "http://a/v1"], "--model <MODEL>"),
         (
@@ -153,4 +153,13 @@ async fn wrong_usage_and_wrong_values_end_with_2_and_say_what_to_do() {
         assert_eq!(ended.status.code(), Some(2), "{text}");
         assert!(text.contains(wanted), "{text}");
     }
+}
+
+#[tokio::test]
+async fn an_agent_of_an_openclaw_gateway_is_wrapped_by_its_address_and_token() {
+    let claw = crate::claw::Claw::start().await;
+    let url = claw.url();
+    let args = ["--openclaw", &url, "--token-env", "CLAW", "--name", "bot"];
+    let ours = wrap(&args, &[("CLAW", crate::claw::TOKEN)]).await;
+    crate::openclaw::greet(&ours).await;
 }

@@ -397,3 +397,25 @@ pub(crate) fn text_of(parts: &Value) -> String {
         .filter_map(|part| part["text"].as_str())
         .collect()
 }
+
+/// Where operators look.
+pub(crate) fn admin(server: &Server) -> String {
+    let line = server.logged();
+    let address = line.lines().find_map(|line| {
+        let record: Value = serde_json::from_str(line).ok()?;
+        let looks = record["message"] == "operators can look";
+        looks.then(|| record["address"].as_str().map(str::to_owned))?
+    });
+    format!("http://{}", address.expect("an address"))
+}
+
+pub(crate) fn token(server: &Server) -> String {
+    let token = std::fs::read_to_string(server.data().join("admin.token")).expect("a token");
+    token.trim().to_owned()
+}
+
+/// What is told at an address for operators.
+pub(crate) async fn look(server: &Server, path: &str) -> Answer {
+    let request = server.http.get(format!("{}{path}", admin(server)));
+    answer(request.bearer_auth(token(server))).await
+}

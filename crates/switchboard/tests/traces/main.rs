@@ -12,8 +12,7 @@ mod otlp;
 mod support;
 mod view;
 
-use serde_json::Value;
-use support::Server;
+use support::{admin, look, token};
 
 /// As a caller sends it.
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -34,25 +33,3 @@ agents:
   broken: { script: [{ call: { agent: failing } }, { complete: 'never' }] }
   failing: { script: [{ fail: 'no ink' }] }
 ";
-
-/// Where operators look.
-fn admin(server: &Server) -> String {
-    let line = server.logged();
-    let address = line.lines().find_map(|line| {
-        let record: Value = serde_json::from_str(line).ok()?;
-        let looks = record["message"] == "operators can look";
-        looks.then(|| record["address"].as_str().map(str::to_owned))?
-    });
-    format!("http://{}", address.expect("an address"))
-}
-
-fn token(server: &Server) -> String {
-    let token = std::fs::read_to_string(server.data().join("admin.token")).expect("a token");
-    token.trim().to_owned()
-}
-
-/// What is told at an address for operators.
-async fn look(server: &Server, path: &str) -> support::Answer {
-    let request = server.http.get(format!("{}{path}", admin(server)));
-    support::answer(request.bearer_auth(token(server))).await
-}
