@@ -1,7 +1,7 @@
 //! The log of one task: what is stored and may be told, and what waits to be stored.
 //!
 //! Here is what is said to it. [`wait`] is how others wait for it, [`storing`] how the writer and the cursors
-//! use it, [`line`] how it is kept that a turn has not begun, [`aside`] what is
+//! use it, [`mod@line`] how it is kept that a turn has not begun, [`aside`] what is
 //! not for callers, [`traced`] what it is part of, [`inner`] what is behind its lock.
 
 mod aside;
