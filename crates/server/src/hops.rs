@@ -187,6 +187,11 @@ mod tests {
         ] {
             assert!(Hops::of(&message(metadata)).is_err(), "{metadata}");
         }
+        // However it is written, and whatever stands beside it.
+        let beside = "x".repeat(20_000);
+        let escaped = format!(r#"{{"switchboard\/hops": ["a@x"], "beside": "{beside}"}}"#);
+        let way = Hops::of(&message(&escaped)).unwrap();
+        assert_eq!(way.to_header(), "a@x");
         // It stands elsewhere.
         let inner = message(r#"{"a": {"switchboard/hops": 1}}"#);
         assert!(Hops::of(&inner).unwrap().is_empty());

@@ -1,9 +1,10 @@
 //! Members of a message's metadata that are ours: they come along wherever messages go.
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use switchboard_types::model::{Json, Message, Object};
 
-/// What is read of a member at most, in bytes with all that stands beside it.
+/// What is read of a member at most, in bytes.
 const LONGEST: usize = 16 << 10;
 
 /// A member that is too long to be read.
@@ -17,13 +18,17 @@ pub(crate) struct TooLong;
 /// If it cannot be read: it must not pass for none.
 pub(crate) fn get(message: &Message, name: &str) -> Result<Option<Value>, TooLong> {
     let metadata = message.metadata.as_ref();
-    // Most messages have none, and are not read through.
-    let Some(metadata) = metadata.filter(|metadata| metadata.as_str().contains(name)) else {
+    // Most messages have none, and are not read through. Where something is escaped, the name may be, too.
+    let may_have = |metadata: &&Object| {
+        let text = metadata.as_str();
+        text.contains(name) || text.contains('\\')
+    };
+    let Some(metadata) = metadata.filter(may_have) else {
         return Ok(None);
     };
-    match metadata.get::<Value>(name) {
-        Some(_) if metadata.as_str().len() > LONGEST => Err(TooLong),
-        found => Ok(found),
+    match metadata.get::<Box<RawValue>>(name) {
+        Some(found) if found.get().len() > LONGEST => Err(TooLong),
+        _ => Ok(metadata.get::<Value>(name)),
     }
 }
 

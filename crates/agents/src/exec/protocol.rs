@@ -5,7 +5,9 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said, Turn};
-use switchboard_types::model::{Artifact, ArtifactId, Content, Json, Message, Part, Role, Task};
+use switchboard_types::model::{
+    Artifact, ArtifactId, Content, ContextId, Json, Message, Part, Role, Task,
+};
 
 use super::OUTPUT;
 use crate::past::said_before;
@@ -18,6 +20,8 @@ const VARIABLE: usize = 64 << 10;
 pub(super) struct Speech<'a> {
     agent: &'a str,
     task: &'a Task,
+    /// The conversation. Callers name theirs as they like, and two of them must not meet in one.
+    context: ContextId,
     message: &'a Message,
 }
 
@@ -26,6 +30,7 @@ impl<'a> Speech<'a> {
         Self {
             agent: turn.agent(),
             task: &turn.task,
+            context: turn.own_context(),
             message: &turn.message,
         }
     }
@@ -49,7 +54,7 @@ impl<'a> Speech<'a> {
         let line = json!({
             "type": "message",
             "taskId": self.task.id.as_str(),
-            "contextId": self.task.context_id.as_str(),
+            "contextId": self.context.as_str(),
             "agent": self.agent,
             "text": self.message.text(),
             "message": told(self.message),
@@ -62,7 +67,7 @@ impl<'a> Speech<'a> {
     pub(super) fn variables(&self) -> Vec<(&'static str, String)> {
         let mut variables = vec![
             ("SWITCHBOARD_TASK_ID", self.task.id.to_string()),
-            ("SWITCHBOARD_CONTEXT_ID", self.task.context_id.to_string()),
+            ("SWITCHBOARD_CONTEXT_ID", self.context.to_string()),
             ("SWITCHBOARD_AGENT", self.agent.to_owned()),
         ];
         let message = told(self.message).to_string();

@@ -29,7 +29,7 @@ impl Run<'_> {
         let Some(note) = &mut self.note else {
             return;
         };
-        let ours = note.context.as_deref() == Some(task.context_id.as_str());
+        let ours = task.context_id == self.turn.own_context();
         self.line.learn_context(ours);
         let known = note.state == State::Running && note.task.as_deref() == Some(task.id.as_str());
         if known || ended && ours {

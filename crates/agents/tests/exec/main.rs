@@ -148,7 +148,8 @@ async fn only_what_is_allowed_is_in_the_environment() {
         lines.find(|(n, _)| *n == name).unwrap().1.to_owned()
     };
     assert_eq!(value("SWITCHBOARD_TASK_ID"), task.id.as_str());
-    assert_eq!(value("SWITCHBOARD_CONTEXT_ID"), task.context_id.as_str());
+    // Callers name their conversations as they like: here each has one of its own.
+    assert_ne!(value("SWITCHBOARD_CONTEXT_ID"), task.context_id.as_str());
     assert_eq!(value("GREETING"), "hello");
     let message: Value = serde_json::from_str(&value("SWITCHBOARD_MESSAGE")).unwrap();
     assert_eq!(message["parts"][0]["text"], "hi");

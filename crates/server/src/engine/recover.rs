@@ -103,7 +103,7 @@ impl Engine {
             return Ok(());
         };
         if is_redacted(&turn.message) {
-            if ask_again(log, head.seq) {
+            if ask_again(log, head.seq, cut_off.asked) {
                 self.watch_input(log);
                 recovered.waiting += 1;
             }
@@ -158,6 +158,8 @@ struct CutOff {
     /// It began because nobody answered.
     input_timed_out: bool,
     working: bool,
+    /// What the task waited for before.
+    asked: Option<TaskState>,
 }
 
 impl CutOff {
@@ -169,6 +171,9 @@ impl CutOff {
             }
             Event::Status(update) => {
                 let was_working = self.working;
+                if update.status.state.is_interrupted() {
+                    self.asked = Some(update.status.state);
+                }
                 self.working = update.status.state == TaskState::Working;
                 self.working && !was_working
             }
@@ -188,7 +193,7 @@ impl CutOff {
 }
 
 /// What was sensitive was not kept, so it is asked for once more.
-fn ask_again(log: &Arc<TaskLog>, last: u64) -> bool {
+fn ask_again(log: &Arc<TaskLog>, last: u64, asked: Option<TaskState>) -> bool {
     let question = log.view().and_then(|(_, task)| {
         let from_agent = |m: &&Arc<Message>| m.role == Role::Agent;
         task.history.iter().rfind(from_agent).cloned()
@@ -198,7 +203,9 @@ fn ask_again(log: &Arc<TaskLog>, last: u64) -> bool {
         message_metadata: question.metadata.clone(),
         metadata: None,
     });
-    let event = status_event(log.origin(), TaskState::InputRequired, said);
+    // As before: what answers it is kept as safely.
+    let asked = asked.unwrap_or(TaskState::InputRequired);
+    let event = status_event(log.origin(), asked, said);
     log.append_if_idle(last, event)
 }
 

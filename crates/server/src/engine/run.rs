@@ -28,6 +28,16 @@ type Worked = Result<Result<Outcome, AgentError>, Box<dyn Any + Send>>;
 /// An agent at work.
 type Work<'a> = CatchUnwind<AssertUnwindSafe<BoxFuture<'a, Result<Outcome, AgentError>>>>;
 
+/// How it went with an agent.
+enum Watched {
+    /// It came to an end by itself.
+    Ended(Worked),
+    /// It was told to stop.
+    Canceled,
+    /// It has taken too long.
+    TimedOut,
+}
+
 /// How a turn ends.
 enum Ending {
     Status(TaskState, Said),
@@ -178,7 +188,7 @@ impl Engine {
         let mut work: Work<'_> =
             AssertUnwindSafe(self.shared.agent.run(turn, progress)).catch_unwind();
         let ended = match poll!(&mut work) {
-            Poll::Ready(ended) => Some(ended),
+            Poll::Ready(ended) => Watched::Ended(ended),
             // Boxed: clocks are large things, and a quick agent needs none.
             Poll::Pending => Box::pin(self.watch(work, affordable, &canceled)).await,
         };
@@ -194,19 +204,19 @@ impl Engine {
     fn ending(
         &self,
         log: &Arc<TaskLog>,
-        ended: Option<Worked>,
+        ended: Watched,
         affordable: Option<Duration>,
         canceled: &CancellationToken,
     ) -> Ending {
         match ended {
             // What the agent returns now comes too late: a cancel is never overwritten.
-            Some(Ok(_)) | None if canceled.is_cancelled() => {
+            Watched::Ended(Ok(_)) if canceled.is_cancelled() => {
                 Ending::Status(TaskState::Canceled, Said::default())
             }
-            Some(Ok(outcome)) => ending(outcome),
-            Some(Err(panic)) => self.panicked(log, panic.as_ref()),
-            None => {
-                canceled.cancel();
+            Watched::Canceled => Ending::Status(TaskState::Canceled, Said::default()),
+            Watched::Ended(Ok(outcome)) => ending(outcome),
+            Watched::Ended(Err(panic)) => self.panicked(log, panic.as_ref()),
+            Watched::TimedOut => {
                 let limit = self.shared.settings.task_timeout;
                 let failed = match affordable {
                     Some(time) if time < limit => failure(
@@ -224,24 +234,27 @@ impl Engine {
         }
     }
 
-    /// Waits for the agent, until it is told to stop or takes too long: `None`.
+    /// Waits for the agent, until it is told to stop or takes too long. Then it has a little time to tell others.
     async fn watch(
         &self,
         mut work: Work<'_>,
         affordable: Option<Duration>,
         canceled: &CancellationToken,
-    ) -> Option<Worked> {
+    ) -> Watched {
         let settings = &self.shared.settings;
         let limit = settings.task_timeout;
         let limit = affordable.map_or(limit, |time| time.min(limit));
-        tokio::select! {
+        let stopped = tokio::select! {
             biased;
-            () = canceled.cancelled() => {
-                drop(tokio::time::timeout(settings.cancel_grace, work).await);
-                None
-            }
-            ended = tokio::time::timeout(limit, &mut work) => ended.ok(),
-        }
+            () = canceled.cancelled() => Watched::Canceled,
+            ended = tokio::time::timeout(limit, &mut work) => match ended {
+                Ok(ended) => return Watched::Ended(ended),
+                Err(_) => Watched::TimedOut,
+            },
+        };
+        canceled.cancel();
+        drop(tokio::time::timeout(settings.cancel_grace, work).await);
+        stopped
     }
 
     fn panicked(&self, log: &TaskLog, panic: &(dyn Any + Send)) -> Ending {

@@ -60,6 +60,32 @@ async fn a_turn_that_takes_too_long_fails() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_agent_that_takes_too_long_can_still_tell_others_to_stop() {
+    let told = Arc::new(AtomicBool::new(false));
+    let settings = Settings {
+        task_timeout: Duration::from_secs(60),
+        ..Settings::default()
+    };
+    let told_again = Arc::clone(&told);
+    let tells = FnAgent::new(move |turn, _| {
+        let told = Arc::clone(&told_again);
+        async move {
+            turn.canceled.cancelled().await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            told.store(true, Ordering::SeqCst);
+            std::future::pending().await
+        }
+    });
+    let line = line_with(tells, settings);
+    let task = line.send_at_once(says("hello")).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(70)).await;
+    let task = line.get(&task.id).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Failed);
+    assert_eq!(error_of(&task), "the task took longer than 60 s");
+    assert!(told.load(Ordering::SeqCst));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_an_agent_says_after_its_end_is_lost() {
     let (kept, mut progress) = tokio::sync::mpsc::channel(1);
     let leaks = FnAgent::new(move |_, progress| {

@@ -271,3 +271,37 @@ async fn what_an_agent_notes_is_there_after_a_restart_and_never_shown() {
     let events = store.events(&task.id, 0, usize::MAX).await.unwrap();
     assert_eq!(events.len(), 3, "a task, work, and its end");
 }
+
+/// Asks for credentials, without a form that programs understand.
+fn asks_who_it_is() -> FnAgent {
+    FnAgent::new(|turn, _progress| async move {
+        if turn.task.history.len() == 1 {
+            return Ok(Outcome::AuthRequired(Said::text("who are you?")));
+        }
+        turn.canceled.cancelled().await;
+        Ok(Outcome::Completed(Said::default()))
+    })
+    .resumable()
+}
+
+#[tokio::test(start_paused = true)]
+async fn credentials_lost_in_a_restart_are_asked_for_again_and_never_kept() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (line, _) = restarted(&store, asks_who_it_is()).await;
+    let waiting = line.send(says("log me in")).await.unwrap();
+    let answer = |id: &str| Message {
+        id: MessageId::new(id).unwrap(),
+        task_id: Some(waiting.id.clone()),
+        ..says("hunter2")
+    };
+    line.send_at_once(answer("first")).await.unwrap();
+    crash(&line).await;
+    let (line, _) = restarted(&store, asks_who_it_is()).await;
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let again = line.get(&waiting.id).await.unwrap();
+    assert_eq!(again.status.state, TaskState::AuthRequired);
+    line.send_at_once(answer("second")).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let kept = format!("{:?}", line.log.store().task(&waiting.id).await.unwrap());
+    assert!(!kept.contains("hunter2"), "{kept}");
+}

@@ -157,7 +157,12 @@ async fn room_comes_back_whatever_ends_a_turn() {
         ("done", TaskState::Completed),
     ] {
         let task = line.send_at_once(says(text)).await.unwrap();
-        tokio::time::sleep(Settings::default().task_timeout).await;
+        let Settings {
+            task_timeout,
+            cancel_grace,
+            ..
+        } = Settings::default();
+        tokio::time::sleep(task_timeout + cancel_grace).await;
         settle().await;
         let task = line.get(&task.id).await.unwrap();
         assert_eq!(task.status.state, state, "{text}");
