@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub enum Kind {
     /// The bare axum server.
     Bare,
+    /// The same as a proxy that keeps nothing.
+    Proxy,
     /// The gateway, keeping tasks in memory.
     Memory,
     /// The gateway, keeping tasks in SQLite; every commit waits for the disk.
@@ -32,6 +34,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Bare => "bare axum",
+            Self::Proxy => "bare proxy",
             Self::Memory => "memory",
             Self::Sqlite => "SQLite",
             Self::SqliteNoWait => "SQLite without the wait",
@@ -111,9 +114,9 @@ impl Start<'_> {
     }
 
     fn command(&self, address: SocketAddr, data: &Path) -> Command {
-        if self.kind == Kind::Bare {
+        if matches!(self.kind, Kind::Bare | Kind::Proxy) {
             let mut command = Command::new(&self.places.baseline);
-            command.arg(address.to_string());
+            command.arg(address.to_string()).args(self.before);
             return command;
         }
         let mut command = Command::new(&self.places.switchboard);
@@ -136,7 +139,7 @@ impl Start<'_> {
             .arg("--data")
             .arg(data);
         match self.kind {
-            Kind::Bare | Kind::Sqlite => {}
+            Kind::Bare | Kind::Proxy | Kind::Sqlite => {}
             Kind::Memory => {
                 command.arg("--memory");
             }
@@ -149,7 +152,7 @@ impl Start<'_> {
 
     fn card(&self) -> &'static str {
         match self.kind {
-            Kind::Bare => "/",
+            Kind::Bare | Kind::Proxy => "/",
             Kind::Memory | Kind::Sqlite | Kind::SqliteNoWait => "/.well-known/agent-card.json",
         }
     }
@@ -165,7 +168,7 @@ impl Server {
     pub fn path(&self, agent: &str) -> String {
         match self.kind {
             Kind::Bare => "/".to_owned(),
-            Kind::Memory | Kind::Sqlite | Kind::SqliteNoWait => format!("/a2a/{agent}"),
+            _ => format!("/a2a/{agent}"),
         }
     }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use reqwest::{Client, Response, redirect};
+use reqwest::{Certificate, Client, ClientBuilder, Response, redirect};
+use url::Url;
 
 /// How long it may take to connect.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
@@ -22,14 +23,29 @@ pub(crate) enum Unread {
 }
 
 /// A client that follows nobody elsewhere and repeats nothing by itself.
-pub(crate) fn client() -> Result<Client, reqwest::Error> {
-    Client::builder()
+pub(crate) fn client() -> Result<Client, String> {
+    trusting(None, |builder| builder)
+}
+
+/// The same; it trusts these certificates, too (PEM), and is otherwise made so.
+pub(crate) fn trusting(
+    roots: Option<&[u8]>,
+    made: impl FnOnce(ClientBuilder) -> ClientBuilder,
+) -> Result<Client, String> {
+    let mut builder = Client::builder()
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
         .connect_timeout(CONNECT)
-        .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
-        .build()
+        .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
+    if let Some(pem) = roots {
+        let roots = Certificate::from_pem_bundle(pem).unwrap_or_default();
+        if roots.is_empty() {
+            return Err("there is no certificate in PEM form to trust".to_owned());
+        }
+        builder = builder.tls_certs_merge(roots);
+    }
+    made(builder).build().map_err(|error| chain(&error))
 }
 
 /// Whether the answer comes as a stream of events.
@@ -53,12 +69,25 @@ pub(crate) async fn whole(mut response: Response, limit: usize) -> Result<Vec<u8
 }
 
 /// The text without what was sent to show who asks.
-pub(crate) fn without(shown: &HeaderMap, mut text: String) -> String {
-    for value in shown.values().filter_map(|value| value.to_str().ok()) {
-        let secret = value.split_once(' ').map_or(value, |(_, secret)| secret);
-        if !secret.is_empty() {
-            text = text.replace(secret, "***");
-        }
+pub(crate) fn without(shown: &HeaderMap, text: String) -> String {
+    let values = shown.values().filter_map(|value| value.to_str().ok());
+    let secrets = values.flat_map(|value| [Some(value), value.split_once(' ').map(|(_, it)| it)]);
+    hidden(text, secrets.flatten())
+}
+
+/// What is shorter is no secret, and stands in many words.
+const SHORTEST_SECRET: usize = 4;
+
+/// The text without these.
+pub(crate) fn hidden<'a>(mut text: String, secrets: impl IntoIterator<Item = &'a str>) -> String {
+    let secrets = secrets
+        .into_iter()
+        .filter(|secret| secret.len() >= SHORTEST_SECRET);
+    let mut secrets: Vec<&str> = secrets.collect();
+    // One may be the beginning of another.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    for secret in secrets {
+        text = text.replace(secret, "***");
     }
     text
 }
@@ -72,6 +101,21 @@ pub(crate) fn chain(error: &reqwest::Error) -> String {
         source = inner.source();
     }
     text
+}
+
+/// Where something is, without what may be secret in its address.
+pub(crate) fn place(url: &str) -> String {
+    match Url::parse(url) {
+        Ok(mut url) => {
+            // Nobody is called anything there who cannot be.
+            let _ = url.set_username("");
+            let _ = url.set_password(None);
+            url.set_query(None);
+            url.set_fragment(None);
+            url.into()
+        }
+        Err(_) => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+    }
 }
 
 /// A text of others, on one line and not too long.
@@ -97,6 +141,32 @@ mod tests {
             without(&shown, "bad key sk-123!".to_owned()),
             "bad key ***!"
         );
+    }
+
+    #[test]
+    fn a_key_of_two_words_is_taken_out_whole_and_so_is_one_that_begins_like_another() {
+        let key = HeaderValue::from_static("open sesame");
+        let shown = HeaderMap::from_iter([(http::header::COOKIE, key)]);
+        assert_eq!(
+            without(&shown, "no open sesame: sesame".to_owned()),
+            "no ***: ***"
+        );
+        let text = hidden("abcd abcde".to_owned(), ["", "abcd", "abcde"]);
+        assert_eq!(text, "*** ***");
+        // What is short stands in many words.
+        let text = hidden("canceled by a".to_owned(), ["a"]);
+        assert_eq!(text, "canceled by a");
+    }
+
+    #[test]
+    fn a_place_is_told_without_what_may_be_secret() {
+        for (url, told) in [
+            ("https://u:p@h:1/a?key=k#f", "https://h:1/a"),
+            ("http://h", "http://h/"),
+            ("h:50051?key=k", "h:50051"),
+        ] {
+            assert_eq!(place(url), told);
+        }
     }
 
     #[test]

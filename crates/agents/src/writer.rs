@@ -16,6 +16,8 @@ pub(crate) struct Writer<'a> {
     name: &'static str,
     waiting: String,
     begun: bool,
+    /// What was written is to go.
+    taken_back: bool,
     every: Duration,
     next: Instant,
 }
@@ -28,6 +30,7 @@ impl<'a> Writer<'a> {
             name,
             waiting: String::new(),
             begun: false,
+            taken_back: false,
             every,
             next: Instant::now(),
         }
@@ -49,31 +52,40 @@ impl<'a> Writer<'a> {
 
     /// This takes the place of all that was written.
     pub(crate) fn replace(&mut self, text: &str) {
+        if self.begun && text.is_empty() {
+            // What comes in its place may come soon.
+            self.next = Instant::now() + self.every;
+        }
+        self.taken_back |= self.begun;
         self.begun = false;
         self.waiting = text.to_owned();
+    }
+
+    fn has_news(&self) -> bool {
+        self.taken_back || !self.waiting.is_empty()
     }
 
     /// Whether what waits has waited long enough.
     pub(crate) fn is_due(&self) -> bool {
         let ripe = self.waiting.len() >= FULL || Instant::now() >= self.next;
-        !self.waiting.is_empty() && ripe
+        self.has_news() && ripe
     }
 
     /// Waits until what waits is to be written; for ever, if nothing does.
     pub(crate) async fn due(&self) {
-        if self.waiting.is_empty() {
-            std::future::pending().await
-        } else {
+        if self.has_news() {
             sleep_until(self.next).await;
+        } else {
+            std::future::pending().await
         }
     }
 
     /// Writes what waits.
     pub(crate) async fn flush(&mut self) -> Result<(), AgentError> {
-        if self.waiting.is_empty() {
-            return Ok(());
+        if self.has_news() {
+            self.write(None, false).await?;
         }
-        self.write(None, false).await
+        Ok(())
     }
 
     /// Writes the last piece.
@@ -81,9 +93,9 @@ impl<'a> Writer<'a> {
         self.write(metadata, true).await
     }
 
-    /// Whether there is anything to write, or was.
+    /// Whether there is anything to write, or was: also that what was written is to go.
     pub(crate) fn has_text(&self) -> bool {
-        self.begun || !self.waiting.is_empty()
+        self.begun || self.has_news()
     }
 
     async fn write(&mut self, metadata: Option<Object>, is_last: bool) -> Result<(), AgentError> {
@@ -97,8 +109,41 @@ impl<'a> Writer<'a> {
         };
         // The first piece begins anew, also in place of what was there before a restart.
         self.progress.chunk(piece, self.begun, is_last).await?;
-        self.begun = true;
+        (self.begun, self.taken_back) = (true, false);
         self.next = Instant::now() + self.every;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use switchboard_server::agent::{Outcome, Said};
+    use switchboard_server::engine::Settings;
+    use switchboard_server::log::Log;
+    use switchboard_server::store::MemoryStore;
+    use switchboard_server::testing::agent::{FnAgent, Line, says};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_taken_back_and_not_replaced_is_still_to_be_written() {
+        let agent = FnAgent::new(|_, progress| async move {
+            let mut writer = Writer::new(&progress, "answer", Duration::ZERO);
+            assert!(!writer.has_text());
+            writer.replace("");
+            assert!(!writer.has_text(), "nothing was written");
+            writer.add("not for you");
+            writer.flush().await?;
+            writer.replace("");
+            assert!(writer.has_text());
+            writer.close(None).await?;
+            Ok(Outcome::Completed(Said::default()))
+        });
+        let log = Log::new(Arc::new(MemoryStore::default()));
+        let line = Line::new(&log, Arc::new(agent), Settings::default());
+        let task = line.send(says("go")).await.unwrap();
+        assert_eq!(task.artifacts[0].parts, [Part::text("")]);
     }
 }

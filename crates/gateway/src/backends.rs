@@ -1,6 +1,5 @@
 //! What stands behind agents, made from the configuration. New kinds of backend add a line here.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -54,32 +53,15 @@ pub(crate) fn backend(
 ) -> anyhow::Result<Behind> {
     let made = make(agent, config, ground);
     let mut made = made.with_context(|| format!("the agent {} cannot be made", agent.name))?;
-    made.agent = Arc::new(routed(made.agent, agent, config, ground));
+    made.agent = Arc::new(routed(made.agent, agent, ground));
     Ok(made)
 }
 
 /// An agent behind its rules.
-fn routed(own: Arc<dyn Agent>, agent: &config::Agent, config: &Config, ground: &Ground) -> Routed {
+fn routed(own: Arc<dyn Agent>, agent: &config::Agent, ground: &Ground) -> Routed {
     let name = Arc::clone(&agent.name);
     let routes = Routes::new(name, agent.routes.clone(), Arc::clone(&ground.stored));
-    let hidden = hidden(agent, config).into_iter().map(Arc::from);
-    Routed::new(
-        own,
-        routes,
-        Arc::clone(&ground.table) as _,
-        hidden.collect(),
-    )
-}
-
-/// The agents that not everyone may know of; with those that are still to be found, if this one calls them.
-fn hidden<'c>(agent: &'c config::Agent, config: &'c Config) -> BTreeSet<&'c str> {
-    let is_hidden = |name: &&str| {
-        let said = config.said_of(name);
-        said.is_some_and(|said| !said.rights.visible)
-    };
-    let called = agent.calls().into_iter().map(|(_, called)| called);
-    let there = config.agents.iter().map(|agent| &*agent.name);
-    there.chain(called).filter(is_hidden).collect()
+    Routed::new(own, routes, Arc::clone(&ground.table))
 }
 
 fn make(agent: &config::Agent, config: &Config, ground: &Ground) -> anyhow::Result<Behind> {
@@ -102,8 +84,9 @@ fn make(agent: &config::Agent, config: &Config, ground: &Ground) -> anyhow::Resu
         }
         Backend::Exec(settings) => ExecAgent::new((**settings).clone())?.into(),
         Backend::Script(script) => {
-            let script = ScriptAgent::new(script.clone(), Some(Arc::clone(&ground.table) as _));
-            script.hiding(hidden(agent, config)).into()
+            let table = Arc::clone(&ground.table);
+            let script = ScriptAgent::new(script.clone(), Some(Arc::clone(&table) as _));
+            script.listed_in(table).into()
         }
     })
 }

@@ -1,10 +1,11 @@
 //! OpenClaw gateways: one connection for all agents that stand before the same one, as long as one of them does.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use switchboard_agents::openclaw::{Device, Gateway, OpenClawAgent, Transport};
 use switchboard_server::shutdown::Tasks;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, OpenClaw};
 use crate::trust;
@@ -14,7 +15,7 @@ const LOOK: Duration = Duration::from_secs(5);
 
 /// All gateways that are known.
 #[derive(Debug, Default)]
-pub(crate) struct Claws(Mutex<Known>);
+pub(crate) struct Claws(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -27,8 +28,19 @@ struct Known {
 struct One {
     claw: OpenClaw,
     gateway: Weak<Gateway>,
-    /// Its connection is kept.
-    kept: bool,
+    /// Fires when its connection is kept no more; nothing, if it never was.
+    over: Option<CancellationToken>,
+}
+
+impl One {
+    /// Whether agents can still be put behind it.
+    fn is_of_use(&self) -> bool {
+        let is_over = self
+            .over
+            .as_ref()
+            .is_some_and(CancellationToken::is_cancelled);
+        self.gateway.strong_count() > 0 && !is_over
+    }
 }
 
 impl Claws {
@@ -43,8 +55,8 @@ impl Claws {
         config: &Config,
         tasks: &Tasks,
     ) -> anyhow::Result<OpenClawAgent> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.gateways.retain(|one| one.gateway.strong_count() > 0);
+        let mut known = lock(&self.0);
+        known.gateways.retain(One::is_of_use);
         let same = known
             .gateways
             .iter()
@@ -61,40 +73,105 @@ impl Claws {
                 known.gateways.push(One {
                     claw: claw.clone(),
                     gateway: Arc::downgrade(&gateway),
-                    kept: false,
+                    over: None,
                 });
                 (known.gateways.len() - 1, gateway)
             }
         };
         // Who is asked over HTTP only needs no connection.
-        if claw.settings.transport != Transport::Http && !known.gateways[at].kept {
-            known.gateways[at].kept = true;
-            keep(Arc::clone(&gateway), tasks);
+        if claw.settings.transport != Transport::Http && known.gateways[at].over.is_none() {
+            let over = tasks.stopping().child_token();
+            known.gateways[at].over = Some(over.clone());
+            self.keep(Arc::clone(&gateway), over, tasks);
         }
         drop(known);
         Ok(OpenClawAgent::new(claw.settings.clone(), gateway))
     }
+
+    /// Keeps the connection of a gateway until nobody needs it any more.
+    fn keep(&self, gateway: Arc<Gateway>, over: CancellationToken, tasks: &Tasks) {
+        let (known, watched) = (Arc::clone(&self.0), Arc::downgrade(&gateway));
+        let watch = over.clone();
+        tasks.spawn(async move {
+            while !is_over(&known, &watched, &watch) {
+                tokio::select! {
+                    () = tokio::time::sleep(LOOK) => {}
+                    () = watch.cancelled() => return,
+                }
+            }
+        });
+        tasks.spawn(async move { gateway.keep(&over).await });
+    }
 }
 
-/// Keeps the connection of a gateway until nobody needs it any more.
-fn keep(gateway: Arc<Gateway>, tasks: &Tasks) {
-    let over = tasks.stopping().child_token();
-    let (watched, watch) = (Arc::downgrade(&gateway), over.clone());
-    tasks.spawn(async move {
-        // One of those who have it is the keeper.
-        while watched.strong_count() > 1 {
-            tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
-                () = watch.cancelled() => return,
-            }
-        }
-        watch.cancel();
-    });
-    tasks.spawn(async move { gateway.keep(&over).await });
+/// Whether nobody needs the gateway any more. From then on it is given to nobody: who wants it then gets another.
+fn is_over(known: &Mutex<Known>, watched: &Weak<Gateway>, over: &CancellationToken) -> bool {
+    let _nobody_takes_it = lock(known);
+    // One of those who have it is the keeper.
+    let is_over = watched.strong_count() <= 1;
+    if is_over {
+        over.cancel();
+    }
+    is_over
+}
+
+fn lock(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether two agents share a gateway.
 fn is_same(one: &OpenClaw, other: &OpenClaw) -> bool {
     let (one, other) = (&one.place, &other.place);
     one.url == other.url && one.token.reveal() == other.token.reveal() && one.roots == other.roots
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_agents::openclaw::{Place, Settings};
+    use switchboard_types::model::Secret;
+
+    use super::*;
+    use crate::config::{Env, Flags, Source, load};
+
+    #[tokio::test]
+    async fn a_gateway_whose_connection_is_kept_no_more_is_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("switchboard.yaml");
+        let yaml = "store: {kind: memory}\nagents: {a: {script: [{complete: x}]}}\n";
+        std::fs::write(&file, yaml).unwrap();
+        let config = load(&Source::File(file), &Env::default(), &Flags::default());
+        let config = config.unwrap_or_else(|problems| panic!("{}", problems.report()));
+        let claw = OpenClaw {
+            place: Place {
+                // Nobody is there.
+                url: "ws://127.0.0.1:1".parse().unwrap(),
+                token: Secret::new("t"),
+                roots: None,
+            },
+            settings: Settings::new("main"),
+        };
+        let (claws, tasks) = (Claws::default(), Tasks::default());
+        let one = |claws: &Claws| {
+            let known = lock(&claws.0);
+            let over = known.gateways[0].over.clone().unwrap();
+            (known.gateways[0].gateway.clone(), over)
+        };
+        let first = claws.agent(&claw, &config, &tasks).unwrap();
+        let (gateway, over) = one(&claws);
+        assert!(!is_over(&claws.0, &gateway, &over), "somebody has it");
+        let second = claws.agent(&claw, &config, &tasks).unwrap();
+        assert!(one(&claws).0.ptr_eq(&gateway), "they share it");
+        drop((first, second));
+        assert!(is_over(&claws.0, &gateway, &over), "nobody has it");
+        // Its keeper still does, and is about to go.
+        let kept = gateway.upgrade();
+        assert!(kept.is_some());
+        let _third = claws.agent(&claw, &config, &tasks).unwrap();
+        let (another, goes_on) = one(&claws);
+        assert!(!another.ptr_eq(&gateway));
+        assert!(!goes_on.is_cancelled());
+        drop(kept);
+        tasks.stop();
+        assert!(tasks.drain(Duration::from_secs(10)).await);
+    }
 }

@@ -4,12 +4,13 @@
 //! their end at the old one, all others begin at the new one. One that is not there any more takes no more calls; what it
 //! works on goes on to its end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use switchboard_server::auth::{Access, Audit, Authorized};
 use switchboard_server::call::Listing;
 use switchboard_server::engine::{self, Engine, Profile};
+use switchboard_server::hops::Hop;
 use switchboard_server::limit::{Gate, Turns};
 use switchboard_server::log::Log;
 use switchboard_server::push::{Guard, SealingKey};
@@ -22,7 +23,7 @@ use crate::claws::Claws;
 use crate::config::{self, Config, Print};
 use crate::remotes::{self, Far};
 use crate::route::Table;
-use crate::route::rules::Stored;
+use crate::route::rules::{Route, Stored};
 use crate::trust::{Methods, door};
 
 /// What all agents stand on, as long as the process lives.
@@ -50,7 +51,13 @@ pub(crate) struct Ground {
 pub(crate) struct Running {
     ground: Ground,
     agents: HashMap<Arc<str>, One>,
+    /// Those that are not there any more, the first one first.
+    gone: VecDeque<Arc<str>>,
 }
+
+/// How many agents that are gone others can still ask about what they gave them. Servers whose assistants come and go
+/// would fill the memory with them.
+const MOST_GONE: usize = 1_000;
 
 /// One agent.
 #[derive(Debug)]
@@ -58,6 +65,8 @@ struct One {
     /// What it was made from; nothing if it is not there any more.
     print: Option<Print>,
     guarded: Authorized,
+    /// Its rules in the file.
+    routes: Vec<Arc<Route>>,
     /// Room for its turns.
     room: Option<(usize, Gate)>,
     /// What stands behind it elsewhere, and what is to be said of that on its card.
@@ -124,6 +133,7 @@ impl Running {
         Self {
             ground,
             agents: HashMap::new(),
+            gone: VecDeque::new(),
         }
     }
 
@@ -172,9 +182,21 @@ impl Running {
             ..Changes::default()
         };
         for name in &changes.removed {
+            self.ground.log.metrics().gone(name);
             if let Some(one) = self.agents.get_mut(name) {
                 one.print = None;
                 one.over.cancel();
+                self.ground.stored.beside(name, Vec::new());
+                self.gone.retain(|gone| gone != name);
+                self.gone.push_back(Arc::clone(name));
+            }
+        }
+        while self.gone.len() > MOST_GONE {
+            let first = self.gone.pop_front();
+            if let Some(first) = first.filter(|name| !self.is_there(name)) {
+                self.agents.remove(&first);
+                self.ground.table.forget(&first);
+                self.ground.log.metrics().forget(&first);
             }
         }
         for one in std::mem::take(&mut next.new) {
@@ -182,6 +204,7 @@ impl Running {
             engine.take_over();
             self.follow_card(&one);
             let name = Arc::clone(engine.name());
+            self.ground.stored.beside(&name, one.routes.clone());
             let before = self.agents.insert(Arc::clone(&name), one);
             if let Some(before) = &before {
                 before.over.cancel();
@@ -199,6 +222,11 @@ impl Running {
             names.sort();
         }
         changes
+    }
+
+    fn is_there(&self, name: &str) -> bool {
+        let known = self.agents.get(name);
+        known.is_some_and(|one| one.print.is_some())
     }
 
     /// Says what may not be meant.
@@ -250,7 +278,7 @@ impl Running {
                     everywhere: ground.everywhere.clone(),
                     here: room.as_ref().map(|(_, gate)| gate.clone()),
                 },
-                hop: hop(agent, &ground.seal),
+                hop: Some(hop(agent, &ground.seal)),
                 ..agent.settings.clone()
             },
             log: ground.log.clone(),
@@ -265,6 +293,7 @@ impl Running {
         Ok(One {
             print: Some(agent.print),
             guarded: guarded.audited(ground.audit.clone()),
+            routes: agent.routes.clone(),
             room,
             elsewhere,
             over: ground.tasks.stopping().child_token(),
@@ -336,11 +365,18 @@ impl Elsewhere {
 
 /// What an agent is called on the way of a call, here and nowhere else. One that not everyone may know of goes by another
 /// name. After a restart it is the same: calls that are made again must be found to be the same.
-fn hop(agent: &config::Agent, seal: &SealingKey) -> Arc<str> {
-    let here = seal.name_for("gateway");
-    Arc::from(match agent.rights.visible {
-        true => format!("{}@{here}", agent.name),
-        false => format!("#{}@{here}", seal.name_for(&agent.name)),
+fn hop(agent: &config::Agent, seal: &Arc<SealingKey>) -> Hop {
+    let (name, visible, seal) = (
+        Arc::clone(&agent.name),
+        agent.rights.visible,
+        Arc::clone(seal),
+    );
+    Hop::new(move || {
+        let here = seal.name_for("gateway");
+        Arc::from(match visible {
+            true => format!("{name}@{here}"),
+            false => format!("#{}@{here}", seal.name_for(&name)),
+        })
     })
 }
 

@@ -95,6 +95,15 @@ impl Spent {
         }
     }
 
+    /// The larger of both.
+    #[must_use]
+    pub fn at_least(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.max(other.calls),
+            tokens: self.tokens.max(other.tokens),
+        }
+    }
+
     /// As the metadata of an event tells it.
     #[must_use]
     pub fn marked(self, metadata: Option<&Object>) -> Object {

@@ -90,6 +90,8 @@ pub struct Reply {
     pub body: ReplyBody,
     /// Extensions that were asked for and are active.
     pub extensions: Vec<String>,
+    /// What the task is part of that was read, if someone wants to know.
+    pub about: Option<Box<Trace>>,
 }
 
 /// One answer, or many.

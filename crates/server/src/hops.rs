@@ -4,6 +4,8 @@
 //! gateways it goes in a header, too: what stands between them may not pass on metadata. What comes from outside is
 //! believed: a way that is made up shortens nobody's but the caller's own.
 
+use std::sync::{Arc, LazyLock};
+
 use serde_json::Value;
 use switchboard_types::model::{Message, Object};
 use switchboard_types::{Error, ErrorKind};
@@ -106,6 +108,32 @@ impl Hops {
             return Err(refused(text, "DELEGATION_TOO_DEEP", self));
         }
         Ok(())
+    }
+}
+
+/// What an agent is called on the way of a call: no other has that name, anywhere. It is made when it is first needed,
+/// which for most agents is never.
+#[derive(Clone)]
+pub struct Hop(Arc<LazyLock<Arc<str>, Make>>);
+
+type Make = Box<dyn FnOnce() -> Arc<str> + Send>;
+
+impl Hop {
+    /// The name that `make` makes.
+    pub fn new(make: impl FnOnce() -> Arc<str> + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(make))))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &Arc<str> {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Hop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hop")
     }
 }
 

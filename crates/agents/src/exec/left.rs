@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, getpgrp, kill_process_group};
 use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Progress, Turn};
 use switchboard_types::model::Role;
 use tokio::time::{Instant, sleep};
+
+use super::protocol::TASK;
 
 /// The name of the note.
 const NOTE: &str = "exec";
@@ -26,15 +28,20 @@ pub(super) async fn is_cut_off(
     if !is_of(&note, turn) || note["life"] == life {
         return Ok(false);
     }
-    if let Some(group) = still_there(&note) {
+    let groups = left(&note, turn.task_id().as_str());
+    if !groups.is_empty() {
         tracing::info!(task = %turn.task_id(), "a command that outlived a restart is ended");
-        kill_process_group(group, Signal::TERM).ok();
+        let tell = |signal| {
+            for group in &groups {
+                kill_process_group(*group, signal).ok();
+            }
+        };
+        tell(Signal::TERM);
         let last = Instant::now() + grace;
-        while still_there(&note).is_some() && Instant::now() < last {
+        while live().any(|one| groups.contains(&one.group)) && Instant::now() < last {
             sleep(LOOK).await;
         }
-        // Also who stays when the first of the group goes.
-        kill_process_group(group, Signal::KILL).ok();
+        tell(Signal::KILL);
     }
     Ok(true)
 }
@@ -72,45 +79,119 @@ pub(super) async fn runs(
         return Ok(());
     };
     let message = turn.message.id.as_str();
-    let (said, began) = (said(turn), began(pid));
+    let (said, began) = (said(turn), Live::of(pid).map(|one| one.began));
     let note =
         json!({ "message": message, "said": said, "life": life, "pid": pid, "began": began });
     progress.note(NOTE, note).await
 }
 
-/// The command that was noted, if it is still the same.
-fn still_there(note: &Value) -> Option<Pid> {
-    let pid = i32::try_from(note["pid"].as_i64()?).ok()?;
-    let same = began(pid).is_some_and(|began| note["began"] == began);
-    Pid::from_raw(pid).filter(|_| same)
+/// The process groups that are left of a command. The number of a group is not given to others as long as anyone is in
+/// it, so one that has someone of ours in it is ours.
+fn left(note: &Value, task: &str) -> Vec<Pid> {
+    let noted = note["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
+    let tag = format!("{TASK}={task}");
+    let Some(group) = noted.and_then(Pid::from_raw) else {
+        // It began, and who it was could not be noted any more.
+        let ours = live().filter(|one| one.is_tagged(&tag) && one.group != getpgrp());
+        return ours.map(|one| one.group).collect();
+    };
+    let is_ours = |one: &Live| {
+        let is_first = one.id == group && note["began"] == one.began;
+        // The first may have gone, and left others behind.
+        is_first || one.group == group && one.is_tagged(&tag)
+    };
+    live().find(is_ours).map(|_| group).into_iter().collect()
 }
 
-/// When a process began, so that another with its number is not taken for it; `None` where that cannot be known, or
-/// if it is dead.
-fn began(pid: i32) -> Option<String> {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Behind the name, which may have anything in it: state, and 18 more before the time.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace();
-    let is_dead = matches!(fields.next()?, "Z" | "X");
-    let ticks = fields.nth(18).filter(|_| !is_dead)?;
-    Some(format!("{} {ticks}", boot.trim()))
+/// A process that is not dead.
+#[derive(Debug)]
+struct Live {
+    id: Pid,
+    group: Pid,
+    /// When it began, so that another with its number is not taken for it.
+    began: String,
+}
+
+impl Live {
+    /// The process of that number; `None` where that cannot be known, or if it is dead.
+    fn of(id: i32) -> Option<Self> {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // Behind the name, which may have anything in it: state, parent, group, and 16 more before the time.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let mut fields = fields.split_whitespace();
+        if matches!(fields.next()?, "Z" | "X") {
+            return None;
+        }
+        let group = fields.nth(1)?.parse().ok()?;
+        let ticks = fields.nth(16)?;
+        Some(Self {
+            id: Pid::from_raw(id)?,
+            group: Pid::from_raw(group)?,
+            began: format!("{} {ticks}", boot.trim()),
+        })
+    }
+
+    /// Whether it was given this variable when it began.
+    fn is_tagged(&self, tag: &str) -> bool {
+        let given = std::fs::read(format!("/proc/{}/environ", self.id.as_raw_nonzero()));
+        let given = given.unwrap_or_default();
+        given
+            .split(|byte| *byte == 0)
+            .any(|one| one == tag.as_bytes())
+    }
+}
+
+/// All processes that can be seen.
+fn live() -> impl Iterator<Item = Live> {
+    let names = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    names.filter_map(|entry| Live::of(entry.file_name().to_str()?.parse().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Child, Command};
+
     use super::*;
 
+    /// A process in a group of its own, which belongs to that task.
+    fn started(task: &str) -> (Child, Pid) {
+        let mut command = Command::new("sleep");
+        let child = command.arg("1000").env(TASK, task).process_group(0).spawn();
+        let child = child.unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        (child, pid)
+    }
+
     #[test]
-    fn a_process_is_known_by_when_it_began() {
-        let me = i32::try_from(std::process::id()).unwrap();
-        let noted = |began: Option<String>| json!({ "pid": me, "began": began });
-        if began(me).is_some() {
-            assert!(still_there(&noted(began(me))).is_some());
+    fn what_is_left_is_known_by_when_it_began_or_by_its_task() {
+        let (mut child, pid) = started("t-1");
+        let Some(known) = Live::of(pid.as_raw_nonzero().get()) else {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            // Elsewhere nobody tells.
+            assert_ne!(
+                std::env::consts::OS,
+                "linux",
+                "a process that runs is not seen"
+            );
+            return;
+        };
+        let noted = |began: &str| json!({ "pid": pid.as_raw_nonzero().get(), "began": began });
+        assert_eq!(left(&noted(&known.began), "t-2"), [pid]);
+        assert_eq!(left(&noted("another time"), "t-1"), [pid]);
+        // Nobody had the time to note who it was.
+        assert_eq!(left(&json!({ "message": "m" }), "t-1"), [pid]);
+        // Another one that has the number of ours now.
+        assert!(left(&noted("another time"), "t-2").is_empty());
+        assert!(left(&json!({ "message": "m" }), "t-2").is_empty());
+        child.kill().unwrap();
+        // It is dead, though nobody has waited for it.
+        while Live::of(pid.as_raw_nonzero().get()).is_some() {
+            std::thread::yield_now();
         }
-        assert!(still_there(&noted(Some("another".to_owned()))).is_none());
-        assert!(still_there(&noted(None)).is_none());
-        assert!(still_there(&json!({ "message": "m" })).is_none());
+        assert!(left(&noted(&known.began), "t-1").is_empty());
+        child.wait().unwrap();
     }
 }

@@ -3,6 +3,8 @@
 use switchboard_types::model::Secret;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
+use crate::fetch::hidden;
+
 /// The most of stderr that is told.
 const TAIL: usize = 2000;
 
@@ -71,35 +73,71 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// The end of what a command says on stderr.
-#[derive(Debug, Default)]
+/// The end of what a command says on stderr, without secrets.
+#[derive(Debug)]
 pub(super) struct Tail {
     bytes: Vec<u8>,
+    secrets: Vec<Secret>,
+    /// Something was said before.
+    is_cut: bool,
 }
 
 impl Tail {
-    /// Reads to the end, and keeps the end.
-    pub(super) async fn fill(&mut self, mut from: impl AsyncRead + Unpin) {
-        while from.read_buf(&mut self.bytes).await.is_ok_and(|n| n > 0) {
-            // A character may be cut, but not one that is shown.
-            let surplus = self.bytes.len().saturating_sub(TAIL * 4);
-            self.bytes.drain(..surplus);
+    /// Nothing yet.
+    pub(super) fn without(secrets: Vec<Secret>) -> Self {
+        Self {
+            bytes: Vec::new(),
+            secrets,
+            is_cut: false,
         }
     }
 
-    /// What there is, without these.
-    pub(super) fn text<'a>(&self, secrets: impl Iterator<Item = &'a Secret>) -> String {
-        let mut text = String::from_utf8_lossy(&self.bytes).into_owned();
-        for secret in secrets
-            .map(Secret::reveal)
-            .filter(|secret| !secret.is_empty())
-        {
-            text = text.replace(secret, "***");
+    /// Reads to the end, and keeps the end.
+    pub(super) async fn fill(&mut self, mut from: impl AsyncRead + Unpin) {
+        // A character may be cut, or a secret, but nothing that is shown.
+        let most = TAIL * 4 + 2 * self.longest();
+        while from.read_buf(&mut self.bytes).await.is_ok_and(|n| n > 0) {
+            let surplus = self.bytes.len().saturating_sub(most);
+            self.bytes.drain(..surplus);
+            self.is_cut |= surplus > 0;
         }
+    }
+
+    fn longest(&self) -> usize {
+        let lengths = self.secrets.iter().map(|secret| secret.reveal().len());
+        lengths.max().unwrap_or_default()
+    }
+
+    /// Where no secret can have begun before that was cut off, and none is cut in two.
+    fn whole_from(&self) -> usize {
+        if !self.is_cut {
+            return 0;
+        }
+        let mut from = self.longest().min(self.bytes.len());
+        let cut_in_two = |from: usize| {
+            self.secrets.iter().find_map(|secret| {
+                let secret = secret.reveal().as_bytes();
+                let first = (from + 1).saturating_sub(secret.len());
+                let mut starts = first..from;
+                starts
+                    .find(|&start| self.bytes[start..].starts_with(secret))
+                    .map(|start| start + secret.len())
+            })
+        };
+        while let Some(end) = cut_in_two(from) {
+            from = end;
+        }
+        from
+    }
+
+    /// What there is.
+    pub(super) fn text(&self) -> String {
+        let text = String::from_utf8_lossy(&self.bytes[self.whole_from()..]).into_owned();
+        let text = hidden(text, self.secrets.iter().map(Secret::reveal));
         let text = text.trim();
         let surplus = text.chars().count().saturating_sub(TAIL);
         let tail: String = text.chars().skip(surplus).collect();
-        if surplus > 0 {
+        if surplus > 0 || self.is_cut {
             format!("…{tail}")
         } else {
             tail
@@ -131,13 +169,30 @@ mod tests {
 
     #[tokio::test]
     async fn the_end_is_kept_without_secrets() {
-        let mut tail = Tail::default();
-        let said = format!("{} the key is hush\n", "ä".repeat(9000));
+        let mut tail = Tail::without(["hush", "hush-hush"].map(Secret::new).into());
+        let said = format!("{} the keys are hush and hush-hush\n", "ä".repeat(9000));
         tail.fill(said.as_bytes()).await;
-        let secret = Secret::new("hush");
-        let text = tail.text([&secret].into_iter());
+        let text = tail.text();
         assert!(text.starts_with("…ä"), "{text}");
-        assert!(text.ends_with("ä the key is ***"), "{text}");
+        assert!(text.ends_with("ä the keys are *** and ***"), "{text}");
         assert_eq!(text.chars().count(), TAIL + 1);
+    }
+
+    #[tokio::test]
+    async fn half_a_secret_is_none_that_is_told() {
+        let secret: String = (0..1_500)
+            .map(|n| char::from(b'a' + (n % 26) as u8))
+            .collect();
+        for before in [0, 1, 700, 1_499, 1_500, 1_501] {
+            let mut tail = Tail::without(vec![Secret::new(secret.clone())]);
+            let said = format!("{}{}", "-".repeat(before), secret.repeat(40));
+            tail.fill(said.as_bytes()).await;
+            let text = tail.text().replace("***", "");
+            assert!(!text.contains("abc"), "{before}: {text}");
+        }
+        let long: String = "0123456789".repeat(2_000);
+        let mut tail = Tail::without(vec![Secret::new(long.clone())]);
+        tail.fill(format!("{long} is no good").as_bytes()).await;
+        assert_eq!(tail.text(), "*** is no good");
     }
 }

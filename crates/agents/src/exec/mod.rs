@@ -52,97 +52,32 @@ mod left;
 mod lines;
 mod process;
 mod protocol;
+mod settings;
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Said, Turn};
+use switchboard_server::agent::{Agent, AgentError, Ask, Outcome, Progress, Restart, Said, Turn};
 use switchboard_server::backend::Health;
-use switchboard_server::trace::Trace;
-use switchboard_types::model::Secret;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use self::lines::{Lines, Tail, TooMuch};
 use self::process::{Ended, Process};
 use self::protocol::{Line, Speech};
+pub use self::settings::{Invalid, Protocol, Settings};
 use crate::writer::Writer;
 
 /// The name of the artifact that is what the command prints.
 const OUTPUT: &str = "output";
 
-/// How long what is in the pipes may take, once the command has ended.
+/// How long what is in the pipes may be waited for, once the command has ended: whoever left its group may hold one open
+/// for ever.
 const DRAIN: Duration = Duration::from_secs(1);
-
-/// How a command is talked to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Protocol {
-    /// Text in, lines of text out.
-    #[default]
-    Text,
-    /// A line of JSON in, lines of JSON out.
-    Json,
-}
-
-/// What is run, and within which limits.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The program and its arguments.
-    pub command: Vec<String>,
-    /// Where it runs; where Switchboard does, if nothing is said.
-    pub directory: Option<PathBuf>,
-    /// Variables of Switchboard's own environment that it may see, beside `PATH`.
-    pub inherit: Vec<String>,
-    /// Variables that it is given. They are taken out of what is told of stderr.
-    pub environment: Vec<(String, Secret)>,
-    /// How it is talked to.
-    pub protocol: Protocol,
-    /// How long it may run. 600 s.
-    pub timeout: Duration,
-    /// How long it may take to end when it is told to. 2 s; no more than the engine's own grace.
-    pub grace: Duration,
-    /// The most that it may print, in bytes. 4 MiB.
-    pub max_output_bytes: usize,
-    /// The longest line, in bytes. 1 MiB.
-    pub max_line_bytes: usize,
-    /// How long lines are gathered before they become an event. 50 ms; the first does not wait.
-    pub coalesce: Duration,
-}
-
-impl Settings {
-    /// This program with these arguments, and the rest as it usually is.
-    pub fn new<S: Into<String>>(command: impl IntoIterator<Item = S>) -> Self {
-        Self {
-            command: command.into_iter().map(Into::into).collect(),
-            directory: None,
-            inherit: Vec::new(),
-            environment: Vec::new(),
-            protocol: Protocol::Text,
-            timeout: Duration::from_secs(600),
-            grace: Duration::from_secs(2),
-            max_output_bytes: 4 << 20,
-            max_line_bytes: 1 << 20,
-            coalesce: Duration::from_millis(50),
-        }
-    }
-}
-
-/// Why there can be no such agent.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Invalid {
-    /// There is nothing to run.
-    #[error("the command is empty")]
-    Empty,
-    /// No program can be given this.
-    #[error("the command, its directory or its environment has a NUL character")]
-    Nul,
-    /// It is no name of a variable.
-    #[error("{0:?} is no name of a variable")]
-    Variable(String),
-}
 
 /// An agent that is a command.
 #[derive(Debug)]
@@ -204,7 +139,7 @@ impl ExecAgent {
         input: String,
         progress: &Progress,
     ) -> Result<Outcome, AgentError> {
-        let mut tail = Tail::default();
+        let mut tail = Tail::without(self.settings.secrets());
         let mut writer = Writer::new(progress, OUTPUT, self.settings.coalesce);
         let heard = self.converse(process, input, &mut tail, &mut writer).await;
         if writer.has_text() {
@@ -219,8 +154,7 @@ impl ExecAgent {
             }
             Heard::Ended(Ended::Well) => Ok(Outcome::Completed(Said::default())),
             Heard::Ended(ended) => {
-                let secrets = self.settings.environment.iter().map(|(_, secret)| secret);
-                let stderr = tail.text(secrets);
+                let stderr = tail.text();
                 let colon = if stderr.is_empty() { "" } else { ": " };
                 Err(AgentError::new(format!("{ended}{colon}{stderr}")))
             }
@@ -239,53 +173,67 @@ impl ExecAgent {
             Err(error) => return Heard::Failed(error),
         };
         // All to their ends, but for what ends the turn at once.
+        let over = CancellationToken::new();
         let pipes = async {
             tokio::try_join!(
-                self.hear(stdout, writer),
+                self.hear(stdout, writer, &over),
                 async {
-                    feed(stdin, &input).await;
+                    drained(&over, feed(stdin, &input)).await;
                     Ok(())
                 },
                 async {
-                    tail.fill(stderr).await;
+                    drained(&over, tail.fill(stderr)).await;
                     Ok(())
                 },
             )
         };
         tokio::pin!(pipes);
-        let heard = tokio::select! {
+        let (heard, ended) = tokio::select! {
             biased;
-            heard = &mut pipes => heard,
+            heard = &mut pipes => (heard, None),
             ended = process.ended() => {
-                // Whoever left the group may hold a pipe open for ever.
-                let heard = timeout(DRAIN, pipes).await;
-                return match (heard, ended) {
-                    (Ok(Err(heard)), _) => heard,
-                    (Ok(Ok(_)) | Err(_), ended) => ended.map_or_else(Heard::Failed, Heard::Ended),
-                };
+                over.cancel();
+                (pipes.await, Some(ended))
             }
         };
-        match heard {
-            Err(heard) => heard,
-            Ok(_) => process
-                .ended()
-                .await
-                .map_or_else(Heard::Failed, Heard::Ended),
+        if let Err(heard) = heard {
+            return heard;
         }
+        let ended = match ended {
+            Some(ended) => ended,
+            None => process.ended().await,
+        };
+        ended.map_or_else(Heard::Failed, Heard::Ended)
     }
 
-    /// Hears the command out; what ends the turn before that is the error.
-    async fn hear(&self, stdout: ChildStdout, writer: &mut Writer<'_>) -> Result<(), Heard> {
+    /// Hears the command out; what ends the turn before that is the error. Once it is `over`, only so long is waited for
+    /// more; to store what came may take any time.
+    async fn hear(
+        &self,
+        stdout: ChildStdout,
+        writer: &mut Writer<'_>,
+        over: &CancellationToken,
+    ) -> Result<(), Heard> {
         let (most, longest) = (self.settings.max_output_bytes, self.settings.max_line_bytes);
         let mut lines = Lines::new(stdout, most, longest);
+        // How long more is waited for, once it is over.
+        let mut patience = None;
         loop {
+            let waits = Instant::now();
             let line = tokio::select! {
                 biased;
-                line = lines.next() => line,
-                () = writer.due() => {
-                    writer.flush().await?;
+                line = lines.next() => Some(line),
+                () = writer.due() => None,
+                () = over.cancelled(), if patience.is_none() => {
+                    patience = Some(DRAIN);
                     continue;
                 }
+                () = sleep(patience.unwrap_or_default()), if patience.is_some() => return Ok(()),
+            };
+            patience = patience.map(|left: Duration| left.saturating_sub(waits.elapsed()));
+            let Some(line) = line else {
+                writer.flush().await?;
+                continue;
             };
             let Some(line) = line.map_err(|error: TooMuch| AgentError::new(error.to_string()))?
             else {
@@ -320,6 +268,19 @@ impl ExecAgent {
                 }
             }
         }
+    }
+}
+
+/// What is done with a pipe, until it is over and there was time for the rest.
+async fn drained(over: &CancellationToken, with_pipe: impl Future<Output = ()>) {
+    let late = async {
+        over.cancelled().await;
+        sleep(DRAIN).await;
+    };
+    tokio::select! {
+        biased;
+        () = with_pipe => {}
+        () = late => {}
     }
 }
 
@@ -369,9 +330,17 @@ impl Agent for ExecAgent {
         };
         left::begins(&turn, life, &progress).await?;
         let mut variables = speech.variables();
-        let trace = turn.trace().map(Trace::child);
-        variables.extend(trace.map(|trace| ("TRACEPARENT", trace.traceparent())));
-        let mut process = Process::start(&self.settings, variables)?;
+        let program = self.settings.command.first().map_or("", String::as_str);
+        let errand = progress.asks(&turn, Ask::Command(program));
+        variables.extend(errand.trace().map(|t| ("TRACEPARENT", t.traceparent())));
+        let mut process = match Process::start(&self.settings, variables) {
+            Ok(process) => process,
+            Err(error) => {
+                let failed = Err(error);
+                errand.ended(&failed);
+                return failed;
+            }
+        };
         left::runs(&turn, life, process.id(), &progress).await?;
         let taken = Box::pin(self.take(&mut process, input, &progress));
         let outcome = tokio::select! {
@@ -383,6 +352,7 @@ impl Agent for ExecAgent {
             }),
         };
         process.stop(grace).await;
+        errand.ended(&outcome);
         outcome
     }
 }

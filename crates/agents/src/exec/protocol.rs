@@ -15,6 +15,9 @@ use crate::past::said_before;
 /// The largest message that stands in a variable.
 const VARIABLE: usize = 64 << 10;
 
+/// The variable that names the task. By it a process is known that outlived a crash of ours.
+pub(super) const TASK: &str = "SWITCHBOARD_TASK_ID";
+
 /// What a command is told.
 #[derive(Debug)]
 pub(super) struct Speech<'a> {
@@ -66,7 +69,7 @@ impl<'a> Speech<'a> {
     /// The variables that say what it is about.
     pub(super) fn variables(&self) -> Vec<(&'static str, String)> {
         let mut variables = vec![
-            ("SWITCHBOARD_TASK_ID", self.task.id.to_string()),
+            (TASK, self.task.id.to_string()),
             ("SWITCHBOARD_CONTEXT_ID", self.context.to_string()),
             ("SWITCHBOARD_AGENT", self.agent.to_owned()),
         ];

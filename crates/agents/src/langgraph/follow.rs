@@ -10,6 +10,7 @@ use super::api::Fault;
 use super::events::{Begun, Ending, found, settled};
 use super::message;
 use super::run::{BEGINS, Run, Stop, lost};
+use crate::identity::IdentityError;
 use crate::remote::note::State;
 
 /// How often a run is looked at: first, and at most.
@@ -36,7 +37,7 @@ impl Run<'_> {
         };
         let begun = match (&note.resume, note.at.message_id(self.turn.task_id())) {
             (Some(value), _) => Begun::Resume(value.clone()),
-            (None, Some(id)) => message::begins(&self.turn.message.parts, id.as_str()),
+            (None, Some(id)) => message::begins(&note.at.words(self.turn).parts, id.as_str()),
             (None, None) => return Ok(false),
         };
         let (thread, seen) = (note.thread().to_owned(), note.seen.clone());
@@ -123,8 +124,12 @@ impl Run<'_> {
             return Ok(false);
         }
         self.renewed = true;
-        self.identify().await?;
-        Ok(true)
+        match self.identify().await {
+            Ok(()) => Ok(true),
+            // What the caller has shown is no good any more: the caller can help.
+            Err(IdentityError::Refused(_)) if self.is_forwarded() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Waits a little, if it is worth to ask again.

@@ -43,7 +43,7 @@ impl<'a> Run<'a> {
         let parts = match &note.resume {
             Some(Value::String(text)) => vec![Part::text(text.as_str())],
             Some(value) => vec![Part::data(Json::from(&json!({"resume": value})))],
-            None => self.outgoing()?,
+            None => self.outgoing(&note.at.words(self.turn).parts)?,
         };
         let task = note.at.task.as_deref().filter(|_| note.resume.is_some());
         let send = Box::new(SendMessage {
@@ -66,9 +66,9 @@ impl<'a> Run<'a> {
     }
 
     /// The parts to send. What the server cannot take is refused before anything is sent.
-    pub(super) fn outgoing(&self) -> Result<Vec<Part>, Stop> {
+    pub(super) fn outgoing(&self, said: &[Part]) -> Result<Vec<Part>, Stop> {
         let keys = self.line.settings.data_keys.as_deref();
-        let parts = message::outgoing(&self.turn.message.parts, keys);
+        let parts = message::outgoing(said, keys);
         parts.map_err(|why| Stop::Ended(Ok(Outcome::Rejected(Said::text(why)))))
     }
 
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
                     Err((code, said)) => Ok(Heeded::Refused(code, said)),
                 },
                 Err(fetch::Unread::CutOff) => Ok(Heeded::CutOff),
-                Err(fetch::Unread::TooLong) => Err(too_long().into()),
+                Err(fetch::Unread::TooLong) => Err(too_long()),
             };
         }
         let mut frames = Reader::new(longest);
@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
     fn read(&self, body: &[u8]) -> Result<Result<Event, (i32, String)>, Stop> {
         let unreadable = |error: &str| {
             tracing::warn!(error, task = %self.turn.task_id(), "a LangGraph server said what cannot be read");
-            Stop::Fault(Fault::Unreadable)
+            Stop::Unheard(Fault::Unreadable.told())
         };
         if tracing::enabled!(tracing::Level::DEBUG) {
             tracing::debug!("A2A Response: {}", indented(&self.shown, body));
@@ -185,7 +185,7 @@ impl<'a> Run<'a> {
             }
             Some(Step::Text(text)) => {
                 if text.len() > self.line.settings.max_answer_bytes {
-                    return Err(too_long().into());
+                    return Err(too_long());
                 }
                 pen.say(&text);
             }
@@ -217,8 +217,8 @@ fn complaint(error: &str) -> (i32, String) {
     (code.unwrap_or_default(), said.to_owned())
 }
 
-fn too_long() -> AgentError {
-    AgentError::new("the answer of the assistant is too long")
+fn too_long() -> Stop {
+    Stop::Unheard(AgentError::new("the answer of the assistant is too long"))
 }
 
 /// Writes the answer: what comes is all that was said so far, what goes out is what is new of it.

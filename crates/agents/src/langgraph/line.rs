@@ -80,7 +80,7 @@ impl Line {
         self.card.subscribe()
     }
 
-    /// The id of the assistant; looked up if it is not known yet.
+    /// The id of the assistant; looked up if it is not known yet. One is kept at most, and none that only some can see.
     pub(super) async fn id(&self, shown: &HeaderMap) -> Result<Arc<str>, Unresolved> {
         if let Some(known) = self.known() {
             return Ok(known);
@@ -95,9 +95,13 @@ impl Line {
                 one(named, name)?
             }
         };
+        // What a caller sees there may be its own, and is no one else's.
+        let is_for_all = found.is_default() || self.identity.wants().is_empty();
         let id: Arc<str> = Arc::from(found.id);
-        let mut known = self.id.write().unwrap_or_else(PoisonError::into_inner);
-        *known = Some(Arc::clone(&id));
+        if is_for_all {
+            let mut known = self.id.write().unwrap_or_else(PoisonError::into_inner);
+            *known = Some(Arc::clone(&id));
+        }
         Ok(id)
     }
 

@@ -21,14 +21,15 @@
 //! in a note, so that nothing is sent twice.
 //!
 //! - `api`: the server. `line`: the assistant and its card.
-//! - `run`: one turn. `hear`: what it sends and hears. `follow`: a run that is not heard any more. `note`: what is
-//!   written down about it.
+//! - `run`: one turn. `hear`: what it sends and hears. `follow`: a run that is not heard any more. `note` and `keep`:
+//!   what is written down about it.
 //! - `message`, `events`: what is said to it and by it. Pure.
 
 mod api;
 mod events;
 mod follow;
 mod hear;
+mod keep;
 mod line;
 mod message;
 mod note;
@@ -43,8 +44,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use http::HeaderName;
-use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
+use switchboard_server::agent::{Agent, AgentError, Ask, Outcome, Progress, Restart, Turn};
 use switchboard_server::backend::{Drift, Health};
+use switchboard_server::trace::names;
 use switchboard_types::Dialect;
 use switchboard_types::model::AgentCard;
 use tokio::sync::watch;
@@ -169,8 +171,20 @@ impl LangGraphAgent {
 #[async_trait]
 impl Agent for LangGraphAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        let run = Run::new(&self.line, self.dialect, &turn, Some(&progress)).await?;
-        Box::pin(run.take()).await
+        let settings = &self.line.settings;
+        let errand = progress.asks(&turn, Ask::Agent(&settings.assistant));
+        errand.set(names::PROVIDER, "langgraph");
+        let (host, port) = (
+            settings.base.host_str(),
+            settings.base.port_or_known_default(),
+        );
+        errand.at(host, port);
+        let turn = turn.within(&errand);
+        let mut run = Run::new(&self.line, self.dialect, &turn, Some(&progress)).await?;
+        run.errand = Some(&errand);
+        let taken = Box::pin(run.take()).await;
+        errand.ended(&taken);
+        taken
     }
 
     fn on_restart(&self) -> Restart {

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use switchboard_server::agent::Errand;
 
+use super::line::Line;
+use crate::fetch::place;
 use crate::remote::note as remote;
 
 /// The name of the note.
@@ -28,7 +31,29 @@ pub(super) struct Note {
     pub(super) resume: Option<Value>,
 }
 
+impl Line {
+    /// A run there works on it.
+    pub(super) fn is_at(&self, errand: Option<&Errand>, note: &Note) {
+        let id = note.at.task.as_deref().or(note.run.as_deref());
+        if let (Some(errand), Some(id)) = (errand, id) {
+            let url = place(self.settings.base.as_str());
+            errand.is_worked_on(&self.settings.assistant, &url, id);
+        }
+    }
+}
+
 impl Note {
+    /// Nothing is known of a run yet.
+    pub(super) fn of(at: remote::Note) -> Self {
+        Self {
+            at,
+            seen: None,
+            run: None,
+            interrupts: Vec::new(),
+            resume: None,
+        }
+    }
+
     /// The thread of the conversation.
     pub(super) fn thread(&self) -> &str {
         self.at.context.as_deref().unwrap_or_default()

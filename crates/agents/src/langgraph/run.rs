@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use serde_json::{Value, json};
-use switchboard_server::agent::{AgentError, Outcome, Progress, Said, Turn};
+use switchboard_server::agent::{AgentError, Errand, Outcome, Progress, Said, Turn};
 use switchboard_types::Dialect;
 use switchboard_types::model::{Artifact, ArtifactId, Part, TaskId};
 use tokio::time::{Instant, timeout};
@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 use super::api::{Fault, Server};
 use super::events::{Ending, is_old, question, told};
 use super::hear::{Heeded, Pen};
-use super::line::{IDENTITY, Line};
+use super::line::{IDENTITY, Line, Unresolved};
 use super::message;
 use super::note::{NAME, Note};
 use crate::fetch::{quoted, without};
@@ -23,6 +23,8 @@ use crate::remote::note::{Note as At, Plan, State};
 pub(super) const ANSWER: &str = "answer";
 /// How long a run is looked for that may have begun.
 pub(super) const BEGINS: Duration = Duration::from_secs(1);
+/// The same after a restart. What was on its way then has arrived by now, and is not sent again.
+const ARRIVES: Duration = Duration::from_secs(5);
 /// What a graph is told whose question nobody answered.
 const NO_ANSWER: &str = "No answer came in time. Go on without it.";
 /// No such method: the release knows no streams.
@@ -32,6 +34,8 @@ const NO_METHOD: i32 = -32601;
 pub(super) enum Stop {
     Ended(Result<Outcome, AgentError>),
     Fault(Fault),
+    /// The run may go on, and is not heard out.
+    Unheard(AgentError),
 }
 
 impl From<AgentError> for Stop {
@@ -60,7 +64,7 @@ pub(super) struct Run<'a> {
     pub(super) dialect: Dialect,
     pub(super) turn: &'a Turn,
     /// Nothing, if the turn is over.
-    progress: Option<&'a Progress>,
+    pub(super) progress: Option<&'a Progress>,
     pub(super) note: Option<Note>,
     /// What is shown in each request.
     pub(super) shown: HeaderMap,
@@ -68,6 +72,7 @@ pub(super) struct Run<'a> {
     pub(super) pen: Option<Pen<'a>>,
     /// Another identity was asked for already.
     pub(super) renewed: bool,
+    pub(super) errand: Option<&'a Errand>,
 }
 
 impl<'a> Run<'a> {
@@ -91,6 +96,7 @@ impl<'a> Run<'a> {
             note,
             shown: HeaderMap::new(),
             renewed: false,
+            errand: None,
             pen: progress.map(|progress| {
                 let told = told(&turn.task, ANSWER).filter(|_| turn.emitted > 0);
                 Pen::new(progress, line.settings.coalesce, told)
@@ -121,26 +127,34 @@ impl<'a> Run<'a> {
             }
             Some(Ok(Ok(ending))) => self.end(ending).await,
             Some(Ok(Err(Stop::Ended(ended)))) => ended,
+            Some(Ok(Err(Stop::Unheard(error)))) => {
+                self.cancel().await;
+                Err(error)
+            }
             // Where it is the caller's own, the caller can bring another.
             Some(Ok(Err(Stop::Fault(Fault::Unknown)))) if self.is_forwarded() => {
-                self.detach().await?;
                 IdentityError::NoCredential.ending()
             }
             Some(Ok(Err(Stop::Fault(fault)))) => Err(self.failed(&fault)),
         }
     }
 
-    /// A question was withdrawn. Releases that know tasks are told; for others nothing runs that could be stopped.
+    /// The task is over that waited for its caller. A run that went on meanwhile is stopped. A question is withdrawn:
+    /// releases that know tasks are told; for others nothing runs that could be stopped.
     pub(super) async fn let_go(mut self) {
-        let task = self.note.as_ref().and_then(|note| note.at.task.clone());
-        let Some(task) = task
-            .and_then(|id| TaskId::new(id).ok())
-            .filter(|id| !is_old(id))
-        else {
+        let Some(note) = &self.note else { return };
+        let goes_on = matches!(note.at.state, State::Sending | State::Running);
+        let task = note.at.task.as_deref().and_then(|id| TaskId::new(id).ok());
+        let task = task.filter(|id| !is_old(id));
+        if !goes_on && task.is_none() {
             return;
-        };
+        }
         let told = async {
             self.identify().await.map_err(|error| error.to_string())?;
+            let Some(task) = task.filter(|_| !goes_on) else {
+                self.cancel().await;
+                return Ok(());
+            };
             let id = self
                 .line
                 .id(&self.shown)
@@ -171,8 +185,8 @@ impl<'a> Run<'a> {
     async fn carry_out(&mut self) -> Result<Ending, Stop> {
         let plan = At::plan(self.note.as_ref().map(|note| &note.at), self.turn);
         if let Err(error) = self.identify().await {
-            if error == IdentityError::NoCredential && !matches!(plan, Plan::Send(_)) {
-                self.detach().await?;
+            if error == IdentityError::NoCredential {
+                self.set_aside(&plan).await?;
             }
             return Err(error.into());
         }
@@ -184,11 +198,16 @@ impl<'a> Run<'a> {
                 {
                     begun = self.write_down(to.as_ref()).await;
                 }
+                if let Err(Stop::Fault(Fault::Unknown)) = &begun
+                    && self.is_forwarded()
+                {
+                    self.set_aside(&Plan::Send(to)).await?;
+                }
                 begun?;
                 self.send().await
             }
             Plan::Attach(_) => self.find().await,
-            Plan::Check(_) | Plan::Look => match self.look(BEGINS).await? {
+            Plan::Check(_) | Plan::Look => match self.look(ARRIVES).await? {
                 true => self.follow().await,
                 // The server answers questions in the order they come: it would know of it.
                 false => self.send().await,
@@ -199,45 +218,47 @@ impl<'a> Run<'a> {
     /// Writes down what goes out, before it does.
     async fn write_down(&mut self, to: Option<&TaskId>) -> Result<(), Stop> {
         let before = self.note.as_ref();
-        let resume = match to {
-            None => None,
-            Some(_) => Some(self.answer(before).map_err(|why| self.ask_again(why))?),
-        };
-        if to.is_none() {
-            self.outgoing()?;
-        }
         let thread = self.turn.own_context();
+        let before_at = before.map(|note| &note.at);
+        let at = At::sending(before_at, self.turn, to, Some(&thread));
+        let interrupts = before.map(|note| note.interrupts.clone());
+        let interrupts = interrupts.unwrap_or_default();
+        let said = &at.words(self.turn).parts;
+        let resume = match to {
+            None => {
+                self.outgoing(said)?;
+                None
+            }
+            Some(_) if at.unanswered => Some(message::addressed(NO_ANSWER.into(), &interrupts)),
+            Some(_) => match message::answer(said, &interrupts) {
+                Ok(value) => Some(value),
+                Err(why) => return Err(self.ask_again(why).await?),
+            },
+        };
         let runs = self.server.runs(&self.shown, thread.as_str()).await?;
         self.note = Some(Note {
-            at: At::sending(before.map(|note| &note.at), self.turn, to, Some(&thread)),
+            at,
             seen: runs.into_iter().next().map(|run| run.run_id),
             run: None,
-            interrupts: Vec::new(),
+            interrupts,
             resume,
         });
         self.keep_note().await?;
         Ok(())
     }
 
-    fn answer(&self, note: Option<&Note>) -> Result<serde_json::Value, String> {
-        let asked = note
-            .map(|note| note.interrupts.as_slice())
-            .unwrap_or_default();
-        if self.turn.input_timed_out {
-            return Ok(message::addressed(NO_ANSWER.into(), asked));
-        }
-        message::answer(&self.turn.message.parts, asked)
-    }
-
     /// What was said is no answer. The question stands.
-    fn ask_again(&self, why: String) -> Stop {
-        Stop::Ended(Ok(Outcome::InputRequired(Said::text(why))))
+    async fn ask_again(&mut self, why: String) -> Result<Stop, AgentError> {
+        let said = Said::text(why);
+        self.waits(&said).await?;
+        Ok(Stop::Ended(Ok(Outcome::InputRequired(said))))
     }
 
     /// Sends the message of the note, and follows what comes of it.
     async fn send(&mut self) -> Result<Ending, Stop> {
         let id = match self.line.id(&self.shown).await {
             Ok(id) => id,
+            Err(Unresolved::Fault(Fault::Unknown)) => return Err(self.refused_to_send().await?),
             Err(unresolved) => {
                 tracing::warn!(agent = &**self.turn.agent(), error = %unresolved, "an assistant was not found");
                 return Err(unresolved.told().into());
@@ -248,6 +269,7 @@ impl<'a> Run<'a> {
             let begun = self.server.resume(&self.shown, &thread, &id, &value);
             let run = match begun.await {
                 Err(Fault::Lost) => return self.find().await,
+                Err(Fault::Unknown) => return Err(self.refused_to_send().await?),
                 begun => begun?,
             };
             self.know(None, Some(run.run_id)).await?;
@@ -258,6 +280,7 @@ impl<'a> Run<'a> {
             let call = self.call(streams)?;
             let response = match self.server.a2a(&self.shown, &id, call).await {
                 Err(Fault::Lost) => return self.find().await,
+                Err(Fault::Unknown) => return Err(self.refused_to_send().await?),
                 response => response?,
             };
             match self.hear(response).await? {
@@ -308,13 +331,10 @@ impl<'a> Run<'a> {
             Ending::Asks(interrupts) => {
                 let said = question(&interrupts);
                 if let Some(note) = &mut self.note {
-                    note.at.waits(&said.parts);
-                    note.interrupts = interrupts
-                        .into_iter()
-                        .filter_map(|asked| asked.id)
-                        .collect();
-                    self.keep_note().await?;
+                    let ids = interrupts.into_iter().filter_map(|asked| asked.id);
+                    note.interrupts = ids.collect();
                 }
+                self.waits(&said).await?;
                 Ok(Outcome::InputRequired(said))
             }
             Ending::Canceled => Err(AgentError::new(
@@ -337,56 +357,6 @@ impl<'a> Run<'a> {
     fn failed(&self, fault: &Fault) -> AgentError {
         tracing::warn!(%fault, agent = &**self.turn.agent(), task = %self.turn.task_id(), "a LangGraph server could not be talked to");
         fault.told()
-    }
-
-    pub(super) fn thread(&self) -> &str {
-        self.note.as_ref().map(Note::thread).unwrap_or_default()
-    }
-
-    pub(super) fn run(&self) -> Option<&str> {
-        self.note.as_ref().and_then(|note| note.run.as_deref())
-    }
-
-    /// Writes down which task and which run it is, as soon as that is known.
-    pub(super) async fn know(
-        &mut self,
-        task: Option<&TaskId>,
-        run: Option<String>,
-    ) -> Result<(), AgentError> {
-        let Some(note) = &mut self.note else {
-            return Ok(());
-        };
-        note.at.state = State::Running;
-        if let Some(task) = task {
-            note.at.task = Some(task.to_string());
-        }
-        note.run = run.or(note.run.take());
-        self.keep_note().await
-    }
-
-    fn is_forwarded(&self) -> bool {
-        !self.line.identity.wants().is_empty()
-    }
-
-    /// The run goes on, and we need the caller's credentials to look at it.
-    async fn detach(&mut self) -> Result<(), AgentError> {
-        if let Some(note) = &mut self.note
-            && matches!(note.at.state, State::Sending | State::Running)
-        {
-            note.at.state = State::Detached;
-            return self.keep_note().await;
-        }
-        Ok(())
-    }
-
-    async fn keep_note(&self) -> Result<(), AgentError> {
-        match (self.progress, &self.note) {
-            (Some(progress), Some(note)) => match serde_json::to_value(note) {
-                Ok(value) => progress.note(NAME, value).await,
-                Err(error) => Err(AgentError::new(error.to_string())),
-            },
-            _ => Ok(()),
-        }
     }
 }
 

@@ -8,11 +8,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::{Client, Response};
 use serde_json::Value;
 use switchboard_client::Retry;
-use switchboard_server::agent::AgentError;
-use switchboard_server::auth::Principal;
+use switchboard_server::agent::{AgentError, Ask, Errand, Progress, Turn};
 use switchboard_server::backend::Health;
 use switchboard_server::clock;
-use switchboard_server::trace::Trace;
+use switchboard_server::trace::{TRACEPARENT, names};
 use switchboard_types::model::Timestamp;
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
@@ -24,7 +23,6 @@ use crate::identity::{IdentityError, Outbound};
 
 /// How long it may take to find out whether it answers.
 const HEALTH: Duration = Duration::from_secs(5);
-const TRACEPARENT: &str = "traceparent";
 const IDENTITY: Duration = Duration::from_secs(30);
 
 /// The most of a refusal that is read.
@@ -47,10 +45,28 @@ enum Missed {
     Ever(AgentError),
 }
 
+impl Missed {
+    fn error(&self) -> &AgentError {
+        match self {
+            Self::Now(error, _) | Self::Unknown(error) | Self::Ever(error) => error,
+        }
+    }
+}
+
+/// An answer that has begun.
+pub(super) struct Answering {
+    pub(super) response: Response,
+    /// What was shown to get it.
+    pub(super) shown: HeaderMap,
+    /// The call that goes on until the answer has come.
+    pub(super) errand: Errand,
+}
+
 /// A chat endpoint. It is not to be shown: the URL may have a key in it.
 pub(super) struct Endpoint {
     http: Client,
     url: Url,
+    model: String,
     identity: Outbound,
     retry: Retry,
     silence: Duration,
@@ -66,10 +82,12 @@ impl Endpoint {
         path.map_err(|()| Invalid::Base)?
             .pop_if_empty()
             .extend(["chat", "completions"]);
-        let http = fetch::client().map_err(|error| Invalid::Client(error.to_string()))?;
+        let http = fetch::trusting(settings.roots.as_deref(), |builder| builder);
+        let http = http.map_err(Invalid::Client)?;
         Ok(Self {
             http,
             url,
+            model: settings.model.clone(),
             identity,
             retry: settings.retry,
             silence: settings.idle_timeout,
@@ -80,26 +98,38 @@ impl Endpoint {
         self.identity.wants()
     }
 
-    /// Asks until there is an answer that is none of a failure; with it comes what was shown.
+    /// Asks until there is an answer that is none of a failure.
     pub(super) async fn ask(
         &self,
-        caller: &Principal,
-        trace: Option<&Trace>,
+        turn: &Turn,
+        progress: &Progress,
         body: Bytes,
-    ) -> Result<(Response, HeaderMap), Refusal> {
-        // Which trace it belongs to, and nothing else of it: a vendor need not know what others have written there.
-        let trace = trace.into_iter().flat_map(Trace::headers);
-        let trace: HeaderMap = trace.filter(|(name, _)| name == TRACEPARENT).collect();
+    ) -> Result<Answering, Refusal> {
+        let caller = &turn.principal;
+        let mut attempt = 0;
         let mut failed = 0;
         let mut renewed = false;
         loop {
             let by = Instant::now() + IDENTITY;
             let shown = self.identity.headers(caller, by).await;
             let shown = shown.map_err(Refusal::Identity)?;
-            let (error, asked) = match self.once(&shown, &trace, body.clone()).await {
-                Ok(response) => return Ok((response, shown)),
-                Err(Missed::Ever(error)) => return Err(Refusal::Failed(error)),
-                Err(Missed::Unknown(error)) => {
+            attempt += 1;
+            let errand = self.errand(turn, progress, attempt);
+            let (kind, missed) = match self.once(&shown, &errand, body.clone()).await {
+                Ok(response) => {
+                    return Ok(Answering {
+                        response,
+                        shown,
+                        errand,
+                    });
+                }
+                Err(missed) => missed,
+            };
+            errand.failed(kind, missed.error().to_string());
+            drop(errand);
+            let (error, asked) = match missed {
+                Missed::Ever(error) => return Err(Refusal::Failed(error)),
+                Missed::Unknown(error) => {
                     if !renewed && self.identity.refused(caller, &shown) {
                         renewed = true;
                         continue;
@@ -112,7 +142,7 @@ impl Endpoint {
                         Refusal::Identity(IdentityError::NoCredential)
                     });
                 }
-                Err(Missed::Now(error, asked)) => (error, asked),
+                Missed::Now(error, asked) => (error, asked),
             };
             failed += 1;
             let too_late = asked.is_some_and(|asked| asked > self.retry.longest);
@@ -123,6 +153,15 @@ impl Endpoint {
             tracing::info!(%error, failed, ?pause, "a model endpoint is asked again");
             sleep(pause).await;
         }
+    }
+
+    /// One attempt, as operators see it.
+    fn errand(&self, turn: &Turn, progress: &Progress, attempt: u32) -> Errand {
+        let model = &self.model;
+        let errand = progress.asks(turn, Ask::Model { model, attempt });
+        errand.set(names::PROVIDER, "openai");
+        errand.at(self.url.host_str(), self.url.port_or_known_default());
+        errand
     }
 
     /// Whether it answers: the list of its models costs nothing.
@@ -160,38 +199,45 @@ impl Endpoint {
     async fn once(
         &self,
         shown: &HeaderMap,
-        trace: &HeaderMap,
+        errand: &Errand,
         body: Bytes,
-    ) -> Result<Response, Missed> {
+    ) -> Result<Response, (String, Missed)> {
+        // Which trace it belongs to, and nothing else of it: a vendor need not know what others have written there.
+        let trace = errand.headers().filter(|(name, _)| *name == TRACEPARENT);
         let request = self
             .http
             .post(self.url.clone())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream, application/json")
-            .headers(trace.clone())
+            .headers(trace.collect())
             .headers(shown.clone())
             .body(body);
         let sent = timeout(self.silence, request.send()).await;
         let sent = sent.map_err(|_| {
             let seconds = self.silence.as_secs_f64();
             let text = format!("the model endpoint did not answer within {seconds} s");
-            Missed::Ever(AgentError::unavailable(text))
+            let missed = Missed::Ever(AgentError::unavailable(text));
+            ("timeout".to_owned(), missed)
         })?;
         let response = sent.map_err(|error| {
             let connecting = error.is_connect();
             tracing::warn!(error = %chain(&error.without_url()), "a model endpoint was not reached");
             if connecting {
                 let text = "the model endpoint cannot be reached: see that it runs, and that the agent's base URL is right";
-                Missed::Now(AgentError::unavailable(text), None)
+                let missed = Missed::Now(AgentError::unavailable(text), None);
+                ("unreachable".to_owned(), missed)
             } else {
                 let text = "the model endpoint closed the connection before it answered";
-                Missed::Ever(AgentError::unavailable(text))
+                let missed = Missed::Ever(AgentError::unavailable(text));
+                ("closed".to_owned(), missed)
             }
         })?;
-        if response.status().is_success() {
+        let status = response.status();
+        if status.is_success() {
             return Ok(response);
         }
-        Err(self.refused(response, shown).await)
+        let missed = self.refused(response, shown).await;
+        Err((status.as_str().to_owned(), missed))
     }
 
     async fn refused(&self, response: Response, shown: &HeaderMap) -> Missed {

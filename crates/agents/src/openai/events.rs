@@ -5,9 +5,10 @@ use serde_json::{Map, Value, json};
 use switchboard_server::agent::AgentError;
 use switchboard_types::model::Object;
 
-use crate::fetch::{Unread, quoted};
+use crate::fetch::Unread;
 
-/// Why there is no answer, or not all of it.
+/// Why there is no answer, or not all of it. Texts of others are as they were given: who tells them hides what is
+/// secret, and then cuts them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Broken {
     #[error("the model endpoint sent what is no chat completion: {0}")]
@@ -136,7 +137,7 @@ impl Answer {
         let said: Completion =
             serde_json::from_slice(json).map_err(|error| Broken::Unreadable(error.to_string()))?;
         if let Some(error) = said.error.filter(|error| !error.is_null()) {
-            return Err(Broken::Reported(quoted(&reported(&error))));
+            return Err(Broken::Reported(reported(&error)));
         }
         self.usage = said.usage.or(self.usage.take());
         self.model = said.model.or(self.model.take());
@@ -259,7 +260,7 @@ mod tests {
             (vec![&long], Broken::TooLong),
             (
                 vec![r#"{"error":{"message":"out of\nmemory","code":500}}"#],
-                Broken::Reported("out of memory".to_owned()),
+                Broken::Reported("out of\nmemory".to_owned()),
             ),
             (
                 vec![r#"{"error":"gone"}"#],

@@ -49,14 +49,13 @@ use switchboard_server::agent::{
     Agent, AgentError, AgentErrorKind, Outcome, Progress, Restart, Said, Turn,
 };
 use switchboard_server::backend::Health;
-use switchboard_server::trace::Trace;
 use switchboard_types::wire::sse::Reader;
 use tokio::time::timeout;
 use url::Url;
 
-use self::api::{Endpoint, Refusal};
+use self::api::{Answering, Endpoint, Refusal};
 use self::events::Answer;
-use crate::fetch;
+use crate::fetch::{self, quoted, without};
 use crate::identity::Outbound;
 use crate::writer::Writer;
 
@@ -71,6 +70,8 @@ const OURS: [&str; 5] = ["model", "messages", "stream", "stream_options", "n"];
 pub struct Settings {
     /// What `/chat/completions` is put behind, such as `http://127.0.0.1:11434/v1`. A query stays.
     pub base: Url,
+    /// Certificates to trust beside the system's, as PEM.
+    pub roots: Option<Vec<u8>>,
     /// The model's name.
     pub model: String,
     /// What the model is told before all else.
@@ -98,6 +99,7 @@ impl Settings {
     pub fn new(base: Url, model: impl Into<String>) -> Self {
         Self {
             base,
+            roots: None,
             model: model.into(),
             system: None,
             history_tokens: 8000,
@@ -182,39 +184,39 @@ impl OpenAiAgent {
             Ok(messages) => messages,
             Err(unreadable) => return Ok(Outcome::Rejected(Said::text(unreadable.to_string()))),
         };
-        let (response, shown) = match self
-            .endpoint
-            .ask(
-                &turn.principal,
-                turn.trace().map(Trace::child).as_ref(),
-                self.request(messages, affordable),
-            )
-            .await
-        {
-            Ok(answered) => answered,
+        let request = self.request(messages, affordable);
+        let asked = self.endpoint.ask(turn, progress, request).await;
+        let Answering {
+            response,
+            shown,
+            errand,
+        } = match asked {
+            Ok(answering) => answering,
             Err(Refusal::Identity(error)) => return error.ending(),
             Err(Refusal::Failed(error)) => return Err(error),
         };
         let mut writer = Writer::new(progress, messages::ANSWER, self.settings.coalesce);
         let told = self.listen(response, &mut writer).await;
-        let metadata = match told {
-            Ok(metadata) => metadata,
-            Err(error) => {
-                // What there is of the answer may still be of use.
-                writer.flush().await?;
-                return Err(match error.kind() {
-                    AgentErrorKind::Failed => {
-                        AgentError::new(fetch::without(&shown, error.to_string()))
-                    }
-                    AgentErrorKind::Unavailable | AgentErrorKind::Over => error,
-                });
-            }
-        };
-        writer.close(Some(metadata.clone())).await?;
-        Ok(Outcome::Completed(Said {
-            metadata: Some(metadata),
-            ..Said::default()
-        }))
+        let told = told.map_err(|error| match error.kind() {
+            // Before it is cut: half a key is one, too.
+            AgentErrorKind::Failed => AgentError::new(quoted(&without(&shown, error.to_string()))),
+            AgentErrorKind::Unavailable | AgentErrorKind::Over => error,
+        });
+        let told = told.map(|metadata| {
+            Outcome::Completed(Said {
+                metadata: Some(metadata),
+                ..Said::default()
+            })
+        });
+        // Before the last word of the turn: with that it is stored.
+        errand.ended(&told);
+        drop(errand);
+        match &told {
+            Ok(outcome) => writer.close(outcome.said().metadata.clone()).await?,
+            // What there is of the answer may still be of use.
+            Err(_) => writer.flush().await?,
+        }
+        told
     }
 
     /// What is asked. The answer may have no more tokens than are `affordable`.

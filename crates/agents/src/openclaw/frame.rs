@@ -33,6 +33,12 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// Whether a gateway says that it cannot run anything yet, rather than that a run failed.
+    pub(super) fn is_starting(&self) -> bool {
+        let fault = self.fault.as_ref();
+        self.payload.is_null() && fault.is_some_and(|fault| fault.code == "UNAVAILABLE")
+    }
+
     /// `payload.status`.
     pub(super) fn status(&self) -> &str {
         self.payload["status"].as_str().unwrap_or_default()
@@ -76,8 +82,14 @@ impl Fault {
 pub(super) struct Heard {
     /// Which of its streams.
     pub(super) stream: String,
+    /// What is said there; nothing, if nobody reads it.
     pub(super) data: Value,
+    /// How long that is.
+    pub(super) size: usize,
 }
+
+/// The streams of a run that are read.
+const READ: [&str; 3] = ["assistant", "tool", "run_status"];
 
 #[derive(Deserialize)]
 struct Wire<'a> {
@@ -97,11 +109,11 @@ struct Wire<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RunEvent {
+struct RunEvent<'a> {
     run_id: String,
     stream: String,
-    #[serde(default)]
-    data: Value,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -125,12 +137,17 @@ pub(super) fn read(text: &str) -> Frame {
             let payload = serde_json::from_str(payload).unwrap_or_default();
             Frame::Answer(id, Answer { payload, fault })
         }
-        ("event", Some("agent")) => match serde_json::from_str::<RunEvent>(payload) {
-            Ok(RunEvent {
-                run_id,
-                stream,
-                data,
-            }) => Frame::Run(run_id, Heard { stream, data }),
+        ("event", Some("agent")) => match serde_json::from_str::<RunEvent<'_>>(payload) {
+            Ok(event) => {
+                let is_read = READ.contains(&event.stream.as_str());
+                let data = event.data.filter(|_| is_read).map_or("null", RawValue::get);
+                let heard = Heard {
+                    stream: event.stream,
+                    data: serde_json::from_str(data).unwrap_or_default(),
+                    size: data.len(),
+                };
+                Frame::Run(event.run_id, heard)
+            }
             Err(_) => Frame::Other,
         },
         ("event", Some("connect.challenge")) => match serde_json::from_str::<Challenge>(payload) {
@@ -165,7 +182,12 @@ mod tests {
             panic!("no event of a run");
         };
         assert_eq!((&*run, &*heard.stream), ("r", "assistant"));
-        assert_eq!(heard.data["text"], "c1");
+        assert_eq!((&heard.data["text"], heard.size), (&json!("c1"), 13));
+        let unread = delta.replace("assistant", "command_output");
+        let Frame::Run(_, heard) = read(&unread) else {
+            panic!("no event of a run");
+        };
+        assert_eq!((heard.data, heard.size), (Value::Null, 4));
         let stop = r#"{"type":"event","event":"shutdown","payload":{"reason":"gateway stopping"},"seq":2}"#;
         assert_eq!(read(stop), Frame::Shutdown);
         let done = r#"{"type":"res","id":"7","ok":true,"payload":{"runId":"r","status":"ok"}}"#;

@@ -10,9 +10,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use reqwest::{Certificate, Client, redirect};
+use reqwest::{Client, ClientBuilder};
+use serde_json::Value;
 use switchboard_types::model::Secret;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -24,15 +25,16 @@ use super::line::Line;
 use super::refused::Refused;
 use super::serve::Serving;
 use super::socket::Socket;
+use crate::fetch::{hidden, quoted, trusting};
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(10);
 /// How soon a gateway is looked for again; each pause is twice the last.
 const AGAIN: Duration = Duration::from_millis(500);
 /// How often a gateway is looked for at most by who cannot do without.
 const INSISTENCE: Duration = Duration::from_secs(2);
 /// How much of a run may wait to be heard. What does not fit is told again by what follows.
 const HEARD: usize = 256;
+/// The same, in bytes: each text is all of its piece.
+const ROOM: usize = 8 << 20;
 /// How many runs that are to be stopped are remembered.
 const STOPS: usize = 1024;
 
@@ -63,7 +65,7 @@ pub struct Gateway {
     device: Arc<Device>,
     state: watch::Sender<State>,
     wake: Notify,
-    runs: Mutex<HashMap<String, mpsc::Sender<Heard>>>,
+    runs: Mutex<HashMap<String, Listener>>,
     stops: Mutex<Vec<Stop>>,
     /// Fires when the process is to end.
     ending: OnceLock<CancellationToken>,
@@ -79,11 +81,28 @@ struct State {
     since: Instant,
 }
 
+/// Where what a run says goes.
+#[derive(Debug)]
+struct Listener {
+    to: mpsc::Sender<Waiting>,
+    /// A permit for each byte that may wait.
+    room: Arc<Semaphore>,
+}
+
+/// What waits to be heard, and the room that it takes.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) heard: Heard,
+    _room: OwnedSemaphorePermit,
+}
+
 /// A run to be stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stop {
     pub(super) session: String,
     pub(super) run: String,
+    /// Whether the gateway has said that it has it. If not, it may not be there yet.
+    pub(super) known: bool,
 }
 
 impl Gateway {
@@ -99,21 +118,9 @@ impl Gateway {
             _ => return Err(Invalid::Url),
         };
         place.url.set_scheme(scheme).map_err(|()| Invalid::Url)?;
-        let mut builder = Client::builder()
-            .redirect(redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            // An upgrade is one of HTTP/1.1.
-            .http1_only()
-            .connect_timeout(CONNECT)
-            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
-        if let Some(pem) = &place.roots {
-            let roots = Certificate::from_pem_bundle(pem);
-            let roots = roots.map_err(|error| Invalid::Client(error.to_string()))?;
-            builder = builder.tls_certs_merge(roots);
-        }
-        let http = builder.build();
-        let http = http.map_err(|error| Invalid::Client(error.to_string()))?;
+        // An upgrade is one of HTTP/1.1.
+        let http = trusting(place.roots.as_deref(), ClientBuilder::http1_only);
+        let http = http.map_err(Invalid::Client)?;
         let state = State {
             attempts: 0,
             line: Err(Refused::Starting(None)),
@@ -141,6 +148,7 @@ impl Gateway {
         while !(stop.is_cancelled() && self.runs().is_empty()) {
             let token = self.place.token.reveal();
             let opened = Socket::open(&self.http, &self.place.url, token, &self.device).await;
+            let opened = opened.map_err(|refused| refused.told_by(|text| self.quote(text)));
             let pause = match opened {
                 Ok((socket, hello)) => {
                     let version = hello.version.as_str();
@@ -176,6 +184,30 @@ impl Gateway {
                 // Somebody needs it now.
                 () = self.wake.notified() => {}
             }
+        }
+    }
+
+    /// A text of the gateway, without what it was shown.
+    pub(super) fn hide(&self, text: String) -> String {
+        let password = self.place.url.password().unwrap_or_default();
+        hidden(text, [self.place.token.reveal(), password])
+    }
+
+    /// The same, in short. Half a secret is one, too: it is cut only then.
+    pub(super) fn quote(&self, text: String) -> String {
+        quoted(&self.hide(text))
+    }
+
+    /// The same, for all texts that are in there.
+    pub(super) fn hide_in(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => self.hide(text).into(),
+            Value::Array(all) => all.into_iter().map(|one| self.hide_in(one)).collect(),
+            Value::Object(all) => {
+                let hidden = |(key, one)| (self.hide(key), self.hide_in(one));
+                Value::Object(all.into_iter().map(hidden).collect())
+            }
+            other => other,
         }
     }
 
@@ -245,9 +277,10 @@ impl Gateway {
     }
 
     /// Listens to a run, until what is given is dropped.
-    pub(super) fn listen(self: &Arc<Self>, run: &str) -> (Listening, mpsc::Receiver<Heard>) {
+    pub(super) fn listen(self: &Arc<Self>, run: &str) -> (Listening, mpsc::Receiver<Waiting>) {
         let (to, heard) = mpsc::channel(HEARD);
-        self.runs().insert(run.to_owned(), to);
+        let room = Arc::new(Semaphore::new(ROOM));
+        self.runs().insert(run.to_owned(), Listener { to, room });
         let listening = Listening {
             gateway: Arc::clone(self),
             run: run.to_owned(),
@@ -256,9 +289,12 @@ impl Gateway {
     }
 
     pub(super) fn hear(&self, run: &str, heard: Heard) {
-        if let Some(listener) = self.runs().get(run) {
-            // If there is no room, the next one tells it all.
-            drop(listener.try_send(heard));
+        if let Some(Listener { to, room }) = self.runs().get(run) {
+            // If there is no room, the next one tells it all. What is larger than all of it needs all of it.
+            let size = u32::try_from(heard.size.min(ROOM)).unwrap_or(u32::MAX);
+            if let Ok(room) = Arc::clone(room).try_acquire_many_owned(size) {
+                drop(to.try_send(Waiting { heard, _room: room }));
+            }
         }
     }
 
@@ -266,13 +302,14 @@ impl Gateway {
         !self.runs().is_empty()
     }
 
+    /// Whether the process is about to end.
+    pub(super) fn is_ending(&self) -> bool {
+        let ending = self.ending.get();
+        ending.is_some_and(CancellationToken::is_cancelled)
+    }
+
     /// Stops a run, as soon as there is a socket.
     pub(super) fn stop(&self, stop: Stop) {
-        // What is dropped when the process ends is taken up again by the next one.
-        let ending = self.ending.get();
-        if ending.is_some_and(CancellationToken::is_cancelled) {
-            return;
-        }
         let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
         if stops.len() < STOPS {
             stops.push(stop);
@@ -301,7 +338,7 @@ impl Gateway {
         lock.lock_owned().await
     }
 
-    fn runs(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Heard>>> {
+    fn runs(&self) -> MutexGuard<'_, HashMap<String, Listener>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -343,6 +380,8 @@ fn by_chance(longest: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -367,17 +406,79 @@ mod tests {
         assert_eq!(pause(&said, 9), Duration::from_millis(700));
     }
 
+    fn gateway(url: &str) -> Result<Gateway, Invalid> {
+        let place = Place {
+            url: url.parse().unwrap(),
+            token: Secret::new("s3cr3t"),
+            roots: None,
+        };
+        Gateway::new(place, Arc::new(Device::fresh().unwrap()))
+    }
+
+    #[tokio::test]
+    async fn what_waits_to_be_heard_is_bounded() {
+        let gateway = Arc::new(gateway("ws://h").unwrap());
+        let (_listening, mut heard) = gateway.listen("r");
+        let say = |size: usize| {
+            let (stream, data) = ("assistant".to_owned(), serde_json::Value::Null);
+            gateway.hear("r", Heard { stream, data, size });
+        };
+        for size in [ROOM / 2, ROOM / 2 + 1, 10] {
+            say(size);
+        }
+        let mut waiting = vec![heard.try_recv().unwrap(), heard.try_recv().unwrap()];
+        let sizes: Vec<usize> = waiting.iter().map(|one| one.heard.size).collect();
+        assert_eq!(sizes, [ROOM / 2, 10]);
+        assert!(heard.try_recv().is_err());
+        // What is heard makes room, also for what is larger than all of it.
+        waiting.clear();
+        say(ROOM + 1);
+        say(1);
+        assert_eq!(heard.try_recv().unwrap().heard.size, ROOM + 1);
+        assert!(heard.try_recv().is_err());
+    }
+
+    #[test]
+    fn what_it_was_shown_is_not_told() {
+        let gateway = gateway("wss://me:p4ss@h/").unwrap();
+        let told = gateway.hide("s3cr3t or p4ss?".to_owned());
+        assert_eq!(told, "*** or ***?");
+    }
+
+    #[test]
+    fn half_of_what_it_was_shown_is_not_told_either() {
+        let gateway = gateway("ws://h").unwrap();
+        let told = gateway.quote(format!("{} s3cr3t", "x".repeat(496)));
+        assert_eq!(told, format!("{} ***", "x".repeat(496)));
+    }
+
+    #[test]
+    fn what_it_was_shown_is_taken_out_of_texts_and_of_nothing_else() {
+        let place = |token: &str| Place {
+            url: "ws://h".parse().unwrap(),
+            token: Secret::new(token),
+            roots: None,
+        };
+        let device = Arc::new(Device::fresh().unwrap());
+        for (token, said, told) in [
+            (
+                "true",
+                json!({"isError": true, "result": ["is true"]}),
+                json!({"isError": true, "result": ["is ***"]}),
+            ),
+            (
+                r#"a"b\c"#,
+                json!({"args": {r#"a"b\c"#: r#"-H a"b\c"#, "n": 1}}),
+                json!({"args": {"***": "-H ***", "n": 1}}),
+            ),
+        ] {
+            let gateway = Gateway::new(place(token), Arc::clone(&device)).unwrap();
+            assert_eq!(gateway.hide_in(said), told);
+        }
+    }
+
     #[test]
     fn only_http_and_websockets_are_places() {
-        let device = Arc::new(Device::fresh().unwrap());
-        let gateway = |url: &str| {
-            let place = Place {
-                url: url.parse().unwrap(),
-                token: Secret::new("s3cr3t"),
-                roots: None,
-            };
-            Gateway::new(place, Arc::clone(&device))
-        };
         for (url, place) in [
             ("ws://h:1/", "http://h:1/"),
             ("wss://h/x", "https://h/x"),

@@ -10,7 +10,8 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::Response;
 use serde_json::{Value, json};
-use switchboard_server::agent::{AgentError, Outcome, Said};
+use switchboard_server::agent::{AgentError, AgentErrorKind, Outcome, Said};
+use switchboard_server::trace::{TRACEPARENT, Trace};
 use switchboard_types::model::Object;
 use switchboard_types::wire::sse::Reader;
 use tokio::time::timeout;
@@ -23,7 +24,7 @@ use super::refused::Refused;
 use super::responses::Responses;
 use super::run::Run;
 use super::socket::why;
-use crate::fetch::{is_stream, quoted, whole};
+use crate::fetch::{is_stream, whole};
 use crate::openai::events::{Answer, Broken, reported};
 use crate::writer::Writer;
 
@@ -48,8 +49,12 @@ const READABLE: [&str; 6] = [
 
 impl Run<'_> {
     /// Takes the turn. `refused`: why not over the socket.
-    pub(super) async fn over_http(&self, refused: Option<&Refused>) -> Result<Outcome, AgentError> {
-        if let Some(file) = unreadable(&self.prompt) {
+    pub(super) async fn over_http(
+        &self,
+        prompt: &Prompt,
+        refused: Option<&Refused>,
+    ) -> Result<Outcome, AgentError> {
+        if let Some(file) = unreadable(prompt) {
             let text = format!(
                 "the agent cannot read {file}: OpenClaw takes text, images and PDF over HTTP"
             );
@@ -61,26 +66,31 @@ impl Run<'_> {
             boot: None,
             successor: None,
         };
-        self.keep(&note).await?;
-        let answered = self.exchange(refused);
+        note.keep(self.progress).await?;
+        let answered = self.exchange(prompt, refused);
         match self.turn.canceled.run_until_cancelled(answered).await {
-            Some(outcome) => outcome,
+            Some(outcome) => outcome.map_err(|error| {
+                let text = self.gateway.quote(error.to_string());
+                match error.kind() {
+                    AgentErrorKind::Failed => AgentError::new(text),
+                    AgentErrorKind::Unavailable => AgentError::unavailable(text),
+                    AgentErrorKind::Over => error,
+                }
+            }),
             None => Err(AgentError::over()),
         }
     }
 
-    async fn exchange(&self, refused: Option<&Refused>) -> Result<Outcome, AgentError> {
-        let files = self.prompt.needs_chat();
+    async fn exchange(
+        &self,
+        prompt: &Prompt,
+        refused: Option<&Refused>,
+    ) -> Result<Outcome, AgentError> {
+        let files = prompt.needs_chat();
         let (path, body) = if files {
-            (
-                "v1/responses",
-                responses(&self.prompt, &self.settings.agent),
-            )
+            ("v1/responses", responses(prompt, &self.settings.agent))
         } else {
-            (
-                "v1/chat/completions",
-                chat(&self.prompt, &self.settings.agent),
-            )
+            ("v1/chat/completions", chat(prompt, &self.settings.agent))
         };
         let url = below(&self.gateway.place.url, path);
         let request = self
@@ -100,7 +110,7 @@ impl Run<'_> {
             Refused::Away(String::new()).told()
         })?;
         if !response.status().is_success() {
-            return Err(refusal(response, refused).await);
+            return Err(self.refusal(response, refused).await);
         }
         let limit = self.settings.max_answer_bytes;
         let mut speech = if files {
@@ -121,6 +131,19 @@ impl Run<'_> {
         }))
     }
 
+    async fn refusal(&self, response: Response, refused: Option<&Refused>) -> AgentError {
+        let status = response.status();
+        let body = timeout(Duration::from_secs(10), whole(response, REFUSAL)).await;
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        let error: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let said = match error.get("error").unwrap_or(&Value::Null) {
+            Value::Null => String::new(),
+            error => self.gateway.quote(reported(error)),
+        };
+        tracing::warn!(%status, said, "an OpenClaw gateway refused a request");
+        refusal_text(status, &said, refused)
+    }
+
     /// All headers that go out with a turn.
     fn headers(&self) -> Result<HeaderMap, AgentError> {
         let text = |text: &str| {
@@ -129,7 +152,10 @@ impl Run<'_> {
         };
         let mut token = text(&format!("Bearer {}", self.gateway.place.token.reveal()))?;
         token.set_sensitive(true);
-        Ok(HeaderMap::from_iter([
+        // Which trace it belongs to, and nothing else of it: what is behind it need not know what others have written there.
+        let trace = self.turn.trace().into_iter().flat_map(Trace::headers);
+        let trace = trace.filter(|(name, _)| *name == TRACEPARENT);
+        let headers = [
             (AUTHORIZATION, token),
             (SESSION, text(&self.session)?),
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
@@ -137,7 +163,8 @@ impl Run<'_> {
                 ACCEPT,
                 HeaderValue::from_static("text/event-stream, application/json"),
             ),
-        ]))
+        ];
+        Ok(headers.into_iter().chain(trace).collect())
     }
 }
 
@@ -308,21 +335,6 @@ fn silent() -> AgentError {
     AgentError::unavailable(format!(
         "the OpenClaw gateway said nothing for {minutes} min"
     ))
-}
-
-async fn refusal(response: Response, refused: Option<&Refused>) -> AgentError {
-    let status = response.status();
-    let body = timeout(Duration::from_secs(10), whole(response, REFUSAL)).await;
-    let body = body.ok().and_then(Result::ok).unwrap_or_default();
-    let error: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let error = error.get("error").unwrap_or(&Value::Null);
-    let said = if error.is_null() {
-        String::new()
-    } else {
-        quoted(&reported(error))
-    };
-    tracing::warn!(%status, said, "an OpenClaw gateway refused a request");
-    refusal_text(status, &said, refused)
 }
 
 fn refusal_text(status: StatusCode, said: &str, refused: Option<&Refused>) -> AgentError {

@@ -10,19 +10,22 @@
 //! | data | its JSON in the message, if [`Settings::data_as_text`]; otherwise the message is refused |
 //! | file `image/*` with its bytes | an attachment of `agent` |
 //! | any other file with its bytes | an attachment of `chat.send`; over HTTP one of `/v1/responses`, if that takes it |
-//! | a file by its URL | the message is refused |
+//! | a file by its URL | fetched from public addresses over https, and then as above |
 //!
 //! # Layout
 //!
 //! - `gateway`: the socket that is kept open. `line`: the way to it. `serve`: what goes over it. `socket`: how it is
 //!   opened. `device`: who we are there. `refused`: why there is none.
-//! - `run`: a turn over the socket. `recover`: what becomes of it after a restart. `note`: what is remembered of it.
+//! - `run`: a turn over the socket. `tools`: what is told of it to whoever runs the agent. `recover`: what becomes of it
+//!   after a restart. `note`: what is remembered of it.
 //! - `http`: a turn without a socket. `responses`: one of the things that are spoken there. Pure.
+//! - `files`: those that are fetched first.
 //! - `frame`, `prompt`, `events`, `card`: their protocol, as ours. Pure.
 
 mod card;
 mod device;
 mod events;
+mod files;
 mod frame;
 mod gateway;
 mod http;
@@ -35,14 +38,17 @@ mod responses;
 mod run;
 mod serve;
 mod socket;
+mod tools;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
-use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Said, Turn};
+use switchboard_server::agent::{Agent, AgentError, Ask, Outcome, Progress, Restart, Said, Turn};
 use switchboard_server::backend::Health;
+use switchboard_server::push::{Fetcher, Guard};
+use switchboard_server::trace::names;
 use switchboard_types::Error;
 use switchboard_types::model::{AgentCard, Message};
 use tokio::sync::watch;
@@ -145,6 +151,8 @@ pub enum Invalid {
 pub struct OpenClawAgent {
     settings: Settings,
     gateway: Arc<Gateway>,
+    /// Fetches files for it: only from public addresses.
+    fetcher: Fetcher,
     card: watch::Sender<Option<Arc<AgentCard>>>,
 }
 
@@ -155,6 +163,7 @@ impl OpenClawAgent {
         Self {
             settings,
             gateway,
+            fetcher: Fetcher::new(Guard::new(Vec::new())),
             card: watch::Sender::new(None),
         }
     }
@@ -209,7 +218,9 @@ impl OpenClawAgent {
     async fn read_card(&self) -> Result<AgentCard, String> {
         let line = self.gateway.line_at_leisure(PATIENCE).await;
         let line = line.map_err(|refused| refused.to_string())?;
-        let asked = |answer: Result<_, line::Unanswered>| answer.map_err(|why| why.to_string());
+        let asked = |answer: Result<_, line::Unanswered>| {
+            answer.map_err(|why| self.gateway.hide(why.to_string()))
+        };
         let agents = asked(line.call("agents.list", json!({})).await)?;
         let agent = self.settings.agent.as_str();
         let skills = asked(
@@ -220,59 +231,82 @@ impl OpenClawAgent {
         card.ok_or_else(|| format!("the gateway has no agent {agent:?}"))
     }
 
-    async fn take(&self, turn: &Turn, progress: &Progress) -> Result<Outcome, AgentError> {
-        let prompt = match Prompt::of(&turn.message, &self.settings) {
-            Ok(prompt) => prompt,
-            Err(error) => return Ok(Outcome::Rejected(Said::text(error.message()))),
-        };
-        let note = turn.note(NAME).await?.map(serde_json::from_value::<Note>);
-        let note = note.transpose().map_err(|error| {
-            tracing::error!(%error, task = %turn.task_id(), "a note cannot be read");
-            AgentError::new("what was noted about the run cannot be read")
-        })?;
-        let run = Run {
+    fn run_of<'a>(&'a self, turn: &'a Turn, progress: &'a Progress) -> Run<'a> {
+        Run {
             settings: &self.settings,
             gateway: &self.gateway,
+            fetcher: &self.fetcher,
             turn,
             progress,
-            prompt,
             // Two callers may give the same name to a conversation, and must not meet.
             session: format!("agent:{}:a2a:{}", self.settings.agent, turn.own_context()),
-        };
-        let waiting = self.gateway.turn_of(&run.session);
-        let Some(_turn) = turn.canceled.run_until_cancelled(waiting).await else {
-            return Err(AgentError::over());
-        };
-        match note {
-            Some(Note { way: Way::Http, .. }) => Err(AgentError::new(
-                "Switchboard was started anew in the middle of the run, and OpenClaw stops a run with its connection: \
-                 send the message again",
-            )),
-            Some(note) => run.resume(note).await,
-            None if self.settings.transport == Transport::Http => run.over_http(None).await,
-            None => {
-                let waiting = self.gateway.line(PATIENCE);
-                let Some(line) = turn.canceled.run_until_cancelled(waiting).await else {
-                    return Err(AgentError::over());
-                };
-                match line {
-                    Ok(line) => run.begin(line).await,
-                    Err(refused)
-                        if self.settings.transport == Transport::Auto && refused.may_be_http() =>
-                    {
-                        run.over_http(Some(&refused)).await
-                    }
-                    Err(refused) => Err(refused.told()),
-                }
-            }
         }
     }
+
+    /// Takes a turn whose time has come: one that was cut off, or else with this prompt.
+    async fn take(&self, run: &Run<'_>, work: Work) -> Result<Outcome, AgentError> {
+        let prompt = match work {
+            Work::CutOff(note) => return run.resume(note).await,
+            Work::New(prompt) => prompt,
+        };
+        if self.settings.transport == Transport::Http {
+            return run.over_http(&prompt, None).await;
+        }
+        let waiting = self.gateway.line(PATIENCE);
+        let Some(line) = run.turn.canceled.run_until_cancelled(waiting).await else {
+            return Err(AgentError::over());
+        };
+        match line {
+            Ok(line) => run.begin(line, *prompt).await,
+            Err(refused) if self.settings.transport == Transport::Auto && refused.may_be_http() => {
+                run.over_http(&prompt, Some(&refused)).await
+            }
+            Err(refused) => Err(refused.told()),
+        }
+    }
+}
+
+/// What is to be done in a turn.
+enum Work {
+    New(Box<Prompt>),
+    /// It was begun before a restart.
+    CutOff(Note),
 }
 
 #[async_trait]
 impl Agent for OpenClawAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        Box::pin(self.take(&turn, &progress)).await
+        let note = turn.note(NAME).await?.map(serde_json::from_value::<Note>);
+        let note = note.transpose().map_err(|error| {
+            tracing::error!(%error, task = %turn.task_id(), "a note cannot be read");
+            AgentError::new("what was noted about the run cannot be read")
+        })?;
+        if let Some(Note { way: Way::Http, .. }) = note {
+            return Err(AgentError::new(
+                "Switchboard was started anew in the middle of the run, and OpenClaw stops a run with its \
+                 connection: send the message again",
+            ));
+        }
+        let waits = self.run_of(&turn, &progress);
+        let _turn = waits.waited_for().await?;
+        let work = match note {
+            // What was sent may run, so whether its files can still be had does not matter then.
+            Some(note) => Work::CutOff(note),
+            // Files are fetched when it is time: many that wait must not hold them.
+            None => match waits.prompt().await? {
+                Ok(prompt) => Work::New(Box::new(prompt)),
+                Err(why) => return Ok(Outcome::Rejected(Said::text(why))),
+            },
+        };
+        let errand = progress.asks(&turn, Ask::Agent(&self.settings.agent));
+        errand.set(names::PROVIDER, "openclaw");
+        let url = &self.gateway.place.url;
+        errand.at(url.host_str(), url.port_or_known_default());
+        let within = turn.clone().within(&errand);
+        let run = self.run_of(&within, &progress);
+        let taken = Box::pin(self.take(&run, work)).await;
+        errand.ended(&taken);
+        taken
     }
 
     async fn health(&self) -> Health {
@@ -295,6 +329,10 @@ impl Agent for OpenClawAgent {
     }
 
     fn require_input(&self, message: &Message) -> Result<(), Error> {
-        Prompt::of(message, &self.settings).map(drop)
+        files::require(message, &self.fetcher)?;
+        Prompt::of(&files::stood_in(message), &self.settings).map(drop)
     }
 }
+
+#[cfg(test)]
+mod tests;

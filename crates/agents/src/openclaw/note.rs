@@ -1,6 +1,7 @@
-//! What is remembered of a run, so that it can be followed again. Pure.
+//! What is remembered of a run, so that it can be followed again.
 
 use serde::{Deserialize, Serialize};
+use switchboard_server::agent::{AgentError, Progress};
 
 /// The name of the note.
 pub(super) const NAME: &str = "openclaw";
@@ -31,6 +32,13 @@ pub(super) enum Way {
 }
 
 impl Note {
+    /// Writes it down.
+    pub(super) async fn keep(&self, progress: &Progress) -> Result<(), AgentError> {
+        let note =
+            serde_json::to_value(self).map_err(|error| AgentError::new(error.to_string()))?;
+        progress.note(NAME, note).await
+    }
+
     /// Whether a gateway in this life surely has the run, so that it is enough to wait for it. If not, what it has
     /// written down tells: it may have been started anew, or may never have had it.
     pub(super) fn is_held(&self, boot: Option<&str>) -> bool {

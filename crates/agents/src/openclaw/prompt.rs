@@ -11,7 +11,7 @@ use super::Settings;
 /// What stands for a text where there are files only: a gateway wants one.
 const NO_TEXT: &str = "See what is attached.";
 /// The most of all files together: in base64, it still goes into one frame.
-const ALL_FILES: usize = 16 << 20;
+pub(super) const ALL_FILES: usize = 16 << 20;
 
 /// A message, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

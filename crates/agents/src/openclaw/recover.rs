@@ -20,6 +20,7 @@ const LISTED: u32 = 200;
 impl Following<'_> {
     /// Looks what a gateway has written down of the run.
     pub(super) async fn look(&mut self, line: &Line) -> Result<Followed, AgentError> {
+        self.cut_off = self.note.boot.is_some() && self.note.boot != line.hello.boot;
         let row = match self.listed(line).await {
             Ok(row) => row,
             Err(Unanswered::No(_)) if self.note.known => {
@@ -29,14 +30,13 @@ impl Following<'_> {
             Err(Unanswered::No(_)) => return Err(unknown()),
             Err(Unanswered::Lost | Unanswered::Late) => return Ok(Followed::Lost),
         };
-        self.cut_off = self.note.boot.is_some() && self.note.boot != line.hello.boot;
         match row {
             Some(Row::Ended(ending)) => return self.ended(line, ending).await,
+            // It did when the gateway died.
+            Some(Row::Running) if self.cut_off => return self.revived(line, gone()).await,
             Some(Row::Running) => {
                 self.last_heard = Instant::now();
-                if !self.cut_off {
-                    self.known(line.hello.boot.clone()).await?;
-                }
+                self.known(line.hello.boot.clone()).await?;
                 return self.wait(line).await;
             }
             None => {}
@@ -47,6 +47,10 @@ impl Following<'_> {
             Err(Unanswered::Lost | Unanswered::Late) => return Ok(Followed::Lost),
         };
         match written(&history, &self.name) {
+            // What stands there may be half of it.
+            Written::Answer(_) if successor(&history, &self.name).is_some() => {
+                self.revived(line, gone()).await
+            }
             Written::Answer(text) => Ok(Followed::Ended(Ending::Done(text, None))),
             Written::Nothing if !self.note.known => {
                 if self.run.turn.canceled.is_cancelled() {
@@ -56,7 +60,7 @@ impl Following<'_> {
                 Box::pin(self.ask(line)).await
             }
             Written::Nothing => Ok(Followed::Ended(gone())),
-            Written::Message => self.revived(line).await,
+            Written::Message => self.revived(line, gone()).await,
         }
     }
 
@@ -67,7 +71,9 @@ impl Following<'_> {
         ending: Ending,
     ) -> Result<Followed, AgentError> {
         match ending {
-            Ending::Stopped if self.cut_off => self.revived(line).await,
+            Ending::Stopped if self.cut_off => self.revived(line, gone()).await,
+            // By the restart, maybe: then it goes on.
+            Ending::Failed(_) if self.cut_off => self.revived(line, ending).await,
             Ending::Cut => match self.history(line).await {
                 Ok(history) => {
                     let text = match written(&history, &self.name) {
@@ -86,8 +92,12 @@ impl Following<'_> {
         }
     }
 
-    /// Waits for the gateway to go on with a run that it had cut off, and follows that.
-    async fn revived(&mut self, line: &Line) -> Result<Followed, AgentError> {
+    /// Waits for the gateway to go on with a run that it had cut off, and follows that; if it does not, the run ended so.
+    async fn revived(&mut self, line: &Line, otherwise: Ending) -> Result<Followed, AgentError> {
+        // What was heard before says nothing of it.
+        while let Ok(waiting) = self.heard.try_recv() {
+            self.hear(&waiting.heard).await?;
+        }
         let by = Instant::now() + REVIVAL;
         while Instant::now() < by {
             match self.history(line).await {
@@ -100,12 +110,22 @@ impl Following<'_> {
                 Err(Unanswered::No(_)) => break,
                 Err(Unanswered::Lost | Unanswered::Late) => return Ok(Followed::Lost),
             }
+            if let Ok(Some(Row::Ended(Ending::Cut))) = self.listed(line).await {
+                return Box::pin(self.ended(line, Ending::Cut)).await;
+            }
             tokio::select! {
                 () = self.run.turn.canceled.cancelled() => return Err(AgentError::over()),
+                Some(waiting) = self.heard.recv() => {
+                    // It goes on under its own name.
+                    self.hear(&waiting.heard).await?;
+                    self.cut_off = false;
+                    self.known(line.hello.boot.clone()).await?;
+                    return Box::pin(self.wait(line)).await;
+                }
                 () = sleep(LOOK) => {}
             }
         }
-        Ok(Followed::Ended(gone()))
+        Ok(Followed::Ended(otherwise))
     }
 
     async fn follow_instead(&mut self, run: String, line: &Line) -> Result<(), AgentError> {

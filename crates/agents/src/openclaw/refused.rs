@@ -5,7 +5,6 @@ use std::time::Duration;
 use switchboard_server::agent::AgentError;
 
 use super::frame::Fault;
-use crate::fetch::quoted;
 
 /// Why there is no line to a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +36,7 @@ pub(super) enum Refused {
 }
 
 impl Refused {
-    /// What a refused handshake means.
+    /// What a refused handshake means. A text of the gateway's is as it was given: see [`Self::told_by`].
     pub(super) fn handshake(fault: &Fault) -> Self {
         match (fault.detail(), &*fault.code) {
             ("PAIRING_REQUIRED", _) => {
@@ -55,7 +54,16 @@ impl Refused {
             ("PROTOCOL_MISMATCH", _) => Self::Version,
             (_, "UNAVAILABLE") => Self::Starting(fault.retry_after()),
             _ if fault.message == "protocol mismatch" => Self::Version,
-            _ => Self::Other(quoted(&fault.message)),
+            _ => Self::Other(fault.message.clone()),
+        }
+    }
+
+    /// The same, with texts of others told so.
+    pub(super) fn told_by(self, tell: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::Away(text) => Self::Away(tell(text)),
+            Self::Other(text) => Self::Other(tell(text)),
+            other => other,
         }
     }
 
@@ -141,7 +149,7 @@ mod tests {
             ),
             (
                 json!({"code": "INVALID_REQUEST", "message": "device nonce\nmismatch"}),
-                Refused::Other("device nonce mismatch".to_owned()),
+                Refused::Other("device nonce\nmismatch".to_owned()),
             ),
         ] {
             assert_eq!(refused(fault), expected);

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::fetch::quoted;
 use crate::openai::events::{Broken, reported};
 
 /// The events of `/v1/responses`, as far as they matter.
@@ -64,7 +63,7 @@ impl Responses {
 }
 
 fn failure(error: &Value) -> Broken {
-    Broken::Reported(quoted(&reported(error)))
+    Broken::Reported(reported(error))
 }
 
 #[cfg(test)]

@@ -10,18 +10,21 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Progress, Said, Turn};
+use switchboard_server::push::Fetcher;
 use switchboard_types::model::{Object, Part};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::events::{Ending, Row, Step, Told, ending, waited};
 use super::frame::{Answer, Heard};
-use super::gateway::{Gateway, Listening, Stop};
+use super::gateway::{Gateway, Listening, Stop, Waiting};
 use super::line::{Line, Unanswered};
-use super::note::{NAME, Note, Way};
+use super::note::{Note, Way};
 use super::prompt::Prompt;
 use super::recover::{REVIVAL, gone};
 use super::refused::Refused;
+use super::tools::Tools;
 use super::{ANSWER, Settings};
 use crate::writer::Writer;
 
@@ -36,9 +39,9 @@ const KNOWN: Duration = Duration::from_secs(2);
 pub(super) struct Run<'a> {
     pub(super) settings: &'a Settings,
     pub(super) gateway: &'a Arc<Gateway>,
+    pub(super) fetcher: &'a Fetcher,
     pub(super) turn: &'a Turn,
     pub(super) progress: &'a Progress,
-    pub(super) prompt: Prompt,
     /// The conversation, by the gateway's name for it.
     pub(super) session: String,
 }
@@ -65,9 +68,13 @@ pub(super) struct Following<'a> {
     /// The name of the run: that of the task, as long as the gateway lives.
     pub(super) name: String,
     pub(super) note: Note,
+    /// What is to be run; nothing, as long as that was asked for only before a restart.
+    prompt: Option<Prompt>,
     pub(super) told: Told,
+    /// The tools that are in use.
+    tools: Tools,
     writer: Writer<'a>,
-    pub(super) heard: mpsc::Receiver<Heard>,
+    pub(super) heard: mpsc::Receiver<Waiting>,
     pub(super) last_heard: Instant,
     /// The gateway was started anew since the run was begun.
     pub(super) cut_off: bool,
@@ -78,41 +85,52 @@ pub(super) struct Following<'a> {
 /// Stops a run that nobody follows any more, unless it has ended.
 pub(super) struct Guard {
     gateway: Arc<Gateway>,
+    /// Fires when the task is over.
+    canceled: CancellationToken,
     pub(super) stop: Option<Stop>,
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
+        // What is dropped only because the process ends is taken up again by the next one.
+        let is_over = self.canceled.is_cancelled() || !self.gateway.is_ending();
+        if let Some(stop) = self.stop.take().filter(|_| is_over) {
             self.gateway.stop(stop);
         }
     }
 }
 
 impl<'a> Run<'a> {
+    /// Waits until nothing else runs in the conversation.
+    pub(super) async fn waited_for(&self) -> Result<OwnedMutexGuard<()>, AgentError> {
+        let waiting = self.gateway.turn_of(&self.session);
+        let turn = self.turn.canceled.run_until_cancelled(waiting).await;
+        turn.ok_or_else(AgentError::over)
+    }
+
     /// Begins a run.
-    pub(super) async fn begin(&'a self, line: Line) -> Result<Outcome, AgentError> {
+    pub(super) async fn begin(&'a self, line: Line, prompt: Prompt) -> Result<Outcome, AgentError> {
         let note = Note {
             way: Way::Socket,
             known: false,
             boot: line.hello.boot.clone(),
             successor: None,
         };
-        self.keep(&note).await?;
+        note.keep(self.progress).await?;
         if self.turn.canceled.is_cancelled() {
             return Err(AgentError::over());
         }
-        let mut following = self.following(note);
+        let mut following = self.following(note, Some(prompt));
         let begun = following.ask(&line).await;
         following.through(begun).await
     }
 
     /// Takes a run up again.
     pub(super) async fn resume(&'a self, note: Note) -> Result<Outcome, AgentError> {
-        self.following(note).through(Ok(Followed::Lost)).await
+        self.following(note, None).through(Ok(Followed::Lost)).await
     }
 
-    fn following(&'a self, note: Note) -> Following<'a> {
+    fn following(&'a self, note: Note, prompt: Option<Prompt>) -> Following<'a> {
         let name = note.successor.as_deref();
         let name = name.unwrap_or(self.turn.task_id().as_str()).to_owned();
         let answer = self.turn.task.artifacts.iter();
@@ -124,9 +142,11 @@ impl<'a> Run<'a> {
             writer.goes_on();
         }
         let (listening, heard) = self.gateway.listen(&name);
+        let known = note.known;
         Following {
             run: self,
             note,
+            prompt,
             writer,
             told: Told::so_far(shown.unwrap_or_default()),
             heard,
@@ -134,21 +154,17 @@ impl<'a> Run<'a> {
             cut_off: false,
             guard: Guard {
                 gateway: Arc::clone(self.gateway),
+                canceled: self.turn.canceled.clone(),
                 stop: Some(Stop {
                     session: self.session.clone(),
                     run: name.clone(),
+                    known,
                 }),
             },
+            tools: Tools::default(),
             name,
             listening,
         }
-    }
-
-    /// Writes down how it stands.
-    pub(super) async fn keep(&self, note: &Note) -> Result<(), AgentError> {
-        let note =
-            serde_json::to_value(note).map_err(|error| AgentError::new(error.to_string()))?;
-        self.progress.note(NAME, note).await
     }
 }
 
@@ -189,8 +205,21 @@ impl Following<'_> {
     /// Asks the gateway to run the agent.
     pub(super) async fn ask(&mut self, line: &Line) -> Result<Followed, AgentError> {
         let run = self.run;
-        let (method, params) = run.prompt.request(run.settings, &run.session, &self.name);
-        self.note.boot.clone_from(&line.hello.boot);
+        let prompt = match self.prompt.take() {
+            Some(prompt) => prompt,
+            None => match run.prompt().await? {
+                Ok(prompt) => prompt,
+                Err(why) => return Ok(Followed::Ended(Ending::Rejected(why))),
+            },
+        };
+        let (method, params) = prompt.request(run.settings, &run.session, &self.name);
+        self.prompt = Some(prompt);
+        if self.note.boot != line.hello.boot {
+            // After a crash it must be known that this gateway was asked, not only the one before.
+            self.note.boot.clone_from(&line.hello.boot);
+            self.note.keep(run.progress).await?;
+        }
+        self.cut_off = false;
         match line.ask(method, params).await {
             Ok(answers) => match self.watch(answers, Asked::ToRun).await? {
                 Followed::Runs => self.wait(line).await,
@@ -237,12 +266,15 @@ impl Following<'_> {
                 () = self.run.turn.canceled.cancelled() => {
                     if asked == Asked::ToRun && !self.note.known {
                         // What it does not know yet it cannot stop.
-                        drop(tokio::time::timeout(KNOWN, answers.recv()).await);
+                        let answered = tokio::time::timeout(KNOWN, answers.recv()).await;
+                        if let (Ok(Some(_)), Some(stop)) = (answered, &mut self.guard.stop) {
+                            stop.known = true;
+                        }
                     }
                     return Err(AgentError::over());
                 }
-                Some(heard) = self.heard.recv() => {
-                    self.hear(&heard).await?;
+                Some(waiting) = self.heard.recv() => {
+                    self.hear(&waiting.heard).await?;
                     continue;
                 }
                 () = self.writer.due() => {
@@ -262,7 +294,7 @@ impl Following<'_> {
                     });
                 }
                 Asked::ToRun => match ending(&answer) {
-                    Some(_) if is_starting(&answer) => return Err(Refused::Starting(None).told()),
+                    Some(_) if answer.is_starting() => return Err(Refused::Starting(None).told()),
                     Some(ending) => return Ok(Followed::Ended(ending)),
                     None => {
                         self.known(self.note.boot.clone()).await?;
@@ -279,11 +311,19 @@ impl Following<'_> {
     pub(super) async fn known(&mut self, boot: Option<String>) -> Result<(), AgentError> {
         self.note.known = true;
         self.note.boot = boot;
-        self.run.keep(&self.note).await
+        // It is not asked again, and may be large.
+        self.prompt = None;
+        if let Some(stop) = &mut self.guard.stop {
+            stop.known = true;
+        }
+        self.note.keep(self.run.progress).await
     }
 
-    async fn hear(&mut self, heard: &Heard) -> Result<(), AgentError> {
+    pub(super) async fn hear(&mut self, heard: &Heard) -> Result<(), AgentError> {
         self.last_heard = Instant::now();
+        let shown = self.without_secrets(heard);
+        let heard = shown.as_ref().unwrap_or(heard);
+        self.tools.hear(heard, self.run.progress);
         match self.told.hear(heard, self.run.settings.tools) {
             Some(Step::Says(said)) => {
                 self.writer.flush().await?;
@@ -294,8 +334,17 @@ impl Following<'_> {
         }
     }
 
+    /// What is said about the work, without what the gateway was shown.
+    fn without_secrets(&self, heard: &Heard) -> Option<Heard> {
+        (heard.stream != "assistant").then(|| Heard {
+            stream: heard.stream.clone(),
+            data: self.run.gateway.hide_in(heard.data.clone()),
+            size: heard.size,
+        })
+    }
+
     async fn write(&mut self, step: &Step) -> Result<(), AgentError> {
-        if self.told.shown().len() > self.run.settings.max_answer_bytes {
+        if self.told.is_longer_than(self.run.settings.max_answer_bytes) {
             return Err(AgentError::new("the answer of the agent is too long"));
         }
         match step {
@@ -311,17 +360,20 @@ impl Following<'_> {
 
     async fn end(mut self, ending: Ending) -> Result<Outcome, AgentError> {
         // What came with the end, and before it.
-        while let Ok(heard) = self.heard.try_recv() {
-            self.hear(&heard).await?;
+        while let Ok(waiting) = self.heard.try_recv() {
+            self.hear(&waiting.heard).await?;
         }
         match ending {
             Ending::Done(text, about) => {
+                if let Some(about) = &about {
+                    self.run.progress.internal("llm-call", about.clone());
+                }
                 let text = Some(text).filter(|text| !text.trim().is_empty());
                 if let Some(step) = text.and_then(|text| self.told.settle(&text)) {
                     self.write(&step).await?;
                 }
                 let metadata = about.as_ref().and_then(Value::as_object).map(Object::from);
-                if !self.told.shown().is_empty() {
+                if self.writer.has_text() {
                     self.writer.close(metadata.clone()).await?;
                 }
                 Ok(Outcome::Completed(Said {
@@ -332,18 +384,13 @@ impl Following<'_> {
             Ending::Cut => Err(AgentError::new("the answer of the agent is lost")),
             Ending::Failed(why) => {
                 self.writer.flush().await?;
-                Err(AgentError::new(why))
+                Err(AgentError::new(self.run.gateway.quote(why)))
             }
+            Ending::Rejected(why) => Ok(Outcome::Rejected(Said::text(why))),
             Ending::Stopped => {
                 self.writer.flush().await?;
                 Err(AgentError::new("the run was stopped in OpenClaw"))
             }
         }
     }
-}
-
-/// Whether a gateway says that it cannot run anything yet, rather than that a run failed.
-fn is_starting(answer: &Answer) -> bool {
-    let fault = answer.fault.as_ref();
-    answer.payload.is_null() && fault.is_some_and(|fault| fault.code == "UNAVAILABLE")
 }

@@ -1,11 +1,11 @@
 //! What goes over a socket while it is open.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::frame::{Answer, Frame};
@@ -13,6 +13,9 @@ use super::gateway::{Gateway, Stop};
 use super::line::Order;
 use super::socket::{Hello, Socket};
 
+/// How soon a run that was not there yet is stopped again, and how often.
+const AGAIN: Duration = Duration::from_secs(1);
+const TRIES: u32 = 15;
 /// How many unanswered orders there may be before those are forgotten that nobody waits for.
 const MANY: usize = 256;
 
@@ -23,6 +26,8 @@ pub(super) struct Serving<'a> {
     /// How long the gateway may say nothing.
     silence: Duration,
     asked: HashMap<u64, Asked>,
+    /// Runs that are to be stopped again, and when.
+    later: VecDeque<(Instant, Stopping)>,
     last: u64,
 }
 
@@ -30,10 +35,15 @@ pub(super) struct Serving<'a> {
 enum Asked {
     Order(mpsc::Sender<Answer>),
     /// To stop a run, in the way that is known to newer gateways, or to older ones.
-    Stop {
-        stop: Stop,
-        newer: bool,
-    },
+    Stop(Stopping),
+}
+
+/// A run that is being stopped.
+struct Stopping {
+    stop: Stop,
+    newer: bool,
+    /// How often that was tried.
+    tries: u32,
 }
 
 impl<'a> Serving<'a> {
@@ -44,6 +54,7 @@ impl<'a> Serving<'a> {
             // It is missed twice, and then some.
             silence: hello.tick * 5 / 2,
             asked: HashMap::new(),
+            later: VecDeque::new(),
             last: 0,
         }
     }
@@ -61,10 +72,13 @@ impl<'a> Serving<'a> {
             }
             Err(why) => {
                 // It may not have been heard.
-                for (_, asked) in self.asked.drain() {
-                    if let Asked::Stop { stop, .. } = asked {
-                        self.gateway.stop(stop);
-                    }
+                let later = self.later.drain(..).map(|(_, again)| again);
+                let asked = self.asked.drain().filter_map(|(_, asked)| match asked {
+                    Asked::Stop(stopping) => Some(stopping),
+                    Asked::Order(_) => None,
+                });
+                for stopping in asked.chain(later) {
+                    self.gateway.stop(stopping.stop);
                 }
                 why
             }
@@ -74,12 +88,20 @@ impl<'a> Serving<'a> {
     async fn serve(&mut self, socket: &mut Socket, stop: &CancellationToken) -> Result<(), String> {
         self.stop_runs(socket).await?;
         loop {
-            // Turns may go on for a while after a signal to stop.
-            let over = stop.is_cancelled() && !self.gateway.is_listened_to();
-            if over {
-                return self.stop_runs(socket).await;
+            // Turns may go on for a while after a signal to stop, and what they leave may have to be stopped again.
+            if stop.is_cancelled() && !self.gateway.is_listened_to() {
+                self.stop_runs(socket).await?;
+                if !self.has_to_stop() {
+                    return Ok(());
+                }
             }
+            let again = self.later.front().map(|(at, _)| *at);
             tokio::select! {
+                () = sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => {
+                    if let Some((_, stopping)) = self.later.pop_front() {
+                        self.stop_run(stopping, socket).await?;
+                    }
+                }
                 read = timeout(self.silence, socket.read()) => {
                     let frame = read.map_err(|_| "it said nothing for too long".to_owned())??;
                     self.heard(frame, socket).await?;
@@ -105,8 +127,8 @@ impl<'a> Serving<'a> {
                 } else {
                     match self.asked.remove(&id) {
                         Some(Asked::Order(answers)) => Some(answers),
-                        Some(Asked::Stop { stop, newer }) => {
-                            return self.stopped(stop, newer, &answer, socket).await;
+                        Some(Asked::Stop(stopping)) => {
+                            return self.stopped(stopping, &answer, socket).await;
                         }
                         None => None,
                     }
@@ -126,7 +148,8 @@ impl<'a> Serving<'a> {
         if self.asked.len() >= MANY {
             self.asked.retain(|_, asked| match asked {
                 Asked::Order(answers) => !answers.is_closed(),
-                Asked::Stop { .. } => false,
+                // What is to be stopped must be; there are few.
+                Asked::Stop(_) => true,
             });
         }
         self.last += 1;
@@ -134,20 +157,28 @@ impl<'a> Serving<'a> {
         socket.write(self.last, order.method, &order.params).await
     }
 
+    /// Whether there are runs that may not have been stopped yet.
+    fn has_to_stop(&self) -> bool {
+        let mut asked = self.asked.values();
+        !self.later.is_empty() || asked.any(|asked| matches!(asked, Asked::Stop(_)))
+    }
+
     async fn stop_runs(&mut self, socket: &mut Socket) -> Result<(), String> {
         for stop in self.gateway.stops() {
-            self.stop_run(stop, true, socket).await?;
+            let (newer, tries) = (true, 0);
+            self.stop_run(Stopping { stop, newer, tries }, socket)
+                .await?;
         }
         Ok(())
     }
 
     async fn stop_run(
         &mut self,
-        stop: Stop,
-        newer: bool,
+        mut stopping: Stopping,
         socket: &mut Socket,
     ) -> Result<(), String> {
-        let (method, params) = if newer {
+        let stop = &stopping.stop;
+        let (method, params) = if stopping.newer {
             (
                 "sessions.abort",
                 json!({ "key": stop.session, "runId": stop.run }),
@@ -161,27 +192,33 @@ impl<'a> Serving<'a> {
         self.last += 1;
         let written = socket.write(self.last, method, &params).await;
         if written.is_err() {
-            self.gateway.stop(stop);
+            self.gateway.stop(stopping.stop);
             return written;
         }
-        self.asked.insert(self.last, Asked::Stop { stop, newer });
+        stopping.tries += 1;
+        self.asked.insert(self.last, Asked::Stop(stopping));
         Ok(())
     }
 
     async fn stopped(
         &mut self,
-        stop: Stop,
-        newer: bool,
+        mut stopping: Stopping,
         answer: &Answer,
         socket: &mut Socket,
     ) -> Result<(), String> {
-        if newer && answer.fault.is_some() {
-            return self.stop_run(stop, false, socket).await;
+        if stopping.newer && answer.fault.is_some() {
+            stopping.newer = false;
+            return self.stop_run(stopping, socket).await;
+        }
+        if answer.status() == "no-active-run" && !stopping.stop.known && stopping.tries < TRIES {
+            // The gateway was asked to begin it, and has not said that it did: it may be about to.
+            self.later.push_back((Instant::now() + AGAIN, stopping));
+            return Ok(());
         }
         let done = answer.fault.is_none() && answer.payload["aborted"] != false;
         if !done {
             tracing::warn!(
-                task = stop.run,
+                task = stopping.stop.run,
                 "OpenClaw did not stop a run: its gateway may be too old for that"
             );
         }
@@ -193,7 +230,7 @@ impl Asked {
     fn listener(&self) -> Option<mpsc::Sender<Answer>> {
         match self {
             Self::Order(answers) => Some(answers.clone()),
-            Self::Stop { .. } => None,
+            Self::Stop(_) => None,
         }
     }
 }

@@ -21,6 +21,7 @@ use url::Url;
 use super::device::{CLIENT, Device, MODE, ROLE, SCOPES};
 use super::frame::{self, Frame};
 use super::refused::Refused;
+use crate::fetch::chain;
 
 /// How long each step of a handshake may take.
 const STEP: Duration = Duration::from_secs(10);
@@ -198,14 +199,7 @@ impl Socket {
 
 /// Why a request failed, without where it went.
 pub(super) fn why(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(&error);
-    while let Some(inner) = source {
-        text = format!("{text}: {inner}");
-        source = inner.source();
-    }
-    text
+    chain(&error.without_url())
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! What a turn says to the upstream agent, and as whom.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
-use switchboard_client::{CallOptions, Client, Error};
+use switchboard_client::{CallOptions, Client, Error, Kind};
 use switchboard_server::agent::AgentError;
 use switchboard_server::hops::{self, Hops};
 use switchboard_server::trace::Trace;
@@ -13,7 +14,7 @@ use switchboard_types::operation::{SendConfiguration, SendMessage};
 use tokio::time::Instant;
 
 use super::failure::unknown;
-use super::note::{NAME, Note};
+use super::note::{NAME, Note, State};
 use super::run::{Run, Stop};
 use crate::identity::IdentityError;
 
@@ -25,6 +26,46 @@ const EARLIER: usize = 5;
 const NO_ANSWER: &str = "No answer came in time. Go on without it.";
 
 impl Run<'_> {
+    /// What it says cannot be heard out. Nobody is left who waits for it.
+    pub(super) async fn abandon(&mut self) {
+        let note = self
+            .note
+            .as_ref()
+            .filter(|note| note.state == State::Running);
+        let task = note.and_then(|note| TaskId::new(note.task.as_deref()?).ok());
+        if let (Some(task), Ok(client)) = (task, self.line.client().await) {
+            self.cancel(&client, &task).await;
+        }
+    }
+
+    /// The task is over that waited for its caller. What waits upstream, or went on there meanwhile, is canceled.
+    pub(super) async fn let_go(mut self) {
+        let Some(note) = &self.note else { return };
+        let task = note.task.as_deref().and_then(|id| TaskId::new(id).ok());
+        let may_run = matches!(note.state, State::Sending | State::Running);
+        if task.is_none() && !may_run {
+            return;
+        }
+        let client = match (self.identify().await, self.line.client().await) {
+            (Ok(()), Ok(client)) => client,
+            (Err(error), _) => {
+                tracing::warn!(%error, "a remote task was not canceled");
+                return;
+            }
+            (_, Err(error)) => {
+                tracing::warn!(%error, "a remote task was not canceled");
+                return;
+            }
+        };
+        let task = match task {
+            None => self.listed(&client).await.ok().flatten(),
+            known => known,
+        };
+        if let Some(task) = task {
+            self.cancel(&client, &task).await;
+        }
+    }
+
     pub(super) async fn cancel(&mut self, client: &Client, task: &TaskId) {
         if let Err(error) = client.cancel_with(task, &self.options()).await
             && !error.is(ErrorKind::TaskNotCancelable)
@@ -49,15 +90,30 @@ impl Run<'_> {
             return Ok(false);
         }
         self.renewed = true;
-        self.identify().await?;
-        Ok(true)
+        match self.identify().await {
+            Ok(()) => Ok(true),
+            // What the caller has shown is no good any more: the caller can help.
+            Err(IdentityError::Refused(_)) if !self.line.identity.wants().is_empty() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// After a failure: whether it was for want of credentials that are the caller's own. Then the caller can help.
+    pub(super) fn asks_the_caller(&self, error: &Error) -> bool {
+        let wanted = error.status() == Some(401)
+            || error.is(ErrorKind::Unauthenticated)
+            || error.kind() == Kind::CredentialsMissing;
+        wanted && !self.line.identity.wants().is_empty()
     }
 
     /// What goes with every call.
     pub(super) fn options(&self) -> CallOptions {
         let mut options = CallOptions::new();
         for (name, value) in &self.shown {
-            options = options.header(name.clone(), value.clone());
+            let mut value = value.clone();
+            // So that it is told to nobody, whatever the other side says of it.
+            value.set_sensitive(true);
+            options = options.header(name.clone(), value);
         }
         for (name, value) in self.turn.trace().into_iter().flat_map(Trace::headers) {
             options = options.header(name, value);
@@ -80,8 +136,8 @@ impl Run<'_> {
 
     /// The way of the call up to the agent that is asked now. One that could not be read was refused.
     fn way(&self) -> Hops {
-        let way = Hops::of(&self.turn.message).unwrap_or_default();
-        way.then(self.turn.hop())
+        let way = Hops::of(self.words()).unwrap_or_default();
+        way.then(self.turn.hop().name())
     }
 
     pub(super) fn message_id(&self) -> Option<MessageId> {
@@ -89,15 +145,25 @@ impl Run<'_> {
         note.message_id(self.turn.task_id())
     }
 
+    /// What the message of the note says.
+    fn words(&self) -> &Arc<Message> {
+        let note = self.note.as_ref();
+        note.map_or(&self.turn.message, |note| note.words(self.turn))
+    }
+
     /// The message of the note. Tasks that it speaks of are ours, and mean nothing upstream.
     pub(super) fn message(&self, to: Option<&TaskId>) -> Result<SendMessage, AgentError> {
         let note = self.note.as_ref();
         let id = self.message_id().ok_or_else(unknown)?;
-        let said = &self.turn.message;
-        let parts = if self.turn.input_timed_out {
-            vec![Part::text(NO_ANSWER)]
-        } else {
-            said.parts.clone()
+        let said = self.words();
+        let parts = match note.is_some_and(|note| note.unanswered) {
+            true => vec![Part::text(NO_ANSWER)],
+            false => said.parts.clone(),
+        };
+        // That of the request belongs to its own message.
+        let request = match Arc::ptr_eq(said, &self.turn.message) {
+            true => &self.turn.metadata,
+            false => &self.turn.task.metadata,
         };
         let mut metadata = self.way().marked(said.metadata.as_ref());
         let budget = self.turn.budget();
@@ -116,7 +182,7 @@ impl Run<'_> {
                 accepted_output_modes: self.turn.accepted_output_modes.clone(),
                 ..SendConfiguration::default()
             },
-            metadata: self.turn.metadata.clone(),
+            metadata: request.clone(),
         })
     }
 

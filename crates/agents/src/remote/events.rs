@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use switchboard_client::{difference, fold};
 use switchboard_server::agent::Said;
+use switchboard_server::budget::Spent;
 use switchboard_types::model::{
     Artifact, ArtifactUpdate, ContextId, Event, Message, Object, Part, Role, Task, TaskId,
     TaskState, TaskStatus,
@@ -26,8 +27,8 @@ pub(super) enum Ending {
     AuthRequired(Said),
     Rejected(Said),
     Reply(Said),
-    /// With a reason for the caller.
-    Failed(String),
+    /// With a reason for the caller, and what was spent.
+    Failed(String, Spent),
 }
 
 /// An upstream task, as far as it was passed on.
@@ -36,8 +37,8 @@ pub(super) struct Heard {
     task: Option<Arc<Task>>,
     /// What our task said last, if its turn was cut off there.
     said: Option<Vec<Part>>,
-    /// The question that was answered now: some agents begin with the task as it stood before.
-    asked: Option<Vec<Part>>,
+    /// The questions that were told, of which one is answered now: some agents begin with the task as it stood before.
+    asked: Vec<Vec<Part>>,
 }
 
 impl Heard {
@@ -46,17 +47,17 @@ impl Heard {
         Self {
             task: None,
             said: None,
-            asked: None,
+            asked: Vec::new(),
         }
     }
 
-    /// A task that is answered now, and whose question `ours` has passed on.
+    /// A task that is answered now, and whose question `ours` has passed on. Since then `ours` may have asked for
+    /// credentials, so the question need not be the last one.
     pub(super) fn answered(id: TaskId, context: Option<ContextId>, ours: &Task) -> Self {
-        let mut history = ours.history.iter().rev();
-        let question = ours.status.message.as_ref();
-        let question = question.or_else(|| history.find(|m| m.role == Role::Agent));
+        let told = ours.history.iter().filter(|m| m.role == Role::Agent);
+        let told = told.chain(&ours.status.message);
         Self {
-            asked: question.map(|message| message.parts.clone()),
+            asked: told.map(|message| message.parts.clone()).collect(),
             said: None,
             ..Self::of(id, context, ours)
         }
@@ -80,7 +81,7 @@ impl Heard {
         Self {
             task: Some(Arc::new(known)),
             said: said.map(|message| message.parts.clone()),
-            asked: None,
+            asked: Vec::new(),
         }
     }
 
@@ -111,9 +112,9 @@ impl Heard {
                 if let Some(Ending::Completed(said)) = &mut end {
                     fill_from_history(said, now);
                 }
-                let asked = self.asked.take();
+                let asked = std::mem::take(&mut self.asked);
                 if let Some(Ending::InputRequired(said) | Ending::AuthRequired(said)) = &end
-                    && asked.as_ref() == Some(&said.parts)
+                    && asked.contains(&said.parts)
                 {
                     end = None;
                 }
@@ -180,6 +181,7 @@ fn beginning(now: &Task) -> Task {
 /// The end that a status is, if it is one.
 fn ending(status: &TaskStatus, metadata: Option<Object>) -> Option<Ending> {
     let message = status.message.as_deref();
+    let spent = metadata.as_ref().map(Spent::told).unwrap_or_default();
     let said = || said(message, metadata);
     let text = message.map(Message::text).filter(|text| !text.is_empty());
     match status.state {
@@ -188,14 +190,16 @@ fn ending(status: &TaskStatus, metadata: Option<Object>) -> Option<Ending> {
         TaskState::AuthRequired => Some(Ending::AuthRequired(said())),
         TaskState::Rejected => Some(Ending::Rejected(said())),
         TaskState::Failed => {
-            Some(Ending::Failed(text.unwrap_or_else(|| {
-                "the remote agent failed, and did not say why".to_owned()
-            })))
+            let silent = || "the remote agent failed, and did not say why".to_owned();
+            Some(Ending::Failed(text.unwrap_or_else(silent), spent))
         }
-        TaskState::Canceled => Some(Ending::Failed(match text {
-            Some(text) => format!("the remote agent canceled the task: {text}"),
-            None => "the remote agent canceled the task".to_owned(),
-        })),
+        TaskState::Canceled => {
+            let reason = match text {
+                Some(text) => format!("the remote agent canceled the task: {text}"),
+                None => "the remote agent canceled the task".to_owned(),
+            };
+            Some(Ending::Failed(reason, spent))
+        }
         TaskState::Submitted | TaskState::Working | TaskState::Unknown => None,
     }
 }
@@ -205,6 +209,8 @@ fn said(message: Option<&Message>, metadata: Option<Object>) -> Said {
         parts: message.map(|m| m.parts.clone()).unwrap_or_default(),
         message_metadata: message.and_then(|m| m.metadata.clone()),
         metadata,
+        // Tasks that it speaks of are not ours.
+        references: Vec::new(),
     }
 }
 
@@ -271,7 +277,7 @@ mod tests {
                 Ending::AuthRequired(said) => format!("auth {}", text(&said.parts)),
                 Ending::Rejected(said) => format!("rejects {}", text(&said.parts)),
                 Ending::Reply(said) => format!("replies {}", text(&said.parts)),
-                Ending::Failed(reason) => format!("fails {reason}"),
+                Ending::Failed(reason, _) => format!("fails {reason}"),
             }));
         }
         all.join(", ")
@@ -293,6 +299,39 @@ mod tests {
         ];
         let heard = &mut Heard::nothing();
         assert_eq!(passed(heard, &events), "says hm, a, +b, done bye");
+    }
+
+    #[test]
+    fn the_question_that_is_answered_is_not_asked_again_though_credentials_were_asked_for_since() {
+        let said = |role: &str, id: &str, text: &str| {
+            format!(
+                r#"{{"kind":"message","role":"{role}","messageId":"{id}","parts":[{{"kind":"text","text":"{text}"}}]}}"#
+            )
+        };
+        let history = [
+            said("user", "1", "paint it"),
+            said("agent", "2", "Which?"),
+            said("user", "3", "green"),
+            said("agent", "4", "your credentials are needed"),
+            said("user", "5", "here"),
+        ];
+        let ours = format!(
+            r#"{{"kind":"task","id":"ours","contextId":"c","status":{{"state":"working"}},"history":[{}]}}"#,
+            history.join(",")
+        );
+        let ours = decode_task(Dialect::from_tag("0.3").unwrap(), &ours).unwrap();
+        let question = said("agent", "q", "Which?");
+        let stood = format!(
+            r#"{{"kind":"task","id":"t","contextId":"c","status":{{"state":"input-required","message":{question}}}}}"#
+        );
+        let stood = decode_task(Dialect::from_tag("0.3").unwrap(), &stood).unwrap();
+        let events = [
+            Event::Task(Arc::new(stood)),
+            status("working", None),
+            status("completed", Some("painted")),
+        ];
+        let heard = &mut Heard::answered(TaskId::new("t").unwrap(), None, &ours);
+        assert_eq!(passed(heard, &events), "done painted");
     }
 
     #[test]

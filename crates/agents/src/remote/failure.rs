@@ -1,15 +1,18 @@
 //! What callers are told when a remote agent cannot be talked to. Where it is and what exactly broke is for our log.
 
+use http::HeaderMap;
 use switchboard_client::{Error, Kind};
 use switchboard_server::agent::{AgentError, Turn};
 use switchboard_types::ErrorKind;
 
+use crate::fetch::without;
+
 /// What a failed call means for the turn.
-pub(super) fn told(turn: &Turn, error: &Error) -> AgentError {
+pub(super) fn told(turn: &Turn, shown: &HeaderMap, error: &Error) -> AgentError {
     tracing::warn!(
         agent = &**turn.agent(),
         task = %turn.task_id(),
-        %error,
+        error = without(shown, error.to_string()),
         hint = error.hint(),
         "a remote agent could not be talked to"
     );
@@ -24,10 +27,8 @@ pub(super) fn told(turn: &Turn, error: &Error) -> AgentError {
         Kind::Protocol => AgentError::new(error.protocol().map_or_else(
             || "the remote agent answered with an error".to_owned(),
             |answered| {
-                format!(
-                    "the remote agent answered with an error: {}",
-                    answered.message()
-                )
+                let said = without(shown, answered.message().to_owned());
+                format!("the remote agent answered with an error: {said}")
             },
         )),
         Kind::Unintelligible | Kind::TooLarge => {

@@ -3,13 +3,13 @@
 use switchboard_server::agent::{AgentError, Said};
 use switchboard_types::model::Task;
 
-use super::note::{NAME, State};
+use super::note::{NAME, Note, Plan, State};
 use super::run::Run;
 
 impl Run<'_> {
     pub(super) async fn waits(&mut self, question: &Said) -> Result<(), AgentError> {
         if let Some(note) = &mut self.note {
-            note.waits(&question.parts);
+            note.waits(&self.turn.task, &self.turn.message, &question.parts);
             self.keep_note();
         }
         self.noted().await
@@ -23,16 +23,28 @@ impl Run<'_> {
         self.noted().await
     }
 
+    /// Writes down what is to be done as soon as the caller has brought credentials.
+    pub(super) async fn set_aside(&mut self, plan: &Plan) -> Result<(), AgentError> {
+        if let Some(note) = Note::set_aside(self.note.as_ref(), self.turn, plan) {
+            self.note = Some(note);
+            self.keep_note();
+        }
+        self.noted().await
+    }
+
     /// Writes down which task it is, as soon as that is known. One that is over needs not be found again, but its
     /// conversation may go on.
-    pub(super) fn know(&mut self, task: &Task, ended: bool) {
+    pub(super) fn know(&mut self, task: &Task) {
         let Some(note) = &mut self.note else {
             return;
         };
         let ours = task.context_id == self.turn.own_context();
         self.line.learn_context(ours);
         let known = note.state == State::Running && note.task.as_deref() == Some(task.id.as_str());
-        if known || ended && ours {
+        if let Some(errand) = self.errand.filter(|_| !known) {
+            self.line.is_at(errand, &task.id);
+        }
+        if known || ours && task.status.state.is_terminal() {
             return;
         }
         note.state = State::Running;

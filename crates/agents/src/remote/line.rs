@@ -122,11 +122,12 @@ impl Line {
         let _one = self.connecting.lock().await;
         match self.known() {
             Some(client) => Ok(client),
-            None => self.connect().await,
+            // Boxed: it is a large thing to keep in the future of every turn.
+            None => Box::pin(self.connect()).await,
         }
     }
 
-    fn known(&self) -> Option<Client> {
+    pub(super) fn known(&self) -> Option<Client> {
         let client = self.client.read();
         client.unwrap_or_else(PoisonError::into_inner).clone()
     }

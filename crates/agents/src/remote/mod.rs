@@ -5,12 +5,14 @@
 //! that was cut off is taken up again and not repeated.
 //!
 //! - `line`: the connection and the upstream card.
-//! - `run`: one turn. `call`: what it says there, and as whom.
+//! - `run`: one turn. `begin`: how its message goes out. `call`: what it says there, and as whom.
 //! - `events`: what is said there, as what is said here. Pure.
 //! - `failure`: what callers are told when it goes wrong.
 
+mod begin;
 mod call;
 pub(crate) mod card;
+mod errand;
 mod events;
 mod failure;
 mod keep;
@@ -63,8 +65,13 @@ impl RemoteAgent {
 #[async_trait]
 impl Agent for RemoteAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        let run = Run::new(&self.line, &turn, Some(&progress)).await?;
-        run.take().await
+        let errand = self.line.errand(&turn, &progress);
+        let turn = turn.within(&errand);
+        let mut run = Run::new(&self.line, &turn, Some(&progress)).await?;
+        run.errand = Some(&errand);
+        let taken = run.take().await;
+        self.line.ended(&errand, &taken);
+        taken
     }
 
     fn on_restart(&self) -> Restart {

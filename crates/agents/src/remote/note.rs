@@ -16,8 +16,18 @@ pub(crate) struct Note {
     turn: u64,
     /// The id that the caller gave to that message.
     said: String,
-    /// How many messages of callers there were then.
-    heard: usize,
+    /// Which of the messages of callers it is. Clients may give the same id to several.
+    #[serde(default)]
+    nth: usize,
+    /// It says that nobody has answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) unanswered: bool,
+    /// Which of them has begun the turn that wrote this.
+    #[serde(default)]
+    began: usize,
+    /// How many questions our task had told before that turn.
+    #[serde(default)]
+    told: usize,
     /// What it asked last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     asked: Option<String>,
@@ -31,14 +41,14 @@ pub(crate) struct Note {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
+    /// The message did not go out: the caller is asked for credentials first.
+    Unsent,
     /// The message goes out, and may have arrived.
     Sending,
     /// It has arrived.
     Running,
     /// The upstream task waits for the next one.
     Waiting,
-    /// The upstream task runs, and we need the caller's credentials to look at it.
-    Detached,
 }
 
 /// What a turn has to do.
@@ -57,54 +67,66 @@ pub(crate) enum Plan {
 impl Note {
     /// What is to be done in this turn.
     pub(crate) fn plan(note: Option<&Self>, turn: &Turn) -> Plan {
-        let fresh = turn.emitted == 0 && note.is_some_and(|note| note.was_passed_on(&turn.task));
-        Self::decide(note, &turn.message, fresh || turn.input_timed_out)
+        Self::decide(note, &turn.task, &turn.message, turn.input_timed_out)
     }
 
-    /// Whether our task has told that it waits. Clients may answer with a message of the same id as before, so that
-    /// does not tell.
-    fn was_passed_on(&self, task: &Task) -> bool {
-        let mut history = task.history.iter().rev();
-        let said = task.status.message.as_ref();
-        let said = said.or_else(|| history.find(|message| message.role == Role::Agent));
-        let said = said.map(|message| message.text());
-        task.status.state.is_interrupted()
-            || heard(task) > self.heard
-            || said.is_some() && said == self.asked
-    }
-
-    /// `fresh`: our task has told that it waits, and this is the next turn.
-    fn decide(note: Option<&Self>, message: &Message, fresh: bool) -> Plan {
+    /// `timed_out`: nobody has answered our task.
+    fn decide(note: Option<&Self>, ours: &Task, message: &Message, timed_out: bool) -> Plan {
         let Some(note) = note else {
             return Plan::Send(None);
         };
         let task = note.task.as_deref().and_then(|id| TaskId::new(id).ok());
-        let same = note.said == message.id.as_str();
         match (note.state, task) {
-            (State::Detached, Some(task)) => Plan::Attach(task),
-            (State::Detached, None) => Plan::Look,
+            (State::Unsent, task) => Plan::Send(task),
             // Cut off between writing down that it waits and saying so.
-            (State::Waiting, Some(task)) if same && !fresh => Plan::Attach(task),
+            (State::Waiting, Some(task)) if !note.was_passed_on(ours, message, timed_out) => {
+                Plan::Attach(task)
+            }
             (State::Waiting, task) => Plan::Send(task),
-            (State::Sending, Some(task)) if same => Plan::Check(task),
-            (State::Running, Some(task)) if same => Plan::Attach(task),
-            (State::Sending | State::Running, None) if same => Plan::Look,
-            // The last one is over, and this message came meanwhile.
-            (State::Sending | State::Running, _) => Plan::Send(None),
+            // No turn follows on one that has ended, unless it has asked: so this is the same one, or one that brings
+            // the credentials to go on with it.
+            (State::Sending, Some(task)) => Plan::Check(task),
+            (State::Running, Some(task)) => Plan::Attach(task),
+            (State::Sending | State::Running, None) => Plan::Look,
         }
     }
 
-    /// A message goes out.
+    /// Whether our task has told that it waits, and what for. The same may be asked twice, so it is counted. What was
+    /// asked before may be asked again after a restart, so it is compared. And what was told last may not be stored yet:
+    /// then it is the next message that tells.
+    fn was_passed_on(&self, ours: &Task, message: &Message, timed_out: bool) -> bool {
+        let told = told(ours);
+        if told.len() > self.told {
+            let last = told.last().map(|message| message.text());
+            return self.asked.is_none() || self.asked == last;
+        }
+        // What was asked without a word is nowhere to be seen.
+        timed_out && self.asked.is_none() || place(ours, message) != self.began
+    }
+
+    /// A message goes out: the one that could not before, or that of the turn.
     pub(crate) fn sending(
         before: Option<&Self>,
         turn: &Turn,
         to: Option<&TaskId>,
         context: Option<&ContextId>,
     ) -> Self {
+        // One that was set aside may have arrived after all: then it must be known as the same.
+        let number = match before {
+            Some(note) if note.state == State::Unsent => note.turn,
+            before => before.map_or(0, |note| note.turn) + 1,
+        };
+        let waited = before.filter(|note| note.state == State::Waiting && note.asked.is_some());
+        let least = waited.map_or(0, |note| note.told + 1);
+        let began = place(&turn.task, &turn.message);
+        let before = before.filter(|note| note.state == State::Unsent);
         Self {
-            turn: before.map_or(0, |note| note.turn) + 1,
-            said: turn.message.id.to_string(),
-            heard: heard(&turn.task),
+            turn: number,
+            said: before.map_or_else(|| turn.message.id.to_string(), |note| note.said.clone()),
+            nth: before.map_or(began, |note| note.nth),
+            unanswered: before.map_or(turn.input_timed_out, |note| note.unanswered),
+            began,
+            told: told(&turn.task).len().max(least),
             asked: None,
             context: context.map(ToString::to_string),
             task: to.map(ToString::to_string),
@@ -112,11 +134,44 @@ impl Note {
         }
     }
 
+    /// What is to be written down before the caller is asked for credentials; nothing, if that stands there already.
+    pub(crate) fn set_aside(before: Option<&Self>, turn: &Turn, plan: &Plan) -> Option<Self> {
+        match (plan, before) {
+            (Plan::Send(_), Some(note)) if note.state == State::Unsent => None,
+            (Plan::Send(to), _) => {
+                let context = before.and_then(Self::context_id);
+                let sending = Self::sending(before, turn, to.as_ref(), context.as_ref());
+                Some(Self {
+                    state: State::Unsent,
+                    ..sending
+                })
+            }
+            // Its question was not told, and ours will be.
+            (_, Some(note)) if note.state == State::Waiting => Some(Self {
+                state: State::Running,
+                ..note.clone()
+            }),
+            _ => None,
+        }
+    }
+
     /// It waits for an answer to this.
-    pub(crate) fn waits(&mut self, question: &[Part]) {
+    pub(crate) fn waits(&mut self, ours: &Task, message: &Message, question: &[Part]) {
         let texts: Vec<&str> = question.iter().filter_map(Part::as_text).collect();
         self.asked = Some(texts.join("\n")).filter(|text| !text.is_empty());
+        self.told = self.told.max(told(ours).len());
+        self.began = place(ours, message);
         self.state = State::Waiting;
+    }
+
+    /// The message of the caller that the note is about. The turn may have begun with another one, that brought no more
+    /// than the credentials for it.
+    pub(crate) fn words<'t>(&self, turn: &'t Turn) -> &'t Arc<Message> {
+        if self.nth == place(&turn.task, &turn.message) {
+            return &turn.message;
+        }
+        let kept = turn.heard(self.nth).filter(|m| m.id.as_str() == self.said);
+        kept.unwrap_or(&turn.message)
     }
 
     /// The id that the message has upstream: the same, however often the turn is run.
@@ -132,21 +187,41 @@ impl Note {
     }
 }
 
-/// How many messages of callers a task has.
-fn heard(task: &Task) -> usize {
-    let from_caller = |message: &&Arc<Message>| message.role == Role::User;
-    task.history.iter().filter(from_caller).count()
+/// The questions that a task has told.
+fn told(task: &Task) -> Vec<&Arc<Message>> {
+    let open = task.status.message.iter();
+    let open = open.filter(|_| task.status.state.is_interrupted());
+    let told = task.history.iter().filter(|m| m.role == Role::Agent);
+    told.chain(open).collect()
+}
+
+/// Which of the messages of callers it is. Clients may give one id to several; and of some it is not kept what they say.
+fn place(task: &Task, message: &Message) -> usize {
+    let from_caller = |m: &&Arc<Message>| m.role == Role::User;
+    let heard = task.history.iter().filter(from_caller);
+    let same = |m: &Message| m.id == message.id;
+    let heard: Vec<&Arc<Message>> = heard.collect();
+    let wholly = heard
+        .iter()
+        .rposition(|m| same(m) && m.parts == message.parts);
+    let known = wholly.or_else(|| heard.iter().rposition(|m| same(m)));
+    known.unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use switchboard_types::Dialect;
+    use switchboard_types::wire::decode_task;
 
     fn note(state: State, task: Option<&str>) -> Note {
         Note {
             turn: 3,
             said: "m".to_owned(),
-            heard: 1,
+            nth: 0,
+            unanswered: false,
+            began: 0,
+            told: 0,
             asked: None,
             context: None,
             task: task.map(str::to_owned),
@@ -154,32 +229,105 @@ mod tests {
         }
     }
 
-    fn decided(note: Option<&Note>, message: &str, fresh: bool) -> Plan {
-        let id = MessageId::new(message).unwrap();
-        let message = Message::new(id, Role::User, vec![Part::text("x")]);
-        Note::decide(note, &message, fresh)
+    /// A task of ours in which this was said: `?` begins a question. All messages have one id.
+    fn ours(said: &[&str]) -> Task {
+        let said = said.iter().map(|text| {
+            let role = if text.starts_with('?') {
+                "agent"
+            } else {
+                "user"
+            };
+            format!(
+                r#"{{"role":"{role}","messageId":"m","parts":[{{"kind":"text","text":"{text}"}}]}}"#
+            )
+        });
+        let said: Vec<String> = said.collect();
+        let json = format!(
+            r#"{{"kind":"task","id":"ours","contextId":"c","status":{{"state":"working"}},"history":[{}]}}"#,
+            said.join(",")
+        );
+        decode_task(Dialect::from_tag("0.3").unwrap(), &json).unwrap()
+    }
+
+    fn message(text: &str) -> Message {
+        let id = MessageId::new("m").unwrap();
+        Message::new(id, Role::User, vec![Part::text(text)])
+    }
+
+    /// What is done in the turn of a message.
+    fn decided(note: &Note, said: &[&str], now: &str) -> Plan {
+        Note::decide(Some(note), &ours(said), &message(now), false)
+    }
+
+    fn waits(note: &mut Note, said: &[&str], now: &str, question: &[Part]) {
+        note.waits(&ours(said), &message(now), question);
     }
 
     #[test]
     fn a_message_is_sent_once_whenever_the_turn_was_cut_off() {
         let task = || TaskId::new("t").unwrap();
         let known = Some("t");
-        for (state, id, message, fresh, plan) in [
-            (State::Sending, None, "m", false, Plan::Look),
-            (State::Sending, known, "m", false, Plan::Check(task())),
-            (State::Running, known, "m", false, Plan::Attach(task())),
-            (State::Running, known, "m", true, Plan::Attach(task())),
-            (State::Waiting, known, "m", false, Plan::Attach(task())),
-            (State::Waiting, known, "m", true, Plan::Send(Some(task()))),
-            (State::Waiting, known, "n", true, Plan::Send(Some(task()))),
-            (State::Detached, known, "n", true, Plan::Attach(task())),
-            (State::Detached, None, "n", true, Plan::Look),
-            (State::Running, known, "n", true, Plan::Send(None)),
+        for (state, id, plan) in [
+            (State::Unsent, None, Plan::Send(None)),
+            (State::Unsent, known, Plan::Send(Some(task()))),
+            (State::Sending, None, Plan::Look),
+            (State::Sending, known, Plan::Check(task())),
+            (State::Running, known, Plan::Attach(task())),
+            (State::Running, None, Plan::Look),
         ] {
-            let decided = decided(Some(&note(state, id)), message, fresh);
-            assert_eq!(decided, plan, "{state:?} {id:?} {message} {fresh}");
+            // As well after a question of ours, which was for credentials.
+            for said in [&["a"][..], &["a", "?b", "c"], &["a", "?b", "c", "?b", "d"]] {
+                let decided = decided(&note(state, id), said, said[said.len() - 1]);
+                assert_eq!(decided, plan, "{state:?} {id:?} {said:?}");
+            }
         }
-        assert_eq!(decided(None, "m", false), Plan::Send(None));
+        let nothing = Note::decide(None, &ours(&["a"]), &message("a"), false);
+        assert_eq!(nothing, Plan::Send(None));
+    }
+
+    #[test]
+    fn a_question_that_is_asked_twice_is_answered_twice_and_not_before_it_was_told() {
+        let (attach, send) = (
+            Plan::Attach(TaskId::new("t").unwrap()),
+            Plan::Send(Some(TaskId::new("t").unwrap())),
+        );
+        let mut note = note(State::Running, Some("t"));
+        let question = [Part::text("?which")];
+        waits(&mut note, &["a"], "a", &question);
+        assert_eq!(decided(&note, &["a"], "a"), attach);
+        // Another message came meanwhile, and answers nothing yet.
+        assert_eq!(decided(&note, &["a", "b"], "a"), attach);
+        // Now it does, though it is not stored yet that it was asked for.
+        assert_eq!(decided(&note, &["a", "b"], "b"), send);
+        assert_eq!(decided(&note, &["a", "?which", "b"], "b"), send);
+        waits(&mut note, &["a", "?which", "b"], "b", &question);
+        assert_eq!(decided(&note, &["a", "?which", "b"], "b"), attach);
+        let twice = ["a", "?which", "b", "?which", "b"];
+        assert_eq!(decided(&note, &twice, "b"), send);
+        // Another one was asked again: this one was not told.
+        waits(&mut note, &["a", "?key", "b"], "b", &question);
+        let again = ["a", "?key", "b", "?key", "c"];
+        assert_eq!(decided(&note, &again, "c"), attach);
+    }
+
+    #[test]
+    fn a_question_without_words_is_answered_by_the_next_message_or_by_nobody() {
+        let task = TaskId::new("t").unwrap();
+        let mut note = note(State::Running, Some("t"));
+        waits(&mut note, &["a"], "a", &[]);
+        assert_eq!(decided(&note, &["a"], "a"), Plan::Attach(task.clone()));
+        let send = Plan::Send(Some(task));
+        assert_eq!(decided(&note, &["a", "b"], "b"), send);
+        let nobody = Note::decide(Some(&note), &ours(&["a"]), &message("a"), true);
+        assert_eq!(nobody, send);
+    }
+
+    #[test]
+    fn messages_of_one_id_are_told_apart_by_their_place() {
+        let task = ours(&["a", "?which", "b", "?which", "[redacted]"]);
+        assert_eq!(place(&task, &message("a")), 0);
+        assert_eq!(place(&task, &message("b")), 1);
+        assert_eq!(place(&task, &message("my key")), 2);
     }
 
     #[test]

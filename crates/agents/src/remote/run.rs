@@ -5,22 +5,21 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use switchboard_client::{Client, Error, Events, Kind, Sent};
-use switchboard_server::agent::{AgentError, Outcome, Progress, Said, Turn};
-use switchboard_types::model::{Event, Task, TaskId, TaskState};
-use switchboard_types::operation::{ListTasks, SendMessage};
+use switchboard_client::{Client, Error, Kind, Sent};
+use switchboard_server::agent::{AgentError, Errand, Outcome, Progress, Said, Turn};
+use switchboard_types::model::{Content, Event, Task, TaskId, TaskState};
 use tokio::time::timeout;
 
+use super::begin::{Begun, told_of};
 use super::events::{Ending, Heard, Step};
 use super::failure::{told, unknown};
 use super::line::Line;
 use super::note::{NAME, Note, Plan, State};
+use crate::fetch::without;
 use crate::identity::IdentityError;
 
 /// How long the end of a stream may be behind its last event.
 const HANG_UP: Duration = Duration::from_millis(5);
-/// Among how many tasks the one is looked for that was begun.
-const LISTED: u32 = 50;
 
 /// Why a turn does not go on.
 pub(super) enum Stop {
@@ -48,12 +47,6 @@ impl From<IdentityError> for Stop {
     }
 }
 
-/// What a message was answered with.
-enum Begun {
-    Events(Box<Events>),
-    Answer(Sent),
-}
-
 /// A note that is being written.
 pub(super) type Noting<'a> = BoxFuture<'a, Result<(), AgentError>>;
 
@@ -69,6 +62,8 @@ pub(super) struct Run<'a> {
     pub(super) shown: HeaderMap,
     /// Another identity was asked for already.
     pub(super) renewed: bool,
+    /// What operators see of it.
+    pub(super) errand: Option<&'a Errand>,
 }
 
 impl<'a> Run<'a> {
@@ -95,6 +90,7 @@ impl<'a> Run<'a> {
             noting: None,
             shown: HeaderMap::new(),
             renewed: false,
+            errand: None,
         })
     }
 
@@ -108,49 +104,55 @@ impl<'a> Run<'a> {
                 if matches!(error.kind(), Kind::Unreachable | Kind::Interrupted) {
                     self.line.forget();
                 }
-                Err(told(self.turn, &error))
+                if matches!(error.kind(), Kind::Unintelligible | Kind::TooLarge) {
+                    self.abandon().await;
+                }
+                Err(told(self.turn, &self.shown, &error))
             }
-        }
-    }
-
-    /// Cancels what waits upstream.
-    pub(super) async fn let_go(mut self) {
-        let task = self.note.as_ref().and_then(|note| note.task.as_deref());
-        let Some(task) = task.and_then(|id| TaskId::new(id).ok()) else {
-            return;
-        };
-        match (self.identify().await, self.line.client().await) {
-            (Ok(()), Ok(client)) => self.cancel(&client, &task).await,
-            (Err(error), _) => tracing::warn!(%error, "a remote task was not canceled"),
-            (_, Err(error)) => tracing::warn!(%error, "a remote task was not canceled"),
         }
     }
 
     async fn carry_out(&mut self, plan: Plan) -> Result<Ending, Stop> {
         if let Err(error) = self.identify().await {
-            if error == IdentityError::NoCredential && !matches!(plan, Plan::Send(_)) {
-                self.mark(State::Detached).await?;
+            if error == IdentityError::NoCredential {
+                self.set_aside(&plan).await?;
             }
             return Err(error.into());
         }
         let client = self.line.client().await?;
+        match self.act(&client, plan).await {
+            Err(Stop::Failed(error)) if self.asks_the_caller(&error) => {
+                if let Some(note) = &self.note
+                    && note.state == State::Waiting
+                {
+                    // Its question was not told, and ours will be.
+                    self.mark(State::Running).await?;
+                }
+                self.noted().await?;
+                Err(IdentityError::NoCredential.into())
+            }
+            done => done,
+        }
+    }
+
+    async fn act(&mut self, client: &Client, plan: Plan) -> Result<Ending, Stop> {
         match plan {
             Plan::Send(to) => {
                 self.write_down(to.as_ref()).await?;
-                self.send(&client, to).await
+                self.send(client, to).await
             }
-            Plan::Attach(id) => self.attach(&client, id).await,
+            Plan::Attach(id) => self.attach(client, id).await,
             Plan::Check(id) => {
                 let options = self.options();
                 let task = client.get_with(&id, None, &options).await?;
                 if self.was_not_heard(&task) {
-                    self.send(&client, Some(id)).await
+                    self.send(client, Some(id)).await
                 } else {
-                    self.attach(&client, id).await
+                    self.attach(client, id).await
                 }
             }
-            Plan::Look if self.line.settings.idempotent => self.send(&client, None).await,
-            Plan::Look => self.look(&client).await,
+            Plan::Look if self.line.settings.idempotent => self.send(client, None).await,
+            Plan::Look => self.look(client).await,
         }
     }
 
@@ -187,10 +189,20 @@ impl<'a> Run<'a> {
     async fn send(&mut self, client: &Client, to: Option<TaskId>) -> Result<Ending, Stop> {
         let message = self.message(to.as_ref())?;
         let mut begun = self.begin(client, &message).await;
-        if let Err(error) = &begun
+        if let Err(Stop::Failed(error)) = &begun
             && self.renews(error).await?
         {
             begun = self.begin(client, &message).await;
+        }
+        let begun = match begun {
+            Ok(begun) => Ok(begun),
+            Err(Stop::Failed(error)) => Err(error),
+            Err(stop) => return Err(stop),
+        };
+        if let Err(error) = &begun
+            && self.asks_the_caller(error)
+        {
+            self.mark(State::Unsent).await?;
         }
         match (begun, to) {
             (Ok(begun), Some(id)) => {
@@ -218,40 +230,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn begin(&mut self, client: &Client, message: &SendMessage) -> Result<Begun, Error> {
-        let options = self.options_for(&message.message);
-        if client.card().capabilities.streaming == Some(true) {
-            let events = client.stream_with(message.clone(), &options).await?;
-            return Ok(Begun::Events(Box::new(events)));
-        }
-        let mut message = message.clone();
-        // The sooner the task is known, the sooner it can be canceled and found again.
-        message.configuration.return_immediately = true;
-        let sent = client.send_with(message, &Line::patient(&options)).await?;
-        Ok(Begun::Answer(sent))
-    }
-
-    /// Looks for the task that a message has begun.
+    /// Looks for the task that a message has begun, and follows it.
     async fn look(&mut self, client: &Client) -> Result<Ending, Stop> {
-        let (id, context) = match &self.note {
-            Some(note) => (self.message_id(), note.context_id()),
-            None => (None, None),
-        };
-        let query = ListTasks {
-            context_id: context,
-            page_size: Some(LISTED),
-            history_length: Some(LISTED),
-            ..ListTasks::default()
-        };
-        let page = client.list_with(query, &self.options()).await;
-        let tasks = page.map(|page| page.tasks).unwrap_or_default();
-        let begun = tasks.into_iter().map(|view| view.task).find(|task| {
-            let mut history = task.history.iter();
-            id.is_some() && history.any(|message| Some(&message.id) == id.as_ref())
-        });
-        match begun {
-            Some(task) => self.attach(client, task.id.clone()).await,
-            None => Err(unknown().into()),
+        match self.listed(client).await {
+            Ok(Some(id)) => self.attach(client, id).await,
+            // Whoever brings credentials can look again.
+            Err(error) if self.asks_the_caller(&error) => Err(error.into()),
+            Ok(None) | Err(_) => Err(unknown().into()),
         }
     }
 
@@ -291,9 +276,10 @@ impl<'a> Run<'a> {
         loop {
             let item = tokio::select! {
                 biased;
-                () = self.turn.canceled.cancelled(), if heard.task().is_some() => {
-                    if let Some(task) = heard.task() {
-                        self.cancel(client, &task.id).await;
+                () = self.turn.canceled.cancelled() => {
+                    match heard.task() {
+                        Some(task) => self.cancel(client, &task.id).await,
+                        None => self.withdraw(client, None, told_of(events)).await,
                     }
                     return Err(AgentError::over().into());
                 }
@@ -318,6 +304,10 @@ impl<'a> Run<'a> {
                         events = client.resume(known, &self.options());
                     }
                     None if error.may_have_arrived() => return self.look(client).await,
+                    None if self.asks_the_caller(&error) => {
+                        self.mark(State::Unsent).await?;
+                        return Err(error.into());
+                    }
                     _ => return Err(error.into()),
                 },
                 None => return heard.stands().ok_or_else(|| unknown().into()),
@@ -329,7 +319,7 @@ impl<'a> Run<'a> {
     async fn pass(&mut self, heard: &mut Heard, event: &Event) -> Result<Option<Ending>, Stop> {
         let (steps, ending) = heard.hear(event);
         if let Some(task) = heard.task() {
-            self.know(task, ending.is_some());
+            self.know(task);
         }
         if let Some(progress) = self.progress {
             for step in steps {
@@ -339,6 +329,7 @@ impl<'a> Run<'a> {
                             parts,
                             message_metadata,
                             metadata,
+                            references: Vec::new(),
                         };
                         progress.working(said).await?;
                     }
@@ -367,13 +358,26 @@ impl<'a> Run<'a> {
                 Ok(Outcome::InputRequired(said))
             }
             Ending::AuthRequired(said) => {
+                let said = self.scrubbed(said);
                 self.waits(&said).await?;
                 Ok(Outcome::AuthRequired(said))
             }
-            Ending::Rejected(said) => Ok(Outcome::Rejected(said)),
+            Ending::Rejected(said) => Ok(Outcome::Rejected(self.scrubbed(said))),
             Ending::Reply(said) => Ok(Outcome::Reply(said)),
-            Ending::Failed(reason) => Err(AgentError::new(reason)),
+            Ending::Failed(reason, spent) => {
+                Err(AgentError::new(without(&self.shown, reason)).costing(spent))
+            }
         }
+    }
+
+    /// What the other side says of our credentials, without them.
+    fn scrubbed(&self, mut said: Said) -> Said {
+        for part in &mut said.parts {
+            if let Content::Text(text) = &mut part.content {
+                *text = without(&self.shown, std::mem::take(text));
+            }
+        }
+        said
     }
 }
 

@@ -38,7 +38,7 @@ impl Child {
             Event::Status(update) => {
                 self.task = Some(update.task_id);
                 if let Some(metadata) = &update.metadata {
-                    self.cost = Spent::told(metadata);
+                    self.cost = self.cost.at_least(Spent::told(metadata));
                 }
                 self.stand(update.status);
                 if self.end.is_none() {
@@ -78,15 +78,18 @@ impl Child {
 
     /// What it said at its end, with where it was said.
     pub(super) fn last_words(self, told: &str) -> Said {
-        let (Some(message), Some(task)) = (self.said, self.task) else {
-            // A bare message is handed over.
-            return Said::default();
-        };
-        let whose = delegate(told, &task);
+        // Where nothing was said there is a word all the same: it names the task that has done the work.
+        let parts = self.said.as_ref().map(|message| message.parts.clone());
+        let parts = parts.unwrap_or_else(|| vec![Part::text(format!("done by {told}"))]);
+        let said = self.said.and_then(|message| message.metadata.clone());
+        let whose = self.task.map(|task| delegate(told, &task));
         Said {
-            parts: message.parts.clone(),
-            message_metadata: Some(with_delegate(message.metadata.as_ref(), whose)),
-            metadata: None,
+            parts,
+            message_metadata: match whose {
+                Some(whose) => Some(with_delegate(said.as_ref(), whose)),
+                None => said,
+            },
+            ..Said::default()
         }
     }
 

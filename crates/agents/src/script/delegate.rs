@@ -1,9 +1,11 @@
 //! The steps `call` and `hand_on`: give work to another agent, and pass on what it says. What it makes is brought back, or
 //! passed on as well.
 //!
-//! The other task is a task of its own. It names this one in `referenceTaskIds`, and both its message and its
-//! idempotency key are made from this task, the turn and the number of the call, so a run that is taken up
-//! again comes back to the same task instead of beginning another.
+//! The other task is a task of its own. It names this one in `referenceTaskIds`, and what this one says of it names it
+//! there. Both its message and its idempotency key are made from this task, the turn and the number of the call, so a
+//! run that is taken up again comes back to the same task instead of beginning another.
+
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
@@ -12,7 +14,7 @@ use switchboard_server::budget::Budget;
 use switchboard_server::hops::Hops;
 use switchboard_server::trace::DELEGATION;
 use switchboard_types::model::{
-    Artifact, ArtifactId, Content, Event, Message, MessageId, Object, Part, Role, TaskId, TaskState,
+    Artifact, Content, Event, Message, MessageId, Object, Part, Role, TaskId, TaskState,
 };
 use switchboard_types::operation::{SendConfiguration, SendMessage};
 
@@ -21,8 +23,11 @@ use super::language::Call;
 use super::part;
 use super::purse::PURSE;
 use super::run::Run;
-use super::scope::{DELEGATE, WHO_ASKS};
+use super::scope::{Asked, DELEGATE, WHO_ASKS};
 use super::stage::Line;
+
+/// How many tasks of others are named by what is said at the end.
+const MOST: usize = 100;
 
 /// What another agent is asked for.
 #[derive(Clone, Copy)]
@@ -40,6 +45,13 @@ impl<'c> Work<'c> {
             Self::All(agent) => agent,
         }
     }
+}
+
+/// A line to another agent.
+struct Dialed {
+    line: Box<dyn Line>,
+    /// The call that began the other task.
+    key: String,
 }
 
 impl Run<'_> {
@@ -76,16 +88,7 @@ impl Run<'_> {
         let state = child.end.filter(|_| heard.is_ok());
         match state {
             Some(state) if state.is_interrupted() => self.relay(agent, &child, state).await,
-            Some(TaskState::Completed) => {
-                if let (None, Some(answer)) = (&child.task, &child.said) {
-                    // What is answered is made, whatever the other agent answers with.
-                    let id =
-                        ArtifactId::new("answer").map_err(|e| AgentError::new(e.to_string()))?;
-                    let made = Artifact::new(id, answer.parts.clone());
-                    self.hand_over(made, false, true).await?;
-                }
-                Ok(Outcome::Completed(child.last_words(&told)))
-            }
+            Some(TaskState::Completed) => Ok(Outcome::Completed(child.last_words(&told))),
             Some(TaskState::Rejected) => Ok(Outcome::Rejected(child.last_words(&told))),
             _ => {
                 let reason = child.answer(heard.err()).text;
@@ -101,14 +104,17 @@ impl Run<'_> {
         work: Work<'_>,
         child: &mut Child,
     ) -> Result<Result<(), String>, AgentError> {
-        let key = self.key();
-        let given = match self.purse.give(&key) {
-            Ok(given) => given,
-            Err(reason) => return Ok(Err(reason.to_owned())),
+        let told = self.told(work.agent()).to_owned();
+        let dialed = match self.scope.asked.take_if(|asked| asked.agent == told) {
+            Some(asked) => self.answer(work, asked).await?,
+            None => self.ask(work).await?,
         };
-        self.keep_purse().await?;
-        let heard = self.listen(work, &key, given, child).await?;
-        self.purse.pay(&key, child.cost);
+        let mut dialed = match dialed {
+            Ok(dialed) => dialed,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let heard = self.listen(work, &mut dialed, child).await?;
+        self.purse.pay(&dialed.key, child.cost);
         self.keep_purse().await?;
         Ok(heard)
     }
@@ -124,16 +130,12 @@ impl Run<'_> {
     async fn listen(
         &mut self,
         work: Work<'_>,
-        key: &str,
-        given: Budget,
+        dialed: &mut Dialed,
         child: &mut Child,
     ) -> Result<Result<(), String>, AgentError> {
         let agent = work.agent();
         let told = self.told(agent).to_owned();
-        let mut line = match self.dial(work, key, given).await? {
-            Ok(line) => line,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        let Dialed { line, key } = dialed;
         let mut announced = false;
         while child.end.is_none() {
             let next = tokio::select! {
@@ -154,7 +156,8 @@ impl Run<'_> {
             };
             if let (Work::All(_), Event::Artifact(update)) = (work, &event) {
                 let mut made = Artifact::clone(&update.artifact);
-                if !update.append {
+                // What a piece says of itself takes the place of what was said before.
+                if !update.append || made.metadata.is_some() {
                     let whose = delegate(&told, &update.task_id);
                     made.metadata = Some(with_delegate(made.metadata.as_ref(), whose));
                 }
@@ -167,6 +170,9 @@ impl Run<'_> {
                     DELEGATION,
                     json!({ "agent": agent, "taskId": task.as_str(), "key": key }),
                 );
+                if self.delegated.len() < MOST && !self.delegated.contains(task) {
+                    self.delegated.push(task.clone());
+                }
                 let text = format!("passed to {told}");
                 self.say(about(&told, task, vec![Part::text(text)])).await?;
                 announced = true;
@@ -198,33 +204,45 @@ impl Run<'_> {
         }
     }
 
-    /// Sends the message, as the answer to a question if the agent has asked one. An answer that an earlier run
-    /// has given is not given again.
-    async fn dial(
+    /// Sends the message, as a task of its own.
+    async fn ask(&mut self, work: Work<'_>) -> Result<Result<Dialed, String>, AgentError> {
+        let key = self.key();
+        let given = match self.purse.give(&key) {
+            Ok(given) => given,
+            Err(reason) => return Ok(Err(reason.to_owned())),
+        };
+        self.keep_purse().await?;
+        let request = self.request(work, &key, given)?;
+        self.stage.safe().await?;
+        let line = self.stage.send(work.agent(), request, key.clone()).await;
+        Ok(line.map(|line| Dialed { line, key }))
+    }
+
+    /// Sends the message as the answer to a question of the other agent. That is no other call: the first one was paid
+    /// for. An answer that an earlier run has given is not given again.
+    async fn answer(
         &mut self,
         work: Work<'_>,
-        key: &str,
-        given: Budget,
-    ) -> Result<Result<Box<dyn Line>, String>, AgentError> {
+        asked: Asked,
+    ) -> Result<Result<Dialed, String>, AgentError> {
         let agent = work.agent();
-        let mut request = self.request(work, key, given)?;
-        let told = self.told(agent).to_owned();
-        let asked = self.scope.asked.take_if(|asked| asked.agent == told);
-        let Some(asked) = asked else {
-            return Ok(self.stage.send(agent, request, key.to_owned()).await);
-        };
         let id = TaskId::new(asked.task_id).map_err(|e| AgentError::new(e.to_string()))?;
         let task = match self.stage.task(agent, id.clone()).await {
             Ok(task) => task,
             Err(reason) => return Ok(Err(reason)),
         };
-        if !task.history.iter().any(|m| m.id == request.message.id) {
+        let mut request = self.request(work, &self.key(), Budget::default())?;
+        let given = |message: &Arc<Message>| message.id == request.message.id;
+        if !task.status.state.is_terminal() && !task.history.iter().any(given) {
             request.message.task_id = Some(id.clone());
             if let Err(reason) = self.stage.tell(agent, request).await {
                 return Ok(Err(reason));
             }
         }
-        Ok(self.stage.follow(agent, id, asked.event).await)
+        let first = task.history.first();
+        let key = first.map(|first| first.id.to_string()).unwrap_or_default();
+        let line = self.stage.follow(agent, id, asked.event).await;
+        Ok(line.map(|line| Dialed { line, key }))
     }
 
     fn request(&self, work: Work<'_>, key: &str, given: Budget) -> Result<SendMessage, AgentError> {
@@ -242,7 +260,8 @@ impl Run<'_> {
         let id = MessageId::new(key).map_err(|e| AgentError::new(e.to_string()))?;
         // A way that cannot be read was refused.
         let way = Hops::of(&scope.message).unwrap_or_default();
-        let mut metadata = way.then(&scope.hop).marked(metadata.as_ref());
+        let here = scope.hop.as_ref().map_or("", |hop| hop.name());
+        let mut metadata = way.then(here).marked(metadata.as_ref());
         if given.is_limited() {
             metadata = given.marked(Some(&metadata));
         }
@@ -292,7 +311,7 @@ impl Run<'_> {
         let said = Said {
             parts,
             message_metadata: metadata,
-            metadata: None,
+            ..Said::default()
         };
         Ok(match state {
             TaskState::AuthRequired => Outcome::AuthRequired(said),
@@ -334,6 +353,7 @@ fn about(agent: &str, task: &TaskId, parts: Vec<Part>) -> Said {
         parts,
         message_metadata: None,
         metadata: Some(with_delegate(None, delegate(agent, task))),
+        references: vec![task.clone()],
     }
 }
 

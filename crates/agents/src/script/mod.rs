@@ -39,7 +39,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
-use switchboard_server::call::Handler;
+use switchboard_server::call::{Directory, Handler};
 use switchboard_types::model::{Role, Task, TaskId};
 
 use crate::profile::Profile;
@@ -111,9 +111,14 @@ pub struct ScriptAgent {
     /// Whether the script asks for earlier tasks.
     looks_back: bool,
     handler: Option<Arc<dyn Handler>>,
-    /// Agents that it calls and does not name, and what it calls them instead.
-    hidden: BTreeMap<String, String>,
+    /// The agents that it calls, in order.
+    called: Vec<String>,
+    /// Knows which agents everyone may know of.
+    directory: Option<Arc<dyn Directory>>,
 }
+
+/// Agents that a script calls and does not name, and what it calls them instead.
+type Hidden = BTreeMap<String, String>;
 
 impl ScriptAgent {
     /// An agent that follows `script` and calls other agents through `handler`. Without one, its calls fail.
@@ -121,24 +126,34 @@ impl ScriptAgent {
     pub fn new(script: Script, handler: Option<Arc<dyn Handler>>) -> Self {
         Self {
             looks_back: script.looks_back(),
+            called: script.calls().into_iter().map(str::to_owned).collect(),
             script: Arc::new(script),
             handler,
-            hidden: BTreeMap::new(),
+            directory: None,
         }
     }
 
-    /// The same, which does not tell the names of these agents when it calls them.
+    /// The same, which calls the agents of a directory, and does not tell the names of those that not everyone may know of.
     #[must_use]
-    pub fn hiding<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
-        let calls = self.script.calls();
-        let called = |name: &'a str| calls.iter().position(|called| *called == name);
-        let hidden = names.into_iter().filter_map(|name| {
-            let alias = format!("#{}", called(name)? + 1);
-            Some((name.to_owned(), alias))
-        });
-        let hidden = hidden.collect();
-        self.hidden = hidden;
+    pub fn listed_in(mut self, directory: Arc<dyn Directory>) -> Self {
+        self.directory = Some(directory);
         self
+    }
+
+    /// Whom it does not name now.
+    fn hidden(&self) -> Hidden {
+        let Some(directory) = &self.directory else {
+            return Hidden::new();
+        };
+        let is_known = |name: &str| {
+            let listing = directory.find(Some(name));
+            listing.is_some_and(|listing| listing.access.is_visible())
+        };
+        let called = self.called.iter().zip(1..);
+        let hidden = called.filter(|(name, _)| !is_known(name));
+        hidden
+            .map(|(name, n)| (name.clone(), format!("#{n}")))
+            .collect()
     }
 
     fn others(&self, turn: &Turn) -> Others<'_> {
@@ -155,19 +170,21 @@ impl ScriptAgent {
     /// # Errors
     ///
     /// If that one is not called any more: the answer is for nobody else.
-    fn recognise(&self, asked: &mut Asked, noted: Option<&Value>) -> Result<(), AgentError> {
+    fn recognise(
+        &self,
+        asked: &mut Asked,
+        noted: Option<&Value>,
+        hidden: &Hidden,
+    ) -> Result<(), AgentError> {
         let noted = noted.filter(|noted| noted["taskId"] == *asked.task_id);
         if let Some(name) = noted.and_then(|noted| noted["agent"].as_str()) {
             name.clone_into(&mut asked.agent);
         }
-        if let Some(alias) = self.hidden.get(&asked.agent) {
+        if let Some(alias) = hidden.get(&asked.agent) {
             asked.agent.clone_from(alias);
         }
-        let is_it = |name: &&str| {
-            let alias = self.hidden.get(*name).map(String::as_str);
-            alias.unwrap_or(name) == asked.agent
-        };
-        match self.script.calls().iter().any(is_it) {
+        let is_it = |name: &String| *hidden.get(name).unwrap_or(name) == asked.agent;
+        match self.called.iter().any(is_it) {
             true => Ok(()),
             false => Err(AgentError::new(
                 "the agent that asked is not called any more: send your message again, as a new task",
@@ -189,7 +206,9 @@ impl Agent for ScriptAgent {
         } else {
             Vec::new()
         };
-        let noted = match self.hidden.is_empty() {
+        let hidden = self.hidden();
+        // Whoever is not hidden now may have been when it asked.
+        let noted = match self.called.is_empty() || turn.begins() {
             true => None,
             false => turn.note(WHO_ASKS).await?,
         };
@@ -201,15 +220,15 @@ impl Agent for ScriptAgent {
         let purse = Purse::new(budget, kept);
         let mut scope = Scope {
             earlier,
-            hop: Arc::clone(turn.hop()),
+            hop: Some(turn.hop().clone()),
             timed_out: turn.input_timed_out,
             ..Scope::new(&turn.task, turn.message, turn.metadata)
         };
         if let Some(asked) = &mut scope.asked {
-            self.recognise(asked, noted.as_ref())?;
+            self.recognise(asked, noted.as_ref(), &hidden)?;
         }
         Run::new(&stage, scope, turn.emitted, turn.canceled)
-            .hiding(&self.hidden)
+            .hiding(&hidden)
             .paying_from(purse)
             .script(&self.script)
             .await

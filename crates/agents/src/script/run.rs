@@ -9,7 +9,7 @@ use std::pin::Pin;
 
 use serde_json::json;
 use switchboard_server::agent::{AgentError, Outcome, Said};
-use switchboard_types::model::{self, ArtifactId, Json, Object, Part};
+use switchboard_types::model::{self, ArtifactId, Json, Object, Part, TaskId};
 use tokio_util::sync::CancellationToken;
 
 use super::language::{
@@ -40,6 +40,8 @@ pub(super) struct Run<'a> {
     hidden: Option<&'a BTreeMap<String, String>>,
     /// What its calls may cost.
     pub(super) purse: Purse,
+    /// The tasks of other agents that work for this one.
+    pub(super) delegated: Vec<TaskId>,
 }
 
 type Ended = Result<Option<Outcome>, AgentError>;
@@ -63,6 +65,7 @@ impl<'a> Run<'a> {
             calls: 0,
             hidden: None,
             purse: Purse::default(),
+            delegated: Vec::new(),
         }
     }
 
@@ -86,13 +89,22 @@ impl<'a> Run<'a> {
 
     /// Runs the script to its end.
     pub(super) async fn script(&mut self, script: &Script) -> Result<Outcome, AgentError> {
-        let outcome = self.steps(&script.0).await?;
+        let outcome = self.steps(&script.0).await;
+        let delegated = std::mem::take(&mut self.delegated);
+        let spent = self.purse.is_limited().then(|| self.purse.spent());
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                let error = error.speaking_of(delegated);
+                return Err(spent.into_iter().fold(error, AgentError::costing));
+            }
+        };
         let mut outcome = outcome.unwrap_or_else(|| Outcome::Completed(Said::default()));
-        if self.purse.is_limited()
-            && let Outcome::Completed(said) | Outcome::Rejected(said) = &mut outcome
-        {
+        outcome.said_mut().references = delegated;
+        if let Some(spent) = spent {
             // Whoever gave this task its budget is to know what is left.
-            said.metadata = Some(self.purse.spent().marked(said.metadata.as_ref()));
+            let said = outcome.said_mut();
+            said.metadata = Some(spent.marked(said.metadata.as_ref()));
         }
         Ok(outcome)
     }
@@ -263,7 +275,7 @@ impl<'a> Run<'a> {
         Said {
             parts: part::render(content.text.as_ref(), &content.parts, &self.scope),
             message_metadata: part::object(&content.metadata, &self.scope),
-            metadata: None,
+            ..Said::default()
         }
     }
 
@@ -290,7 +302,7 @@ impl<'a> Run<'a> {
         Said {
             parts,
             message_metadata: (!metadata.is_empty()).then(|| Object::from(&metadata)),
-            metadata: None,
+            ..Said::default()
         }
     }
 

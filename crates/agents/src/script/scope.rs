@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use switchboard_server::hops::Hop;
 use switchboard_types::model::{ContextId, Message, Object, Part, Role, Task, TaskId, TaskState};
 
 use super::template::{CallField, Variable};
@@ -17,7 +18,7 @@ pub(super) struct Scope {
     pub(super) task_id: TaskId,
     pub(super) context_id: ContextId,
     /// What the agent is called on the way of a call through agents.
-    pub(super) hop: Arc<str>,
+    pub(super) hop: Option<Hop>,
     /// The number of this message within the task, from 1.
     pub(super) turn: u32,
     /// The turn may have been begun by an earlier run.
@@ -77,7 +78,7 @@ impl Scope {
             metadata,
             task_id: task.id.clone(),
             context_id: task.context_id.clone(),
-            hop: Arc::default(),
+            hop: None,
             turn: u32::try_from(before + 1).unwrap_or(u32::MAX),
             earlier: Vec::new(),
             word: String::new(),

@@ -30,6 +30,9 @@ pub(super) trait Stage: Send + Sync {
         last: bool,
     ) -> Result<(), AgentError>;
 
+    /// Waits until the task lasts: what others are asked to do is done for a task that is there after a crash, too.
+    async fn safe(&self) -> Result<(), AgentError>;
+
     /// Keeps something about the task that is not told.
     async fn note(&self, name: &str, value: Value) -> Result<(), AgentError>;
 
@@ -144,6 +147,10 @@ impl Stage for Live<'_> {
         last: bool,
     ) -> Result<(), AgentError> {
         self.progress.chunk(artifact, append, last).await
+    }
+
+    async fn safe(&self) -> Result<(), AgentError> {
+        self.progress.safe().await
     }
 
     async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {

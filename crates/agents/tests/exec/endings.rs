@@ -49,6 +49,20 @@ async fn an_exit_code_fails_the_task_and_stderr_says_why() {
 }
 
 #[tokio::test]
+async fn what_a_command_inherits_is_not_told_to_callers_either() {
+    let secret = std::env::var("CARGO_PKG_NAME").unwrap();
+    let settings = Settings {
+        inherit: vec!["CARGO_PKG_NAME".to_owned(), "HOME".to_owned()],
+        ..shell(r#"echo "no use for $CARGO_PKG_NAME in $HOME" >&2; exit 3"#)
+    };
+    let task = line(settings).send(says("go")).await.unwrap();
+    assert!(!said(&task).contains(&secret), "{}", said(&task));
+    let home = std::env::var("HOME").unwrap_or_default();
+    let told = format!("no use for *** in {home}");
+    assert!(said(&task).ends_with(told.trim_end()), "{}", said(&task));
+}
+
+#[tokio::test]
 async fn what_prints_too_much_is_ended() {
     let limited = |script: &str| Settings {
         max_output_bytes: 10_000,

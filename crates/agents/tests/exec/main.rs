@@ -5,6 +5,7 @@
 
 mod endings;
 mod json;
+mod slow;
 
 use std::path::Path;
 use std::sync::Arc;

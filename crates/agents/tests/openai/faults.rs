@@ -163,6 +163,11 @@ async fn a_refusal_says_what_to_do_and_never_shows_the_key() {
     let (task, _) = asked(move || bare(&leaked)).await;
     assert!(said(&task).contains("Incorrect API key"), "{}", said(&task));
     assert!(!format!("{task:?}").contains(KEY), "{task:?}");
+    // Nor half of it, where such a text is cut.
+    let leaked = error(&format!("{}{KEY}", "x".repeat(490)));
+    let (task, _) = asked(move || bare(&leaked)).await;
+    assert!(said(&task).contains("xxx"), "{}", said(&task));
+    assert!(!said(&task).contains(&KEY[..4]), "{}", said(&task));
     let spent = json!({ "error": { "message": "pay", "code": "insufficient_quota" } });
     let (task, count) = asked(move || plain(429, "", &spent.to_string())).await;
     assert_eq!(count, 1);

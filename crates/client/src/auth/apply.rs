@@ -185,6 +185,12 @@ impl Authority {
         }
     }
 
+    /// Whether there is a token that could be replaced.
+    pub(crate) fn may_renew(&self) -> bool {
+        let mut steps = self.steps.iter();
+        steps.any(|step| matches!(step, Step::Token(_)))
+    }
+
     /// After a refusal of `sent`: drops that token, if it can be had anew. Whether it is worth to ask again.
     pub(crate) fn renew(&self, sent: Option<&HeaderValue>) -> bool {
         let is_sent = |token: &Secret| bearer(token).is_ok_and(|token| Some(&token) == sent);

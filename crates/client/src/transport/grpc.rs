@@ -25,7 +25,7 @@ use tonic::{Code, Status};
 use super::http::{Opened, Outgoing, too_slow};
 use super::jsonrpc::Head;
 use super::link::Link;
-use super::record::shown;
+use super::record::{Secrets, shown};
 use super::{Arrival, Arriving, Reply, Transport};
 use crate::error::{Error, Kind, Reach};
 use crate::options::CallOptions;
@@ -42,6 +42,13 @@ pub(crate) fn open(link: Link) -> Result<Arc<dyn Transport>, Error> {
     Ok(Arc::new(Grpc(link)))
 }
 
+/// Where a call went, and with what.
+struct Asked {
+    /// As it may be shown.
+    url: String,
+    secrets: Secrets,
+}
+
 /// One gRPC interface.
 #[derive(Debug)]
 struct Grpc(Link);
@@ -54,11 +61,15 @@ impl Transport for Grpc {
         let out = self.request(operation, deadline)?;
         let url = shown(&out.url);
         let opened = self.0.open(out, options, deadline).await?;
-        let messages = self.messages(method, opened, &url, deadline).await?;
+        let asked = Asked {
+            url,
+            secrets: opened.secrets().clone(),
+        };
+        let messages = self.messages(method, opened, &asked, deadline).await?;
         if method.streams() {
-            return Ok(Reply::Events(self.events(messages, url)));
+            return Ok(Reply::Events(self.events(messages, asked)));
         }
-        self.only(method, messages, &url, deadline).await
+        self.only(method, messages, &asked, deadline).await
     }
 }
 
@@ -102,11 +113,11 @@ impl Grpc {
         &self,
         method: Method,
         opened: Opened,
-        url: &str,
+        asked: &Asked,
         deadline: Instant,
     ) -> Result<Streaming<Bytes>, Error> {
         if let Some(status) = refusal(&opened) {
-            return Err(self.failed(&status, url));
+            return Err(self.failed(&status, asked));
         }
         let limits = self.0.shared.limits;
         if opened.status() != StatusCode::OK || !is_grpc(opened.headers()) {
@@ -138,7 +149,7 @@ impl Grpc {
         &self,
         method: Method,
         mut messages: Streaming<Bytes>,
-        url: &str,
+        asked: &Asked,
         deadline: Instant,
     ) -> Result<Reply, Error> {
         let read = async {
@@ -148,8 +159,8 @@ impl Grpc {
             Ok((message, more))
         };
         let read = match timeout_at(deadline, read).await {
-            Ok(read) => read.map_err(|status: Status| self.failed(&status, url))?,
-            Err(_) => return Err(too_slow(url)),
+            Ok(read) => read.map_err(|status: Status| self.failed(&status, asked))?,
+            Err(_) => return Err(too_slow(&asked.url)),
         };
         let message = match read {
             (Some(message), None) => message,
@@ -165,23 +176,23 @@ impl Grpc {
     }
 
     /// Events as they come. HTTP/2 sends pings, but what stands between may answer them for an agent that is gone.
-    fn events(&self, messages: Streaming<Bytes>, url: String) -> Arriving {
+    fn events(&self, messages: Streaming<Bytes>, asked: Asked) -> Arriving {
         let this = Self(self.0.clone());
-        let state = Some((messages, this, url));
+        let state = Some((messages, this, asked));
         Box::pin(stream::unfold(state, |state| async move {
-            let (mut messages, this, url) = state?;
+            let (mut messages, this, asked) = state?;
             let next = timeout(this.0.shared.silence, messages.message());
             let Ok(next) = next.await else {
-                return Some((Err(too_slow(&url)), None));
+                return Some((Err(too_slow(&asked.url)), None));
             };
             match next {
                 Ok(Some(message)) => {
                     let arrival = this.arrival(&message).map(Some);
                     let go_on = arrival.is_ok();
-                    Some((arrival, go_on.then_some((messages, this, url))))
+                    Some((arrival, go_on.then_some((messages, this, asked))))
                 }
                 Ok(None) => None,
-                Err(status) => Some((Err(this.failed(&status, &url)), None)),
+                Err(status) => Some((Err(this.failed(&status, &asked)), None)),
             }
         }))
     }
@@ -196,7 +207,8 @@ impl Grpc {
     }
 
     /// What a status means.
-    fn failed(&self, status: &Status, url: &str) -> Error {
+    fn failed(&self, status: &Status, asked: &Asked) -> Error {
+        let Asked { url, secrets } = asked;
         if status.source().is_some() || is_cut(status) {
             // Not the agent's word: the connection broke.
             let message = format!("cannot reach {url}: {}", status.message());
@@ -213,7 +225,8 @@ impl Grpc {
             _ => {}
         }
         let code = i32::from(status.code());
-        let said = grpc::read_status(self.0.version, code, status.message(), status.details());
+        let message = secrets.hide(status.message());
+        let said = grpc::read_status(self.0.version, code, &message, status.details());
         tracing::warn!("A2A error {code}: {said}");
         let wait = said.facts().iter().find(|(key, _)| key == "retryDelay");
         let wait = wait.and_then(|(_, delay)| delay.strip_suffix('s')?.parse().ok());

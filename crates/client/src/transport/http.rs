@@ -13,7 +13,7 @@ use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::record::{self, Exchange, Recorder, Redaction};
+use super::record::{self, Exchange, Recorder, Redaction, Secrets};
 use super::tls::Tls;
 use crate::error::{Error, Kind, Reach};
 
@@ -53,8 +53,9 @@ pub(crate) struct Outgoing {
 #[derive(Debug)]
 pub(crate) struct Opened {
     response: Response,
-    /// Its address, as it may be shown.
-    shown: String,
+    url: Url,
+    /// What it was shown.
+    secrets: Secrets,
     private: bool,
     record: Option<(Recorder, Exchange)>,
 }
@@ -122,19 +123,20 @@ impl Http {
     pub(crate) async fn open(&self, out: Outgoing, deadline: Instant) -> Result<Opened, Error> {
         let mut url = out.url.clone();
         for _ in 0..=MOST_REDIRECTS {
-            let response = self.send(&out, url.clone(), deadline).await?;
-            let shown = record::shown(&url);
+            let response = self.send(&out, &url, deadline).await?;
             let Some(next) = redirected(&url, &response)? else {
                 let record = self.recorder.clone().filter(|_| !out.private);
                 let record = record.map(|recorder| (recorder, head_of(&out, &url, &response)));
                 return Ok(Opened {
                     response,
-                    shown,
+                    url,
+                    secrets: out.redaction.secrets(&out.headers),
                     private: out.private,
                     record,
                 });
             };
             if response.status() == StatusCode::SEE_OTHER && out.method != Method::GET {
+                let shown = record::shown(&url);
                 let message = format!("{shown} answers elsewhere, which no binding does");
                 return Err(Error::new(Kind::Unintelligible, message).reached(Reach::Answered));
             }
@@ -145,7 +147,7 @@ impl Http {
         Err(Error::new(Kind::Unreachable, message).reached(Reach::Answered))
     }
 
-    async fn send(&self, out: &Outgoing, url: Url, deadline: Instant) -> Result<Response, Error> {
+    async fn send(&self, out: &Outgoing, url: &Url, deadline: Instant) -> Result<Response, Error> {
         let tell = !out.private && !out.h2 && !out.body.is_empty();
         if tell && tracing::enabled!(tracing::Level::DEBUG) {
             tracing::debug!(
@@ -153,15 +155,14 @@ impl Http {
                 Redaction::indented(&out.headers, &out.body)
             );
         }
-        let shown = record::shown(&url);
         let request = self
-            .client(out, &url)?
-            .request(out.method.clone(), url)
+            .client(out, url)?
+            .request(out.method.clone(), url.clone())
             .headers(out.headers.clone())
             .body(out.body.clone());
         let answered = match timeout_at(deadline, request.send()).await {
-            Ok(answered) => answered.map_err(|error| failed(&shown, error)),
-            Err(_) => Err(too_slow(&shown)),
+            Ok(answered) => answered.map_err(|error| failed(&record::shown(url), error)),
+            Err(_) => Err(too_slow(&record::shown(url))),
         };
         let recorder = self.recorder.as_ref().filter(|_| !out.private);
         if let (Err(error), Some(recorder)) = (&answered, recorder) {
@@ -208,8 +209,13 @@ impl Opened {
     }
 
     /// Its address, as it may be shown.
-    pub(crate) fn shown(&self) -> &str {
-        &self.shown
+    pub(crate) fn shown(&self) -> String {
+        record::shown(&self.url)
+    }
+
+    /// What it was shown.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// How long we are asked to wait before we try again.
@@ -221,32 +227,38 @@ impl Opened {
     pub(crate) async fn read(self, limit: usize, deadline: Instant) -> Result<Bytes, Error> {
         let Self {
             mut response,
-            shown: url,
+            url,
+            secrets,
             private,
             mut record,
         } = self;
+        let shown = || record::shown(&url);
         let mut body = BytesMut::new();
         loop {
             let chunk = match timeout_at(deadline, response.chunk()).await {
-                Ok(chunk) => chunk.map_err(|error| failed(&url, error))?,
-                Err(_) => return Err(too_slow(&url)),
+                Ok(chunk) => chunk.map_err(|error| failed(&shown(), error))?,
+                Err(_) => return Err(too_slow(&shown())),
             };
             let Some(chunk) = chunk else { break };
             if body.len() + chunk.len() > limit {
-                let message = format!("the answer of {url} is larger than {limit} bytes");
+                let message = format!("the answer of {} is larger than {limit} bytes", shown());
                 return Err(Error::new(Kind::TooLarge, message).reached(Reach::Answered));
             }
             body.extend_from_slice(&chunk);
         }
         if !private && tracing::enabled!(tracing::Level::DEBUG) {
             let shown = Redaction::indented(response.headers(), &body);
-            tracing::debug!("A2A Response: {shown}");
+            tracing::debug!("A2A Response: {}", secrets.hide(&shown));
         }
         if let Some((recorder, mut exchange)) = record.take() {
             exchange.response_body = Redaction::body(response.headers(), &body);
             recorder.see(exchange);
         }
-        Ok(body.freeze())
+        let refused = !response.status().is_success();
+        Ok(match secrets.without(refused, &body) {
+            Some(hidden) => hidden.into(),
+            None => body.freeze(),
+        })
     }
 
     /// The answer itself, to be read as it comes.

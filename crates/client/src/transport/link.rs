@@ -67,7 +67,7 @@ impl Link {
             ..
         } = &*self.shared;
         out.headers.extend(params.headers(self.version, options)?);
-        let mut bare = Some(out.clone());
+        let mut bare = authority.may_renew().then(|| out.clone());
         loop {
             authority.apply(&mut out, deadline).await?;
             let sent = out.headers.get(AUTHORIZATION).cloned();

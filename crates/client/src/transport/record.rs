@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use url::Url;
 
 /// Headers whose values are never shown.
@@ -29,6 +31,9 @@ const SECRET_MEMBERS: [&str; 8] = [
     "device_code",
     "password",
 ];
+
+/// What is shorter keeps no secret, and stands in many a word.
+const SHORTEST_SECRET: usize = 4;
 
 /// What stands in place of a secret.
 const HIDDEN: &str = "***";
@@ -92,14 +97,37 @@ pub(crate) struct Redaction {
 }
 
 impl Redaction {
+    fn is_secret(&self, name: &HeaderName, value: &HeaderValue) -> bool {
+        SECRET_HEADERS.contains(&name.as_str())
+            || self.headers.contains(name)
+            || value.is_sensitive()
+    }
+
+    /// The secrets that these headers show.
+    pub(crate) fn secrets(&self, headers: &HeaderMap) -> Secrets {
+        let secret = headers
+            .iter()
+            .filter(|(name, value)| self.is_secret(name, value));
+        let values = secret.filter_map(|(_, value)| value.to_str().ok());
+        // Whole, and without the scheme.
+        let both = values.flat_map(|value| {
+            let bare = value.split_once(' ').map(|(_, bare)| bare.trim_start());
+            [Some(value), bare]
+        });
+        let known = both
+            .flatten()
+            .filter(|secret| secret.len() >= SHORTEST_SECRET);
+        let mut known: Vec<String> = known.map(str::to_owned).collect();
+        // One may be the beginning of another.
+        known.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Secrets(known)
+    }
+
     /// Headers, with secrets hidden.
     pub(crate) fn headers(&self, headers: &HeaderMap) -> Vec<(String, String)> {
         let shown = headers.iter().map(|(name, value)| {
-            let secret = SECRET_HEADERS.contains(&name.as_str())
-                || self.headers.contains(name)
-                || value.is_sensitive();
             let value = match value.to_str() {
-                _ if secret => HIDDEN.to_owned(),
+                _ if self.is_secret(name, value) => HIDDEN.to_owned(),
                 Ok(text) => text.to_owned(),
                 Err(_) => "(binary)".to_owned(),
             };
@@ -161,6 +189,37 @@ impl Redaction {
     }
 }
 
+/// What was sent to show who asks. Others may repeat it in what they say.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets(Vec<String>);
+
+impl Secrets {
+    /// The text without them.
+    pub(crate) fn hide(&self, text: &str) -> String {
+        let known = self.0.iter();
+        known.fold(text.to_owned(), |text, secret| text.replace(secret, HIDDEN))
+    }
+
+    /// What is to be read of a refusal that repeats them. What is none stays as it is.
+    pub(crate) fn without(&self, refused: bool, said: &[u8]) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Refusal {
+            #[serde(rename = "error")]
+            _error: IgnoredAny,
+        }
+        let text = std::str::from_utf8(said).ok()?;
+        let repeats = self.0.iter().any(|secret| text.contains(secret));
+        let refuses = || refused || serde_json::from_str::<Refusal>(text).is_ok();
+        (repeats && refuses()).then(|| self.hide(text))
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(HIDDEN)
+    }
+}
+
 /// Hides texts under telling names. JSON nests to 128 at most here: serde's own limit.
 fn hide(value: &mut serde_json::Value) {
     match value {
@@ -185,7 +244,6 @@ fn hide(value: &mut serde_json::Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     #[test]
     fn credentials_are_hidden_wherever_they_stand() {
@@ -211,6 +269,23 @@ mod tests {
             shown.contains("application/json") && shown.contains("a=b"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn a_refusal_that_repeats_what_was_shown_is_read_without_it() {
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", HeaderValue::from_static("Bearer s3cret"));
+        headers.insert("x-api-key", HeaderValue::from_static("k"));
+        headers.insert("accept", HeaderValue::from_static("application/json"));
+        let secrets = Redaction::default().secrets(&headers);
+        let without = |refused: bool, said: &str| secrets.without(refused, said.as_bytes());
+        let error = r#"{"error":{"message":"s3cret? take application/json"}}"#;
+        let hidden = r#"{"error":{"message":"***? take application/json"}}"#;
+        assert_eq!(without(false, error).as_deref(), Some(hidden));
+        assert_eq!(without(true, "Bearer s3cret!").as_deref(), Some("***!"));
+        assert_eq!(without(false, r#"{"result":"s3cret"}"#), None);
+        assert_eq!(without(true, "who are you?"), None);
+        assert_eq!(format!("{secrets:?}"), "***");
     }
 
     #[test]

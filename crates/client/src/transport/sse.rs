@@ -8,6 +8,7 @@ use switchboard_types::wire::sse::{Frame, Reader};
 use tokio::time::timeout;
 
 use super::http::{Opened, failed, too_slow};
+use super::record::Secrets;
 use super::{Arrival, Arriving};
 use crate::error::{Error, Kind, Reach};
 
@@ -28,7 +29,9 @@ pub(super) fn events(
     silence: Duration,
     mut read: impl FnMut(&Frame) -> Read + Send + 'static,
 ) -> Arriving {
+    let secrets = opened.secrets().clone();
     let arrivals = frames(opened, limit, silence).filter_map(move |frame| {
+        let frame = frame.map(|frame| frame.map(|frame| quiet(&secrets, frame)));
         let arrival = match frame {
             Ok(None) => Some(Ok(None)),
             Ok(Some(frame)) if frame.data.trim().is_empty() => Some(Ok(None)),
@@ -52,18 +55,29 @@ pub(super) fn events(
     Box::pin(arrivals)
 }
 
+/// The frame; an error without what it repeats of our secrets.
+fn quiet(secrets: &Secrets, frame: Frame) -> Frame {
+    let refused = frame.event.as_deref() == Some("error");
+    match secrets.without(refused, frame.data.as_bytes()) {
+        Some(data) => Frame { data, ..frame },
+        None => frame,
+    }
+}
+
 /// The frames of a body, and nothing for what is none yet, or a comment.
 fn frames(
     opened: Opened,
     limit: usize,
     silence: Duration,
 ) -> impl Stream<Item = Result<Option<Frame>, Error>> + Send {
-    let url = opened.shown().to_owned();
-    let state = Some((opened.into_response(), Reader::new(limit), url));
+    let url = opened.shown();
+    // Boxed: it is handed on with every frame.
+    let state = Some(Box::new((opened.into_response(), Reader::new(limit), url)));
     futures_util::stream::unfold(state, move |state| async move {
-        let (mut response, mut reader, url) = state?;
+        let mut state = state?;
+        let (response, reader, url) = &mut *state;
         match reader.next() {
-            Some(Ok(frame)) => return Some((Ok(Some(frame)), Some((response, reader, url)))),
+            Some(Ok(frame)) => return Some((Ok(Some(frame)), Some(state))),
             Some(Err(error)) => {
                 let error = Error::new(Kind::TooLarge, error.to_string());
                 return Some((Err(error.reached(Reach::Answered)), None));
@@ -73,7 +87,7 @@ fn frames(
         match timeout(silence, response.chunk()).await {
             Ok(Ok(Some(bytes))) => {
                 reader.push(&bytes);
-                Some((Ok(None), Some((response, reader, url))))
+                Some((Ok(None), Some(state)))
             }
             Ok(Ok(None)) => {
                 reader.end();
@@ -82,8 +96,8 @@ fn frames(
                 let last = last.map_err(|error| Error::new(Kind::TooLarge, error.to_string()));
                 Some((last.map(Some), None))
             }
-            Ok(Err(error)) => Some((Err(failed(&url, error)), None)),
-            Err(_) => Some((Err(too_slow(&url)), None)),
+            Ok(Err(error)) => Some((Err(failed(url, error)), None)),
+            Err(_) => Some((Err(too_slow(url)), None)),
         }
     })
 }

@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use switchboard_server::call::Directory as _;
 use switchboard_server::store;
 use switchboard_server::store::access::RuleRecord;
-use uuid::Uuid;
 
 use super::{Answer, Shows, in_json, wrong};
 use crate::route::rules::stored::NotStored;
@@ -26,13 +25,9 @@ pub(super) async fn answer(
 ) -> Answer {
     let done = match (below, method) {
         ([], &Method::GET) => list(shows).await,
-        ([], &Method::POST) => put(shows, &Uuid::now_v7().to_string(), body).await,
+        ([], &Method::POST) => put(shows, None, body).await,
         ([id], &Method::GET) => one(shows, id).await,
-        ([id], &Method::PUT) => match is_there(shows, id).await {
-            Ok(true) => put(shows, id, body).await,
-            Ok(false) => Ok(no_such_rule()),
-            Err(error) => Err(error),
-        },
+        ([id], &Method::PUT) => put(shows, Some(id), body).await,
         ([id], &Method::DELETE) => delete(shows, id).await,
         ([], _) => Ok(only("GET, POST")),
         ([_], _) => Ok(only("GET, PUT, DELETE")),
@@ -65,26 +60,22 @@ async fn one(shows: &Shows, id: &str) -> Result<Answer, store::Error> {
     Ok(rule.map_or_else(no_such_rule, |rule| in_json(StatusCode::OK, &told(rule))))
 }
 
-async fn is_there(shows: &Shows, id: &str) -> Result<bool, store::Error> {
-    let rules = shows.stored.all().await?;
-    Ok(rules.iter().any(|rule| rule.id == id))
-}
-
-async fn put(shows: &Shows, id: &str, body: Incoming) -> Result<Answer, store::Error> {
-    let is_new = !is_there(shows, id).await?;
+/// A new rule, or another one in place of `before`.
+async fn put(shows: &Shows, before: Option<&str>, body: Incoming) -> Result<Answer, store::Error> {
     let (agent, rule) = match read(shows, body).await {
         Ok(read) => read,
         Err(refused) => return Ok(*refused),
     };
-    match shows.stored.put(id, &agent, Value::Object(rule)).await {
+    match shows.stored.put(before, &agent, Value::Object(rule)).await {
         Ok(record) => {
-            let status = match is_new {
-                true => StatusCode::CREATED,
-                false => StatusCode::OK,
+            let status = match before {
+                None => StatusCode::CREATED,
+                Some(_) => StatusCode::OK,
             };
             Ok(in_json(status, &told(&record)))
         }
         Err(NotStored::Store(error)) => Err(error),
+        Err(NotStored::Gone) => Ok(no_such_rule()),
         Err(NotStored::Wrong(why)) => {
             let key = why.key.map(|key| format!("{key}: ")).unwrap_or_default();
             let body = json!({ "error": format!("{key}{}", why.message), "hint": why.hint });
@@ -97,9 +88,7 @@ async fn delete(shows: &Shows, id: &str) -> Result<Answer, store::Error> {
     if !shows.stored.delete(id).await? {
         return Ok(no_such_rule());
     }
-    let mut answer = in_json(StatusCode::OK, &json!({ "deleted": id }));
-    *answer.status_mut() = StatusCode::OK;
-    Ok(answer)
+    Ok(in_json(StatusCode::OK, &json!({ "deleted": id })))
 }
 
 /// Whose rule it is, and what it says.

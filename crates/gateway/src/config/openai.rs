@@ -35,6 +35,10 @@ impl Check<'_> {
             self.wrong(&join(&at, Key("model")), "is empty".to_owned(), hint);
         }
         let mut settings = Settings::new(base?, raw.model);
+        if let Some(file) = raw.ca_file {
+            let pem = self.read_beside(&join(&at, Key("ca_file")), &file)?;
+            settings.roots = Some(pem.into_bytes());
+        }
         settings.system = system;
         settings.parameters = parameters;
         let key = |key| join(&at, Key(key));
@@ -66,6 +70,7 @@ impl Check<'_> {
                 Invalid::Base => key("url"),
                 Invalid::Model => key("model"),
                 Invalid::Parameter(_) => key("parameters"),
+                Invalid::Client(_) if settings.roots.is_some() => key("ca_file"),
                 Invalid::Client(_) => at.clone(),
             };
             self.wrong(&place, error.to_string(), None);

@@ -11,9 +11,11 @@ mod name;
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use switchboard_agents::langgraph::{self, Assistant};
 use switchboard_agents::profile::Fact;
 use switchboard_server::shutdown::Tasks;
@@ -29,6 +31,9 @@ use crate::remotes::PATIENCE;
 /// How soon a server that cannot be asked is asked again; each pause is twice the last.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// How many that are gone are called as before if they come back.
+const MOST_GONE: usize = 1_000;
+
 /// Which entry of a configuration is meant, and which version of it.
 type Entry = (Arc<str>, Print);
 
@@ -43,8 +48,8 @@ struct Source {
     template: config::Agent,
     /// Those that are there, or were when it was asked last.
     named: Named,
-    /// Those that ever were. One that comes back is called as before.
-    ever: Named,
+    /// Those that were there before, the first to go first. One that comes back is called as before.
+    gone: Vec<(Arc<str>, Assistant)>,
     /// The one at the root address, if it is one of these. It stays there as long as it is there.
     first: Option<Arc<str>>,
     /// Whether it was asked about them, and answered.
@@ -81,8 +86,11 @@ impl Finder {
             tasks: tasks.clone(),
         };
         let mut sources = finder.sources.following(config);
-        for template in &config.discover {
+        let asked = config.discover.iter().map(|template| async move {
             let asked = timeout(PATIENCE, ask(template)).await;
+            (template, asked)
+        });
+        for (template, asked) in join_all(asked).await {
             match asked.unwrap_or_else(|_| Err("it does not answer".to_owned())) {
                 Ok(found) => {
                     let of = entry(template);
@@ -91,7 +99,10 @@ impl Finder {
                 Err(error) => warn(template, &error),
             }
         }
-        finder.take(sources, config);
+        if let Err(error) = finder.keep(&sources, config) {
+            tracing::warn!(%error, "what was found cannot be kept");
+        }
+        finder.take(sources);
         finder
     }
 
@@ -109,14 +120,23 @@ impl Finder {
         }
     }
 
-    /// From now on these count: they are kept, and no others are looked at.
-    pub(crate) fn take(&mut self, sources: Sources, config: &Config) {
+    /// Keeps what was found, if it is something else. Before it counts: a task belongs to an agent by its name.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be kept.
+    pub(crate) fn keep(&self, sources: &Sources, config: &Config) -> io::Result<()> {
         for source in &sources.0 {
             let before = self.sources.named(&source.template.name);
             if before.is_none_or(|before| before.named != source.named) {
-                keep(config, &source.template, &source.named);
+                keep(config, &source.template, &source.named, &source.gone)?;
             }
         }
+        Ok(())
+    }
+
+    /// From now on these count, and no others are looked at.
+    pub(crate) fn take(&mut self, sources: Sources) {
         self.sources = sources;
         let entries: Vec<Entry> = self.sources.0.iter().map(|s| entry(&s.template)).collect();
         self.looks.retain(|entry, over| {
@@ -134,11 +154,23 @@ impl Finder {
 }
 
 impl Source {
+    /// Those that are there, and those that were.
+    fn ever(&self) -> Named {
+        let gone = self.gone.iter().cloned();
+        gone.chain(self.named.clone()).collect()
+    }
+
     /// These are there now. A name that is taken is given up.
     fn call(&mut self, found: Vec<Assistant>, taken: &BTreeSet<Arc<str>>) {
-        self.ever.retain(|name, _| !taken.contains(name));
-        self.named = name(found, &self.template.name, &self.ever, taken);
-        self.ever.extend(self.named.clone());
+        let mut ever = self.ever();
+        ever.retain(|name, _| !taken.contains(name));
+        let named = name(found, &self.template.name, &ever, taken);
+        self.gone.extend(std::mem::replace(&mut self.named, named));
+        let named = &self.named;
+        self.gone
+            .retain(|(name, _)| !named.contains_key(name) && !taken.contains(name));
+        let too_many = self.gone.len().saturating_sub(MOST_GONE);
+        self.gone.drain(..too_many);
         let stays = |first: &Arc<str>| self.named.contains_key(first);
         let stays = self.first.take().filter(stays);
         self.first = stays.or_else(|| self.named.keys().next().cloned());
@@ -158,11 +190,11 @@ impl Sources {
             let mut source = match self.named(&template.name) {
                 Some(before) => before.clone(),
                 None => {
-                    let kept = kept(config, template);
+                    let (named, gone) = kept(config, template);
                     Source {
                         template: template.clone(),
-                        named: kept.clone(),
-                        ever: kept,
+                        named,
+                        gone,
                         first: None,
                         answered: false,
                     }
@@ -170,13 +202,13 @@ impl Sources {
             };
             if base(&source.template) != base(template) {
                 // Others may be there.
-                source.named.clear();
+                source.gone.extend(std::mem::take(&mut source.named));
             }
             source.answered &= source.template.print == template.print;
             source.template = template.clone();
             let taken = next.taken(&template.name, config);
-            let found = std::mem::take(&mut source.named).into_values();
-            source.call(found.collect(), &taken);
+            let found = source.named.values().cloned().collect();
+            source.call(found, &taken);
             next.0.push(source);
         }
         next
@@ -201,8 +233,8 @@ impl Sources {
         let written = config.agents.iter().chain(&config.discover);
         let written = written.map(|agent| &agent.name);
         let others = self.0.iter().filter(|s| *s.template.name != *entry);
-        let others = others.flat_map(|source| source.ever.keys());
-        written.chain(others).cloned().collect()
+        let others = others.flat_map(|source| source.ever().into_keys());
+        written.cloned().chain(others).collect()
     }
 
     /// The configuration, with the agents that were found.

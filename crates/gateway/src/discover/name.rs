@@ -44,11 +44,17 @@ pub(super) fn name(
                 && **name != *prefix
         };
         let short: String = assistant.id.chars().take(8).collect();
-        let name = match is_free(&plain, &named) {
-            true => plain,
-            false => Arc::from(address(prefix, &format!("{short}-{called}"))),
-        };
-        named.insert(name, assistant);
+        let longer = address(prefix, &format!("{short}-{called}"));
+        let longest = address(prefix, &assistant.id);
+        let names = [plain, Arc::from(longer), Arc::from(longest)];
+        match names.into_iter().find(|name| is_free(name, &named)) {
+            Some(name) => drop(named.insert(name, assistant)),
+            None => tracing::warn!(
+                agents = prefix,
+                assistant = assistant.id,
+                "all names for an assistant are taken: it is left out"
+            ),
+        }
     }
     named
 }
@@ -106,5 +112,16 @@ mod tests {
         assert_eq!(names(&now).len(), 5);
         assert_eq!(names(&now)[0], expected[0]);
         assert_eq!(address("lg", &"x".repeat(80)).len(), LONGEST_NAME);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_nobody_s_however_it_came_about() {
+        let taken = ["lg-a", "lg-11111111-a"].map(Arc::from);
+        let found = vec![assistant("11111111-2", "a", "user")];
+        let named = name(found.clone(), "lg", &Named::new(), &taken.clone().into());
+        assert_eq!(names(&named), [("lg-11111111-2", "11111111-2")]);
+        let all = [&taken[..], &[Arc::from("lg-11111111-2")]].concat();
+        let all = all.into_iter().collect();
+        assert!(name(found, "lg", &Named::new(), &all).is_empty());
     }
 }

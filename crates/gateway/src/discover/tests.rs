@@ -106,3 +106,19 @@ fn the_first_stays_at_the_root_as_long_as_it_is_there() {
     sources.learn(news(&config, &["a"]), &config);
     assert_eq!(&*sources.added_to(&config).default_agent, "lg-a");
 }
+
+#[test]
+fn of_those_that_are_gone_only_so_many_are_remembered() {
+    let config = config(&lg(""));
+    let mut sources = found(&config, &["stays"]);
+    for n in 0..MOST_GONE + 50 {
+        let name = format!("n{n}");
+        sources.learn(news(&config, &["stays", &name]), &config);
+    }
+    let source = &sources.0[0];
+    assert_eq!(source.gone.len(), MOST_GONE);
+    // Those that went last are called as before when they come back.
+    let last = &source.gone.last().unwrap().0;
+    assert_eq!(**last, *format!("lg-n{}", MOST_GONE + 48));
+    assert!(source.named.contains_key("lg-stays"));
+}

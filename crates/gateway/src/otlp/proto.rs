@@ -60,8 +60,18 @@ struct Span {
     end_time_unix_nano: u64,
     #[prost(message, repeated, tag = "9")]
     attributes: Vec<KeyValue>,
+    #[prost(message, repeated, tag = "13")]
+    links: Vec<Link>,
     #[prost(message, optional, tag = "15")]
     status: Option<Status>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Link {
+    #[prost(bytes = "vec", tag = "1")]
+    trace_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    span_id: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -84,6 +94,8 @@ struct KeyValue {
 struct AnyValue {
     #[prost(string, optional, tag = "1")]
     string_value: Option<String>,
+    #[prost(int64, optional, tag = "3")]
+    int_value: Option<i64>,
     #[prost(message, optional, tag = "5")]
     array_value: Option<ArrayValue>,
 }
@@ -137,10 +149,18 @@ fn span(span: trace::Span) -> Span {
         start_time_unix_nano: nanos(span.began),
         end_time_unix_nano: nanos(span.ended),
         attributes: span.attributes.into_iter().map(attribute).collect(),
+        links: span.links.into_iter().map(link).collect(),
         status: span.error.map(|message| Status {
             message,
             code: ERROR,
         }),
+    }
+}
+
+fn link((trace, span): (trace::TraceId, trace::SpanId)) -> Link {
+    Link {
+        trace_id: trace.to_bytes().to_vec(),
+        span_id: span.to_bytes().to_vec(),
     }
 }
 
@@ -149,11 +169,15 @@ fn attribute((name, value): (&'static str, Attribute)) -> KeyValue {
         key: name.to_owned(),
         value: Some(match value {
             Attribute::Text(value) => text(value),
+            Attribute::Number(value) => AnyValue {
+                int_value: Some(value),
+                ..AnyValue::default()
+            },
             Attribute::Texts(values) => AnyValue {
-                string_value: None,
                 array_value: Some(ArrayValue {
                     values: values.into_iter().map(text).collect(),
                 }),
+                ..AnyValue::default()
             },
         }),
     }
@@ -162,7 +186,7 @@ fn attribute((name, value): (&'static str, Attribute)) -> KeyValue {
 fn text(value: String) -> AnyValue {
     AnyValue {
         string_value: Some(value),
-        array_value: None,
+        ..AnyValue::default()
     }
 }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use switchboard_server::clock;
 use switchboard_server::http::Service;
 use switchboard_server::shutdown::Tasks;
@@ -20,7 +21,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::config::{Config, Env, Flags, Place, Problem, Problems, Source, Written, read};
-use crate::discover::{Finder, News};
+use crate::discover::{Finder, News, Sources};
 pub use crate::running::Changes;
 use crate::running::Running;
 use files::Files;
@@ -216,11 +217,10 @@ impl Reloader {
             Err(problems) => return Outcome::Refused(problems.report()),
         };
         let sources = self.finder.sources().following(&config);
-        let changes = match self.take(&sources.added_to(&config), service).await {
+        let changes = match self.take(sources, &config, service).await {
             Ok(changes) => changes,
             Err(error) => return Outcome::Refused(format!("error: {error:#}")),
         };
-        self.finder.take(sources, &config);
         self.tell_doubts(&config.doubts);
         let needs_restart = self.start.written.needs_restart(&config.written);
         self.config = config;
@@ -254,12 +254,12 @@ impl Reloader {
         if !sources.learn(news, &self.config) {
             return;
         }
-        match self.take(&sources.added_to(&self.config), service).await {
+        let config = self.config.clone();
+        match self.take(sources, &config, service).await {
             Ok(changes) => {
                 let [added, changed, removed] =
                     [&changes.added, &changes.changed, &changes.removed].map(|n| n.join(", "));
                 tracing::info!(added, changed, removed, "agents were found, or are gone");
-                self.finder.take(sources, &self.config);
             }
             Err(error) => {
                 let error = format!("{error:#}");
@@ -268,10 +268,18 @@ impl Reloader {
         }
     }
 
-    async fn take(&mut self, config: &Config, service: &Service) -> anyhow::Result<Changes> {
-        let next = self.running.prepare(config).await?;
+    async fn take(
+        &mut self,
+        sources: Sources,
+        config: &Config,
+        service: &Service,
+    ) -> anyhow::Result<Changes> {
+        let next = self.running.prepare(&sources.added_to(config)).await?;
+        let kept = self.finder.keep(&sources, config);
+        kept.context("what was found cannot be kept")?;
         service.agents_change(&next.listings());
         let changes = self.running.take(next);
+        self.finder.take(sources);
         service.agents_changed();
         Ok(changes)
     }

@@ -55,6 +55,12 @@ impl Table {
         drop(before);
     }
 
+    /// Nobody can ask any more about what was given to an agent that is gone.
+    pub fn forget(&self, gone: &str) {
+        let forgotten = self.write().gone.remove(gone);
+        drop(forgotten);
+    }
+
     /// An agent's card says something else from now on. Nothing happens if the agent is not there any more, or is behind
     /// another engine by now.
     pub fn renew(&self, engine: &Engine, profile: Profile) {

@@ -42,6 +42,9 @@ pub(crate) struct Node {
     /// Under which key another agent has asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) idempotency_key: Option<String>,
+    /// Where it is kept, if that is elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
     /// The task that was asked for.
     pub(crate) asked: bool,
     /// The message that began it, if it was asked for.
@@ -107,6 +110,7 @@ impl Node {
             trace_id: None,
             span_id: None,
             idempotency_key: None,
+            url: child.url.clone(),
             asked: false,
             input: None,
             turns: Vec::new(),

@@ -40,6 +40,8 @@ pub(super) struct Child {
     pub(super) key: Option<String>,
     /// It is kept by another server.
     pub(super) elsewhere: bool,
+    /// Where that is.
+    pub(super) url: Option<String>,
 }
 
 /// What the events tell.
@@ -216,6 +218,7 @@ impl Seen {
             trace_id,
             span_id,
             idempotency_key: None,
+            url: None,
             asked: false,
             input: self.input,
             turns: story.turns.into_iter().map(Taken::told).collect(),
@@ -272,6 +275,7 @@ fn child(internal: &Internal) -> Option<Child> {
         agent: text("agent")?,
         key: text("key"),
         elsewhere: internal.value["elsewhere"] == true,
+        url: text("url"),
     })
 }
 

@@ -81,10 +81,15 @@ fn task(name: &str, reference: Option<&str>) -> (Change, Arc<Task>) {
 
 /// What an agent has told of a task that it has given to another.
 fn gave(from: &str, number: u32, value: &Value) -> Change {
+    told(from, number, "delegation", value)
+}
+
+/// What an agent has told of its work.
+fn told(from: &str, number: u32, name: &str, value: &Value) -> Change {
     Change::Note(Note {
         task: id(from),
         name: format!("internal:{number:04}"),
-        value: json!({ "name": "delegation", "at": "1970-01-01T00:00:03Z", "value": value }),
+        value: json!({ "name": name, "at": "1970-01-01T00:00:03Z", "value": value }),
     })
 }
 
@@ -128,8 +133,18 @@ async fn tasks_that_name_each_other_and_tasks_of_elsewhere_are_shown_once() {
         gave(
             "a",
             3,
-            &json!({ "agent": "far", "taskId": "z", "elsewhere": true }),
+            &json!({ "agent": "f\u{1b}ar", "taskId": "z", "url": "http://h/", "elsewhere": true }),
         ),
+        told(
+            "b",
+            2,
+            "llm-call",
+            &json!({
+                "model": "m-1", "durationMs": 1203, "attempt": 2, "error": "no\npaper",
+                "usage": { "inputTokens": 9, "outputTokens": 2 },
+            }),
+        ),
+        told("b", 3, "note", &json!([1])),
         gave("a", 4, &json!({ "agent": 7 })),
         gave("b", 1, &json!({ "agent": "agent-a", "taskId": "a" })),
     ];
@@ -142,7 +157,9 @@ async fn tasks_that_name_each_other_and_tasks_of_elsewhere_are_shown_once() {
         [
             "agent-a  completed  4.000 s  3 events, 4 B in, 0 B out  a",
             "├─ agent-b  completed  4.000 s  3 events, 4 B in, 0 B out  b  <- asked for",
-            "└─ far  unknown  z",
+            r#"│  ├─ internal:llm-call  m-1  1.203 s  9 tokens in, 2 tokens out  {"attempt":2}  error: no paper"#,
+            "│  └─ internal:note  [1]",
+            "└─ f ar  unknown  z  at http://h/",
         ]
     );
     assert_eq!(tree.input.unwrap()["parts"][0]["text"], "four");

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use serde_json::Value;
+
 use super::node::{Internal, Node};
 
 /// The tree, one line for each task and for each thing an agent told of its work.
@@ -16,7 +18,7 @@ pub(crate) fn tree(node: &Node) -> Result<String, fmt::Error> {
 
 fn task(node: &Node, first: &str, rest: &str, out: &mut String) -> fmt::Result {
     let asked = if node.asked { "  <- asked for" } else { "" };
-    write!(out, "{first}{}  {}", node.agent, node.state)?;
+    write!(out, "{first}{}  {}", plain(&node.agent), node.state)?;
     if let Some(millis) = node.duration_ms {
         write!(out, "  {}", lasted(millis))?;
     }
@@ -24,7 +26,11 @@ fn task(node: &Node, first: &str, rest: &str, out: &mut String) -> fmt::Result {
         let (events, bytes_in, bytes_out) = (node.events, node.bytes_in, node.bytes_out);
         write!(out, "  {events} events, {bytes_in} B in, {bytes_out} B out")?;
     }
-    writeln!(out, "  {}{asked}", node.task_id)?;
+    write!(out, "  {}", plain(&node.task_id))?;
+    if let Some(url) = &node.url {
+        write!(out, "  at {}", plain(url))?;
+    }
+    writeln!(out, "{asked}")?;
     let shown: Vec<&Internal> = node.internal.iter().filter(|it| !it.is_child()).collect();
     let turns = if node.turns.len() > 1 {
         &node.turns[..]
@@ -50,19 +56,14 @@ fn task(node: &Node, first: &str, rest: &str, out: &mut String) -> fmt::Result {
         writeln!(out, "  {} events", turn.events)?;
     }
     for internal in shown {
-        writeln!(out, "{}{}  {}", branch().0, internal.name, internal.value)?;
+        writeln!(out, "{}{}", branch().0, internal.told())?;
     }
     for child in &node.children {
         let (first, rest) = branch();
         task(child, &first, &rest, out)?;
     }
     if let Some(error) = &node.error {
-        writeln!(
-            out,
-            "{}error: {}",
-            branch().0,
-            error.replace(char::is_control, " ")
-        )?;
+        writeln!(out, "{}error: {}", branch().0, plain(error))?;
     }
     Ok(())
 }
@@ -72,6 +73,39 @@ impl Internal {
     fn is_child(&self) -> bool {
         self.name.ends_with(":delegation")
     }
+
+    /// What everyone tells in the same words comes first, the rest as it was told.
+    fn told(&self) -> String {
+        let mut told = plain(&self.name);
+        let Value::Object(mut rest) = self.value.clone() else {
+            return format!("{told}  {}", plain(&self.value.to_string()));
+        };
+        if let Some(Value::String(model)) = rest.remove("model") {
+            told += &format!("  {}", plain(&model));
+        }
+        if let Some(millis) = rest.remove("durationMs").and_then(|it| it.as_u64()) {
+            told += &format!("  {}", lasted(millis));
+        }
+        if let Some(usage) = rest.remove("usage") {
+            let tokens = |name: &str| usage[name].as_u64().unwrap_or_default();
+            let (input, output) = (tokens("inputTokens"), tokens("outputTokens"));
+            told += &format!("  {input} tokens in, {output} tokens out");
+        }
+        let error = rest.remove("error");
+        if !rest.is_empty() {
+            told += &format!("  {}", plain(&Value::Object(rest).to_string()));
+        }
+        if let Some(error) = error {
+            let text = error.as_str().map_or_else(|| error.to_string(), plain);
+            told += &format!("  error: {text}");
+        }
+        told
+    }
+}
+
+/// A text of others, as a terminal can take it.
+fn plain(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 fn lasted(millis: u64) -> String {

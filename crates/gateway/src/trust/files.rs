@@ -30,7 +30,7 @@ pub(crate) fn make(file: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 ///
 /// If it cannot be written.
-pub(super) fn replace(file: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
     let beside = written_beside(file, text)?;
     fs::rename(&beside, file)?;
     keep_name(file)

@@ -4,6 +4,7 @@
 //! [`Outcome`]. So it cannot forget to end a task, nor speak after ending it. An error or a panic
 //! makes the task fail.
 
+mod errand;
 mod turn;
 
 use std::fmt;
@@ -13,13 +14,17 @@ use async_trait::async_trait;
 use hyper::header::HeaderName;
 use serde_json::Value;
 use switchboard_types::Error;
-use switchboard_types::model::{Artifact, Message, Object, Part};
+use switchboard_types::model::{Artifact, Message, Object, Part, TaskId};
+use switchboard_types::operation::SendMessage;
 
+use crate::auth::Principal;
 use crate::backend::{Drift, Health};
+use crate::budget::Spent;
 use crate::engine::Voice;
 
-pub(crate) use turn::Conversation;
+pub use errand::{Ask, Errand};
 pub use turn::Turn;
+pub(crate) use turn::{DECISION, Decided, Place};
 
 /// Something that can take a turn.
 #[async_trait]
@@ -29,6 +34,13 @@ pub trait Agent: Send + Sync + fmt::Debug {
     /// When [`Turn::canceled`] fires the agent has a short grace to stop by itself; then the future is
     /// dropped.
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError>;
+
+    /// Decides something about a new task that is to stay so, whatever changes later. It is stored with the task, and all
+    /// its turns are told by [`Turn::decision`]. Here it is known what the caller may do; after a restart it is not.
+    fn decide(&self, send: &SendMessage, caller: &Principal) -> Option<Value> {
+        let _ = (send, caller);
+        None
+    }
 
     /// Whether a turn cut off by a restart can be taken again.
     fn on_restart(&self) -> Restart {
@@ -57,8 +69,8 @@ pub trait Agent: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// A task that waited for its caller was canceled: `turn` is the last one it had. What stands behind the agent may
-    /// wait, too, and can be told within the grace.
+    /// A task that waited for its caller is over: it was canceled, or no answer came in time. `turn` is the last one it
+    /// had. What stands behind the agent may wait, too, and can be told within the grace.
     async fn let_go(&self, turn: Turn) {
         drop(turn);
     }
@@ -73,7 +85,7 @@ pub trait Agent: Send + Sync + fmt::Debug {
         None
     }
 
-    /// The headers of a caller's request that the agent is to see, in [`Principal::forwarded`](crate::auth::Principal::forwarded): it may need them to
+    /// The headers of a caller's request that the agent is to see, in [`Principal::forwarded`]: it may need them to
     /// act on the caller's behalf elsewhere. None, unless it says so.
     fn forwards(&self) -> &[HeaderName] {
         &[]
@@ -104,6 +116,16 @@ impl Progress {
     /// If the task is over (canceled, timed out): the agent should stop.
     pub async fn working(&self, said: Said) -> Result<(), AgentError> {
         self.voice.working(said).await
+    }
+
+    /// Waits until the task is durable, so that what is done now is not done for a task nobody knows. There is a task from
+    /// now on, and no bare message.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be stored, or is over.
+    pub async fn safe(&self) -> Result<(), AgentError> {
+        self.voice.safe().await
     }
 
     /// Keeps something about the task under a name, in place of what was kept under it before. It never leaves by
@@ -166,6 +188,8 @@ pub struct Said {
     pub message_metadata: Option<Object>,
     /// Metadata of the event.
     pub metadata: Option<Object>,
+    /// The tasks that the message speaks of: those of other agents here that work for this one.
+    pub references: Vec<TaskId>,
 }
 
 impl Said {
@@ -194,12 +218,39 @@ pub enum Outcome {
     Reply(Said),
 }
 
+impl Outcome {
+    /// What is said with it.
+    #[must_use]
+    pub fn said(&self) -> &Said {
+        match self {
+            Self::Completed(said)
+            | Self::InputRequired(said)
+            | Self::AuthRequired(said)
+            | Self::Rejected(said)
+            | Self::Reply(said) => said,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn said_mut(&mut self) -> &mut Said {
+        match self {
+            Self::Completed(said)
+            | Self::InputRequired(said)
+            | Self::AuthRequired(said)
+            | Self::Rejected(said)
+            | Self::Reply(said) => said,
+        }
+    }
+}
+
 /// Why a turn failed; the text goes to the caller.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct AgentError {
-    message: String,
+    pub(crate) message: String,
     kind: AgentErrorKind,
+    pub(crate) spent: Option<Spent>,
+    pub(crate) references: Vec<TaskId>,
 }
 
 /// What kind of failure.
@@ -219,14 +270,16 @@ impl AgentError {
         Self {
             message: message.into(),
             kind: AgentErrorKind::Failed,
+            spent: None,
+            references: Vec::new(),
         }
     }
 
     /// What stands behind the agent cannot be reached.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self {
-            message: message.into(),
             kind: AgentErrorKind::Unavailable,
+            ..Self::new(message)
         }
     }
 
@@ -234,9 +287,25 @@ impl AgentError {
     #[must_use]
     pub fn over() -> Self {
         Self {
-            message: "the task is over".to_owned(),
             kind: AgentErrorKind::Over,
+            ..Self::new("the task is over")
         }
+    }
+
+    /// The same, after that was spent.
+    #[must_use]
+    pub fn costing(self, spent: Spent) -> Self {
+        Self {
+            spent: (spent != Spent::default()).then_some(spent),
+            ..self
+        }
+    }
+
+    /// The same, and the message about it speaks of these tasks: see [`Said::references`].
+    #[must_use]
+    pub fn speaking_of(mut self, tasks: Vec<TaskId>) -> Self {
+        self.references = tasks;
+        self
     }
 
     /// What kind of failure.

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use switchboard_types::model::{ContextId, Message, Object, Task, TaskId};
+use switchboard_types::model::{ContextId, Message, Object, Role, Task, TaskId};
 use tokio_util::sync::CancellationToken;
 
 use super::AgentError;
 use crate::auth::Principal;
 use crate::budget::{Allowance, Budget};
-use crate::store;
+use crate::engine::is_redacted;
+use crate::hops::Hop;
+use crate::store::{self, StoredTask, TaskQuery};
 use crate::trace::Trace;
 
 /// One turn of a task.
@@ -31,15 +33,29 @@ pub struct Turn {
     pub input_timed_out: bool,
     /// Fires when the task is to stop.
     pub canceled: CancellationToken,
-    pub(crate) trace: Option<Trace>,
-    pub(crate) conversation: Conversation,
+    /// Boxed, as what was decided is: a turn is handed on often, and most have neither.
+    pub(crate) trace: Option<Box<Trace>>,
+    pub(crate) decided: Decided,
+    pub(crate) place: Arc<Place>,
 }
+
+/// What an agent decided about a task when it began.
+#[derive(Debug, Clone)]
+pub(crate) enum Decided {
+    /// It begins now. What was decided is not in the store yet.
+    Now(Option<Box<Value>>),
+    /// It began before: the store knows.
+    Before,
+}
+
+/// The note that keeps a decision. Agents have no such names for theirs.
+pub(crate) const DECISION: &str = "switchboard/decision";
 
 impl Turn {
     /// The agent whose turn it is.
     #[must_use]
     pub fn agent(&self) -> &Arc<str> {
-        &self.conversation.agent
+        &self.place.agent
     }
 
     /// The task's id.
@@ -62,21 +78,52 @@ impl Turn {
     /// What the agent is called on the way of a call through agents. What it asks of others goes on from there: see
     /// [`Hops`](crate::hops::Hops).
     #[must_use]
-    pub fn hop(&self) -> &Arc<str> {
-        &self.conversation.hop
+    pub fn hop(&self) -> &Hop {
+        &self.place.hop
     }
 
     /// What the task may cost, with all that it hands on.
     #[must_use]
     pub fn budget(&self) -> Budget {
-        Budget::of_task(&self.task, self.conversation.allowed)
+        Budget::of_task(&self.task, self.place.allowed)
     }
 
     /// The turn's place in the trace that it is part of, if it is part of one. What the agent asks of others in this turn
     /// carries the [`headers`](Trace::headers) of a [`child`](Trace::child).
     #[must_use]
     pub fn trace(&self) -> Option<&Trace> {
-        self.trace.as_ref()
+        self.trace.as_deref()
+    }
+
+    /// What the agent [decided](super::Agent::decide) about this task when it began.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn decision(&self) -> Result<Option<Value>, AgentError> {
+        match &self.decided {
+            Decided::Now(decision) => Ok(decision.as_deref().cloned()),
+            Decided::Before => self.note(DECISION).await,
+        }
+    }
+
+    /// Whether the task begins with this turn: then nobody need ask the store about it.
+    #[must_use]
+    pub fn begins(&self) -> bool {
+        matches!(self.decided, Decided::Now(_))
+    }
+
+    /// Whether the task begins with this turn, and nothing was decided about it.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        matches!(self.decided, Decided::Now(None))
+    }
+
+    /// The nth message of callers in this task, if it was kept: what answers a question for credentials is not.
+    #[must_use]
+    pub fn heard(&self, nth: usize) -> Option<&Arc<Message>> {
+        let mut heard = self.task.history.iter().filter(|m| m.role == Role::User);
+        heard.nth(nth).filter(|message| !is_redacted(message))
     }
 
     /// What the agent has noted about this task under a name, in this turn or before, also before a restart.
@@ -85,7 +132,7 @@ impl Turn {
     ///
     /// If the store cannot be read.
     pub async fn note(&self, name: &str) -> Result<Option<Value>, AgentError> {
-        let notes = self.conversation.store.notes(&self.task.id).await;
+        let notes = self.place.store.notes(&self.task.id).await;
         let notes = notes.map_err(|error| {
             tracing::error!(%error, task = %self.task.id, "notes cannot be read");
             AgentError::new("what the agent noted cannot be read")
@@ -105,8 +152,14 @@ impl Turn {
         name: &str,
         limit: usize,
     ) -> Result<Option<Value>, AgentError> {
-        let found = self.conversation.earlier_note(&self.task.id, name, limit);
-        found.await.map_err(|e| AgentError::new(e.to_string()))
+        for stored in self.others(limit).await? {
+            let notes = self.place.store.notes(&stored.head.id).await;
+            let mut notes = notes.map_err(unreadable)?.into_iter();
+            if let Some(note) = notes.find(|note| note.name == name) {
+                return Ok(Some(note.value));
+            }
+        }
+        Ok(None)
     }
 
     /// The earlier tasks of this conversation, oldest first, at most `limit` of the latest.
@@ -115,60 +168,42 @@ impl Turn {
     ///
     /// If the store cannot be read.
     pub async fn earlier(&self, limit: usize) -> Result<Vec<Arc<Task>>, AgentError> {
-        self.conversation
-            .earlier(&self.task.id, limit)
-            .await
-            .map_err(|e| AgentError::new(e.to_string()))
-    }
-}
-
-/// Access to the other tasks of a conversation.
-#[derive(Debug, Clone)]
-pub(crate) struct Conversation {
-    pub(crate) store: Arc<dyn store::Store>,
-    pub(crate) agent: Arc<str>,
-    pub(crate) hop: Arc<str>,
-    pub(crate) allowed: Allowance,
-    pub(crate) principal: Principal,
-    pub(crate) context: ContextId,
-}
-
-impl Conversation {
-    /// This many tasks, the latest first, and one more.
-    fn latest(&self, limit: usize) -> store::TaskQuery {
-        store::TaskQuery {
-            context: Some(self.context.clone()),
-            limit: limit.saturating_add(1),
-            ..store::TaskQuery::of(Arc::clone(&self.agent), self.principal.owner().clone())
+        let mut tasks = Vec::new();
+        for stored in self.others(limit).await?.take(limit) {
+            let task = crate::engine::lifecycle::fold(stored).map_err(unreadable)?;
+            tasks.push(Arc::new(task));
         }
-    }
-
-    async fn earlier_note(
-        &self,
-        but: &TaskId,
-        name: &str,
-        limit: usize,
-    ) -> Result<Option<Value>, store::Error> {
-        let page = self.store.list(self.latest(limit)).await?;
-        for stored in page.tasks.iter().filter(|stored| stored.head.id != *but) {
-            let notes = self.store.notes(&stored.head.id).await?;
-            if let Some(note) = notes.into_iter().find(|note| note.name == name) {
-                return Ok(Some(note.value));
-            }
-        }
-        Ok(None)
-    }
-
-    async fn earlier(&self, but: &TaskId, limit: usize) -> Result<Vec<Arc<Task>>, store::Error> {
-        let page = self.store.list(self.latest(limit)).await?;
-        let mut tasks = Vec::with_capacity(page.tasks.len());
-        for stored in page.tasks {
-            if stored.head.id != *but {
-                tasks.push(Arc::new(crate::engine::lifecycle::fold(stored)?));
-            }
-        }
-        tasks.truncate(limit);
         tasks.reverse();
         Ok(tasks)
     }
+
+    /// The other tasks of this conversation, the latest first: this many, or one more.
+    async fn others(
+        &self,
+        limit: usize,
+    ) -> Result<impl Iterator<Item = StoredTask> + use<>, AgentError> {
+        let (place, this) = (&self.place, self.task.id.clone());
+        let query = TaskQuery {
+            context: Some(self.task.context_id.clone()),
+            limit: limit.saturating_add(1),
+            ..TaskQuery::of(Arc::clone(&place.agent), self.principal.owner().clone())
+        };
+        let page = place.store.list(query).await.map_err(unreadable)?;
+        let tasks = page.tasks.into_iter();
+        Ok(tasks.filter(move |stored| stored.head.id != this))
+    }
+}
+
+/// What all turns of an agent have in common.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) store: Arc<dyn store::Store>,
+    pub(crate) agent: Arc<str>,
+    pub(crate) hop: Hop,
+    pub(crate) allowed: Allowance,
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err wants")]
+fn unreadable(error: store::Error) -> AgentError {
+    AgentError::new(error.to_string())
 }

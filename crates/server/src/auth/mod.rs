@@ -36,7 +36,7 @@ pub use carried::Carried;
 pub use failures::Failures;
 pub use policy::{About, Action, AllowAll, Ask, Denial, Policy, TaskFacts, Verdict};
 pub use principal::{Identity, Kind, Owner, Principal};
-pub use skill::{SKILL, SkillAccess, begun_with as skill_of};
+pub use skill::{SKILL, SkillAccess, asked_for as skill_of};
 
 pub(crate) use access::Refusal;
 use authenticator::Rejected;

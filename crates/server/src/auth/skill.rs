@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use switchboard_types::Error;
 use switchboard_types::model::{Object, Task};
-use switchboard_types::operation::Operation;
+use switchboard_types::operation::{Operation, SendMessage};
 
 /// Where a caller names a skill, in the metadata of the request or of its message.
 pub const SKILL: [&str; 2] = ["skillId", "skill"];
@@ -45,10 +45,20 @@ pub(super) fn named(operation: &Operation) -> Result<Option<String>, Error> {
 
 /// The skill that a task was begun with: what is said later goes on with it.
 #[must_use]
-pub fn begun_with(task: &Task) -> Option<String> {
+pub(super) fn begun_with(task: &Task) -> Option<String> {
     let first = task.history.first();
-    in_metadata(task.metadata.as_ref())
-        .or_else(|| in_metadata(first.and_then(|message| message.metadata.as_ref())))
+    let message = first.and_then(|message| message.metadata.as_ref());
+    in_either(task.metadata.as_ref(), message)
+}
+
+/// The skill that a message asks for.
+#[must_use]
+pub fn asked_for(send: &SendMessage) -> Option<String> {
+    in_either(send.metadata.as_ref(), send.message.metadata.as_ref())
+}
+
+fn in_either(request: Option<&Object>, message: Option<&Object>) -> Option<String> {
+    in_metadata(request).or_else(|| in_metadata(message))
 }
 
 fn in_metadata(metadata: Option<&Object>) -> Option<String> {

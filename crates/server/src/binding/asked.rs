@@ -158,7 +158,8 @@ impl<'a> Asked<'a> {
         {
             come_by(&mut send.message, way);
         }
-        if let (Some(wanted), Operation::Send(_) | Operation::Stream(_)) =
+        // Who is behind the agent may have to be told of a cancel, too.
+        if let (Some(wanted), Operation::Send(_) | Operation::Stream(_) | Operation::Cancel(_)) =
             (&listing.forwards, &operation)
         {
             principal = principal.bringing(&self.head.headers, wanted);

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::{Asked, Frames, JSON};
 use crate::auth::Refusal;
-use crate::call::{Directory, ReplyBody};
+use crate::call::{Directory, Listing, ReplyBody};
 use crate::http::{Body, Service, status};
 
 /// Errors look as they do in HTTP+JSON.
@@ -146,7 +146,8 @@ fn of_task(task: &Task, directory: &dyn Directory) -> Value {
         };
     }
     if let Some(to) = delegate(task) {
-        let listing = directory.find(Some(&to));
+        let known = |listing: &Arc<Listing>| listing.access.is_visible();
+        let listing = directory.find(Some(&to)).filter(known);
         let title = listing.map(|listing| listing.profile.card.name.clone());
         told["delegated"] = true.into();
         told["targetBotName"] = title.unwrap_or_else(|| to.clone()).into();

@@ -41,13 +41,15 @@ impl Engine {
     /// If a message has come through this agent before, or through too many; or brings a budget that cannot be read.
     pub(super) fn require_progress(&self, message: &Message) -> Result<(), Error> {
         Budget::of(message)?;
-        let (settings, hops) = (&self.shared.settings, Hops::of(message)?);
-        let meter = &self.shared.meter;
-        let allowed = hops.require_progress(&settings.hop, settings.deepest);
+        let hops = Hops::of(message)?;
+        if hops.is_empty() {
+            return Ok(());
+        }
+        let (here, meter) = (self.shared.place.hop.name(), &self.shared.meter);
+        let allowed = hops.require_progress(here, self.shared.settings.deepest);
         match &allowed {
-            Ok(()) if hops.is_empty() => {}
             Ok(()) => meter.came_through(hops.len()),
-            Err(_) => meter.refused(hops.goes_through(&settings.hop)),
+            Err(_) => meter.refused(hops.goes_through(here)),
         }
         allowed
     }

@@ -44,7 +44,7 @@ impl Engine {
     }
 
     /// Tells the agent that a task is over for which it has no turn.
-    fn let_go(&self, log: &Arc<TaskLog>, caller: Principal) {
+    pub(super) fn let_go(&self, log: &Arc<TaskLog>, caller: Principal) {
         let Some(message) = last_message(log) else {
             return;
         };

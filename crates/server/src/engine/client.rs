@@ -46,6 +46,10 @@ impl Drop for ClientGuard {
     fn drop(&mut self) {
         if let (Some(engine), Some(task)) = (self.engine.take(), self.task.take()) {
             let tasks = engine.shared.tasks.clone();
+            if tasks.stopping().is_cancelled() {
+                // It is we who go: the task goes on at the next start.
+                return;
+            }
             tasks.spawn(async move { engine.stop(&task).await });
         }
     }

@@ -43,37 +43,20 @@ pub(super) fn status(state: TaskState, message: Option<Arc<Message>>) -> TaskSta
 }
 
 /// The task goes to `state`, and the agent says something to it.
-pub(super) fn status_event(origin: &Origin, state: TaskState, said: Said) -> Event {
-    let message = agent_message(
-        &origin.id,
-        &origin.context,
-        said.parts,
-        said.message_metadata,
-    );
-    let message = message.map(Arc::new);
+pub(super) fn status_event(origin: &Origin, state: TaskState, mut said: Said) -> Event {
+    let metadata = said.metadata.take();
+    // Without parts there is no message.
+    let message = (!said.parts.is_empty()).then(|| {
+        Arc::new(Message {
+            task_id: Some(origin.id.clone()),
+            ..bare_message(&origin.context, said)
+        })
+    });
     Event::Status(StatusUpdate {
         task_id: origin.id.clone(),
         context_id: origin.context.clone(),
         status: status(state, message),
-        metadata: said.metadata,
-    })
-}
-
-/// A message of the agent in a task; none without parts.
-fn agent_message(
-    task: &TaskId,
-    context: &ContextId,
-    parts: Vec<switchboard_types::model::Part>,
-    metadata: Option<Object>,
-) -> Option<Message> {
-    if parts.is_empty() {
-        return None;
-    }
-    Some(Message {
-        task_id: Some(task.clone()),
-        context_id: Some(context.clone()),
         metadata,
-        ..Message::new(fresh_id(), Role::Agent, parts)
     })
 }
 
@@ -82,6 +65,7 @@ pub(super) fn bare_message(context: &ContextId, said: Said) -> Message {
     Message {
         context_id: Some(context.clone()),
         metadata: said.message_metadata,
+        reference_task_ids: said.references,
         ..Message::new(fresh_id(), Role::Agent, said.parts)
     }
 }

@@ -86,7 +86,7 @@ impl Engine {
         let Some(key) = self.key_of(scope, &send) else {
             return first(send, None);
         };
-        let fingerprint = fingerprint(&send);
+        let fingerprint = fingerprint(scope, &send);
         let asking = Asking::new(&self.shared.line.keys, &key);
         if let Some(before) = self.before(&asking, &send, fingerprint).await? {
             return Ok(before);
@@ -124,7 +124,7 @@ impl Engine {
             return Ok(None);
         };
         let asking = Asking::new(&self.shared.line.keys, &key);
-        self.before(&asking, send, fingerprint(send)).await
+        self.before(&asking, send, fingerprint(scope, send)).await
     }
 
     /// The task that an earlier request under the same key has led to.
@@ -268,15 +268,20 @@ fn goes_on(send: &SendMessage) -> bool {
 }
 
 /// Tells one message from another, also after a restart: the beginning of SHA-256 over its 1.0 form. What an answer to a
-/// question says is left out: it may be a secret, and a short one could be guessed from its hash.
-fn fingerprint(send: &SendMessage) -> u64 {
+/// question says is left out: it may be a secret, and a short one could be guessed from its hash. So is what comes along
+/// with the call of an agent: made again after a restart, it may bring another way or budget.
+fn fingerprint(scope: &Scope, send: &SendMessage) -> u64 {
     let mut bytes = Vec::with_capacity(256);
-    if goes_on(send) {
-        let silent = Message {
-            parts: Vec::new(),
-            ..send.message.clone()
-        };
-        wire::encode_message(Dialect::V1, &silent, &mut bytes);
+    let by_agent = matches!(scope.origin, Origin::Agent(_));
+    if goes_on(send) || by_agent {
+        let mut told = send.message.clone();
+        if goes_on(send) {
+            told.parts.clear();
+        }
+        if by_agent {
+            told.metadata = None;
+        }
+        wire::encode_message(Dialect::V1, &told, &mut bytes);
     } else {
         wire::encode_message(Dialect::V1, &send.message, &mut bytes);
     }

@@ -19,6 +19,7 @@ pub mod recover;
 mod run;
 mod send;
 mod subscribe;
+mod turns;
 mod voice;
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -26,14 +27,14 @@ use std::time::Duration;
 
 use hyper::header::HeaderName;
 use switchboard_types::model::TaskId;
-use switchboard_types::operation::{Operation, Response};
+use switchboard_types::operation::{GetTask, Operation, Response, Subscribe};
 use switchboard_types::{Error, ErrorKind};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Place};
 use crate::auth::{Owner, Principal};
 use crate::budget::Allowance;
 use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams};
-use crate::hops;
+use crate::hops::{self, Hop};
 use crate::limit::Turns;
 use crate::log::{Log, TaskLog};
 use crate::metrics::Meter;
@@ -44,6 +45,7 @@ use crate::store;
 pub use card::Profile;
 pub(crate) use client::ClientGuard;
 pub(crate) use events::{fresh_id, named};
+pub(crate) use question::is_redacted;
 pub(crate) use voice::Voice;
 
 /// The engine of one agent; cheap to clone.
@@ -63,6 +65,7 @@ struct Shared {
     guard: Arc<Guard>,
     tasks: Tasks,
     line: Arc<Line>,
+    place: Arc<Place>,
     meter: Arc<Meter>,
     /// What the agent wants to see of requests; told once, so that nobody pays for nothing.
     forwards: Option<Arc<[HeaderName]>>,
@@ -101,9 +104,8 @@ pub struct Settings {
     pub most_parts: usize,
     /// With how many messages a task takes no more.
     pub longest_history: usize,
-    /// What the agent is called on the way of a call through agents: no other has that name, anywhere. If it is empty, it
-    /// is the agent's name.
-    pub hop: Arc<str>,
+    /// What the agent is called on the way of a call through agents; if nothing is said, by its name.
+    pub hop: Option<Hop>,
     /// How many agents a call may have come through.
     pub deepest: usize,
     /// What a task may cost.
@@ -124,7 +126,7 @@ impl Default for Settings {
             turns: Turns::default(),
             most_parts: 1_000,
             longest_history: 10_000,
-            hop: Arc::from(""),
+            hop: None,
             deepest: hops::DEEPEST,
             allowed: Allowance::default(),
         }
@@ -203,14 +205,19 @@ impl Engine {
     }
 
     fn of(mut parts: Parts, line: Arc<Line>) -> Self {
-        if parts.settings.hop.is_empty() {
-            parts.settings.hop = Arc::clone(&parts.name);
-        }
+        let name = Arc::clone(&parts.name);
+        let hop = parts.settings.hop.take();
+        let place = Arc::new(Place {
+            store: Arc::clone(parts.log.store()),
+            agent: Arc::clone(&parts.name),
+            hop: hop.unwrap_or_else(|| Hop::new(|| name)),
+            allowed: parts.settings.allowed,
+        });
         let forwards = parts.agent.forwards();
         Self {
             shared: Arc::new(Shared {
                 forwards: (!forwards.is_empty()).then(|| forwards.into()),
-                meter: parts.log.metrics().agent(&parts.name),
+                meter: parts.log.metrics().present(&parts.name),
                 name: parts.name,
                 agent: parts.agent,
                 profile: RwLock::new(Arc::new(parts.profile)),
@@ -219,6 +226,7 @@ impl Engine {
                 guard: parts.guard,
                 tasks: parts.tasks,
                 line,
+                place,
             }),
         }
     }
@@ -302,6 +310,13 @@ impl Engine {
             params: call.params,
             origin: call.origin,
         };
+        let read = match (&scope.params.trace, &call.operation) {
+            (
+                Some(trace),
+                Operation::Get(GetTask { id, .. }) | Operation::Subscribe(Subscribe { id }),
+            ) if trace.is_recorded() => Some(id.clone()),
+            _ => None,
+        };
         let body = match call.operation {
             Operation::Send(send) => self.send(&scope, send).await?,
             Operation::Stream(send) => ReplyBody::Stream(self.stream(&scope, send).await?),
@@ -310,7 +325,17 @@ impl Engine {
             // Boxed: the future of every call would have room for them.
             other => ReplyBody::Response(Box::pin(self.answer(&scope, other)).await?),
         };
-        Ok(Reply { body, extensions })
+        let about = match read {
+            Some(id) => Box::pin(self.shared.log.trace_of(&id))
+                .await
+                .map_err(storage)?,
+            None => None,
+        };
+        Ok(Reply {
+            body,
+            extensions,
+            about: about.map(Box::new),
+        })
     }
 
     /// The operations that only read or change records.

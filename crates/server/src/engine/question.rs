@@ -56,7 +56,7 @@ pub(super) fn redacted(message: &Message) -> Message {
 }
 
 /// Whether what a message said was not kept.
-pub(super) fn is_redacted(message: &Message) -> bool {
+pub(crate) fn is_redacted(message: &Message) -> bool {
     let metadata = message.metadata.as_ref();
     metadata.and_then(|m| m.get(REDACTED)) == Some(true)
 }

@@ -36,6 +36,7 @@ pub struct Recovered {
 ///
 /// If the store cannot be read or written.
 pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<Recovered, Error> {
+    count(log).await?;
     let mut recovered = Recovered::default();
     let mut after = None;
     loop {
@@ -48,9 +49,6 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
             let Some(task) = log.open(&head.id).await? else {
                 continue;
             };
-            log.metrics()
-                .agent(&head.agent)
-                .stands(None, Some(head.state));
             match engines.get(&head.agent) {
                 Some(engine) => engine.revive(&task, &head, &mut recovered).await?,
                 None => {
@@ -58,6 +56,23 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
                     recovered.failed += u64::from(fail(&task, head.seq, &text));
                 }
             }
+        }
+    }
+}
+
+/// Counts the tasks that are not over. Before any of them goes on: it may change others, and make new ones, which count
+/// themselves.
+async fn count(log: &Log) -> Result<(), Error> {
+    let mut after = None;
+    loop {
+        let page = log.store().live(after, PAGE).await?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        after = Some(last.id.clone());
+        for head in page {
+            let meter = log.metrics().agent(&head.agent);
+            meter.stands(None, Some(head.state));
         }
     }
 }
@@ -201,6 +216,7 @@ fn ask_again(log: &Arc<TaskLog>, last: u64, asked: Option<TaskState>) -> bool {
     let said = question.map_or_else(Said::default, |question| Said {
         parts: question.parts.clone(),
         message_metadata: question.metadata.clone(),
+        references: question.reference_task_ids.clone(),
         metadata: None,
     });
     // As before: what answers it is kept as safely.

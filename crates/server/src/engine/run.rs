@@ -18,6 +18,7 @@ use super::events::{bare_message, failure, status_event};
 use super::idempotency::Claim;
 use super::{Engine, OnInputTimeout, Voice, recorded};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
+use crate::budget::Spent;
 use crate::limit::{AtWork, Caller, TurnTicket};
 use crate::log::TaskLog;
 use crate::metrics::Line;
@@ -34,8 +35,8 @@ enum Watched {
     Ended(Worked),
     /// It was told to stop.
     Canceled,
-    /// It has taken too long.
-    TimedOut,
+    /// It has taken too long, and has spent that, if it says so.
+    TimedOut(Option<Spent>),
 }
 
 /// How a turn ends.
@@ -216,7 +217,7 @@ impl Engine {
             Watched::Canceled => Ending::Status(TaskState::Canceled, Said::default()),
             Watched::Ended(Ok(outcome)) => ending(outcome),
             Watched::Ended(Err(panic)) => self.panicked(log, panic.as_ref()),
-            Watched::TimedOut => {
+            Watched::TimedOut(spent) => {
                 let limit = self.shared.settings.task_timeout;
                 let failed = match affordable {
                     Some(time) if time < limit => failure(
@@ -229,7 +230,7 @@ impl Engine {
                         failure(&text, "TASK_TIMEOUT")
                     }
                 };
-                Ending::Status(TaskState::Failed, failed)
+                Ending::Status(TaskState::Failed, costing(failed, spent))
             }
         }
     }
@@ -249,12 +250,15 @@ impl Engine {
             () = canceled.cancelled() => Watched::Canceled,
             ended = tokio::time::timeout(limit, &mut work) => match ended {
                 Ok(ended) => return Watched::Ended(ended),
-                Err(_) => Watched::TimedOut,
+                Err(_) => Watched::TimedOut(None),
             },
         };
         canceled.cancel();
-        drop(tokio::time::timeout(settings.cancel_grace, work).await);
-        stopped
+        let late = tokio::time::timeout(settings.cancel_grace, work).await;
+        match (stopped, late) {
+            (Watched::TimedOut(_), Ok(Ok(Err(error)))) => Watched::TimedOut(error.spent),
+            (stopped, _) => stopped,
+        }
     }
 
     fn panicked(&self, log: &TaskLog, panic: &(dyn Any + Send)) -> Ending {
@@ -337,7 +341,10 @@ impl Engine {
                 turn.input_timed_out = true;
                 engine.start_when_there_is_room(log, turn, None);
             }
-            _ => log.turn_is_over(),
+            _ => {
+                log.turn_is_over();
+                self.latest().let_go(log, log.origin().owner.clone().into());
+            }
         }
     }
 }
@@ -361,7 +368,22 @@ fn ending(outcome: Result<Outcome, AgentError>) -> Ending {
                 AgentErrorKind::Unavailable => ErrorKind::AgentUnavailable.reason(),
                 AgentErrorKind::Failed | AgentErrorKind::Over => "AGENT_FAILED",
             };
-            Ending::Status(TaskState::Failed, failure(&error.to_string(), reason))
+            let failed = Said {
+                references: error.references,
+                ..failure(&error.message, reason)
+            };
+            Ending::Status(TaskState::Failed, costing(failed, error.spent))
         }
+    }
+}
+
+/// The same, and what was spent.
+fn costing(said: Said, spent: Option<Spent>) -> Said {
+    match spent {
+        Some(spent) => Said {
+            metadata: Some(spent.marked(said.metadata.as_ref())),
+            ..said
+        },
+        None => said,
     }
 }

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use switchboard_types::Error;
 use switchboard_types::model::{Message, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
-use tokio_util::sync::CancellationToken;
 
-use super::events::{addressed, fresh_ids, status, status_event, with_message};
+use super::events::{addressed, fresh_ids, status, status_event};
 use super::idempotency::{Claim, beside};
 use super::question::{open_request, redacted, tool_result_id, unasked};
 use super::{Engine, Scope, storage};
-use crate::agent::{Conversation, Said, Turn};
+use crate::agent::{DECISION, Decided, Said, Turn};
 use crate::auth::Principal;
-use crate::call::ReplyBody;
+use crate::call::{self, ReplyBody};
 use crate::log::{Cursor, Joined, Origin, Received, TaskLog, Until};
-use crate::store::{Delivery, Webhook};
+use crate::store::{Change, Delivery, Note, Webhook};
 
 /// Where a send has led.
 pub(super) struct Sent {
@@ -78,7 +78,7 @@ impl Engine {
         scope: &Scope,
         send: Box<SendMessage>,
     ) -> Result<Cursor, Error> {
-        self.profile().require_streaming()?;
+        self.require_streaming(scope)?;
         let sent = self.accept(scope, send).await?;
         if sent.since <= 1 {
             if !sent.log.is_held() {
@@ -103,7 +103,8 @@ impl Engine {
             self.profile().require_push()?;
         }
         if !Self::may_continue(&send.message) && self.key_of(scope, &send).is_none() {
-            return self.begin(scope, send, None);
+            let decision = self.shared.agent.decide(&send, &scope.principal);
+            return self.begin(scope, send, decision, None);
         }
         // Boxed: the future of every call would have room for it.
         Box::pin(self.accept_with_care(scope, send)).await
@@ -124,7 +125,9 @@ impl Engine {
                 self.once(scope, send, first).await
             }
             None => {
-                let first = |send, claim| self.begin(scope, send, claim);
+                // Before the key is locked: it is the agent who decides.
+                let decision = self.shared.agent.decide(&send, &scope.principal);
+                let first = |send, claim| self.begin(scope, send, decision, claim);
                 self.once(scope, send, first).await
             }
         }
@@ -238,6 +241,7 @@ impl Engine {
         &self,
         scope: &Scope,
         send: Box<SendMessage>,
+        decision: Option<Value>,
         claim: Option<Claim>,
     ) -> Result<Sent, Error> {
         let (id, context) = fresh_ids();
@@ -262,8 +266,17 @@ impl Engine {
             history: vec![Arc::clone(&message)],
             metadata: send.metadata.clone(),
         });
-        let beside = beside(webhook, claim.as_ref(), &origin.id);
-        let held = self.shared.settings.reply_with_message;
+        let mut beside = beside(webhook, claim.as_ref(), &origin.id);
+        beside.extend(decision.clone().map(|decision| {
+            Change::Note(Note {
+                task: origin.id.clone(),
+                name: DECISION.to_owned(),
+                value: decision,
+            })
+        }));
+        // What another agent asks for is a task from the start: it can be canceled as one.
+        let by_agent = matches!(scope.origin, call::Origin::Agent(_));
+        let held = self.shared.settings.reply_with_message && !by_agent;
         let canceled = log.begin(Arc::clone(&task), beside, scope.params.trace.clone(), held);
         let turn = Turn {
             task,
@@ -274,68 +287,16 @@ impl Engine {
             emitted: 0,
             input_timed_out: false,
             canceled,
-            trace: scope.params.trace.as_ref().map(|trace| trace.child()),
-            conversation: self.conversation(&origin, scope.principal.clone()),
+            trace: scope
+                .params
+                .trace
+                .as_ref()
+                .map(|trace| Box::new(trace.child())),
+            decided: Decided::Now(decision.map(Box::new)),
+            place: Arc::clone(&self.shared.place),
         };
         self.start(&log, turn, claim, ticket);
         Ok(Sent { log, since: 1 })
-    }
-
-    /// A turn on an existing task.
-    pub(super) fn turn(
-        &self,
-        scope: &Scope,
-        log: &TaskLog,
-        message: Arc<Message>,
-        canceled: CancellationToken,
-    ) -> Turn {
-        self.turn_for(scope.principal.clone(), log, message, canceled)
-    }
-
-    pub(super) fn turn_for(
-        &self,
-        principal: Principal,
-        log: &TaskLog,
-        message: Arc<Message>,
-        canceled: CancellationToken,
-    ) -> Turn {
-        let task = log.view().map(|(_, task)| task);
-        let known = |task: &Task| task.history.iter().any(|m| m.id == message.id);
-        let task = match task {
-            Some(task) if known(&task) => task,
-            Some(task) => Arc::new(with_message(&task, &message)),
-            None => Arc::new(Task {
-                id: log.id().clone(),
-                context_id: log.origin().context.clone(),
-                status: status(TaskState::Working, None),
-                artifacts: Vec::new(),
-                history: vec![Arc::clone(&message)],
-                metadata: None,
-            }),
-        };
-        Turn {
-            metadata: task.metadata.clone(),
-            task,
-            message,
-            accepted_output_modes: Vec::new(),
-            conversation: self.conversation(log.origin(), principal.clone()),
-            principal,
-            emitted: 0,
-            input_timed_out: false,
-            canceled,
-            trace: log.trace().map(|trace| trace.child()),
-        }
-    }
-
-    fn conversation(&self, origin: &Origin, principal: Principal) -> Conversation {
-        Conversation {
-            store: Arc::clone(self.shared.log.store()),
-            agent: Arc::clone(&origin.agent),
-            hop: Arc::clone(&self.shared.settings.hop),
-            allowed: self.shared.settings.allowed,
-            principal,
-            context: origin.context.clone(),
-        }
     }
 
     /// The webhook that came with a send; armed before the first event that follows.

@@ -8,6 +8,7 @@ use switchboard_types::model::{Artifact, ArtifactUpdate, Event, TaskState};
 use super::events::status_event;
 use crate::agent::{AgentError, Said};
 use crate::log::TaskLog;
+use crate::metrics::Meter;
 
 /// How an agent's [`Progress`](crate::agent::Progress) reaches the log.
 #[derive(Debug, Clone)]
@@ -40,12 +41,20 @@ impl Voice {
         .await
     }
 
+    pub(crate) async fn safe(&self) -> Result<(), AgentError> {
+        if self.log.is_held() {
+            self.log.publish();
+        }
+        let stored = self.log.stored_up_to(1).await;
+        stored.map_err(|_| AgentError::over())
+    }
+
     pub(crate) async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
         if self.log.is_held() {
             self.log.publish();
         }
         self.log.room().await.map_err(|_| AgentError::over())?;
-        if serde_json::from_str::<Value>(&value.to_string()).is_err() {
+        if !is_readable(&value, DEEPEST) {
             return Err(AgentError::new(
                 "what the agent noted is nested too deep to be read again",
             ));
@@ -67,6 +76,11 @@ impl Voice {
         self.log.internal(name, value);
     }
 
+    /// The numbers of the agent that speaks.
+    pub(crate) fn meter(&self) -> &Meter {
+        self.log.meter()
+    }
+
     async fn say(&self, event: impl FnOnce(&TaskLog) -> Event) -> Result<(), AgentError> {
         if self.log.is_held() {
             self.log.publish();
@@ -75,6 +89,43 @@ impl Voice {
         match self.log.append(event(&self.log), None) {
             Ok(_) => Ok(()),
             Err(_) => Err(AgentError::over()),
+        }
+    }
+}
+
+/// How deep JSON may be nested that is to be read again.
+const DEEPEST: usize = 127;
+
+/// Whether a value is nested no deeper than that.
+fn is_readable(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels > 0 && items.iter().all(|item| is_readable(item, levels - 1)),
+        Value::Object(members) => {
+            levels > 0
+                && members
+                    .values()
+                    .all(|member| is_readable(member, levels - 1))
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_readable_can_be_read_again_and_nothing_else() {
+        let nested = |levels: usize| {
+            (0..levels).fold(Value::Null, |inner, level| match level % 2 {
+                0 => Value::from(vec![inner]),
+                _ => serde_json::json!({ "inner": inner }),
+            })
+        };
+        for levels in [0, 1, DEEPEST - 1, DEEPEST, DEEPEST + 1, DEEPEST + 2] {
+            let value = nested(levels);
+            let again = serde_json::from_str::<Value>(&value.to_string());
+            assert_eq!(is_readable(&value, DEEPEST), again.is_ok(), "{levels}");
         }
     }
 }

@@ -17,7 +17,7 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE")
 /// What a page may send beyond what every page may.
 const HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, Content-Type, A2A-Version, A2A-Extensions, X-A2A-Extensions, X-API-Key, Idempotency-Key, \
-     Last-Event-ID, traceparent, tracestate",
+     Last-Event-ID, traceparent, tracestate, baggage",
 );
 /// What a page may see beyond what every page may.
 const EXPOSED: HeaderValue = HeaderValue::from_static(

@@ -8,6 +8,27 @@ use super::Counter;
 pub(super) const SECONDS: [f64; 15] = [
     0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 5.12, 20.48, 81.92, 600.0,
 ];
+/// Seconds, for models and agents behind an agent, as the conventions have them.
+pub(super) const LONG_SECONDS: [f64; 14] = [
+    0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+];
+/// Tokens of models, as the conventions have them.
+pub(super) const TOKENS: [f64; 14] = [
+    1.0,
+    4.0,
+    16.0,
+    64.0,
+    256.0,
+    1024.0,
+    4096.0,
+    16384.0,
+    65536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+    67_108_864.0,
+];
 /// Agents on the way of a call.
 pub(super) const DEPTHS: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 10.0];
 

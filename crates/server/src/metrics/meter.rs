@@ -1,6 +1,6 @@
 //! The numbers of one agent.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use switchboard_types::ErrorKind;
@@ -8,6 +8,7 @@ use switchboard_types::model::TaskState;
 use switchboard_types::operation::Method;
 
 use super::Counter;
+use super::asking::{Asked, Asking};
 use super::histogram::{DEPTHS, Histogram, SECONDS};
 
 /// All states, in the order in which they are counted.
@@ -49,6 +50,8 @@ pub(crate) enum Line {
 /// The numbers of one agent.
 #[derive(Debug)]
 pub struct Meter {
+    /// The agent is there.
+    pub(super) present: AtomicBool,
     pub(super) requests: [[Counter; STATUSES]; Method::ALL.len()],
     pub(super) durations: [Histogram; Method::ALL.len()],
     pub(super) first_event: Histogram,
@@ -62,12 +65,14 @@ pub struct Meter {
     pub(super) loops: Counter,
     pub(super) too_deep: Counter,
     pub(super) waits: [Histogram; 2],
+    pub(super) asked: Asked,
 }
 
 impl Default for Meter {
     fn default() -> Self {
         let seconds = || Histogram::new(&SECONDS);
         Self {
+            present: AtomicBool::new(false),
             requests: Default::default(),
             durations: std::array::from_fn(|_| seconds()),
             first_event: seconds(),
@@ -80,11 +85,18 @@ impl Default for Meter {
             loops: Counter::default(),
             too_deep: Counter::default(),
             waits: std::array::from_fn(|_| seconds()),
+            asked: Asked::default(),
         }
     }
 }
 
 impl Meter {
+    /// Whether it is told.
+    pub(super) fn is_told(&self) -> bool {
+        let mut live = self.live.iter().map(|live| live.load(Ordering::Relaxed));
+        self.present.load(Ordering::Relaxed) || live.any(|live| live != 0)
+    }
+
     /// A call was answered.
     pub(super) fn answered(&self, method: Method, status: Status, took: Duration) {
         let place = Method::ALL.iter().position(|known| *known == method);
@@ -110,6 +122,11 @@ impl Meter {
     /// A turn is over.
     pub(crate) fn took_turn(&self, took: Duration) {
         self.turns.took(took);
+    }
+
+    /// What stands behind the agent was asked for something; with the tokens that it has read and written.
+    pub(crate) fn asked(&self, asking: &Asking, took: Duration, tokens: [Option<u64>; 2]) {
+        self.asked.count(asking, took, tokens);
     }
 
     /// A call has come through that many agents.

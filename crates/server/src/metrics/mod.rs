@@ -3,6 +3,7 @@
 //! Counting is a relaxed addition and takes no lock: each agent's [`Meter`] is looked up once. There are no series by
 //! task, caller or context: their number would have no bound.
 
+mod asking;
 mod histogram;
 mod meter;
 mod text;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+pub(crate) use asking::Asking;
 pub(crate) use meter::Line;
 pub use meter::Meter;
 pub use text::Lines;
@@ -49,6 +51,28 @@ impl Metrics {
         drop(agents);
         let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(agents.entry(Arc::clone(name)).or_default())
+    }
+
+    /// The numbers of an agent that is there. Those of others are told only as long as there are tasks of theirs that are
+    /// not over: there may be any number of agents that were there once.
+    pub(crate) fn present(&self, name: &Arc<str>) -> Arc<Meter> {
+        let meter = self.agent(name);
+        meter.present.store(true, Ordering::Relaxed);
+        meter
+    }
+
+    /// An agent is not there any more.
+    pub fn gone(&self, name: &str) {
+        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(meter) = agents.get(name) {
+            meter.present.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// An agent is not there any more, and nobody asks about it. Its numbers go once its tasks are over.
+    pub fn forget(&self, name: &str) {
+        let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
+        agents.retain(|known, meter| **known != *name || meter.is_told());
     }
 
     /// A request that was refused before it was a call: it cannot be read, or nobody knows who sends it.

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use switchboard_types::operation::Method;
 
-use super::Metrics;
 use super::histogram::Histogram;
 use super::meter::{Meter, STATES, STATUSES, Status};
+use super::{Metrics, asking};
 
 /// Lines of numbers that are being written.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Lines {
         let _ = writeln!(self.0, "{name}{} {value}", Labels(labels));
     }
 
-    fn histogram(&mut self, name: &str, labels: &[Label<'_>], histogram: &Histogram) {
+    pub(super) fn histogram(&mut self, name: &str, labels: &[Label<'_>], histogram: &Histogram) {
         let (counts, all, sum) = histogram.read();
         if all == 0 {
             return;
@@ -82,12 +82,15 @@ impl Metrics {
     pub fn write(&self, out: &mut Lines) {
         let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
         // What is no agent's has no name.
-        let named = agents.iter().filter(|(name, _)| !name.is_empty());
+        let named = agents
+            .iter()
+            .filter(|(name, meter)| !name.is_empty() && meter.is_told());
         let agents: Vec<(&str, &Meter)> = named.map(|(n, m)| (&**n, &**m)).collect();
         self.requests(&agents, out);
         streams(&agents, out);
         tasks(&agents, out);
         delegations(&agents, out);
+        asking::write(agents.iter().map(|(n, m)| (*n, &m.asked)), out);
         out.series(
             "switchboard_push_deliveries_total",
             "counter",
@@ -238,7 +241,7 @@ mod tests {
     #[test]
     fn numbers_are_written_as_prometheus_reads_them() {
         let metrics = Metrics::default();
-        let meter = metrics.agent(&Arc::from("echo"));
+        let meter = metrics.present(&Arc::from("echo"));
         meter.answered(Method::Get, Status::Ok, Duration::from_millis(3));
         meter.answered(
             Method::Get,
@@ -263,6 +266,18 @@ mod tests {
         ] {
             assert!(text.lines().any(|known| known == line), "{line}\n{text}");
         }
+        // Agents that come and go leave no series behind, once their tasks are over.
+        metrics.gone("echo");
+        let told = || {
+            let mut lines = Lines::default();
+            metrics.write(&mut lines);
+            lines.into_text().contains("echo")
+        };
+        assert!(told(), "one is at work");
+        meter.stands(Some(TaskState::Working), Some(TaskState::Completed));
+        assert!(!told());
+        metrics.present(&Arc::from("echo"));
+        assert!(told(), "it is back");
         let mut escaped = Lines::default();
         escaped.number("x", &[("a", "q\"b\\n\nl")], 1);
         assert_eq!(escaped.into_text(), "x{a=\"q\\\"b\\\\n\\nl\"} 1\n");

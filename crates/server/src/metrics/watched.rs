@@ -117,6 +117,9 @@ fn record(trace: &Trace, call: &Call) -> Option<Box<Recording>> {
 
 /// What the answer tells of the call.
 fn tell(recording: &mut Recording, reply: &Reply) {
+    if let Some(about) = &reply.about {
+        recording.link(about);
+    }
     match &reply.body {
         ReplyBody::Stream(cursor) => recording.set(names::TASK, cursor.task_id().as_str()),
         ReplyBody::Response(Response::SentTask(view)) => {

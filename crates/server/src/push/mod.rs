@@ -4,8 +4,10 @@
 //! thereby due, so nothing can be lost between the two.
 
 mod deliver;
+mod fetch;
 mod target;
 
 pub use deliver::{Outbox, Settings};
+pub use fetch::{Fetched, Fetcher};
 pub use switchboard_keys::SealingKey;
 pub use target::{Allow, Guard, Lookup, Refused};

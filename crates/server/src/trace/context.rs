@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use uuid::Uuid;
 
-use super::{TRACEPARENT, TRACESTATE, Trace};
+use super::{BAGGAGE, TRACEPARENT, TRACESTATE, Trace};
 
 /// Someone records the trace.
 pub(super) const SAMPLED: u8 = 1;
@@ -15,6 +15,8 @@ const KNOWN_FLAGS: u8 = 3;
 const LENGTH: usize = 55;
 /// How much is kept of a `tracestate`: what everyone must be able to pass on.
 const LONGEST_STATE: usize = 512;
+/// The same of `baggage`.
+const LONGEST_BAGGAGE: usize = 8192;
 
 /// Names a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,7 +69,9 @@ impl Trace {
             return None;
         }
         let mut trace = Self::parse(parent.to_str().ok()?)?;
-        trace.state = state(headers);
+        trace.state = bounded(&list(headers, &TRACESTATE, LONGEST_STATE), LONGEST_STATE);
+        let baggage = list(headers, &BAGGAGE, LONGEST_BAGGAGE);
+        trace.baggage = bounded(&baggage, LONGEST_BAGGAGE);
         Some(trace)
     }
 
@@ -97,6 +101,7 @@ impl Trace {
             parent: None,
             flags: flags & KNOWN_FLAGS,
             state: None,
+            baggage: None,
             spans: None,
         })
     }
@@ -116,31 +121,44 @@ impl Trace {
     /// The same with another `tracestate`, as far as it is kept.
     #[must_use]
     pub(super) fn with_state(mut self, state: &str) -> Self {
-        self.state = bounded(state);
+        self.state = bounded(state, LONGEST_STATE);
+        self
+    }
+
+    /// The value of `baggage`, if there is one.
+    #[must_use]
+    pub fn baggage(&self) -> Option<&str> {
+        self.baggage.as_deref()
+    }
+
+    /// The same with other baggage, as far as it is kept.
+    #[must_use]
+    pub(super) fn with_baggage(mut self, baggage: &str) -> Self {
+        self.baggage = bounded(baggage, LONGEST_BAGGAGE);
         self
     }
 }
 
-/// All of `tracestate`, which may come in several lines.
-fn state(headers: &HeaderMap) -> Option<Box<str>> {
-    let lines = headers.get_all(TRACESTATE).iter();
+/// All of a list, which may come in several lines; not much more than is kept.
+fn list(headers: &HeaderMap, name: &HeaderName, longest: usize) -> String {
+    let lines = headers.get_all(name).iter();
     let mut all = String::new();
     for line in lines.filter_map(|line| line.to_str().ok()) {
         if !all.is_empty() {
             all.push(',');
         }
         all.push_str(line);
-        if all.len() > LONGEST_STATE {
+        if all.len() > longest {
             break;
         }
     }
-    bounded(&all)
+    all
 }
 
 /// As many members as there is room for. The latest stand first.
-fn bounded(state: &str) -> Option<Box<str>> {
+fn bounded(state: &str, longest: usize) -> Option<Box<str>> {
     let mut state = state.trim();
-    while state.len() > LONGEST_STATE {
+    while state.len() > longest {
         state = state.rsplit_once(',').map_or("", |(first, _)| first.trim());
     }
     (!state.is_empty()).then(|| Box::from(state))
@@ -247,6 +265,20 @@ mod tests {
         assert_eq!(Trace::of(&headers).unwrap().tracestate(), Some("a=1"));
         headers.insert(TRACESTATE, "y".repeat(600).parse().unwrap());
         assert_eq!(Trace::of(&headers).unwrap().tracestate(), None);
+
+        headers.append(BAGGAGE, "user=u1".parse().unwrap());
+        headers.append(BAGGAGE, "tier=gold;p=1".parse().unwrap());
+        let trace = Trace::of(&headers).unwrap();
+        assert_eq!(trace.child().baggage(), Some("user=u1,tier=gold;p=1"));
+        let told = (BAGGAGE, "user=u1,tier=gold;p=1".parse().unwrap());
+        assert!(trace.headers().any(|header| header == told));
+        headers.insert(
+            BAGGAGE,
+            format!("a=1,b={}", "x".repeat(LONGEST_BAGGAGE))
+                .parse()
+                .unwrap(),
+        );
+        assert_eq!(Trace::of(&headers).unwrap().baggage(), Some("a=1"));
 
         headers.append(TRACEPARENT, SENT.replace("-01", "-00").parse().unwrap());
         assert_eq!(Trace::of(&headers), None, "two that contradict each other");

@@ -20,6 +20,9 @@ pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// The header in which others keep what they need to know.
 pub const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
+/// The header in which callers tell everyone on the way something (W3C Baggage).
+pub const BAGGAGE: HeaderName = HeaderName::from_static("baggage");
+
 /// What an agent [says](crate::agent::Progress::internal) when it has given work to another: `agent`, `taskId` of the
 /// other task, and the `key` under which it was asked for. The view of a trace goes on there.
 pub const DELEGATION: &str = "delegation";
@@ -32,6 +35,7 @@ pub struct Trace {
     parent: Option<SpanId>,
     flags: u8,
     state: Option<Box<str>>,
+    baggage: Option<Box<str>>,
     /// Who wants to know of it.
     spans: Option<Spans>,
 }
@@ -46,6 +50,7 @@ impl Trace {
             parent: None,
             flags: context::SAMPLED,
             state: None,
+            baggage: None,
             spans: None,
         }
     }
@@ -92,12 +97,13 @@ impl Trace {
     /// its [`child`](Self::child).
     pub fn headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
         let parent = HeaderValue::from_str(&self.traceparent()).ok();
-        let state = self.state.as_deref().map(HeaderValue::from_str);
-        let state = state.and_then(Result::ok);
         let parent = parent.map(|value| (TRACEPARENT, value));
-        parent
-            .into_iter()
-            .chain(state.map(|value| (TRACESTATE, value)))
+        let more = [(TRACESTATE, &self.state), (BAGGAGE, &self.baggage)];
+        let more = more.into_iter().filter_map(|(name, text)| {
+            let value = HeaderValue::from_str(text.as_deref()?).ok()?;
+            Some((name, value))
+        });
+        parent.into_iter().chain(more)
     }
 }
 
@@ -106,6 +112,7 @@ impl PartialEq for Trace {
     fn eq(&self, other: &Self) -> bool {
         (self.id, self.span, self.parent) == (other.id, other.span, other.parent)
             && (self.flags, &self.state) == (other.flags, &other.state)
+            && self.baggage == other.baggage
     }
 }
 

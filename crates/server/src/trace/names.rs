@@ -24,10 +24,28 @@ pub const AGENT: &str = "gen_ai.agent.name";
 pub const OPERATION: &str = "gen_ai.operation.name";
 /// A turn of an agent; also how the name of its span begins.
 pub const INVOKE_AGENT: &str = "invoke_agent";
+/// A model is asked; also how the name of its span begins.
+pub const CHAT: &str = "chat";
+/// What kind of server is asked.
+pub const PROVIDER: &str = "gen_ai.provider.name";
+/// The model that is asked for.
+pub const REQUEST_MODEL: &str = "gen_ai.request.model";
+/// The model that has answered.
+pub const RESPONSE_MODEL: &str = "gen_ai.response.model";
+/// Why it stopped.
+pub const FINISH_REASONS: &str = "gen_ai.response.finish_reasons";
+/// The tokens that it has read.
+pub const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
+/// The tokens that it has written.
+pub const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
+/// A command.
+pub const EXECUTABLE: &str = "process.executable.name";
 /// What went wrong, in a word.
 pub const ERROR: &str = "error.type";
-/// Where a webhook is.
+/// Where whoever is asked is.
 pub const SERVER: &str = "server.address";
+/// At which port.
+pub const PORT: &str = "server.port";
 
 /// A state, as 1.0 spells it.
 #[must_use]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use switchboard_types::model::Timestamp;
 
-use super::{Trace, TraceId};
+use super::{SpanId, Trace, TraceId};
 use crate::clock;
 
 /// Takes spans, if someone wants them.
@@ -36,6 +36,8 @@ pub struct Span {
     pub ended: Timestamp,
     /// What is known of it; names of [`names`](super::names).
     pub attributes: Vec<(&'static str, Attribute)>,
+    /// Places in other traces that it has to do with.
+    pub links: Vec<(TraceId, SpanId)>,
     /// Why it failed, in a word.
     pub error: Option<String>,
 }
@@ -58,7 +60,14 @@ pub enum Attribute {
     Text(String),
     /// Several.
     Texts(Vec<String>),
+    /// A number.
+    Number(i64),
 }
+
+/// How many texts of one kind are told of a span.
+const MOST: usize = 32;
+/// How long one may be, in bytes.
+const LONGEST: usize = 1024;
 
 /// A piece of work that goes on. It is recorded when this is dropped.
 #[derive(Debug)]
@@ -85,6 +94,11 @@ impl Spans {
 }
 
 impl Trace {
+    /// Whether someone wants to know of it.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.spans.is_some() && self.is_sampled()
+    }
+
     /// Begins to record this piece of work; `None` if nobody wants to know of it.
     #[must_use]
     pub fn record(&self, name: &str, kind: Kind) -> Option<Recording> {
@@ -103,6 +117,7 @@ impl Trace {
             began,
             ended: began,
             attributes: Vec::new(),
+            links: Vec::new(),
             error: None,
         });
         Some(Recording { span, spans })
@@ -119,19 +134,35 @@ impl Trace {
 impl Recording {
     /// Something that is known of it.
     pub fn set(&mut self, name: &'static str, value: impl Into<String>) {
-        self.add(name, Attribute::Text(value.into()));
+        self.add(name, Attribute::Text(bounded(value.into())));
     }
 
-    /// Several things of one kind; nothing, if there are none.
+    /// Several things of one kind; nothing, if there are none. The first of them, if there are many.
     pub fn set_all<T: ToString>(&mut self, name: &'static str, values: &[T]) {
         if !values.is_empty() {
-            let texts = values.iter().map(ToString::to_string).collect();
+            let texts = values.iter().take(MOST);
+            let texts = texts.map(|value| bounded(value.to_string())).collect();
             self.add(name, Attribute::Texts(texts));
         }
     }
 
+    /// It has to do with another piece of work.
+    pub(crate) fn link(&mut self, other: &Trace) {
+        if let Some(span) = &mut self.span {
+            span.links.push((other.id, other.span));
+        }
+    }
+
+    /// How much of something.
+    pub fn set_number(&mut self, name: &'static str, value: u64) {
+        let value = i64::try_from(value).unwrap_or(i64::MAX);
+        self.add(name, Attribute::Number(value));
+    }
+
+    /// What was said of the same before does not count.
     fn add(&mut self, name: &'static str, value: Attribute) {
         if let Some(span) = &mut self.span {
+            span.attributes.retain(|(known, _)| *known != name);
             span.attributes.push((name, value));
         }
     }
@@ -146,11 +177,64 @@ impl Recording {
     }
 }
 
+fn bounded(mut text: String) -> String {
+    let end = (0..=LONGEST).rev().find(|end| text.is_char_boundary(*end));
+    if text.len() > LONGEST {
+        text.truncate(end.unwrap_or_default());
+    }
+    text
+}
+
 impl Drop for Recording {
     fn drop(&mut self) {
         if let Some(mut span) = self.span.take() {
             span.ended = clock::precise();
             self.spans.0.record(span);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Kept(Mutex<Vec<Span>>);
+
+    impl Sink for Kept {
+        fn samples(&self, _: TraceId, _: Option<bool>) -> bool {
+            true
+        }
+
+        fn record(&self, span: Span) {
+            self.0.lock().unwrap().push(span);
+        }
+    }
+
+    #[test]
+    fn what_callers_can_make_long_is_told_in_part() {
+        let kept = Arc::new(Kept::default());
+        let spans = Spans::new(Arc::clone(&kept) as _);
+        let trace = spans.continued(None);
+        let mut recording = trace.record("x", Kind::Server).unwrap();
+        let many: Vec<String> = (0..10_000).map(|n| n.to_string()).collect();
+        recording.set_all("many", &many);
+        recording.set("long", "é".repeat(10_000));
+        recording.set("twice", "one");
+        recording.set("twice", "two");
+        drop(recording);
+        let spans = kept.0.lock().unwrap();
+        let Attribute::Texts(texts) = &spans[0].attributes[0].1 else {
+            panic!("{spans:?}");
+        };
+        assert_eq!((texts.len(), &*texts[31]), (32, "31"));
+        let long = Attribute::Text("é".repeat(512));
+        assert_eq!(spans[0].attributes[1].1, long);
+        assert_eq!(
+            spans[0].attributes[2..],
+            [("twice", Attribute::Text("two".to_owned()))]
+        );
     }
 }

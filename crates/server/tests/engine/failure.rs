@@ -109,7 +109,7 @@ pub(super) struct Flaky {
     full: Arc<AtomicBool>,
     /// It takes no more events, but all else.
     takes_no_events: Arc<AtomicBool>,
-    /// How long after it was read an answer to a request comes.
+    /// How long after it was read an answer to a request comes, and before tasks are listed that are not over.
     answers_take: Duration,
 }
 
@@ -149,6 +149,7 @@ impl Store for Flaky {
         self.inner.list(query).await
     }
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
+        tokio::time::sleep(self.answers_take).await;
         self.inner.live(after, limit).await
     }
     async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error> {

@@ -1,14 +1,16 @@
 //! Traces within the engine: what a turn is part of, what its events tell, and what only operators hear.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::agent::{Ask, Outcome, Said};
 use switchboard_server::log::INTERNAL;
+use switchboard_server::metrics::Lines;
 use switchboard_server::testing::agent::{FnAgent, Line, rest, says, send};
 use switchboard_server::trace::Trace;
 use switchboard_types::model::{Event, Message, Task, TaskId};
-use switchboard_types::operation::{Operation, Response};
+use switchboard_types::operation::{Method, Operation, Response};
 
 use super::{artifact, asks, line};
 use switchboard_server::call::ReplyBody;
@@ -119,5 +121,80 @@ async fn what_only_operators_hear_is_kept_in_order_and_within_bounds() {
             !told.contains("llm-call") && !told.contains("step"),
             "{told}"
         );
+    }
+}
+
+/// What operators are told of a task.
+async fn internal(line: &Line, task: &TaskId) -> Vec<Value> {
+    let notes = line.log.store().notes(task).await.unwrap();
+    let internal = notes
+        .iter()
+        .filter(|note| note.name.starts_with(INTERNAL))
+        .map(|note| json!({ "name": note.value["name"], "value": note.value["value"] }));
+    internal.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_asks_for_is_a_part_of_its_turn_and_told_when_it_is_over() {
+    let agent = FnAgent::new(|turn, progress| async move {
+        let (model, attempt) = ("m", 1);
+        let failed = progress.asks(&turn, Ask::Model { model, attempt });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        failed.failed("429", "too many");
+        drop(failed);
+        let attempt = 2;
+        let asked = progress.asks(&turn, Ask::Model { model, attempt });
+        assert_eq!(
+            asked.trace().unwrap().parent(),
+            turn.trace().map(Trace::span)
+        );
+        let parent = asked.headers().next().unwrap().1;
+        assert_eq!(parent, asked.trace().unwrap().traceparent().as_str());
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let told = json!({ "model": "m-2026", "usage": { "inputTokens": 7, "outputTokens": 3 } });
+        let done = Ok(Outcome::Completed(Said {
+            metadata: Some(told.as_object().unwrap().into()),
+            ..Said::default()
+        }));
+        asked.ended(&done);
+        drop(asked);
+        // Given up without a word.
+        let attempt = 3;
+        drop(progress.asks(&turn, Ask::Model { model, attempt }));
+        let far = progress.asks(&turn, Ask::A2a(Method::Stream));
+        far.is_worked_on("far", "http://h/", "t-1");
+        far.is_worked_on("far", "http://h/", "t-1");
+        far.ended(&done);
+        done
+    });
+    let line = line(agent);
+    let task = send_in(&line, says("hello"), Some(&Trace::begin())).await;
+    assert_eq!(
+        internal(&line, &task.id).await,
+        [
+            json!({ "name": "llm-call", "value": { "model": "m", "attempt": 1, "durationMs": 20, "error": "too many" } }),
+            json!({ "name": "llm-call", "value": {
+                "model": "m", "attempt": 2, "durationMs": 30, "usage": { "inputTokens": 7, "outputTokens": 3 },
+            } }),
+            json!({ "name": "llm-call", "value": { "model": "m", "attempt": 3, "durationMs": 0, "error": "it was given up" } }),
+            json!({ "name": "delegation", "value": { "agent": "far", "taskId": "t-1", "url": "http://h/", "elsewhere": true } }),
+        ]
+    );
+    let mut lines = Lines::default();
+    line.log.metrics().write(&mut lines);
+    let text = lines.into_text();
+    let agent = line.engine.name();
+    for told in [
+        format!(
+            r#"gen_ai_client_operation_duration_seconds_count{{agent="{agent}",operation="chat",model="m"}} 3"#
+        ),
+        format!(
+            r#"gen_ai_client_token_usage_sum{{agent="{agent}",operation="chat",model="m",token_type="input"}} 7"#
+        ),
+        format!(
+            r#"a2a_client_operation_duration_seconds_count{{agent="{agent}",operation="SendStreamingMessage"}} 1"#
+        ),
+    ] {
+        assert!(text.lines().any(|line| line == told), "{told}\n{text}");
     }
 }

@@ -1,7 +1,7 @@
 //! How many turns are at work, and how long a message and a task may be.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use switchboard_server::agent::{AgentError, Outcome, Said};
@@ -10,6 +10,7 @@ use switchboard_server::call::{Origin, ReplyBody};
 use switchboard_server::engine::{Settings, recover};
 use switchboard_server::limit::{Gate, Turns};
 use switchboard_server::log::Log;
+use switchboard_server::metrics::Lines;
 use switchboard_server::store::MemoryStore;
 use switchboard_server::testing::agent::{FnAgent, Line, says, send};
 use switchboard_types::model::{Part, Task, TaskState};
@@ -17,6 +18,7 @@ use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Error, ErrorKind};
 use tokio::sync::Semaphore;
 
+use super::failure::Flaky;
 use super::{asks, echo, line_with, works_until_canceled};
 
 /// Room for so many of this agent, and a line.
@@ -450,6 +452,48 @@ async fn after_a_restart_everyone_goes_on_however_many_there_are() {
         go.add_permits(1);
         settle().await;
         assert_eq!(live().await, left, "one at a time");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_that_go_on_after_a_restart_are_counted_once_with_those_they_make() {
+    let store = Arc::new(Flaky::slow(Duration::from_secs(1)));
+    let before = Log::new(Arc::clone(&store) as _);
+    let hangs = Line::new(&before, Arc::new(hangs_for_ever()), Settings::default());
+    hangs.send_at_once(says("one")).await.unwrap();
+    settle().await;
+    before.stopping().cancel();
+    before.close().await;
+    let itself: Arc<OnceLock<Line>> = Arc::default();
+    let others = Arc::clone(&itself);
+    let makes_another = FnAgent::new(move |turn, _| {
+        let others = Arc::clone(&others);
+        async move {
+            if turn.message.text() == "one" {
+                let line = others.get().unwrap();
+                line.send_at_once(says("two")).await.unwrap();
+            }
+            std::future::pending().await
+        }
+    });
+    let log = Log::new(store);
+    let line = Line::new(
+        &log,
+        Arc::new(makes_another.resumable()),
+        Settings::default(),
+    );
+    itself.set(line.clone()).unwrap();
+    let engines = HashMap::from([(Arc::clone(line.engine.name()), line.engine.clone())]);
+    recover::recover(&log, &engines).await.unwrap();
+    settle().await;
+    assert_eq!(log.store().live(None, 10).await.unwrap().len(), 2);
+    let mut lines = Lines::default();
+    log.metrics().write(&mut lines);
+    let text = lines.into_text();
+    let name = line.engine.name();
+    for (state, tasks) in [("working", 2), ("submitted", 0)] {
+        let told = format!("switchboard_tasks{{agent=\"{name}\",state=\"{state}\"}} {tasks}\n");
+        assert!(text.contains(&told), "{told}{text}");
     }
 }
 

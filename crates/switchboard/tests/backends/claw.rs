@@ -1,6 +1,12 @@
 //! A small OpenClaw gateway: it says what a real one says (2026.9), in the same order, to a few messages that it knows.
 //! It can die, and come back at the same address with what it had written down.
 
+#![allow(
+    dead_code,
+    clippy::allow_attributes,
+    reason = "no test binary uses all of it"
+)]
+
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,9 +18,17 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, watch};
 
-use crate::{claw_http, claw_socket};
+use crate::{claw_http, claw_recorded, claw_socket};
 
 pub(crate) const TOKEN: &str = "tok-0123456789abcdef";
+
+/// What it says if it is careless.
+pub(crate) const LEAK: &str = "no use for tok-0123456789abcdef";
+
+/// The same, where a text of others is cut.
+pub(crate) fn leak_at_the_cut() -> String {
+    format!("{}{TOKEN}", "x".repeat(490))
+}
 
 /// What it tells an agent whose run was cut off.
 const RECOVERY: &str = "[System] Your previous turn was interrupted by a gateway restart";
@@ -28,6 +42,10 @@ pub(crate) struct Manner {
     pub(crate) http: bool,
     /// It goes on with what it was at when it died.
     pub(crate) recovers: bool,
+    /// What its list says then of what it was at.
+    pub(crate) left_as: &'static str,
+    /// What it is asked to run it does not hear.
+    pub(crate) deaf: bool,
 }
 
 impl Default for Manner {
@@ -36,6 +54,8 @@ impl Default for Manner {
             pairs: false,
             http: true,
             recovers: true,
+            left_as: "cancelled",
+            deaf: false,
         }
     }
 }
@@ -119,9 +139,10 @@ impl Claw {
     /// Comes to life after it died. What ran then runs no more; it may go on with it, in a run of another name.
     pub(crate) async fn revive(&mut self) {
         let mut cut_off = Vec::new();
+        let left_as = self.world.manner.lock().unwrap().left_as;
         for row in &mut self.world.inner().rows {
             if row["status"] == "running" {
-                row["status"] = "cancelled".into();
+                row["status"] = left_as.into();
                 row["error"] = "Task execution process exited before restart.".into();
                 cut_off.push(row["runId"].as_str().unwrap().to_owned());
             }
@@ -241,6 +262,10 @@ impl World {
         self.inner().calls.push((method.to_owned(), params));
     }
 
+    pub(crate) fn was_asked(&self, method: &str) -> bool {
+        self.inner().calls.iter().any(|(name, _)| name == method)
+    }
+
     fn tell(&self, event: &str, payload: &Value) {
         let frame = json!({"type": "event", "event": event, "payload": payload, "seq": 1});
         drop(self.events.send(frame.to_string()));
@@ -265,6 +290,17 @@ impl World {
         self.inner().history.push((session.to_owned(), row));
     }
 
+    /// Runs an agent as it was recorded.
+    async fn repeat(&self, frames: &str, run: &str, session: &str) {
+        let ended = self.ended(run).unwrap();
+        let tell = |event: &str, payload: &Value| self.tell(event, payload);
+        let end = claw_recorded::replay(frames, (run, session), ended, tell).await;
+        if !self.is_over(run) {
+            self.set_row(run, "completed");
+            self.end(run, end);
+        }
+    }
+
     /// Runs an agent, until it is done or stopped.
     pub(crate) async fn run(
         self: Arc<Self>,
@@ -281,6 +317,9 @@ impl World {
                 json!({"kind": "internal_system", "sourceTool": "main_session_restart_recovery"});
         }
         self.write(&session, user);
+        if let Some(frames) = claw_recorded::of(&text) {
+            return self.repeat(frames, &run, &session).await;
+        }
         let says =
             |text: &str| self.say(&run, "assistant", &json!({"text": text, "itemId": "i:1"}));
         let is_over = || {
@@ -292,6 +331,7 @@ impl World {
                     .is_none_or(|end| end.borrow().is_some())
         };
         self.say(&run, "lifecycle", &json!({"phase": "start"}));
+        let leak = leak_at_the_cut();
         let mut words = text.split_whitespace();
         let answer = match words.next().unwrap_or_default() {
             "count" => {
@@ -324,6 +364,19 @@ impl World {
                 let replace = json!({"text": "", "delta": "", "itemId": "j:1", "replace": true});
                 self.say(&run, "assistant", &replace);
                 Ok("right".to_owned())
+            }
+            "takes-back" => {
+                says("not for you");
+                tokio::time::sleep(Duration::from_millis(150)).await;
+                let replace = json!({"text": "", "delta": "", "itemId": "j:1", "replace": true});
+                self.say(&run, "assistant", &replace);
+                Ok(String::new())
+            }
+            "leak-at-the-cut" => Err(leak.as_str()),
+            "leak" => {
+                let retry = json!({"phase": "retrying", "message": LEAK});
+                self.say(&run, "run_status", &retry);
+                Err(LEAK)
             }
             "tool" => {
                 let call = json!({"phase": "start", "name": "exec", "toolCallId": "c1", "args": {"command": "ls"}});

@@ -132,6 +132,15 @@ impl Request {
         if twice && params["agentId"] != "main" {
             return self.no("invalid agent params: unknown agent id").await;
         }
+        if world.manner.lock().unwrap().deaf {
+            return;
+        }
+        if self.word("message") == "hang late" {
+            // It does not know it yet when it is asked to stop it.
+            while !world.was_asked("sessions.abort") {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
         let (known, ended) = world.know(&run);
         let over = ended.borrow().clone();
         match over {

@@ -33,6 +33,7 @@ esac
 /// Agents with these commands.
 pub(crate) async fn commands() -> Server {
     let yaml = r#"
+shutdown: {grace: 200ms}
 agents:
   loud: {exec: {command: [tr, a-z, A-Z]}}
   lines: {exec: {command: [sh, -c, "echo one; read gate < gate; echo two"], coalesce: 0s}}

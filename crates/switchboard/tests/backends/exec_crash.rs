@@ -34,6 +34,36 @@ async fn after_a_crash_of_ours_the_command_is_ended_and_not_run_again() {
 }
 
 #[tokio::test]
+async fn what_a_command_left_behind_that_died_with_ours_is_ended_too() {
+    let mut ours = commands().await;
+    let (_, task, pids) = begun(&ours, "stays").await;
+    ours.kill().await;
+    let first = Pid::from_raw(i32::try_from(pids[0]).unwrap()).unwrap();
+    kill_process(first, Signal::KILL).unwrap();
+    gone(&pids[..1]).await;
+    assert!(lives(pids[1]), "it outlives both");
+    ours.restart().await;
+    let failed = ours.until("stays", &task, &["failed", "completed"]).await;
+    assert_eq!(failed["status"]["state"], "failed");
+    gone(&pids).await;
+}
+
+#[tokio::test]
+async fn a_stop_of_ours_leaves_no_command_behind() {
+    let mut ours = commands().await;
+    let (_, task, pids) = begun(&ours, "stays").await;
+    ours.stop().await;
+    gone(&pids).await;
+    ours.restart().await;
+    let failed = ours.until("stays", &task, &["failed", "completed"]).await;
+    assert_eq!(
+        said(&failed),
+        "interrupted by a restart: send the message again"
+    );
+    assert_eq!(runs(&ours), 1);
+}
+
+#[tokio::test]
 async fn a_crash_in_the_second_turn_does_not_run_the_command_again_either() {
     let mut ours = commands().await;
     let asked = ours.result("asks", "message/send", say("paint")).await;

@@ -128,6 +128,24 @@ async fn a_message_of_which_no_run_came_is_sent_again_after_a_crash() {
     }
 }
 
+/// The server takes longer to begin than we to come back.
+#[tokio::test]
+async fn a_message_that_was_on_its_way_during_a_crash_is_not_sent_again() {
+    for old in [false, true] {
+        let (graph, mut ours) = pair(old).await;
+        let task = begin(&ours, "slow").await;
+        while graph.asked().is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        ours.kill().await;
+        ours.restart().await;
+        let done = ours.until("poet", &task, &["completed", "failed"]).await;
+        assert_eq!(text_of(&done["artifacts"][0]), "echo: slow", "{done}");
+        assert_eq!(graph.runs().len(), 1, "old: {old}");
+        assert_eq!(graph.asked().len(), 1, "old: {old}");
+    }
+}
+
 /// A server in a runtime of its own, which ends with all its sockets; and how to end it.
 async fn mortal() -> (String, impl FnOnce()) {
     let (sender, receiver) = tokio::sync::oneshot::channel();

@@ -1,10 +1,17 @@
 //! What the router of seed 000 sends to the assistants below it, and what it reads back: as it is written there, where
 //! the server takes that, and as the server takes it, where not (`docs/langgraph.md`).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use axum::Router;
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::langgraph::{pair, pair_with, within};
-use crate::support::{say, text_of};
+use crate::langgraph_server::LangGraph;
+use crate::stranger::Stranger;
+use crate::support::{Server, look, say, text_of, until};
 
 #[tokio::test]
 async fn s0_001_a_call_is_json_rpc_to_the_assistants_address() {
@@ -81,4 +88,66 @@ async fn s0_031_a_failure_is_told_in_the_servers_words() {
         ours.logged().contains("A2A error -32602: Assistant"),
         "S0-043"
     );
+}
+
+/// A page is there, and no agent.
+async fn page() -> (String, Arc<AtomicU32>, JoinSet<()>) {
+    let messages = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&messages);
+    let app = Router::new().fallback(async move |request: axum::extract::Request| {
+        if request.method() == axum::http::Method::POST {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+        "<html>welcome</html>"
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let mut serving = JoinSet::new();
+    serving.spawn(async move { axum::serve(listener, app).await.unwrap() });
+    (base, messages, serving)
+}
+
+#[tokio::test]
+async fn s0_055_whether_an_agent_has_a_card_and_speaks_a2a_is_known_before_it_is_used() {
+    let stranger = Stranger::start().await;
+    let (base, messages, _serving) = page().await;
+    let yaml = format!(
+        "agents:\n  far: {{a2a: {{url: '{}'}}}}\n  page: {{a2a: {{url: '{base}'}}}}\n",
+        stranger.base
+    );
+    let ours = Server::serve(&yaml).await;
+    let health = look(&ours, "/admin/health").await.body;
+    let (far, page) = (&health["agents"][0], &health["agents"][1]);
+    // S0-056: its card is at /.well-known/agent-card.json, the only place where it has one.
+    assert_eq!(far["state"], "up", "{far}");
+    assert_eq!(far["detail"], "Stranger shows its card");
+    assert_eq!(page["state"], "down", "{page}");
+    until("nobody is told", || {
+        ours.logged()
+            .contains("the remote agent's card cannot be read")
+    })
+    .await;
+    let failed = ours.result("page", "message/send", say("hello")).await;
+    assert_eq!(failed["status"]["state"], "failed", "{failed}");
+    assert!(!text_of(&failed["status"]["message"]).is_empty());
+    assert_eq!(messages.load(Ordering::Relaxed), 0, "nothing was sent");
+    assert!(stranger.asked().is_empty());
+}
+
+#[tokio::test]
+async fn s0_057_a_graph_without_messages_is_told_of_where_the_server_says_so() {
+    let graph = LangGraph::start().await;
+    graph.adds("silent", "silent");
+    let base = &graph.base;
+    let yaml = format!("agents: {{quiet: {{langgraph: {{url: '{base}', assistant: silent}}}}}}");
+    let ours = Server::serve(&yaml).await;
+    until("nobody is told", || {
+        ours.logged()
+            .contains("the graph has no `messages` in its state")
+    })
+    .await;
+    // Where it does not say so, it cannot be seen from here; so it is written down.
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/langgraph.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("The graph must have `messages` in its state to be talked to."));
 }

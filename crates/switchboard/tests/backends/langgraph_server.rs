@@ -137,6 +137,14 @@ impl LangGraph {
         self.server.assistants.lock().unwrap().push(added);
     }
 
+    /// There is one more from now on, that only who shows this key can see.
+    pub(crate) fn adds_for(&self, key: &str, name: &str) {
+        let mut added = assistant("song", name, "user");
+        added["name"] = "muse".into();
+        added["for"] = key.into();
+        self.server.assistants.lock().unwrap().push(added);
+    }
+
     /// One is no longer there.
     pub(crate) fn removes(&self, name: &str) {
         let mut assistants = self.server.assistants.lock().unwrap();
@@ -181,11 +189,13 @@ async fn info(State(server): Known) -> Response {
     json_answer(&json!({"version": version}))
 }
 
-async fn search(State(server): Known, body: Bytes) -> Response {
+async fn search(State(server): Known, headers: HeaderMap, body: Bytes) -> Response {
     let query: Value = serde_json::from_slice(&body).unwrap();
     let known = server.assistants.lock().unwrap().clone();
     let graph = query.get("graph_id");
-    let known = known.into_iter();
+    let key = headers.get("x-api-key").and_then(|key| key.to_str().ok());
+    let sees = |known: &Value| known["for"].is_null() || known["for"].as_str() == key;
+    let known = known.into_iter().filter(sees);
     let mut found = known.filter(|known| graph.is_none_or(|graph| &known["graph_id"] == graph));
     let offset = usize::try_from(query["offset"].as_u64().unwrap_or(0)).unwrap();
     let limit = usize::try_from(query["limit"].as_u64().unwrap_or(10)).unwrap();
@@ -204,11 +214,14 @@ async fn card(State(server): Known, Path(id): Path<String>) -> Response {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     }
     let modes = ["application/json", "text/plain"];
+    // Of a graph without messages it says so.
+    let schema = json!({"supportsA2A": id != id_of("silent")});
     json_answer(&json!({
         "name": "echo", "description": "poet assistant", "url": "http://127.0.0.1:1/", "version": "1",
         "supportedInterfaces": [{"url": "http://127.0.0.1:1/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
         "capabilities": {"streaming": true}, "defaultInputModes": modes, "defaultOutputModes": modes,
-        "skills": [{"id": format!("{id}-main"), "name": "poet Capabilities", "description": "poet assistant", "tags": ["langgraph"]}],
+        "skills": [{"id": format!("{id}-main"), "name": "poet Capabilities", "description": "poet assistant", "tags": ["langgraph"],
+            "metadata": {"inputSchema": schema}}],
     }))
 }
 
@@ -314,6 +327,10 @@ impl Server {
                     .map_or_else(|| resume.to_string(), str::to_owned)
             )),
             "long" => std::future::pending().await,
+            "huge" => {
+                say("x".repeat(5 << 20));
+                std::future::pending().await
+            }
             "late" => {
                 tokio::time::sleep(Duration::from_millis(400)).await;
                 say("late, but here".to_owned());
@@ -419,6 +436,10 @@ async fn a2a(
         // The first time it is as if it had never come.
         std::future::pending::<()>().await;
     }
+    if asked.len() == 1 && message["parts"][0]["text"] == "slow" {
+        slowly(&server, &call);
+        std::future::pending::<()>().await;
+    }
     let thread = message["contextId"].as_str().unwrap_or_default().to_owned();
     if uuid::Uuid::parse_str(&thread).is_err() {
         return refused(id, -32602, "Failed to create run: Invalid thread ID");
@@ -475,6 +496,22 @@ async fn a2a(
     let (state, artifacts) = server.told(&thread, &status, &said);
     let result = json!({"kind": "task", "id": task, "contextId": thread, "status": state, "artifacts": artifacts});
     json_answer(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
+}
+
+/// Takes its time to begin the run, whoever is gone meanwhile.
+fn slowly(server: &Arc<Server>, call: &Value) {
+    let message = &call["params"]["message"];
+    let mut told = json!({"role": "human", "content": "slow"});
+    if !server.old {
+        told["id"] = message["messageId"].clone();
+    }
+    let thread = message["contextId"].as_str().unwrap().to_owned();
+    let beginning = Arc::clone(server);
+    server.tasks.lock().unwrap().spawn(async move {
+        tokio::time::sleep(Duration::from_millis(2500)).await;
+        let kwargs = json!({"input": {"messages": [told]}, "command": null});
+        beginning.begin(&thread, kwargs, Value::Null);
+    });
 }
 
 impl Server {

@@ -7,14 +7,21 @@ mod support;
 
 mod claw;
 mod claw_http;
+mod claw_recorded;
 mod claw_socket;
+#[expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+#[path = "../traces/collector.rs"]
+mod collector;
 mod exec;
 mod exec_crash;
+mod keeper;
 mod langgraph;
 mod langgraph_crash;
+mod langgraph_credentials;
 mod langgraph_found;
 mod langgraph_router;
 mod langgraph_server;
+mod mid_task;
 #[path = "../../../agents/tests/openai/model.rs"]
 mod model;
 mod openai;
@@ -24,8 +31,11 @@ mod openclaw_card;
 mod openclaw_crash;
 mod openclaw_http;
 mod remote;
+mod remote_cancel;
 mod remote_card;
 mod remote_circle;
 mod remote_crash;
+mod remote_credentials;
+mod spans;
 mod stranger;
 mod wrap;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_server::shutdown::Tasks;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -45,6 +46,51 @@ fn in_context(text: &str, first: &Value) -> Value {
     let mut next = say(text);
     next["message"]["contextId"] = first["contextId"].clone();
     next
+}
+
+/// An encrypted way to a model, for as long as the test lasts: its address, and the certificate to trust.
+async fn encrypted(model: &Model) -> (String, String) {
+    let key = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let certificate = key.cert.pem();
+    let private = rustls::pki_types::PrivatePkcs8KeyDer::from(key.signing_key.serialize_der());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![key.cert.der().clone()], private.into())
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let to = url::Url::parse(&model.url).unwrap();
+    let to = to.socket_addrs(|| None).unwrap()[0];
+    Tasks::default().spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(mut near) = acceptor.accept(stream).await else {
+                continue;
+            };
+            let mut far = tokio::net::TcpStream::connect(to).await.unwrap();
+            drop(tokio::io::copy_bidirectional(&mut near, &mut far).await);
+        }
+    });
+    (format!("https://localhost:{port}/v1"), certificate)
+}
+
+#[tokio::test]
+async fn a_model_with_a_certificate_of_its_own_is_asked_if_that_is_trusted() {
+    let model = Model::saying(&["Hello"]).await;
+    let (url, certificate) = encrypted(&model).await;
+    for (trust, state) in [(", ca_file: ca.pem", "completed"), ("", "failed")] {
+        let yaml = format!(
+            "agents: {{chat: {{openai: {{url: '{url}', model: m, retry: {{attempts: 1}}{trust}}}}}}}"
+        );
+        let files = [("ca.pem", certificate.clone().into_bytes())];
+        let ours = Server::serve_with(&yaml, &files, &[]).await;
+        let task = ours.result("chat", "message/send", say("hi")).await;
+        assert_eq!(task["status"]["state"], state, "{task}");
+    }
+    assert_eq!(model.asked().len(), 1);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::claw::{Claw, Manner, TOKEN};
 use crate::support::{Server, look, say, text_of};
+pub(crate) use crate::support::{begin, file, until, with};
 
 /// Ours, with one agent of the gateway; `more` is said of it.
 pub(crate) async fn front(claw: &Claw, more: &str) -> Server {
@@ -24,31 +25,6 @@ pub(crate) fn answer(task: &Value) -> String {
 
 pub(crate) fn why(task: &Value) -> String {
     text_of(&task["status"]["message"])
-}
-
-/// A message that is not waited for.
-pub(crate) fn begin(text: &str) -> Value {
-    json!({"message": say(text)["message"], "configuration": {"blocking": false}})
-}
-
-/// A message with one more part.
-pub(crate) fn with(text: &str, part: Value) -> Value {
-    let mut said = say(text);
-    said["message"]["parts"].as_array_mut().unwrap().push(part);
-    said
-}
-
-pub(crate) fn file(name: &str, media: &str, bytes: &str) -> Value {
-    json!({"kind": "file", "file": {"name": name, "mimeType": media, "bytes": bytes}})
-}
-
-/// Waits until something is so.
-pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }
 
 /// Says hello until there is an answer.
@@ -140,6 +116,90 @@ async fn text_that_is_taken_back_is_replaced_and_progress_is_told() {
 }
 
 #[tokio::test]
+async fn text_that_is_taken_back_goes_also_if_none_comes_in_its_place() {
+    let claw = Claw::start().await;
+    let ours = front(&claw, "").await;
+    let stream = ours
+        .stream("bot", "message/stream", say("takes-back"))
+        .await;
+    let events = stream.results().await;
+    let pieces: Vec<&Value> = events
+        .iter()
+        .filter(|e| e["kind"] == "artifact-update")
+        .collect();
+    assert_eq!(text_of(&pieces[0]["artifact"]), "not for you");
+    assert_eq!(text_of(&pieces[1]["artifact"]), "");
+    assert!(pieces[1]["append"] != true, "{}", pieces[1]);
+    // That it goes may be told before it is known that all is said.
+    let last = pieces.last().unwrap();
+    assert_eq!(text_of(&last["artifact"]), "");
+    assert_eq!(last["lastChunk"], true, "{last}");
+    let task = json!({"id": events[0]["id"]});
+    assert_eq!(answer(&ours.result("bot", "tasks/get", task).await), "");
+}
+
+#[tokio::test]
+async fn tools_are_told_to_operators_by_name_and_time_and_that_never_leaves_by_a2a() {
+    let claw = Claw::start().await;
+    let ours = front(&claw, ", tools: none").await;
+    let stream = ours.stream("bot", "message/stream", say("tool")).await;
+    let events = stream.results().await;
+    let id = events[0]["id"].as_str().unwrap();
+    let tree = look(&ours, &format!("/admin/traces/{id}")).await.body;
+    let internal = tree["internal"].as_array().unwrap();
+    assert_eq!(internal.len(), 2, "{tree}");
+    assert_eq!(internal[0]["name"], "internal:tool-call");
+    assert_eq!(internal[0]["value"]["name"], "exec");
+    assert!(internal[0]["value"]["durationMs"].is_u64(), "{tree}");
+    assert_eq!(internal[1]["name"], "internal:llm-call");
+    assert_eq!(internal[1]["value"]["model"], "p/m");
+    assert_eq!(internal[1]["value"]["usage"]["totalTokens"], 3);
+    let task = ours.result("bot", "tasks/get", json!({"id": id})).await;
+    for told in [&Value::from(events), &task] {
+        let told = told.to_string();
+        assert!(
+            !told.contains("tool-call") && !told.contains("llm-call"),
+            "{told}"
+        );
+        assert!(!told.contains("exec"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_is_told_back_is_passed_on_to_nobody() {
+    let claw = Claw::start().await;
+    let ours = front(&claw, "").await;
+    let stream = ours.stream("bot", "message/stream", say("leak")).await;
+    let events = stream.results().await;
+    let told = Value::from(events.clone()).to_string();
+    assert!(!told.contains(TOKEN), "{told}");
+    let words: Vec<String> = events
+        .iter()
+        .map(|e| text_of(&e["status"]["message"]))
+        .collect();
+    assert!(words.contains(&"no use for ***".to_owned()), "{words:?}");
+    assert_eq!(
+        why(events.last().unwrap()),
+        "the agent failed: no use for ***"
+    );
+    assert!(!ours.logged().contains(TOKEN));
+}
+
+#[tokio::test]
+async fn half_a_token_is_passed_on_to_nobody() {
+    let claw = Claw::start().await;
+    let ours = front(&claw, "").await;
+    let text = file("a.txt", "text/plain", "eA==");
+    for said in [say("leak-at-the-cut"), with("leak-at-the-cut", text)] {
+        let failed = ours.result("bot", "message/send", said).await;
+        let why = why(&failed);
+        assert!(why.starts_with("the agent failed: xxx"), "{why}");
+        assert!(!why.contains(&TOKEN[..4]), "{why}");
+    }
+    assert!(!ours.logged().contains(&TOKEN[..4]));
+}
+
+#[tokio::test]
 async fn tools_are_status_updates() {
     let claw = Claw::start().await;
     for (setting, arguments) in [
@@ -189,6 +249,18 @@ async fn a_cancel_stops_the_run() {
     let stop = &claw.calls("sessions.abort")[0];
     assert_eq!(stop["runId"], task);
     assert_eq!(stop["key"], claw.calls("agent")[0]["sessionKey"]);
+}
+
+#[tokio::test]
+async fn a_run_that_was_not_there_yet_when_it_was_canceled_is_stopped_once_it_is() {
+    let claw = Claw::start().await;
+    let ours = front(&claw, "").await;
+    let task = ours.result("bot", "message/send", begin("hang late")).await["id"].clone();
+    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    ours.result("bot", "tasks/cancel", json!({"id": task}))
+        .await;
+    until("it goes on", || claw.world.is_over(task.as_str().unwrap())).await;
+    assert!(claw.calls("sessions.abort").len() > 1);
 }
 
 #[tokio::test]
@@ -291,9 +363,12 @@ async fn what_the_agent_cannot_take_is_refused_before_there_is_a_task() {
             .contains("a file is larger than 3 bytes"),
         "{error}"
     );
-    let link = json!({"kind": "file", "file": {"uri": "https://example.com/a.png", "mimeType": "image/png"}});
+    // Only what is public is fetched for it.
+    let link = json!({"kind": "file", "file": {"uri": "https://127.0.0.1/a.png", "mimeType": "image/png"}});
     let error = ours.error("bot", "message/send", with("x", link)).await;
-    assert_eq!(error["code"], -32005);
+    assert_eq!(error["code"], -32602);
+    let text = "message.parts[1] cannot be fetched: its URL must not point to a loopback address";
+    assert!(error["message"].as_str().unwrap().contains(text), "{error}");
     assert!(claw.calls("agent").is_empty());
     let talker = front(&claw, ", data: text").await;
     let task = talker.result("bot", "message/send", data).await;

@@ -86,6 +86,77 @@ agents: {{bot: {{openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
 }
 
 #[tokio::test]
+async fn a_stop_of_ours_is_no_caller_that_goes_away() {
+    let claw = Claw::start().await;
+    let url = claw.url();
+    let yaml = format!(
+        "shutdown: {{grace: 200ms}}
+agents: {{bot: {{on_disconnect: cancel, openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
+    );
+    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
+    let mut stream = ours.stream("bot", "message/stream", say(COUNT)).await;
+    let task = stream.next().await.unwrap().data["result"]["id"].clone();
+    while stream.next().await.unwrap().data["result"]["kind"] != "artifact-update" {}
+    ours.stop().await;
+    drop(stream);
+    ours.restart().await;
+    let ends = ["completed", "failed", "canceled"];
+    let done = ours.until("bot", &task, &ends).await;
+    assert_eq!((answer(&done), why(&done)), (counted(), String::new()));
+    assert!(claw.calls("sessions.abort").is_empty());
+}
+
+#[tokio::test]
+async fn a_task_that_ends_while_ours_stops_still_stops_its_run() {
+    let claw = Claw::start().await;
+    let url = claw.url();
+    let yaml = format!(
+        "agents: {{bot: {{timeouts: {{task: 1s}}, openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
+    );
+    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
+    ours.result("bot", "message/send", begin("hang")).await;
+    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    ours.stop().await;
+    until("nothing was stopped", || {
+        claw.calls("sessions.abort").len() == 1
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_that_was_not_there_yet_when_ours_stopped_is_stopped_once_it_is() {
+    let claw = Claw::start().await;
+    let url = claw.url();
+    let yaml = format!(
+        "agents: {{bot: {{timeouts: {{task: 1s}}, openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
+    );
+    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
+    let task = ours.result("bot", "message/send", begin("hang late")).await["id"].clone();
+    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    ours.stop().await;
+    until("it goes on", || claw.world.is_over(task.as_str().unwrap())).await;
+}
+
+#[tokio::test]
+async fn a_message_that_was_sent_anew_to_a_new_gateway_is_not_taken_for_cut_off() {
+    let mut claw = Claw::start().await;
+    claw.world.manner.lock().unwrap().deaf = true;
+    let ours = front(&claw, "").await;
+    let said = with("break", file("a.txt", "text/plain", "eA=="));
+    let said = json!({"message": said["message"], "configuration": {"blocking": false}});
+    let task = ours.result("bot", "message/send", said).await["id"].clone();
+    until("nothing was asked", || claw.calls("chat.send").len() == 1).await;
+    claw.die().await;
+    claw.world.manner.lock().unwrap().deaf = false;
+    claw.revive().await;
+    let failed = ours.until("bot", &task, &["completed", "failed"]).await;
+    assert_eq!(why(&failed), "the agent failed: the model broke");
+    assert_eq!(claw.calls("chat.send").len(), 2);
+    // Nobody looked for a run that goes on with it.
+    assert_eq!(claw.calls("chat.history").len(), 1);
+}
+
+#[tokio::test]
 async fn an_answer_that_came_while_ours_was_dead_is_found() {
     let claw = Claw::start().await;
     let mut ours = front(&claw, "").await;
@@ -112,6 +183,27 @@ async fn a_run_that_a_new_gateway_goes_on_with_is_followed_there() {
         ("went on after the restart".to_owned(), String::new())
     );
     assert_eq!(claw.calls("agent").len(), 1);
+}
+
+#[tokio::test]
+async fn whatever_a_new_gateway_says_of_a_run_it_is_followed_where_it_goes_on() {
+    for left_as in ["running", "failed", "lost"] {
+        let mut claw = Claw::start().await;
+        claw.world.manner.lock().unwrap().left_as = left_as;
+        let mut ours = front(&claw, "").await;
+        let task = some_of(&ours, say(COUNT)).await;
+        claw.die().await;
+        ours.kill().await;
+        claw.revive().await;
+        ours.restart().await;
+        let done = ours.until("bot", &task, &["completed", "failed"]).await;
+        assert_eq!(
+            (answer(&done), why(&done)),
+            ("went on after the restart".to_owned(), String::new()),
+            "{left_as}"
+        );
+        assert_eq!(claw.calls("agent").len(), 1);
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::claw::{Claw, Manner};
+use crate::claw::{Claw, Manner, TOKEN};
 use crate::openclaw::{answer, begin, file, front, greet, until, why, with};
 use crate::support::say;
 
@@ -93,6 +93,31 @@ async fn over_http_a_failure_is_one_though_it_comes_with_200() {
     let failed = ours.result("bot", "message/send", say("break")).await;
     assert_eq!(failed["status"]["state"], "failed");
     assert_eq!(why(&failed), "the agent failed: 400 the model broke");
+}
+
+#[tokio::test]
+async fn over_http_a_token_that_is_told_back_is_passed_on_to_nobody() {
+    let claw = Claw::start().await;
+    let ours = front(&claw, ", transport: http").await;
+    for text in ["leak", "leak later"] {
+        let failed = ours.result("bot", "message/send", say(text)).await;
+        assert_eq!(why(&failed), "the agent failed: no use for ***");
+    }
+    assert!(ours.logged().contains("no use for ***"));
+    assert!(!ours.logged().contains(TOKEN));
+}
+
+#[tokio::test]
+async fn over_http_half_a_token_is_passed_on_to_nobody() {
+    let claw = Claw::start().await;
+    let ours = front(&claw, ", transport: http").await;
+    let text = file("a.txt", "text/plain", "eA==");
+    for said in [say("leak at the cut"), with("leak at the cut", text)] {
+        let failed = ours.result("bot", "message/send", said).await;
+        let why = why(&failed);
+        assert!(why.starts_with("the agent failed: xxx"), "{why}");
+        assert!(!why.contains(&TOKEN[..4]), "{why}");
+    }
 }
 
 #[tokio::test]

@@ -12,14 +12,14 @@ use crate::stranger::Stranger;
 use crate::support::{Server, say, text_of};
 
 /// An address that is known before the server that will be there.
-struct Socket {
-    base: String,
+pub(crate) struct Socket {
+    pub(crate) base: String,
     to: watch::Sender<Option<SocketAddr>>,
     _passing: JoinSet<()>,
 }
 
 impl Socket {
-    async fn open() -> Self {
+    pub(crate) async fn open() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let (to, there) = watch::channel(None);
@@ -42,7 +42,7 @@ impl Socket {
         }
     }
 
-    fn leads_to(&self, server: &Server) {
+    pub(crate) fn leads_to(&self, server: &Server) {
         let address = server.base.strip_prefix("http://").unwrap();
         self.to.send_replace(Some(address.parse().unwrap()));
     }
@@ -93,6 +93,47 @@ async fn agents_of_two_gateways_that_ask_each_other_are_stopped_with_a_clear_ans
         (&there, "back"),
     ] {
         assert_eq!(tasks(server, agent).await.len(), 1, "{agent}");
+    }
+}
+
+/// Three gateways: whatever one is asked, it asks the next one. With a rule, or as that is all it is there for.
+#[tokio::test]
+async fn a_triangle_of_three_gateways_is_stopped_with_a_clear_answer() {
+    let gateway = async |next: &str, more: &str| {
+        Server::serve(&format!(
+            "agents:\n  pass: {{ a2a: {{ url: '{next}/a2a/pass', {more} }} }}\n  \
+             desk: {{ script: [{{ complete: done }}], routes: [{{ to: next }}] }}\n  \
+             next: {{ a2a: {{ url: '{next}/a2a/desk', {more} }} }}\n\
+             limits: {{ hops: 9 }}\n"
+        ))
+        .await
+    };
+    let socket = Socket::open().await;
+    let first = gateway(&socket.base, "binding: jsonrpc").await;
+    let third = gateway(&first.base, "binding: grpc").await;
+    let second = gateway(&third.base, "version: '0.3'").await;
+    socket.leads_to(&second);
+    let all = [&first, &second, &third];
+    for (agent, way) in [
+        ("pass", "pass → pass → pass → pass"),
+        ("desk", "desk → next → desk → next → desk → next → desk"),
+    ] {
+        let task = first.result(agent, "message/send", say("x")).await;
+        assert_eq!(task["status"]["state"], "failed", "{task}");
+        let text = said(&task);
+        let why = format!("this call goes round in a circle ({way})");
+        assert!(text.contains(&why), "{text}");
+        // Each has worked on it once, and none of them still does.
+        for (n, server) in all.iter().enumerate() {
+            let tasks = tasks(server, agent).await;
+            let [task] = tasks.as_slice() else {
+                panic!("{agent} of {n}: {tasks:?}");
+            };
+            assert_eq!(
+                task["status"]["state"], "TASK_STATE_FAILED",
+                "{agent}: {task}"
+            );
+        }
     }
 }
 

@@ -152,3 +152,108 @@ agents:
     let done = server.until("a", &first["id"], &ended).await;
     assert_eq!(said(&done), "slow, quick", "{done}");
 }
+
+#[tokio::test]
+async fn what_fails_has_cost_what_it_has_spent() {
+    let server = Server::serve(
+        "
+agents:
+  a:
+    budget: { calls: 3 }
+    script:
+      - call: { agent: b, failed: [{ say: failed }] }
+      - call: { agent: d }
+      - call: { agent: d, failed: [{ complete: 'no: {{call.d.text}}' }] }
+      - complete: too much
+  b: { script: [{ call: { agent: d } }, { fail: broken }] }
+  d: { script: [{ complete: done }] }
+",
+    )
+    .await;
+    let task = server.result("a", "message/send", say("go")).await;
+    let expected = "no: the budget of this task has no calls of other agents left";
+    assert_eq!(said(&task), expected, "{task}");
+}
+
+#[tokio::test]
+async fn an_answer_is_no_other_call() {
+    let server = Server::serve(
+        "
+agents:
+  a: { budget: { calls: 1 }, script: [{ call: { agent: asker } }, { complete: '{{call.asker.text}}' }] }
+  asker:
+    script:
+      - choose:
+          - when: { turn: 1 }
+            do: [{ ask: which one? }]
+      - complete: 'you chose {{text}}'
+",
+    )
+    .await;
+    let task = server.result("a", "message/send", say("go")).await;
+    assert_eq!(task["status"]["state"], "input-required", "{task}");
+    let mut second = say("this");
+    second["message"]["taskId"] = task["id"].clone();
+    let task = server.result("a", "message/send", second).await;
+    assert_eq!(said(&task), "you chose this", "{task}");
+}
+
+#[tokio::test]
+async fn what_asks_has_cost_what_it_has_spent_so_far() {
+    let server = Server::serve(
+        "
+agents:
+  a:
+    budget: { calls: 3 }
+    script:
+      - choose:
+          - when: { turn: 1 }
+            do: [{ call: { agent: b } }]
+      - call: { agent: d }
+      - call: { agent: d, failed: [{ complete: 'no: {{call.d.text}}' }] }
+      - complete: too much
+  b: { script: [{ call: { agent: d } }, { ask: which one? }] }
+  d: { script: [{ complete: done }] }
+",
+    )
+    .await;
+    let task = server.result("a", "message/send", say("go")).await;
+    assert_eq!(task["status"]["state"], "input-required", "{task}");
+    let mut second = say("this");
+    second["message"]["taskId"] = task["id"].clone();
+    let task = server.result("a", "message/send", second).await;
+    let expected = "no: the budget of this task has no calls of other agents left";
+    assert_eq!(said(&task), expected, "{task}");
+}
+
+#[tokio::test]
+async fn what_took_too_long_and_what_failed_elsewhere_has_cost_what_it_has_spent() {
+    let far = Server::serve(
+        "
+agents:
+  b: { script: [{ call: { agent: d } }, { fail: broken }] }
+  d: { script: [{ complete: done }] }
+",
+    )
+    .await;
+    let near = "
+agents:
+  a:
+    budget: { calls: 3 }
+    script:
+      - call: { agent: CALLED, failed: [{ say: failed }] }
+      - call: { agent: d }
+      - call: { agent: d, failed: [{ complete: 'no: {{call.d.text}}' }] }
+      - complete: too much
+  slow: { timeouts: { task: 300ms }, script: [{ call: { agent: d } }, { wait: 60s }] }
+  far: { a2a: { url: FAR } }
+  d: { script: [{ complete: done }] }
+";
+    let near = near.replace("FAR", &far.url("/a2a/b"));
+    for called in ["slow", "far"] {
+        let server = Server::serve(&near.replace("CALLED", called)).await;
+        let task = server.result("a", "message/send", say("go")).await;
+        let expected = "no: the budget of this task has no calls of other agents left";
+        assert_eq!(said(&task), expected, "{called}: {task}");
+    }
+}

@@ -4,6 +4,8 @@
 
 mod budgets;
 mod chat;
+mod decided;
+mod links;
 mod rules;
 #[path = "../support/mod.rs"]
 mod support;

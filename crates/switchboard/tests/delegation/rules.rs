@@ -48,14 +48,14 @@ agents:
   curt: { reply: message, script: [{ reply: no }] }
 "#;
 
-fn made(task: &Value) -> String {
+pub(crate) fn made(task: &Value) -> String {
     let artifacts = task["artifacts"].as_array().cloned().unwrap_or_default();
     let texts: Vec<String> = artifacts.iter().map(text_of).collect();
     texts.join("|")
 }
 
 /// The tasks of an agent, as its caller sees them.
-async fn tasks(server: &Server, agent: &str) -> Vec<Value> {
+pub(crate) async fn tasks(server: &Server, agent: &str) -> Vec<Value> {
     let path = format!("/a2a/{agent}/tasks?A2A-Version=1.0&historyLength=9&includeArtifacts=true");
     let list = server.get(&path).await.body;
     list["tasks"].as_array().expect("tasks").clone()
@@ -142,7 +142,7 @@ async fn what_goes_wrong_elsewhere_is_told_with_its_reason() {
     // An agent that answers with a message answers all the same.
     let task = server.result("desk", "message/send", say("be curt")).await;
     assert_eq!(task["status"]["state"], "completed", "{task}");
-    assert_eq!(made(&task), "no");
+    assert_eq!(text_of(&task["status"]["message"]), "no");
 }
 
 #[tokio::test]

@@ -4,6 +4,19 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
+#[path = "../backends/claw.rs"]
+mod claw;
+#[expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
+#[path = "../backends/claw_http.rs"]
+mod claw_http;
+#[expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
+#[path = "../backends/claw_recorded.rs"]
+mod claw_recorded;
+#[expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
+#[path = "../backends/claw_socket.rs"]
+mod claw_socket;
+
 mod auth;
 mod cards;
 mod examples;
@@ -14,6 +27,8 @@ mod policies;
 mod push;
 mod rest;
 mod router;
+mod seed_three;
+mod seed_three_kept;
 mod streams;
 mod wire;
 

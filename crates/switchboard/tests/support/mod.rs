@@ -389,6 +389,35 @@ pub(crate) fn say(text: &str) -> Value {
     json!({"message": message(text)})
 }
 
+/// A message that is not waited for.
+pub(crate) fn begin(text: &str) -> Value {
+    json!({"message": say(text)["message"], "configuration": {"blocking": false}})
+}
+
+/// A message with one more part.
+pub(crate) fn with(text: &str, part: Value) -> Value {
+    let mut said = say(text);
+    said["message"]["parts"]
+        .as_array_mut()
+        .expect("parts")
+        .push(part);
+    said
+}
+
+/// A part with a file.
+pub(crate) fn file(name: &str, media: &str, bytes: &str) -> Value {
+    json!({"kind": "file", "file": {"name": name, "mimeType": media, "bytes": bytes}})
+}
+
+/// Waits until something is so.
+pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 /// The text of all text parts of an object that has `parts`.
 pub(crate) fn text_of(parts: &Value) -> String {
     let parts = parts["parts"].as_array().cloned().unwrap_or_default();

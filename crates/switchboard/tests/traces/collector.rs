@@ -23,6 +23,8 @@ pub(crate) struct Span {
     pub(crate) began: u64,
     pub(crate) ended: u64,
     pub(crate) attributes: BTreeMap<String, String>,
+    /// Trace and span of each.
+    pub(crate) links: Vec<(String, String)>,
     /// 2 is an error.
     pub(crate) status: u64,
     pub(crate) resource: BTreeMap<String, String>,
@@ -163,6 +165,9 @@ fn attributes(message: &[u8], tag: u64) -> BTreeMap<String, String> {
         let texts = only(value[0].bytes(), 1);
         let text = match texts.first() {
             Some(text) => text.text(),
+            None if !only(value[0].bytes(), 3).is_empty() => {
+                only(value[0].bytes(), 3)[0].number().to_string()
+            }
             None => {
                 let list = only(value[0].bytes(), 5);
                 let values = only(list[0].bytes(), 1);
@@ -173,6 +178,11 @@ fn attributes(message: &[u8], tag: u64) -> BTreeMap<String, String> {
         (key, text)
     });
     pairs.collect()
+}
+
+fn link(link: &Field<'_>) -> (String, String) {
+    let id = |tag| only(link.bytes(), tag)[0].hex();
+    (id(1), id(2))
 }
 
 fn read(request: &[u8]) -> Vec<Span> {
@@ -192,6 +202,7 @@ fn read(request: &[u8]) -> Vec<Span> {
                     began: first(7).expect("a beginning").number(),
                     ended: first(8).expect("an end").number(),
                     attributes: attributes(span, 9),
+                    links: only(span, 13).iter().map(link).collect(),
                     status: first(15)
                         .and_then(|status| Some(only(status.bytes(), 3).first()?.number()))
                         .unwrap_or_default(),

@@ -122,6 +122,7 @@ async fn s2_104_webhooks_are_called_within_the_trace_and_with_its_state() {
     let request = server.http.post(server.url("/a2a/poet")).json(&body);
     let request = request.header("traceparent", traceparent());
     let request = request.header("tracestate", "vendor=a,other=b");
+    let request = request.header("baggage", "user=u1");
     let answer = crate::support::answer(request).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     let heads = hook.heads(1).await;
@@ -129,6 +130,7 @@ async fn s2_104_webhooks_are_called_within_the_trace_and_with_its_state() {
     assert!(parent.starts_with(&format!("00-{TRACE}-")), "{parent}");
     assert!(!parent.contains(SPAN), "{parent}");
     assert_eq!(heads[0]["tracestate"], "vendor=a,other=b");
+    assert_eq!(heads[0]["baggage"], "user=u1");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod metrics;
 mod otlp;
 #[path = "../support/mod.rs"]
 mod support;
+mod two;
 mod view;
 
 use support::{admin, look, token};

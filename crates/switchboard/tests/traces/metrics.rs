@@ -133,3 +133,34 @@ async fn loops_that_were_refused_and_deliveries_are_counted() {
     let refused = r#"switchboard_delegations_refused_total{agent="round",reason="loop"}"#;
     assert_eq!(found[refused], 1.0);
 }
+
+#[tokio::test]
+async fn an_agent_that_is_gone_leaves_no_series_once_its_tasks_are_over() {
+    let both =
+        "agents: { stays: { script: [{ complete: x }] }, goes: { script: [{ complete: x }] } }";
+    let server = Server::serve(both).await;
+    for agent in ["stays", "goes"] {
+        server.result(agent, "message/send", say("go")).await;
+    }
+    let told = async |agent: &str| {
+        let label = format!("agent=\"{agent}\"");
+        numbers(&server).await.keys().any(|n| n.contains(&label))
+    };
+    assert!(told("goes").await && told("stays").await);
+    let one = "agents: { stays: { script: [{ complete: x }] } }";
+    std::fs::write(server.configuration(), one).expect("a file");
+    let mut tries = 0;
+    while told("goes").await {
+        tries += 1;
+        assert!(tries < 1000, "it is still told");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(told("stays").await);
+    std::fs::write(server.configuration(), both).expect("a file");
+    tries = 0;
+    while !told("goes").await {
+        tries += 1;
+        assert!(tries < 1000, "it is back, and not told");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -121,6 +121,25 @@ async fn what_fails_says_so_and_a_call_without_a_trace_begins_one() {
 }
 
 #[tokio::test]
+async fn whoever_asks_for_a_task_later_is_linked_to_the_call_that_made_it() {
+    let collector = Collector::start().await;
+    let server = server(&collector.url, &[]).await;
+    stream(&server, "poet", &traceparent()).await;
+    let spans = collector.wait(2).await;
+    let made = named(&spans, "SendStreamingMessage", 2);
+    let task = &made.attributes["a2a.task.id"];
+    let later = format!("00-{}-{SPAN}-01", "a".repeat(32));
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": task}});
+    let request = server.http.post(server.url("/a2a/poet")).json(&body);
+    answer(request.header("traceparent", later)).await;
+    let spans = collector.wait(3).await;
+    let asked = named(&spans, "GetTask", 2);
+    assert_eq!(asked.trace, "a".repeat(32));
+    assert_eq!(asked.links, [(TRACE.to_owned(), made.id.clone())]);
+    assert!(made.links.is_empty());
+}
+
+#[tokio::test]
 async fn a_trace_that_nobody_records_is_carried_on_and_not_told() {
     let collector = Collector::start().await;
     let server = server(&collector.url, &[]).await;

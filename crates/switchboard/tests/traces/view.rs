@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Server, say};
 use crate::{AGENTS, look};
 
-fn trace(server: &Server, args: &[&str]) -> (bool, String, String) {
+pub(crate) fn trace(server: &Server, args: &[&str]) -> (bool, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_switchboard"))
         .arg("trace")
         .args(args)

@@ -51,6 +51,12 @@ impl Told {
         &self.shown
     }
 
+    /// Whether more is kept of it than may be.
+    pub(super) fn is_longer_than(&self, most: usize) -> bool {
+        let names = self.items.iter().map(|(name, _)| name.len()).sum::<usize>();
+        self.shown.len() > most || names > most
+    }
+
     /// Takes in what a run says.
     pub(super) fn hear(&mut self, heard: &Heard, tools: Tools) -> Option<Step> {
         let data = &heard.data;
@@ -71,6 +77,9 @@ impl Told {
         }
         match self.items.iter_mut().find(|(name, _)| name == item) {
             Some((_, known)) => text.clone_into(known),
+            // It only begins.
+            None if text.is_empty() && data["replace"] != true => return None,
+            None if text.is_empty() => {}
             None => self.items.push((item.to_owned(), text.to_owned())),
         }
         let texts = self.items.iter().map(|(_, text)| text.as_str());
@@ -144,8 +153,10 @@ pub(super) enum Ending {
     Done(String, Option<Value>),
     /// With an answer of which only the beginning is known.
     Cut,
-    /// With a reason for the caller.
+    /// With a reason for the caller, as it was given: who tells it hides what is secret, and then cuts it.
     Failed(String),
+    /// Before it began: its message cannot be taken any more, for this reason.
+    Rejected(String),
     /// Somebody stopped it.
     Stopped,
 }
@@ -198,7 +209,7 @@ pub(super) fn waited(payload: &Value) -> Option<Ending> {
 
 fn failed(why: Option<String>) -> Ending {
     let why = why.unwrap_or_else(|| "no reason was given".to_owned());
-    Ending::Failed(format!("the agent failed: {}", quoted(&why)))
+    Ending::Failed(format!("the agent failed: {why}"))
 }
 
 /// What there is to tell about an answer: the same as of a model's.

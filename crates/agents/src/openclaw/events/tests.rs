@@ -6,6 +6,7 @@ use crate::openclaw::frame::{Frame, read};
 fn heard(stream: &str, data: Value) -> Heard {
     Heard {
         stream: stream.to_owned(),
+        size: data.to_string().len(),
         data,
     }
 }
@@ -67,6 +68,18 @@ fn a_replaced_text_is_taken_back() {
     assert_eq!(passed(told, Tools::Names, &events), steps);
     // The end knows best.
     assert!(matches!(told.settle("the answer"), Some(Step::Replace(text)) if text == "the answer"));
+}
+
+#[test]
+fn pieces_without_text_are_not_kept_and_names_count() {
+    let told = &mut Told::so_far("before".to_owned());
+    let empty: Vec<Heard> = (0..100).map(|n| text(&format!("item {n}"), "")).collect();
+    assert_eq!(passed(told, Tools::Names, &empty), Vec::<String>::new());
+    assert_eq!((told.items.len(), told.shown()), (0, "before"));
+    assert!(!told.is_longer_than(6) && told.is_longer_than(5));
+    let named = [text(&"n".repeat(50), "x")];
+    assert_eq!(passed(told, Tools::Names, &named), ["=x"]);
+    assert!(!told.is_longer_than(50) && told.is_longer_than(49));
 }
 
 #[test]

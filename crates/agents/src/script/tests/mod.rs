@@ -20,10 +20,10 @@ use switchboard_types::model::{
 use switchboard_types::operation::SendMessage;
 use tokio_util::sync::CancellationToken;
 
+use super::Script;
 use super::run::Run;
 use super::scope::Scope;
 use super::stage::{Line, Stage};
-use super::{Script, ScriptAgent};
 
 /// What came of a run: its events, and how it ended, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,8 +70,7 @@ impl Play {
 
     /// Not everyone may know of that agent.
     fn hiding(mut self, name: &str) -> Self {
-        let agent = ScriptAgent::new(self.script.clone(), None);
-        self.hidden = agent.hiding([name]).hidden;
+        self.hidden = [(name.to_owned(), "#1".to_owned())].into();
         self
     }
 
@@ -248,6 +247,10 @@ struct Recorder {
 
 #[async_trait]
 impl Stage for Recorder {
+    async fn safe(&self) -> Result<(), AgentError> {
+        Ok(())
+    }
+
     async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
         self.events
             .lock()

@@ -108,7 +108,7 @@ fn settled(command: &Command, mut settings: Settings, env: &Env) -> Result<End, 
 async fn dispatch(command: &Command, settings: Settings, env: &Env) -> Result<End, Failure> {
     match command {
         Command::Config(ConfigCommand::Show(_)) => config::show(&settings),
-        Command::Card(CardCommand::Get(args)) => card::get(args, settings).await,
+        Command::Card(CardCommand::Get(args)) => Box::pin(card::get(args, settings)).await,
         Command::Send(args) => send::run(args, &Connected::to(settings).await?).await,
         Command::Auth(AuthCommand::Login(_)) => {
             login::login(&Connected::to(settings).await?, env).await

@@ -17,6 +17,8 @@ pub(crate) struct OpenAi {
     pub(crate) key: Option<SecretText>,
     /// A file with the key. The path is relative to this file.
     pub(crate) key_file: Option<String>,
+    /// A file with certificates to trust beside the system's. The path is relative to this file.
+    pub(crate) ca_file: Option<String>,
     /// What the model is told before all else.
     pub(crate) system: Option<String>,
     /// A file with what the model is told before all else. The path is relative to this file.

@@ -155,6 +155,10 @@ fn what_is_wrong_is_named_where_it_stands_with_what_to_do() {
             "openai.idle_timeout: must be longer than zero",
         ),
         (
+            keys("ca_file: switchboard.yaml"),
+            "openai.ca_file: no HTTP client: there is no certificate in PEM form to trust",
+        ),
+        (
             keys("max_answer: 0B"),
             "openai.max_answer: must be more than zero",
         ),

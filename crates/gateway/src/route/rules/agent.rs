@@ -5,105 +5,61 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use http::HeaderName;
+use serde_json::Value;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
+use switchboard_server::auth::Principal;
 use switchboard_server::backend::{Drift, Health};
-use switchboard_server::call::Handler;
 use switchboard_types::Error;
-use switchboard_types::model::{Message, Role, TaskState};
+use switchboard_types::model::Message;
+use switchboard_types::operation::SendMessage;
 
 use super::{Action, Heard, Routes};
-
-/// The note that tells what became of a task, so that it is the same after a restart and for what is said later, whatever
-/// the rules are by then.
-const ROUTE: &str = "route";
+use crate::route::Table;
 
 /// An agent with rules before it.
 #[derive(Debug)]
 pub(crate) struct Routed {
     routes: Routes,
     own: Arc<dyn Agent>,
-    handler: Arc<dyn Handler>,
-    /// Agents that are not named before callers.
-    hidden: Vec<Arc<str>>,
-}
-
-/// Whose a turn is.
-enum Whose {
-    /// The agent's own.
-    Own,
-    /// A rule has taken its task.
-    Ruled(Action),
-    /// A rule takes its task now.
-    Taken(Arc<super::Route>),
+    table: Arc<Table>,
 }
 
 impl Routed {
-    /// The agent behind these rules, which hand tasks on through `handler`, and do not name some agents.
-    pub(crate) fn new(
-        own: Arc<dyn Agent>,
-        routes: Routes,
-        handler: Arc<dyn Handler>,
-        hidden: Vec<Arc<str>>,
-    ) -> Self {
-        Self {
-            routes,
-            own,
-            handler,
-            hidden,
-        }
+    /// The agent behind these rules, which hand tasks on to the agents of a table.
+    pub(crate) fn new(own: Arc<dyn Agent>, routes: Routes, table: Arc<Table>) -> Self {
+        Self { routes, own, table }
     }
 
-    async fn whose(&self, turn: &Turn) -> Result<Whose, AgentError> {
-        let kept = match is_new(turn) {
-            true => None,
-            false => turn.note(ROUTE).await?,
-        };
-        if let Some(kept) = kept {
-            let unknown = || AgentError::new("what was done with this task cannot be read");
-            return Action::from_kept(&kept)
-                .map(Whose::Ruled)
-                .ok_or_else(unknown);
+    /// What a rule does with the task of a turn; nothing if it is the agent's own.
+    async fn rule(&self, turn: &Turn) -> Result<Option<Action>, AgentError> {
+        match turn.decision().await? {
+            Some(kept) => Action::from_kept(&kept).map(Some).ok_or_else(unreadable),
+            None => Ok(None),
         }
-        let messages = turn.task.history.iter();
-        let is_first = messages.filter(|m| m.role == Role::User).count() <= 1;
-        if !is_first || turn.emitted > 0 {
-            return Ok(Whose::Own);
-        }
-        let walk = self.routes.now().walk(&Heard::in_turn(turn));
-        Ok(walk.chosen.map_or(Whose::Own, Whose::Taken))
     }
 
     async fn take(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        let action = match self.whose(&turn).await? {
-            Whose::Own => return self.own.run(turn, progress).await,
-            Whose::Ruled(action) => action,
-            Whose::Taken(rule) => {
-                let (name, task) = (&*rule.name, turn.task_id());
-                tracing::debug!(rule = name, %task, action = %rule.action, "a rule takes a task");
-                progress.note(ROUTE, rule.action.kept(name)).await?;
-                rule.action.clone()
-            }
-        };
-        self.does(&action)?.run(turn, progress).await
+        match self.rule(&turn).await? {
+            Some(action) => self.does(&action)?.run(turn, progress).await,
+            None => self.own.run(turn, progress).await,
+        }
     }
 
     fn does(&self, action: &Action) -> Result<ScriptAgent, AgentError> {
-        let unknown = || AgentError::new("what was done with this task cannot be read");
-        let script = action.script().ok_or_else(unknown)?;
-        let agent = ScriptAgent::new(script, Some(Arc::clone(&self.handler)));
-        Ok(agent.hiding(self.hidden.iter().map(|name| &**name)))
+        let script = action.script().ok_or_else(unreadable)?;
+        let agent = ScriptAgent::new(script, Some(Arc::clone(&self.table) as _));
+        Ok(agent.listed_in(Arc::clone(&self.table) as _))
     }
 }
 
-/// Whether this is the first turn of a task, which nothing was done for yet.
-fn is_new(turn: &Turn) -> bool {
-    turn.task.status.state == TaskState::Submitted
+fn unreadable() -> AgentError {
+    AgentError::new("what was decided about this task cannot be read")
 }
 
 #[async_trait]
 impl Agent for Routed {
-    /// Not `async`: where there are no rules, a new task costs nothing more than without them.
+    /// Not `async`: where no rule takes it, a new task costs nothing more than without rules.
     fn run<'life0, 'async_trait>(
         &'life0 self,
         turn: Turn,
@@ -113,16 +69,30 @@ impl Agent for Routed {
         'life0: 'async_trait,
         Self: 'async_trait,
     {
-        match self.routes.are_none() && is_new(&turn) {
+        match turn.is_undecided() {
             true => self.own.run(turn, progress),
             false => Box::pin(self.take(turn, progress)),
         }
     }
 
+    fn decide(&self, send: &SendMessage, caller: &Principal) -> Option<Value> {
+        if self.routes.are_none() {
+            return None;
+        }
+        let rules = self.routes.now();
+        if rules.all().is_empty() {
+            return None;
+        }
+        let rule = rules.walk(&Heard::new(send, caller)).chosen?;
+        let name = &*rule.name;
+        tracing::debug!(rule = name, action = %rule.action, "a rule takes a message");
+        Some(rule.action.kept(name))
+    }
+
     async fn resumes(&self, turn: &Turn) -> bool {
-        match self.whose(turn).await {
-            Ok(Whose::Ruled(_) | Whose::Taken(_)) => true,
-            Ok(Whose::Own) => self.own.resumes(turn).await,
+        match self.rule(turn).await {
+            Ok(Some(_)) => true,
+            Ok(None) => self.own.resumes(turn).await,
             Err(_) => false,
         }
     }
@@ -140,12 +110,10 @@ impl Agent for Routed {
     }
 
     async fn let_go(&self, turn: Turn) {
-        match self.whose(&turn).await {
-            Ok(Whose::Ruled(action)) => match self.does(&action) {
-                Ok(agent) => agent.let_go(turn).await,
-                Err(error) => tracing::debug!(%error, "a task was not let go of"),
-            },
-            Ok(Whose::Own | Whose::Taken(_)) => self.own.let_go(turn).await,
+        let ruled = self.rule(&turn).await;
+        match ruled.and_then(|action| action.map(|action| self.does(&action)).transpose()) {
+            Ok(Some(agent)) => agent.let_go(turn).await,
+            Ok(None) => self.own.let_go(turn).await,
             Err(error) => tracing::debug!(%error, "a task was not let go of"),
         }
     }

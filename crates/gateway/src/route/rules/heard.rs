@@ -1,9 +1,9 @@
 //! What rules can look at: the message, and who sends it.
 
 use serde_json::{Map, Value as Json};
-use switchboard_server::agent::Turn;
 use switchboard_server::auth::{Principal, skill_of};
 use switchboard_types::model::{Content, Object, Part};
+use switchboard_types::operation::SendMessage;
 
 use crate::cel::{Expression, Value, Values, Variable};
 use crate::policy::{CALLER, caller_facts};
@@ -42,25 +42,25 @@ pub(crate) struct Heard<'a> {
 }
 
 impl<'a> Heard<'a> {
-    /// The message of a turn.
-    pub(crate) fn in_turn(turn: &'a Turn) -> Self {
+    /// A message that is sent.
+    pub(crate) fn new(send: &SendMessage, caller: &'a Principal) -> Self {
         let read = |metadata: Option<&Object>| -> Map<String, Json> {
             let members = metadata.and_then(|metadata| metadata.as_json().read());
             members.unwrap_or_default()
         };
-        let mut metadata = read(turn.metadata.as_ref());
-        metadata.extend(read(turn.message.metadata.as_ref()));
+        let mut metadata = read(send.metadata.as_ref());
+        metadata.extend(read(send.message.metadata.as_ref()));
         let kind = |part: &Part| match part.content {
             Content::Text(_) => "text",
             Content::Raw(_) | Content::Url(_) => "file",
             Content::Data(_) => "data",
         };
         Self {
-            text: turn.message.text(),
-            skill: skill_of(&turn.task),
-            caller: &turn.principal,
+            text: send.message.text(),
+            skill: skill_of(send),
+            caller,
             metadata,
-            parts: turn.message.parts.iter().map(kind).collect(),
+            parts: send.message.parts.iter().map(kind).collect(),
         }
     }
 

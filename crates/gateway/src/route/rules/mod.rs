@@ -239,7 +239,6 @@ impl Rules {
 impl Routes {
     /// The rules of an agent in the file, and those that are stored.
     pub(crate) fn new(agent: Arc<str>, written: Vec<Arc<Route>>, stored: Arc<Stored>) -> Self {
-        stored.beside(&agent, written.clone());
         Self {
             agent,
             written,

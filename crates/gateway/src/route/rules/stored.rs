@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 use switchboard_server::store::access::{AccessStore, AuditEntry, RuleRecord, What};
 use switchboard_server::{clock, store};
+use uuid::Uuid;
 
 use super::Route;
 use crate::config::{Place, WrittenRoute, WrongRoute};
@@ -31,6 +32,8 @@ pub(crate) struct Stored {
 pub(crate) enum NotStored {
     /// Nobody could follow it.
     Wrong(WrongRoute),
+    /// The one that it was to replace is not there.
+    Gone,
     /// The store could not.
     Store(store::Error),
 }
@@ -77,9 +80,12 @@ impl Stored {
     }
 
     /// An agent has these rules in the file.
-    pub(super) fn beside(&self, agent: &str, written: Vec<Arc<Route>>) {
+    pub(crate) fn beside(&self, agent: &str, written: Vec<Arc<Route>>) {
         let mut all = self.written.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(agent.to_owned(), written);
+        match written.is_empty() {
+            true => all.remove(agent),
+            false => all.insert(agent.to_owned(), written),
+        };
     }
 
     /// The rules of an agent in the file.
@@ -97,28 +103,35 @@ impl Stored {
         self.store.rules().await
     }
 
-    /// Stores a rule, in place of the one of that id if there is one. It counts at once.
+    /// Stores a new rule, or one in place of `before`. It counts at once.
     ///
     /// # Errors
     ///
-    /// If nobody could follow it, or it cannot be stored.
+    /// If nobody could follow it, there is no such rule, or it cannot be stored.
     pub(crate) async fn put(
         &self,
-        id: &str,
+        before: Option<&str>,
         agent: &str,
         rule: Value,
     ) -> Result<RuleRecord, NotStored> {
-        route(id, rule.clone()).map_err(NotStored::Wrong)?;
+        let id = before.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
+        route(&id, rule.clone()).map_err(NotStored::Wrong)?;
         let _alone = self.changing.lock().await;
-        let known = self.store.rules().await?;
-        let before = known.into_iter().find(|known| known.id == id);
+        let made = match before {
+            None => clock::now(),
+            Some(id) => {
+                let known = self.store.rules().await?;
+                let known = known.into_iter().find(|known| known.id == id);
+                known.ok_or(NotStored::Gone)?.made
+            }
+        };
+        let noted = noted(What::RuleStored, &id, Some(agent)).with("rule", rule.clone());
         let record = RuleRecord {
-            id: id.to_owned(),
+            id,
             agent: agent.to_owned(),
             rule,
-            made: before.map_or_else(clock::now, |before| before.made),
+            made,
         };
-        let noted = noted(What::RuleStored, id, Some(agent)).with("rule", record.rule.clone());
         self.store.put_rule(record.clone(), noted).await?;
         self.read().await?;
         Ok(record)

@@ -117,6 +117,10 @@ impl TaskLog {
         &self.origin.id
     }
 
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     /// Where it comes from.
     #[must_use]
     pub fn origin(&self) -> &Origin {

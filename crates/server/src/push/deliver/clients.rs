@@ -16,7 +16,7 @@ const IDLE: Duration = Duration::from_secs(30);
 
 /// A client for each port that the operator's exceptions name, and one for all others.
 #[derive(Debug)]
-pub(super) struct Clients {
+pub(in crate::push) struct Clients {
     guard: Arc<Guard>,
     settings: Settings,
     by_port: HashMap<u16, OnceLock<Client>>,
@@ -24,7 +24,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    pub(super) fn new(guard: &Arc<Guard>, settings: &Settings) -> Self {
+    pub(in crate::push) fn new(guard: &Arc<Guard>, settings: &Settings) -> Self {
         let ports = guard.ports().into_iter();
         Self {
             by_port: ports.map(|port| (port, OnceLock::new())).collect(),
@@ -39,7 +39,7 @@ impl Clients {
     /// # Errors
     ///
     /// If it cannot be made: the system lacks what TLS needs.
-    pub(super) fn of(&self, port: Option<u16>) -> Result<&Client, reqwest::Error> {
+    pub(in crate::push) fn of(&self, port: Option<u16>) -> Result<&Client, reqwest::Error> {
         let own = port.and_then(|port| Some((port, self.by_port.get(&port)?)));
         let (port, place) = match own {
             Some((port, place)) => (Some(port), place),

@@ -22,6 +22,7 @@ use switchboard_types::model::TaskId;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+pub(super) use self::clients::Clients;
 use self::post::Poster;
 use self::queue::{HostName, Key, Next, Queue};
 use self::worker::{Context, Ended};

@@ -135,8 +135,7 @@ impl Reader {
                 self.seen = self.start;
             }
         }
-        let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
-        let Some(length) = self.buffer[self.seen..].iter().position(ends) else {
+        let Some(length) = memchr::memchr2(b'\n', b'\r', &self.buffer[self.seen..]) else {
             self.seen = self.buffer.len();
             return None;
         };

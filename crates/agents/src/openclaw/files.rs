@@ -1,0 +1,147 @@
+//! Files that a message names by their URLs: OpenClaw takes them with their bytes only, so they are fetched for it.
+
+use bytes::Bytes;
+use switchboard_server::agent::AgentError;
+use switchboard_server::push::Fetcher;
+use switchboard_types::model::{Content, Message, Part};
+use switchboard_types::{Error, ErrorKind};
+
+use super::prompt::{ALL_FILES, Prompt};
+use super::run::Run;
+
+/// How many files are fetched for one message.
+const MOST: usize = 16;
+
+/// The message with files that stand where their URLs do: to judge it.
+pub(super) fn stood_in(message: &Message) -> Message {
+    let mut message = message.clone();
+    for part in &mut message.parts {
+        if let Content::Url(_) = part.content {
+            part.content = Content::Raw(Bytes::new());
+        }
+    }
+    message
+}
+
+/// Whether all files may be fetched, by their URLs alone.
+pub(super) fn require(message: &Message, fetcher: &Fetcher) -> Result<(), Error> {
+    if urls(message).count() > MOST {
+        let text = format!("no more than {MOST} files are fetched for one message");
+        return Err(Error::new(ErrorKind::InvalidParams, text));
+    }
+    for (at, url) in urls(message) {
+        let checked = fetcher.check(url).map_err(|why| told(at, &why));
+        checked.map_err(|text| Error::new(ErrorKind::InvalidParams, text))?;
+    }
+    Ok(())
+}
+
+impl Run<'_> {
+    /// The message as OpenClaw takes it, with its files; or why it cannot be taken.
+    pub(super) async fn prompt(&self) -> Result<Result<Prompt, String>, AgentError> {
+        let most = self.settings.max_file_bytes;
+        let fetching = fetched(&self.turn.message, self.fetcher, most);
+        let Some(message) = self.turn.canceled.run_until_cancelled(fetching).await else {
+            return Err(AgentError::over());
+        };
+        Ok(message.and_then(|message| {
+            let prompt = Prompt::of(&message, self.settings);
+            prompt.map_err(|error| error.message().to_owned())
+        }))
+    }
+}
+
+/// The message with its files; or why it has none.
+async fn fetched(message: &Message, fetcher: &Fetcher, most: usize) -> Result<Message, String> {
+    let mut whole = message.clone();
+    let mut left = ALL_FILES;
+    for (at, url) in urls(message) {
+        let file = fetcher.fetch(url, most.min(left)).await;
+        let file = file.map_err(|why| told(at, &why))?;
+        left -= file.bytes.len();
+        let part = &mut whole.parts[at];
+        let media = file.media_type.filter(|_| part.media_type.is_none());
+        *part = Part {
+            media_type: media.or(part.media_type.take()),
+            filename: part.filename.take().or_else(|| name(url)),
+            content: Content::Raw(file.bytes),
+            ..part.clone()
+        };
+    }
+    Ok(whole)
+}
+
+fn urls(message: &Message) -> impl Iterator<Item = (usize, &str)> {
+    let parts = message.parts.iter().enumerate();
+    parts.filter_map(|(at, part)| match &part.content {
+        Content::Url(url) => Some((at, url.as_str())),
+        _ => None,
+    })
+}
+
+fn told(at: usize, why: &str) -> String {
+    format!("the file of message.parts[{at}] cannot be fetched: {why}")
+}
+
+/// The last of its path.
+fn name(url: &str) -> Option<String> {
+    let url = url::Url::parse(url).ok()?;
+    let name = url.path_segments()?.next_back()?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_server::push::{Allow, Guard};
+    use switchboard_server::shutdown::Tasks;
+    use switchboard_types::model::{MessageId, Role};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_is_put_where_its_url_was() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/pictures/a.png?x", listener.local_addr().unwrap());
+        let tasks = Tasks::default();
+        tasks.spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            drop(stream.read(&mut [0; 2048]).await);
+            let answer =
+                "HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 3\r\n\r\npng";
+            drop(stream.write_all(answer.as_bytes()).await);
+        });
+        let parts = vec![Part::text("look"), Part::new(Content::Url(url))];
+        let message = Message::new(MessageId::new("m").unwrap(), Role::User, parts);
+        let careful = Fetcher::new(Guard::new(Vec::new()));
+        let why = "the file of message.parts[1] cannot be fetched: its URL must not point to a loopback address";
+        let refused = require(&message, &careful).unwrap_err();
+        assert_eq!(
+            (refused.kind(), refused.message()),
+            (ErrorKind::InvalidParams, why)
+        );
+        assert_eq!(fetched(&message, &careful, 9).await.unwrap_err(), why);
+        let fetcher = Fetcher::new(Guard::new(vec![Allow::parse("127.0.0.1").unwrap()]));
+        require(&message, &fetcher).unwrap();
+        let whole = fetched(&message, &fetcher, 9).await.unwrap();
+        assert_eq!(whole.parts[0], message.parts[0]);
+        let expected = Part {
+            media_type: Some("image/png".to_owned()),
+            filename: Some("a.png".to_owned()),
+            ..Part::new(Content::Raw(Bytes::from_static(b"png")))
+        };
+        assert_eq!(whole.parts[1], expected);
+        let mut many = message.clone();
+        many.parts = vec![message.parts[1].clone(); MOST + 1];
+        let refused = require(&many, &fetcher).unwrap_err();
+        assert_eq!(
+            refused.message(),
+            "no more than 16 files are fetched for one message"
+        );
+        assert_eq!(
+            stood_in(&message).parts[1],
+            Part::new(Content::Raw(Bytes::new()))
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! Cancels that find their way, and questions that nobody answers.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::keeper::Keeper;
+use crate::remote::{UPSTREAM, tasks};
+use crate::support::{Server, say};
+
+async fn before(base: &str) -> Server {
+    Server::serve(&format!("agents: {{desk: {{a2a: {{url: '{base}'}}}}}}")).await
+}
+
+async fn begin(ours: &Server, text: &str, task: Option<&Value>) -> Value {
+    let mut params = say(text);
+    params["configuration"] = json!({"blocking": false});
+    if let Some(task) = task {
+        params["message"]["taskId"] = task.clone();
+    }
+    ours.result("desk", "message/send", params).await["id"].clone()
+}
+
+async fn cancel(ours: &Server, task: &Value) {
+    let gone = ours
+        .result("desk", "tasks/cancel", json!({"id": task}))
+        .await;
+    assert_eq!(gone["status"]["state"], "canceled", "{gone}");
+}
+
+#[tokio::test]
+async fn a_cancel_finds_the_task_of_an_agent_that_answers_only_when_it_is_done() {
+    let keeper = Keeper::lists().await;
+    let ours = before(&keeper.base).await;
+    let task = begin(&ours, "block", None).await;
+    keeper.until_heard(1).await;
+    cancel(&ours, &task).await;
+    assert_eq!(keeper.canceled(), ["task-0"]);
+}
+
+#[tokio::test]
+async fn a_cancel_reaches_a_task_whose_answer_takes_its_time() {
+    let keeper = Keeper::start().await;
+    let ours = before(&keeper.base).await;
+    let task = begin(&ours, "late", None).await;
+    keeper.until_heard(1).await;
+    cancel(&ours, &task).await;
+    assert_eq!(keeper.canceled(), ["task-0"]);
+}
+
+#[tokio::test]
+async fn a_cancel_reaches_a_task_that_was_answered_and_does_not_answer() {
+    let keeper = Keeper::start().await;
+    let ours = before(&keeper.base).await;
+    let task = begin(&ours, "ask", None).await;
+    ours.until("desk", &task, &["input-required"]).await;
+    begin(&ours, "block", Some(&task)).await;
+    keeper.until_heard(2).await;
+    cancel(&ours, &task).await;
+    assert_eq!(keeper.canceled(), ["task-0"]);
+}
+
+#[tokio::test]
+async fn a_task_that_cannot_be_understood_any_more_is_canceled_there() {
+    let keeper = Keeper::start().await;
+    let ours = before(&keeper.base).await;
+    let task = begin(&ours, "long", None).await;
+    keeper.until_followed().await;
+    keeper.speaks("gibberish");
+    ours.until("desk", &task, &["failed"]).await;
+    assert_eq!(keeper.canceled(), ["task-0"]);
+}
+
+#[tokio::test]
+async fn the_same_question_can_be_asked_and_answered_twice() {
+    let keeper = Keeper::start().await;
+    let ours = before(&keeper.base).await;
+    let task = begin(&ours, "ask", None).await;
+    for answer in ["again", "again"] {
+        ours.until("desk", &task, &["input-required"]).await;
+        begin(&ours, answer, Some(&task)).await;
+    }
+    ours.until("desk", &task, &["input-required"]).await;
+    begin(&ours, "green", Some(&task)).await;
+    ours.until("desk", &task, &["completed"]).await;
+    assert_eq!(keeper.heard(), ["ask", "again", "again", "green"]);
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_is_withdrawn_there_once() {
+    let keeper = Keeper::start().await;
+    let yaml = format!(
+        "agents: {{desk: {{a2a: {{url: '{}'}}, timeouts: {{input: 200ms}}}}}}",
+        keeper.base
+    );
+    let mut ours = Server::serve(&yaml).await;
+    let task = begin(&ours, "ask", None).await;
+    ours.until("desk", &task, &["failed"]).await;
+    keeper.until_canceled().await;
+    ours.kill().await;
+    ours.restart().await;
+    ours.until("desk", &task, &["failed"]).await;
+    assert_eq!(keeper.canceled(), ["task-0"]);
+}
+
+/// What the card of the agent that the work is handed on to offers to callers does not matter: the task is ours.
+#[tokio::test]
+async fn work_is_handed_on_to_agents_that_do_not_stream() {
+    let upstream = Server::serve(UPSTREAM).await;
+    let yaml = format!(
+        "agents:\n  desk: {{script: [{{complete: own}}], routes: [{{to: deaf}}]}}\n  \
+         deaf: {{streaming: false, a2a: {{url: '{}/a2a/deaf'}}}}\n",
+        upstream.base
+    );
+    let ours = Server::serve(&yaml).await;
+    let stream = ours.stream("desk", "message/stream", say("wool")).await;
+    let events = tokio::time::timeout(Duration::from_secs(20), stream.results()).await;
+    let events = events.expect("it ends");
+    let last = events.last().unwrap();
+    assert_eq!(last["status"]["state"], "completed", "{events:?}");
+    assert_eq!(crate::support::text_of(&last["status"]["message"]), "done");
+    assert_eq!(tasks(&upstream, "deaf").await.len(), 1);
+}

@@ -1,0 +1,169 @@
+//! Credentials of callers that are missing, have expired, or are lost with a restart: nothing that was said is lost with
+//! them. And they are told to nobody.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::keeper::Keeper;
+use crate::support::{Server, answer, say, text_of};
+
+/// Ours before an agent that wants the caller's own key.
+async fn pair() -> (Keeper, Server) {
+    let keeper = Keeper::start().await;
+    keeper.asks_for("right");
+    let yaml = format!(
+        "agents: {{desk: {{a2a: {{url: '{}'}}, identity: {{forward: [x-key]}}}}}}",
+        keeper.base
+    );
+    let ours = Server::serve(&yaml).await;
+    (keeper, ours)
+}
+
+/// What is said with a key, to a task or to begin one. It is answered at once, or when it is over.
+async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -> Value {
+    let mut params = say(text);
+    params["configuration"] = json!({"blocking": waits});
+    if !task.is_null() {
+        params["message"]["taskId"] = task.clone();
+    }
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
+    let request = ours.http.post(ours.url("/a2a/desk")).json(&body);
+    let told = answer(request.header("x-key", key)).await;
+    assert_eq!(told.body.get("error"), None);
+    told.body["result"].clone()
+}
+
+fn state(task: &Value) -> &str {
+    task["status"]["state"].as_str().unwrap()
+}
+
+#[tokio::test]
+async fn what_could_not_be_sent_is_sent_with_the_credentials_that_come_later() {
+    for crash in [false, true] {
+        let (keeper, mut ours) = pair().await;
+        let asked = tell(&ours, "old", "hello", &Value::Null, true).await;
+        assert_eq!(state(&asked), "auth-required", "{asked}");
+        // Still the wrong one.
+        let asked = tell(&ours, "older", "try this", &asked["id"], true).await;
+        assert_eq!(state(&asked), "auth-required", "{asked}");
+        if crash {
+            ours.kill().await;
+            ours.restart().await;
+        }
+        let done = tell(&ours, "right", "go on", &asked["id"], true).await;
+        assert_eq!(text_of(&done["status"]["message"]), "took hello", "{done}");
+        assert_eq!(keeper.heard(), ["hello"]);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_could_not_be_sent_is_sent_with_the_credentials_that_come_later() {
+    for crash in [false, true] {
+        let (keeper, mut ours) = pair().await;
+        let asked = tell(&ours, "right", "ask", &Value::Null, true).await;
+        assert_eq!(state(&asked), "input-required", "{asked}");
+        let task = &asked["id"];
+        let wanted = tell(&ours, "old", "green", task, true).await;
+        assert_eq!(state(&wanted), "auth-required", "{wanted}");
+        if crash {
+            ours.kill().await;
+            ours.restart().await;
+        }
+        let done = tell(&ours, "right", "go on", task, true).await;
+        assert_eq!(text_of(&done["status"]["message"]), "took green", "{done}");
+        assert_eq!(keeper.heard(), ["ask", "green"]);
+    }
+}
+
+async fn until_it_says(ours: &Server, task: &Value, text: &str) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let now = ours.result("desk", "tasks/get", json!({"id": task})).await;
+        if text_of(&now["status"]["message"]) == text {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{now}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A task that stood in line has lost its caller with the restart.
+#[tokio::test]
+async fn what_never_was_at_work_before_a_restart_is_sent_with_the_credentials_that_come_later() {
+    let keeper = Keeper::start().await;
+    keeper.asks_for("right");
+    let yaml = format!(
+        "limits: {{tasks: 1}}\nagents: {{desk: {{a2a: {{url: '{}'}}, identity: {{forward: [x-key]}}}}}}",
+        keeper.base
+    );
+    let mut ours = Server::serve(&yaml).await;
+    tell(&ours, "right", "long", &Value::Null, false).await;
+    keeper.until_followed().await;
+    let task = tell(&ours, "right", "hello", &Value::Null, false).await["id"].clone();
+    ours.kill().await;
+    ours.restart().await;
+    ours.until("desk", &task, &["auth-required"]).await;
+    let done = tell(&ours, "right", "go on", &task, true).await;
+    assert_eq!(text_of(&done["status"]["message"]), "took hello", "{done}");
+    assert_eq!(keeper.heard(), ["long", "hello"]);
+}
+
+#[tokio::test]
+async fn a_remote_task_is_found_again_after_any_number_of_restarts() {
+    let (keeper, mut ours) = pair().await;
+    let task = tell(&ours, "right", "long", &Value::Null, false).await["id"].clone();
+    keeper.until_followed().await;
+    for word in ["one", "two", "three"] {
+        ours.kill().await;
+        ours.restart().await;
+        // What the caller had shown was never stored.
+        ours.until("desk", &task, &["auth-required"]).await;
+        tell(&ours, "right", "go on", &task, false).await;
+        keeper.speaks(word);
+        until_it_says(&ours, &task, word).await;
+    }
+    keeper.finishes();
+    let done = ours.until("desk", &task, &["completed", "failed"]).await;
+    assert_eq!(text_of(&done["status"]["message"]), "at last", "{done}");
+    assert_eq!(keeper.heard(), ["long"]);
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_credentials_is_canceled_there_with_ours() {
+    let (keeper, mut ours) = pair().await;
+    let task = tell(&ours, "right", "long", &Value::Null, false).await["id"].clone();
+    keeper.until_followed().await;
+    ours.kill().await;
+    ours.restart().await;
+    ours.until("desk", &task, &["auth-required"]).await;
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/cancel", "params": {"id": task}});
+    let request = ours.http.post(ours.url("/a2a/desk")).json(&body);
+    answer(request.header("x-key", "right")).await;
+    keeper.until_canceled().await;
+    assert_eq!(keeper.canceled(), ["task-0"]);
+}
+
+#[tokio::test]
+async fn what_an_error_repeats_of_our_credentials_is_told_to_nobody() {
+    let keeper = Keeper::start().await;
+    let yaml = format!(
+        "log: {{level: debug}}\nagents: {{desk: {{a2a: {{url: '{}'}}, identity: {{headers: {{x-key: '${{KEY}}'}}}}}}}}",
+        keeper.base
+    );
+    let ours = Server::serve_with(&yaml, &[], &[("KEY", "s3cr3t")]).await;
+    let failed = ours.result("desk", "message/send", say("echo")).await;
+    assert_eq!(state(&failed), "failed", "{failed}");
+    let text = text_of(&failed["status"]["message"]);
+    assert_eq!(
+        text,
+        "the remote agent answered with an error: what is ***?"
+    );
+    let failed = ours.result("desk", "message/send", say("repeat")).await;
+    let text = text_of(&failed["status"]["message"]);
+    assert_eq!(text, "*** is no good", "{failed}");
+    let logged = ours.logged();
+    assert!(logged.contains("what is ***?"), "{logged}");
+    assert!(!logged.contains("s3cr3t"), "{logged}");
+}
