@@ -46,6 +46,8 @@ pub struct Events {
     polls: u32,
     /// When the connection was made.
     since: Instant,
+    /// A snapshot and the events after it may overlap: nothing is numbered.
+    overlaps: bool,
     ended: bool,
 }
 
@@ -93,6 +95,7 @@ impl Events {
             wait: None,
             polls: 0,
             since: Instant::now(),
+            overlaps: false,
             ended: false,
         }
     }
@@ -121,6 +124,7 @@ impl Events {
             wait: None,
             polls: 0,
             since: Instant::now(),
+            overlaps: false,
             ended: false,
         }
     }
@@ -259,6 +263,11 @@ impl Events {
             self.how = How::Live;
             return Ok(());
         }
+        if let Event::Task(now) = &event {
+            let watched = matches!(self.operation, Operation::Subscribe(_));
+            self.overlaps =
+                (watched || self.how == How::Again) && id.is_none() && !now.artifacts.is_empty();
+        }
         match (&event, self.how) {
             (Event::Task(now), How::Again) => {
                 let now = Arc::clone(now);
@@ -275,6 +284,9 @@ impl Events {
             }
             _ => {
                 self.how = How::Live;
+                if self.overlaps {
+                    self.settle(&event).await;
+                }
                 self.seen.take(&event);
                 self.ready.push_back(Item {
                     event,
@@ -305,24 +317,22 @@ impl Events {
 
     fn tell_difference(&mut self, now: &Arc<Task>) {
         let Some(seen) = &self.seen.task else {
-            let event = Event::Task(Arc::clone(now));
-            self.seen.take(&event);
-            self.ready.push_back(Item {
-                event,
-                id: None,
-                resumed: true,
-            });
-            return;
+            return self.tell(Event::Task(Arc::clone(now)));
         };
         for event in difference(seen, now) {
-            self.seen.take(&event);
-            self.ready.push_back(Item {
-                event,
-                id: None,
-                resumed: true,
-            });
+            self.tell(event);
         }
         self.seen.agree(now);
+    }
+
+    /// Tells what a snapshot showed.
+    fn tell(&mut self, event: Event) {
+        self.seen.take(&event);
+        self.ready.push_back(Item {
+            event,
+            id: None,
+            resumed: true,
+        });
     }
 
     /// The task, as far as we know which one it is.

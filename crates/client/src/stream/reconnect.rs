@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use switchboard_types::model::Event;
 use switchboard_types::operation::{GetTask, Operation, Subscribe};
 use tokio::time::{Instant, sleep};
 
-use super::resume::{Failure, MOST_FRUITLESS, meaning};
+use super::difference::difference;
+use super::resume::{Failure, MOST_FRUITLESS, ends, meaning};
 use super::{Events, How, interrupted};
 use crate::error::Error;
 use crate::options::CallOptions;
@@ -99,6 +101,33 @@ impl Events {
             self.seen.fruitless += 1;
         }
         Ok(())
+    }
+
+    /// There are agents that put a piece into the snapshot and send it once more. Nobody can tell that from a piece
+    /// that says the same again, so before the last word is passed on, the pieces are compared with what the agent
+    /// keeps. If that cannot be read, what was told stands.
+    pub(super) async fn settle(&mut self, event: &Event) {
+        let (Event::Status(update), Some(seen)) = (event, &self.seen.task) else {
+            return;
+        };
+        let state = update.status.state;
+        if !ends(state) && !state.is_interrupted() {
+            return;
+        }
+        let get = Operation::Get(GetTask {
+            id: seen.id.clone(),
+            history_length: None,
+        });
+        match self.client.get_task(get, &self.again()).await {
+            Ok(now) if now.status.state == state => {
+                let pieces = difference(seen, &now).into_iter();
+                for piece in pieces.filter(|event| matches!(event, Event::Artifact(_))) {
+                    self.tell(piece);
+                }
+            }
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "a task could not be read at its end"),
+        }
     }
 
     /// What goes with every later request: all that the first one had, but for what named that one.

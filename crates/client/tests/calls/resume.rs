@@ -152,6 +152,7 @@ async fn an_agent_without_ids_is_resumed_from_its_snapshot() {
                 Then::Hang,
             )
         }
+        "GetTask" => asked.result(&task("COMPLETED", "Hello, world")),
         other => panic!("{other}"),
     })
     .await;
@@ -163,6 +164,37 @@ async fn an_agent_without_ids_is_resumed_from_its_snapshot() {
         ["task working", "=Hel", "+lo, w", "+orld", "completed"]
     );
     assert_eq!(answer_text(&events.finish().await.unwrap()), "Hello, world");
+}
+
+/// A piece that the snapshot holds already comes once more: only the task itself tells.
+#[tokio::test]
+async fn a_piece_that_was_in_the_snapshot_is_not_kept_twice() {
+    for readable in [true, false] {
+        let odd = Odd::serve(move |asked: Asked| async move {
+            match asked.rpc().as_str() {
+                "" => asked.card("1.0"),
+                "SubscribeToTask" => {
+                    let now = value!({"task": task("WORKING", "1 2 ")});
+                    let pieces = [piece("2 ", true), piece("3 ", true)];
+                    let frames = [&[now], &pieces[..], &[status("COMPLETED")]].concat();
+                    let frames = frames.iter().map(|f| frame(&asked, f)).collect();
+                    sse(frames, Then::Hang)
+                }
+                "GetTask" if readable => asked.result(&task("COMPLETED", "1 2 3 ")),
+                _ => crate::support::status(404),
+            }
+        })
+        .await;
+        let agent = client(&odd).await;
+        let known = switchboard_types::model::TaskId::new("t").unwrap();
+        let mut events = agent.subscribe(&known).await.unwrap();
+        let told = told(&mut events).await;
+        let mut expected = vec!["task working", "+2 ", "+3 ", "=1 2 3 ", "completed"];
+        if !readable {
+            expected.remove(3);
+        }
+        assert_eq!(told, expected);
+    }
 }
 
 #[tokio::test]
