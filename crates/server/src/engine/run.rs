@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, CatchUnwind};
-use futures_util::{FutureExt, poll};
+use futures_util::{FutureExt, TryFutureExt, poll};
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{Message, TaskState};
 use tokio::time::Instant;
@@ -109,7 +109,11 @@ impl Engine {
         if begins && !self.begin_working(&log).await {
             return;
         }
-        if let Err(error) = log.leaves_line().await {
+        if let Err(error) = log
+            .leaves_line()
+            .and_then(|()| self.recall_inbox(&log))
+            .await
+        {
             // It begins at the next start.
             tracing::error!(%error, task = %log.id(), "a turn did not begin");
             return;
