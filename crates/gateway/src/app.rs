@@ -91,7 +91,7 @@ pub async fn serve(
             .tasks
             .map(|most| Gate::new(most, config.limits.queue.length)),
         queue: config.limits.queue.length,
-        claws: Claws::default(),
+        claws: Claws::new(config.shutdown_grace),
         stored: Arc::clone(&stored),
     });
     let finder = Finder::start(&config, &tasks).await;

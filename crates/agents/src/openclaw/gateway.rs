@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ const HEARD: usize = 256;
 const ROOM: usize = 8 << 20;
 /// How many runs that are to be stopped are remembered.
 const STOPS: usize = 1024;
+/// How long runs are stopped at most once the process is to end, however long that may take.
+const STOPPING: Duration = Duration::from_secs(15);
 
 /// Where a gateway is, and who we are there.
 #[derive(Clone)]
@@ -139,15 +142,42 @@ impl Gateway {
         })
     }
 
-    /// Keeps the socket open until `stop`, and as long after that as runs are listened to.
-    pub async fn keep(&self, stop: &CancellationToken) {
+    /// Keeps the socket open until `stop`, and as long after that as runs are listened to, or are to be stopped. For what
+    /// is to be stopped there is less time than `grace`, after which the process ends.
+    pub async fn keep(&self, stop: &CancellationToken, grace: Duration) {
         self.ending.get_or_init(|| stop.clone());
+        let late = CancellationToken::new();
+        let too_late = async {
+            stop.cancelled().await;
+            sleep((grace / 5 * 4).min(STOPPING)).await;
+            late.cancel();
+            if self.is_listened_to() {
+                // What still goes on is served to its end.
+                pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = self.keep_open(stop, &late) => {}
+            () = too_late => {}
+        }
+        for Stop { run, .. } in self.stops() {
+            tracing::warn!(
+                task = run,
+                "a run was not stopped in time: it may go on in OpenClaw"
+            );
+        }
+    }
+
+    async fn keep_open(&self, stop: &CancellationToken, late: &CancellationToken) {
         let host = self.place.url.host_str();
         let mut failed: u32 = 0;
         let mut warned = None;
-        while !(stop.is_cancelled() && self.runs().is_empty()) {
+        while !stop.is_cancelled() || self.is_needed(late) {
             let token = self.place.token.reveal();
-            let opened = Socket::open(&self.http, &self.place.url, token, &self.device).await;
+            let opened = tokio::select! {
+                opened = Socket::open(&self.http, &self.place.url, token, &self.device) => opened,
+                () = self.needless(stop, late) => return,
+            };
             let opened = opened.map_err(|refused| refused.told_by(|text| self.quote(text)));
             let pause = match opened {
                 Ok((socket, hello)) => {
@@ -158,7 +188,7 @@ impl Gateway {
                     let (line, given) = Line::new(Arc::clone(&hello));
                     self.tell(Ok(line));
                     let serving = Serving::new(self, given, &hello);
-                    let why = serving.until_lost(socket, stop).await;
+                    let why = serving.until_lost(socket, stop, late).await;
                     tracing::info!(host, why, "the socket to an OpenClaw gateway is gone");
                     by_chance(AGAIN / 2)
                 }
@@ -177,6 +207,11 @@ impl Gateway {
                     self.tell(Err(refused));
                     pause
                 }
+            };
+            let pause = match stop.is_cancelled() {
+                // There is not much time left.
+                true => pause.min(INSISTENCE),
+                false => pause,
             };
             tokio::select! {
                 () = stop.cancelled(), if !stop.is_cancelled() => {}
@@ -295,6 +330,20 @@ impl Gateway {
             if let Ok(room) = Arc::clone(room).try_acquire_many_owned(size) {
                 drop(to.try_send(Waiting { heard, _room: room }));
             }
+        }
+    }
+
+    /// Whether there is something to do before the end.
+    fn is_needed(&self, late: &CancellationToken) -> bool {
+        let stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_listened_to() || !stops.is_empty() && !late.is_cancelled()
+    }
+
+    /// Ends if there is nothing to do any more when the process is to end.
+    async fn needless(&self, stop: &CancellationToken, late: &CancellationToken) {
+        stop.cancelled().await;
+        if self.is_needed(late) {
+            pending::<()>().await;
         }
     }
 

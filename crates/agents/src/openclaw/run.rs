@@ -294,7 +294,11 @@ impl Following<'_> {
                     });
                 }
                 Asked::ToRun => match ending(&answer) {
-                    Some(_) if answer.is_starting() => return Err(Refused::Starting(None).told()),
+                    Some(_) if answer.is_starting() => {
+                        // It never began.
+                        self.guard.stop = None;
+                        return Err(Refused::Starting(None).told());
+                    }
                     Some(ending) => return Ok(Followed::Ended(ending)),
                     None => {
                         self.known(self.note.boot.clone()).await?;

@@ -19,6 +19,9 @@ use tokio_tungstenite::tungstenite;
 
 use super::*;
 
+/// How long ours may go on when it is to end.
+const GRACE: Duration = Duration::from_secs(10);
+
 /// A place of files, and a gateway that never says that it has what it is asked to run first.
 #[derive(Debug)]
 struct World {
@@ -119,7 +122,7 @@ fn life(store: &Arc<dyn Store>, claw: &str, tasks: &Tasks) -> (Line, Cancellatio
     };
     let stop = CancellationToken::new();
     let stopped = stop.clone();
-    tasks.spawn(async move { gateway.keep(&stopped).await });
+    tasks.spawn(async move { gateway.keep(&stopped, GRACE).await });
     let log = Log::new(Arc::clone(store));
     let line = Line::new(&log, Arc::new(agent), engine::Settings::default());
     (line, stop)
