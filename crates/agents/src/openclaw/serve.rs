@@ -17,7 +17,7 @@ use super::socket::{Hello, Socket};
 const AGAIN: Duration = Duration::from_secs(1);
 const TRIES: u32 = 15;
 /// How many unanswered orders there may be before those are forgotten that nobody waits for.
-const MANY: usize = 256;
+pub(super) const MANY: usize = 256;
 
 /// One socket, in use.
 pub(super) struct Serving<'a> {
