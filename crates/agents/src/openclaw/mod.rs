@@ -88,6 +88,8 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// How often the card is read again. 5 min.
     pub refresh: Duration,
+    /// How long a gateway that is gone in the middle of a run is waited for. 120 s.
+    pub reconnect: Duration,
     /// The longest answer, in bytes. 4 MiB.
     pub max_answer_bytes: usize,
     /// How long text is gathered before it becomes an event. 50 ms; the first text does not wait.
@@ -105,6 +107,7 @@ impl Settings {
             max_file_bytes: 5 << 20,
             timeout: None,
             refresh: Duration::from_secs(300),
+            reconnect: Duration::from_secs(120),
             max_answer_bytes: 4 << 20,
             coalesce: Duration::from_millis(50),
         }

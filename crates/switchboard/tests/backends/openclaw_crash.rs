@@ -372,6 +372,24 @@ async fn a_cancel_reaches_a_gateway_that_was_away() {
 }
 
 #[tokio::test]
+async fn a_gateway_that_does_not_come_back_is_given_up() {
+    let mut claw = Claw::start().await;
+    let ours = front(&claw, ", reconnect: 300ms").await;
+    let task = some_of(&ours, say(COUNT)).await;
+    claw.cut_off().await;
+    let failed = ours.until("bot", &task, &["completed", "failed"]).await;
+    let text = "the connection to the OpenClaw gateway was lost, and it did not come back in time";
+    assert_eq!(why(&failed), text);
+    // What was told before stays, and what runs for nobody is stopped when it can be.
+    assert!(counted().starts_with(&answer(&failed)) && !answer(&failed).is_empty());
+    claw.back().await;
+    until("nothing was stopped", || {
+        claw.calls("sessions.abort").len() == 1
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_gateway_that_is_not_there_makes_the_agent_unavailable() {
     let mut claw = Claw::start().await;
     claw.die().await;
