@@ -1,10 +1,11 @@
 //! Lost sockets, `kill -9` of ours, and the death of the gateway, in the middle of a run.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 
 use crate::claw::{Asked, Claw, TOKEN};
 use crate::openclaw::{answer, begin, file, front, greet, until, why, with};
