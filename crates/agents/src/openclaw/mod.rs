@@ -14,8 +14,8 @@
 //!
 //! # Layout
 //!
-//! - `gateway`: the socket that is kept open. `line`: the way to it. `serve`: what goes over it. `socket`: how it is
-//!   opened. `device`: who we are there. `refused`: why there is none.
+//! - `gateway`: the socket that is kept open. `keep`: how it is. `line`: the way to it. `serve`: what goes over it.
+//!   `socket`: how it is opened. `device`: who we are there. `refused`: why there is none.
 //! - `run`: a turn over the socket. `tools`: what is told of it to whoever runs the agent. `recover`: what becomes of it
 //!   after a restart. `note`: what is remembered of it.
 //! - `http`: a turn without a socket. `responses`: one of the things that are spoken there. Pure.
@@ -29,6 +29,7 @@ mod files;
 mod frame;
 mod gateway;
 mod http;
+mod keep;
 mod line;
 mod note;
 mod prompt;
