@@ -56,10 +56,10 @@ impl ProtocolVersion {
     ///
     /// `VersionNotSupported` for anything else.
     pub fn requested(value: &str) -> Result<Self, Error> {
-        let mut numbers = value.trim().split('.');
+        let mut numbers = value.trim().as_bytes().split(|byte| *byte == b'.');
         match (numbers.next(), numbers.next()) {
-            (Some(""), None) | (Some("0"), Some("2" | "3")) => Ok(Self::V0_3),
-            (Some("1"), Some("0")) => Ok(Self::V1_0),
+            (Some(b""), None) | (Some(b"0"), Some(b"2" | b"3")) => Ok(Self::V0_3),
+            (Some(b"1"), Some(b"0")) => Ok(Self::V1_0),
             _ => Err(Self::not_supported(value)),
         }
     }

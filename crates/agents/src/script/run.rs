@@ -149,8 +149,9 @@ impl<'a> Run<'a> {
             Step::Chunk(chunk) => self.chunk(chunk).await?,
             Step::Repeat(repeat) => return self.repeat(repeat).await,
             Step::Choose(cases) => return self.choose(cases).await,
-            Step::Call(call) => return self.call(call).await,
-            Step::HandOn(agent) => return self.hand_on(&agent.0).await.map(Some),
+            // Boxed: all other steps would need the room of these.
+            Step::Call(call) => return Box::pin(self.call(call)).await,
+            Step::HandOn(agent) => return Box::pin(self.hand_on(&agent.0)).await.map(Some),
             Step::Complete(TextOr(content)) => {
                 return Ok(Some(Outcome::Completed(self.said(content))));
             }

@@ -8,7 +8,8 @@ use crate::trace::{Kind, Recording, names};
 
 impl Engine {
     /// Records a turn, if it is part of a trace that someone wants to know of.
-    pub(super) fn record(&self, turn: &Turn) -> Option<Recording> {
+    /// Boxed: turns of which nobody wants to know need no room for it.
+    pub(super) fn record(&self, turn: &Turn) -> Option<Box<Recording>> {
         let name = &self.shared.name;
         let name_of_span = || format!("{} {name}", names::INVOKE_AGENT);
         let mut recording = turn
@@ -19,7 +20,7 @@ impl Engine {
         recording.set(names::AGENT, &**name);
         recording.set(names::TASK, turn.task.id.as_str());
         recording.set(names::CONTEXT, turn.task.context_id.as_str());
-        Some(recording)
+        Some(Box::new(recording))
     }
 }
 

@@ -121,7 +121,7 @@ impl Engine {
         loop {
             let event = match self.take_turn(&log, turn).await {
                 Ending::Reply(said) if log.decide_to_reply() => {
-                    self.reply(&log, said, claim.as_ref()).await;
+                    Box::pin(self.reply(&log, said, claim.as_ref())).await;
                     return;
                 }
                 Ending::Reply(said) => status_event(log.origin(), TaskState::Completed, said),

@@ -71,7 +71,7 @@ impl<K> Id<K> {
             Err(InvalidId::Empty)
         } else if text.len() > MAX_LEN {
             Err(InvalidId::TooLong)
-        } else if text.chars().any(char::is_control) {
+        } else if has_control_characters(&text) {
             Err(InvalidId::ControlCharacter)
         } else {
             Ok(Self {
@@ -86,6 +86,15 @@ impl<K> Id<K> {
     pub fn as_str(&self) -> &str {
         &self.text
     }
+}
+
+/// Looks at all bytes, where that is enough: a loop without a way out is done many bytes at a time.
+fn has_control_characters(text: &str) -> bool {
+    if text.is_ascii() {
+        let bytes = text.bytes();
+        return bytes.fold(false, |found, byte| found | byte.is_ascii_control());
+    }
+    text.chars().any(char::is_control)
 }
 
 impl<K> Clone for Id<K> {

@@ -341,9 +341,17 @@ pub(crate) fn base64(text: &str) -> Option<Vec<u8>> {
 
 /// A string that stands alone as a JSON text.
 pub(crate) fn bare_string(raw: &RawValue) -> Option<Cow<'_, str>> {
-    serde_json::from_str::<Text<'_>>(raw.get())
-        .ok()
-        .map(|text| text.0)
+    let quoted = raw.get();
+    let plain = quoted
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    match plain {
+        // What is raw was read once: without escapes it says what it is.
+        Some(plain) if !plain.contains('\\') => Some(Cow::Borrowed(plain)),
+        _ => serde_json::from_str::<Text<'_>>(quoted)
+            .ok()
+            .map(|text| text.0),
+    }
 }
 
 #[cfg(test)]
