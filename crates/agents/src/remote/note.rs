@@ -97,7 +97,8 @@ impl Note {
         match Self::plan(Some(self), turn) {
             Plan::Attach(_) | Plan::Look => true,
             Plan::Send(_) | Plan::Check(_) => {
-                self.state != State::Waiting && self.nth != place(&turn.task, &turn.message)
+                let another = self.nth != place(&turn.task, &turn.message);
+                self.state != State::Waiting && another && turn.heard(self.nth).is_some()
             }
         }
     }

@@ -9,12 +9,13 @@ use tokio_util::sync::CancellationToken;
 use super::Engine;
 use super::events::{failure, status_event};
 use super::question::is_redacted;
+use super::run::AGAIN;
 use crate::agent::Said;
 use crate::auth::Principal;
 use crate::clock;
 use crate::limit::Caller;
 use crate::log::{Entry, Log, TaskLog};
-use crate::store::{Error, Head};
+use crate::store::{Change, Error, Head};
 
 /// How many tasks are looked at in one go.
 const PAGE: usize = 256;
@@ -120,7 +121,8 @@ impl Engine {
         if is_redacted(&turn.message)
             && (in_line || !self.shared.agent.does_without_words(&turn).await)
         {
-            if ask_again(log, head.seq, cut_off.asked) {
+            let beside = in_line.then(|| log.out_of_line());
+            if ask_again(log, head.seq, cut_off.asked, beside) {
                 self.watch_input(log);
                 recovered.waiting += 1;
             }
@@ -143,13 +145,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Messages that came before the task asked for credentials wait for more than those: they come after the message
-    /// that brings them, which the task has received just now.
-    pub(super) async fn recall_inbox(&self, log: &TaskLog) -> Result<(), Error> {
-        if let Some(brought) = log.credentials_came() {
-            log.stored_up_to(brought).await?;
-            log.wait_again(self.cut_off(log.id(), brought).await?.waiting);
+    /// Messages that came before a task asked for a secret wait for more than that: they come after the message that
+    /// brings it, which the task has received just now.
+    pub(super) async fn recall_inbox(&self, log: &TaskLog) {
+        if let Some(brought) = log.recalls() {
+            log.kept(brought).await;
+            while let Err(error) = self.recall(log, brought).await {
+                tracing::warn!(%error, task = %log.id(), "what waits cannot be read");
+                tokio::time::sleep(AGAIN).await;
+            }
         }
+    }
+
+    async fn recall(&self, log: &TaskLog, brought: u64) -> Result<(), Error> {
+        log.wait_again(self.cut_off(log.id(), brought).await?.waiting);
         Ok(())
     }
 
@@ -210,10 +219,10 @@ impl CutOff {
         };
         self.waiting.extend(entry.received.clone());
         if begins {
-            // Without a message that waits, the turn began because nobody answered. Credentials are brought by who is
-            // asked for them, whoever waits.
+            // Without a message that waits, the turn began because nobody answered. One that comes when the task waits
+            // begins its own turn, whoever waits longer.
             let next = match (self.asked, &entry.received) {
-                (Some(TaskState::AuthRequired), Some(_)) => self.waiting.pop_back(),
+                (Some(_), Some(_)) => self.waiting.pop_back(),
                 _ => self.waiting.pop_front(),
             };
             self.input_timed_out = next.is_none();
@@ -226,7 +235,12 @@ impl CutOff {
 }
 
 /// What was sensitive was not kept, so it is asked for once more.
-fn ask_again(log: &Arc<TaskLog>, last: u64, asked: Option<TaskState>) -> bool {
+fn ask_again(
+    log: &Arc<TaskLog>,
+    last: u64,
+    asked: Option<TaskState>,
+    beside: Option<Change>,
+) -> bool {
     let question = log.view().and_then(|(_, task)| {
         let from_agent = |m: &&Arc<Message>| m.role == Role::Agent;
         task.history.iter().rfind(from_agent).cloned()
@@ -240,12 +254,12 @@ fn ask_again(log: &Arc<TaskLog>, last: u64, asked: Option<TaskState>) -> bool {
     // As before: what answers it is kept as safely.
     let asked = asked.unwrap_or(TaskState::InputRequired);
     let event = status_event(log.origin(), asked, said);
-    log.append_if_idle(last, event)
+    log.append_if_idle(last, event, beside)
 }
 
 /// Fails a task that still stands at `last`. One that does not was begun or taken further since it was looked
 /// up, by a turn that went on before it: tasks call each other.
 fn fail(log: &Arc<TaskLog>, last: u64, text: &str) -> bool {
     let event = status_event(log.origin(), TaskState::Failed, failure(text, "RESTARTED"));
-    log.append_if_idle(last, event)
+    log.append_if_idle(last, event, None)
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, CatchUnwind};
-use futures_util::{FutureExt, TryFutureExt, poll};
+use futures_util::{FutureExt, poll};
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{Message, TaskState};
 use tokio::time::Instant;
@@ -22,6 +22,9 @@ use crate::budget::Spent;
 use crate::limit::{AtWork, Caller, TurnTicket};
 use crate::log::TaskLog;
 use crate::metrics::Line;
+
+/// How soon a store that could not be asked is asked again.
+pub(super) const AGAIN: Duration = Duration::from_millis(500);
 
 /// What an agent came to, or the panic that stopped it.
 type Worked = Result<Result<Outcome, AgentError>, Box<dyn Any + Send>>;
@@ -109,15 +112,11 @@ impl Engine {
         if begins && !self.begin_working(&log).await {
             return;
         }
-        if let Err(error) = log
-            .leaves_line()
-            .and_then(|()| self.recall_inbox(&log))
-            .await
-        {
-            // It begins at the next start.
-            tracing::error!(%error, task = %log.id(), "a turn did not begin");
-            return;
+        while let Err(error) = log.leaves_line().await {
+            tracing::warn!(%error, task = %log.id(), "a turn cannot begin yet");
+            tokio::time::sleep(AGAIN).await;
         }
+        self.recall_inbox(&log).await;
         loop {
             let event = match self.take_turn(&log, turn).await {
                 Ending::Reply(said) if log.decide_to_reply() => {

@@ -45,6 +45,10 @@ pub(super) struct Inner {
     pub(super) snapshot_weight: usize,
     pub(super) since_snapshot: usize,
     pub(super) turn: Option<RunningTurn>,
+    /// Messages that came while a turn ran, and wait for theirs.
+    pub(super) inbox: VecDeque<Waited>,
+    /// There may be more of them in the store.
+    pub(super) more_waits: bool,
     pub(super) reply: Option<Arc<Message>>,
     pub(super) trouble: Option<Error>,
     pub(super) has_webhooks: bool,
@@ -58,21 +62,18 @@ pub(super) struct Inner {
 #[derive(Debug)]
 pub(super) struct RunningTurn {
     pub(super) canceled: CancellationToken,
-    /// Messages that came while the turn ran.
-    pub(super) inbox: VecDeque<Waited>,
     /// The turn has not begun, though the task counts as working.
     pub(super) in_line: bool,
-    /// The event that began it, if the task had asked for credentials.
-    pub(super) credentials_at: Option<u64>,
+    /// The event that began it, if more messages may wait in the store.
+    pub(super) recalls: Option<u64>,
 }
 
 impl RunningTurn {
     pub(super) fn new(canceled: &CancellationToken) -> Self {
         Self {
             canceled: canceled.clone(),
-            inbox: VecDeque::new(),
             in_line: false,
-            credentials_at: None,
+            recalls: None,
         }
     }
 }
@@ -101,6 +102,8 @@ impl Inner {
             snapshot_weight: 0,
             since_snapshot: 0,
             turn: None,
+            inbox: VecDeque::new(),
+            more_waits: false,
             reply: None,
             trouble: None,
             has_webhooks: false,

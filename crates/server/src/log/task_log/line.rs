@@ -31,15 +31,20 @@ impl TaskLog {
     ///
     /// If the store could not.
     pub async fn leaves_line(&self) -> Result<(), Error> {
-        {
-            let mut inner = lock(&self.inner);
-            match &mut inner.turn {
-                Some(turn) if turn.in_line => turn.in_line = false,
-                _ => return Ok(()),
-            }
+        if lock(&self.inner).turn.as_ref().is_none_or(|t| !t.in_line) {
+            return Ok(());
         }
         self.stored_up_to(self.last().0).await?;
-        self.shared.commit(Change::Note(self.in_line(false))).await
+        self.shared.commit(self.out_of_line()).await?;
+        if let Some(turn) = &mut lock(&self.inner).turn {
+            turn.in_line = false;
+        }
+        Ok(())
+    }
+
+    /// Says that no turn stands in line any more.
+    pub fn out_of_line(&self) -> Change {
+        Change::Note(self.in_line(false))
     }
 
     /// Whether a turn stood in line when the server ended.

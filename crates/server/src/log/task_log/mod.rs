@@ -99,6 +99,7 @@ impl TaskLog {
         };
         let mut inner = Inner::new(Some(Arc::new(task)), head.seq, head.state, head.updated);
         inner.has_webhooks = has_webhooks;
+        inner.more_waits = true;
         let meter = shared.metrics.agent(&origin.agent);
         Self::with(shared, origin, meter, inner)
     }
@@ -205,11 +206,22 @@ impl TaskLog {
         Ok(())
     }
 
-    /// Adds an event if `last` is still the last one and nothing runs. Tells whether it did.
-    pub fn append_if_idle(self: &Arc<Self>, last: u64, event: Event) -> bool {
+    /// Adds an event, and what is to be stored with it, if `last` is still the last one and nothing runs. Tells whether
+    /// it did.
+    pub fn append_if_idle(
+        self: &Arc<Self>,
+        last: u64,
+        event: Event,
+        beside: Option<Change>,
+    ) -> bool {
         let appended = {
             let mut inner = lock(&self.inner);
-            inner.turn.is_none() && inner.seq == last && inner.append(event, None).is_ok()
+            let idle = inner.turn.is_none() && inner.seq == last;
+            let appended = idle && inner.append(event, None).is_ok();
+            if appended {
+                inner.beside.extend(beside);
+            }
+            appended
         };
         self.enqueue();
         appended
@@ -233,24 +245,23 @@ impl TaskLog {
             if inner.turn.is_none() {
                 inner.follow(received.trace.clone(), &self.origin.id);
             }
-            let asked = inner.state == TaskState::AuthRequired;
+            // Only who is asked for a secret is waited for by others.
+            let secret = !Arc::ptr_eq(&received.recorded, &received.heard);
             let recorded = inner.append(working, Some(received.recorded));
             debug_assert!(recorded.is_ok(), "a task that is not over can work");
-            match &mut inner.turn {
-                Some(turn) => {
-                    turn.inbox
-                        .push_back((received.heard, received.from, received.trace));
-                    Joined::Waits
-                }
-                none => {
-                    let canceled = CancellationToken::new();
-                    *none = Some(RunningTurn {
-                        credentials_at: recorded.ok().filter(|_| asked),
-                        ..RunningTurn::new(&canceled)
-                    });
-                    inner.corked = true;
-                    Joined::Begins(canceled)
-                }
+            if inner.turn.is_some() {
+                let waits = (received.heard, received.from, received.trace);
+                inner.inbox.push_back(waits);
+                Joined::Waits
+            } else {
+                let canceled = CancellationToken::new();
+                let recalls = std::mem::take(&mut inner.more_waits) && secret;
+                inner.turn = Some(RunningTurn {
+                    recalls: recorded.ok().filter(|_| recalls),
+                    ..RunningTurn::new(&canceled)
+                });
+                inner.corked = true;
+                Joined::Begins(canceled)
             }
         };
         self.enqueue();
@@ -275,13 +286,12 @@ impl TaskLog {
             if let Some(event) = event {
                 inner.append(event, None).ok()?;
             }
-            let waiting = waiting
-                .into_iter()
-                .map(|message| self.of_its_owner(message));
-            inner.turn = Some(RunningTurn {
-                inbox: waiting.collect(),
-                ..RunningTurn::new(&canceled)
-            });
+            let waiting = waiting.into_iter();
+            inner
+                .inbox
+                .extend(waiting.map(|message| self.of_its_owner(message)));
+            inner.more_waits = false;
+            inner.turn = Some(RunningTurn::new(&canceled));
         }
         self.enqueue();
         Some(canceled)
@@ -299,17 +309,19 @@ impl TaskLog {
             let mut inner = lock(&self.inner);
             // An event that is no longer allowed means that the task was ended by someone else: fine.
             let asks = inner.append(event, None).is_ok() && inner.state == TaskState::InputRequired;
-            let next = inner
-                .turn
-                .as_mut()
-                .filter(|_| asks)
-                .and_then(|turn| turn.inbox.pop_front());
+            let next = match asks && inner.turn.is_some() {
+                true => inner.inbox.pop_front(),
+                false => None,
+            };
             match &next {
                 Some((_, _, trace)) => {
                     inner.follow(trace.clone(), &self.origin.id);
                     inner.append(working(), None).ok();
                 }
                 None => inner.turn = None,
+            }
+            if inner.state.is_terminal() {
+                inner.inbox.clear();
             }
             next
         };

@@ -1,4 +1,4 @@
-//! Messages that wait for more than credentials: those are brought by a message of its own, and they come after it.
+//! Messages that wait for more than a secret: that is brought by a message of its own, and they come after it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,17 +9,16 @@ use super::{TaskLog, Waited, lock};
 use crate::auth::Principal;
 
 impl TaskLog {
-    /// The event with the message that has brought credentials, if the turn began with one; told once.
-    pub fn credentials_came(&self) -> Option<u64> {
-        lock(&self.inner).turn.as_mut()?.credentials_at.take()
+    /// The event that began the turn, if messages from before it may wait in the store; told once.
+    pub fn recalls(&self) -> Option<u64> {
+        lock(&self.inner).turn.as_mut()?.recalls.take()
     }
 
     /// These came before all that wait now.
     pub fn wait_again(&self, before: VecDeque<Arc<Message>>) {
-        if let Some(turn) = &mut lock(&self.inner).turn {
-            for message in before.into_iter().rev() {
-                turn.inbox.push_front(self.of_its_owner(message));
-            }
+        let mut inner = lock(&self.inner);
+        for message in before.into_iter().rev() {
+            inner.inbox.push_front(self.of_its_owner(message));
         }
     }
 
