@@ -166,10 +166,16 @@ async fn answer(State(server): Known, headers: HeaderMap, body: Bytes) -> Respon
             let said = format!("what is {}?", shown.unwrap_or_default());
             Err((-32603, said))
         }
-        "message/send" if is(params, "repeat") => {
+        "message/send" if is(params, "repeat") || is(params, "reject") => {
             let said = format!("{} is no good", shown.unwrap_or_default());
-            let message = json!({"kind": "message", "messageId": "r", "role": "agent", "parts": [{"kind": "text", "text": said}]});
-            let status = json!({"state": "failed", "message": message});
+            let parts = json!([{"kind": "text", "text": said}, {"kind": "data", "data": {"why": said}, "metadata": {"why": said}}]);
+            let message = json!({"kind": "message", "messageId": "r", "role": "agent", "parts": parts, "metadata": {"why": said}});
+            let state = if is(params, "repeat") {
+                "failed"
+            } else {
+                "rejected"
+            };
+            let status = json!({"state": state, "message": message});
             Ok(
                 json!({"kind": "task", "id": "task-9", "contextId": params["message"]["contextId"], "status": status}),
             )
