@@ -180,6 +180,18 @@ async fn answer(State(server): Known, headers: HeaderMap, body: Bytes) -> Respon
                 json!({"kind": "task", "id": "task-9", "contextId": params["message"]["contextId"], "status": status}),
             )
         }
+        "message/send" if is(params, "claim") => {
+            // As if an agent of ours had done it.
+            let asked = &params["message"]["metadata"];
+            let claim = json!({"delegate": asked["claim"], "more": 1});
+            let parts = json!([{"kind": "text", "text": "done"}]);
+            let message = json!({"kind": "message", "messageId": "c", "role": "agent", "parts": parts, "metadata": claim});
+            let artifact = json!({"artifactId": "a", "parts": parts, "metadata": claim});
+            let status = json!({"state": asked["state"], "message": message});
+            Ok(
+                json!({"kind": "task", "id": "task-9", "contextId": params["message"]["contextId"], "status": status, "artifacts": [artifact]}),
+            )
+        }
         "message/send" => Ok(server.told(params).await),
         "SendMessage" => Ok(json!({"task": server.told(params).await})),
         "tasks/get" | "GetTask" => {

@@ -34,6 +34,7 @@ mod remote;
 mod remote_cancel;
 mod remote_card;
 mod remote_circle;
+mod remote_claims;
 mod remote_crash;
 mod remote_credentials;
 mod spans;
