@@ -185,8 +185,9 @@ impl Engine {
     }
 
     /// Turns that begin from now on are taken here, also those of tasks that earlier engines began. Turns that have begun
-    /// go on to their end where they are.
+    /// go on to their end where they are. Its numbers are told from now on.
     pub fn take_over(&self) {
+        self.shared.meter.comes();
         let latest = self.shared.line.latest.write();
         *latest.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&self.shared);
     }
@@ -217,7 +218,7 @@ impl Engine {
         Self {
             shared: Arc::new(Shared {
                 forwards: (!forwards.is_empty()).then(|| forwards.into()),
-                meter: parts.log.metrics().present(&parts.name),
+                meter: parts.log.metrics().agent(&parts.name),
                 name: parts.name,
                 agent: parts.agent,
                 profile: RwLock::new(Arc::new(parts.profile)),
