@@ -34,6 +34,8 @@ struct Server {
     /// How often it was asked how a task stands.
     looks: watch::Sender<usize>,
     canceled: Mutex<Vec<String>>,
+    /// The ids of all messages that came, those of strangers as well.
+    came: Mutex<Vec<String>>,
 }
 
 /// The agent on a socket; gone when it is dropped.
@@ -63,6 +65,7 @@ impl Keeper {
             tasks: watch::Sender::new(Vec::new()),
             looks: watch::Sender::new(0),
             canceled: Mutex::default(),
+            came: Mutex::default(),
         });
         let app = Router::new()
             .route("/.well-known/agent-card.json", get(card))
@@ -87,6 +90,11 @@ impl Keeper {
         let tasks = self.server.tasks.borrow().clone();
         let heard = tasks.iter().flat_map(|task| &task.heard);
         heard.map(crate::support::text_of).collect()
+    }
+
+    /// The ids of all messages that came, also of those that were refused.
+    pub(crate) fn came(&self) -> Vec<String> {
+        self.server.came.lock().unwrap().clone()
     }
 
     /// The tasks that were canceled, each time.
@@ -155,12 +163,15 @@ async fn answer(State(server): Known, headers: HeaderMap, body: Bytes) -> Respon
     let shown = headers
         .get("x-key")
         .map(|key| key.to_str().unwrap().to_owned());
+    let call: Value = serde_json::from_slice(&body).unwrap();
+    let params = &call["params"];
+    if let Some(id) = params["message"]["messageId"].as_str() {
+        server.came.lock().unwrap().push(id.to_owned());
+    }
     let wanted = server.key.lock().unwrap().clone();
     if wanted.is_some() && wanted != shown {
         return (StatusCode::UNAUTHORIZED, "who are you?").into_response();
     }
-    let call: Value = serde_json::from_slice(&body).unwrap();
-    let params = &call["params"];
     let result = match call["method"].as_str().unwrap_or_default() {
         "message/send" | "SendMessage" if is(params, "echo") => {
             let said = format!("what is {}?", shown.unwrap_or_default());

@@ -22,7 +22,7 @@ async fn pair() -> (Keeper, Server) {
 }
 
 /// What is said with a key, to a task or to begin one. It is answered at once, or when it is over.
-async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -> Value {
+pub(crate) async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -> Value {
     let mut params = say(text);
     params["configuration"] = json!({"blocking": waits});
     if !task.is_null() {
@@ -35,7 +35,7 @@ async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -
     told.body["result"].clone()
 }
 
-fn state(task: &Value) -> &str {
+pub(crate) fn state(task: &Value) -> &str {
     task["status"]["state"].as_str().unwrap()
 }
 
