@@ -5,6 +5,7 @@
 
 mod card;
 mod langgraph;
+mod renewed;
 mod site;
 mod world;
 

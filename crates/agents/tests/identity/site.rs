@@ -8,12 +8,14 @@ use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use switchboard_server::shutdown::Tasks;
 use tokio::net::TcpListener;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
+    pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
@@ -22,6 +24,11 @@ impl Asked {
     pub(crate) fn authorization(&self) -> &str {
         let value = self.headers.get("authorization");
         value.map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// A JSON-RPC call; nothing, if it is none.
+    pub(crate) fn rpc(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
     /// The fields of a form.
@@ -106,6 +113,7 @@ async fn reply(
     let (head, body) = request.into_parts();
     let body = body.collect().await.map(|body| body.to_bytes());
     let asked = Asked {
+        path: head.uri.path().to_owned(),
         headers: head.headers,
         body: body.unwrap_or_default(),
     };
