@@ -21,6 +21,7 @@ mod send;
 mod subscribe;
 mod turns;
 mod voice;
+mod watched;
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
