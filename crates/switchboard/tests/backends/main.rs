@@ -21,6 +21,7 @@ mod langgraph_credentials;
 mod langgraph_found;
 mod langgraph_router;
 mod langgraph_server;
+mod langgraph_withdrawn;
 mod mid_task;
 #[path = "../../../agents/tests/openai/model.rs"]
 mod model;
