@@ -67,7 +67,13 @@ impl Run<'_> {
     }
 
     pub(super) async fn cancel(&mut self, client: &Client, task: &TaskId) {
-        if let Err(error) = client.cancel_with(task, &self.options()).await
+        let mut canceled = client.cancel_with(task, &self.options()).await;
+        if let Err(error) = &canceled
+            && let Ok(true) = self.renews(error).await
+        {
+            canceled = client.cancel_with(task, &self.options()).await;
+        }
+        if let Err(error) = canceled
             && !error.is(ErrorKind::TaskNotCancelable)
         {
             tracing::warn!(%error, task = %self.turn.task_id(), "a remote task was not canceled");

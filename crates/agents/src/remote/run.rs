@@ -139,6 +139,13 @@ impl<'a> Run<'a> {
         match plan {
             Plan::Send(to) => {
                 self.write_down(to.as_ref()).await?;
+                if self.turn.canceled.is_cancelled() {
+                    // Nobody answers what it asks.
+                    if let Some(id) = &to {
+                        self.cancel(client, id).await;
+                    }
+                    return Err(AgentError::over().into());
+                }
                 self.send(client, to).await
             }
             Plan::Attach(id) => self.attach(client, id).await,
@@ -178,9 +185,6 @@ impl<'a> Run<'a> {
         if let Some(progress) = self.progress {
             // What may be answered with a bare message stays able to, and no task comes of it without the note.
             progress.note_with_task(NAME, value).await?;
-        }
-        if self.turn.canceled.is_cancelled() {
-            return Err(AgentError::over().into());
         }
         Ok(())
     }

@@ -3,10 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
+mod canceled;
 mod card;
 mod langgraph;
 mod renewed;
 mod site;
+mod upstream;
 mod world;
 
 use std::sync::Arc;

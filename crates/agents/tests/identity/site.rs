@@ -45,6 +45,8 @@ type Answering = dyn Fn(&Asked, usize) -> Answer + Send + Sync;
 /// The server; gone when it is dropped.
 pub(crate) struct Site {
     pub(crate) url: String,
+    /// Nobody is answered as long as someone holds it.
+    pub(crate) gate: Arc<tokio::sync::Mutex<()>>,
     asked: Arc<Mutex<Vec<Asked>>>,
     tasks: Tasks,
 }
@@ -64,16 +66,20 @@ impl Site {
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let (asked, tasks) = (Arc::default(), Tasks::default());
         let (seen, serving) = (Arc::clone(&asked), tasks.clone());
+        let gate: Arc<tokio::sync::Mutex<()>> = Arc::default();
+        let before = Arc::clone(&gate);
         let answer: Arc<Answering> = Arc::new(answer);
         let stop = tasks.stopping().clone();
         tasks.spawn(async move {
             let all = async {
                 while let Ok((stream, _)) = listener.accept().await {
                     let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+                    let gate = Arc::clone(&before);
                     let stop = serving.stopping().clone();
                     serving.spawn(async move {
                         let service = hyper::service::service_fn(|request| {
-                            reply(request, Arc::clone(&seen), Arc::clone(&answer))
+                            let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+                            reply(request, seen, answer, Arc::clone(&gate))
                         });
                         let connection = hyper::server::conn::http1::Builder::new()
                             .serve_connection(TokioIo::new(stream), service);
@@ -83,7 +89,12 @@ impl Site {
             };
             stop.run_until_cancelled(all).await;
         });
-        Self { url, asked, tasks }
+        Self {
+            url,
+            gate,
+            asked,
+            tasks,
+        }
     }
 
     /// An issuer that gives tokens named by their number.
@@ -109,6 +120,7 @@ async fn reply(
     request: Request<Incoming>,
     seen: Arc<Mutex<Vec<Asked>>>,
     answer: Arc<Answering>,
+    gate: Arc<tokio::sync::Mutex<()>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map(|body| body.to_bytes());
@@ -122,6 +134,7 @@ async fn reply(
         seen.push(asked.clone());
         seen.len()
     };
+    drop(gate.lock().await);
     let Some((status, body)) = answer(&asked, count) else {
         return std::future::pending().await;
     };
