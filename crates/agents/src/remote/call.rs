@@ -20,6 +20,8 @@ use crate::identity::IdentityError;
 
 /// How long an identity may take to get.
 const IDENTITY: Duration = Duration::from_secs(20);
+/// What is refused so soon after it was got is not replaced again. Tokens may expire more than once in a long turn.
+const FRESH: Duration = Duration::from_secs(1);
 /// How many earlier tasks are looked at for the upstream conversation.
 const EARLIER: usize = 5;
 /// What an upstream agent is told whose question nobody answered.
@@ -92,10 +94,11 @@ impl Run<'_> {
     pub(super) async fn renews(&mut self, error: &Error) -> Result<bool, Stop> {
         let refused = error.status() == Some(401) || error.is(ErrorKind::Unauthenticated);
         let identity = &self.line.identity;
-        if !refused || self.renewed || !identity.refused(&self.turn.principal, &self.shown) {
+        let just_renewed = self.renewed.is_some_and(|at| at.elapsed() < FRESH);
+        if !refused || just_renewed || !identity.refused(&self.turn.principal, &self.shown) {
             return Ok(false);
         }
-        self.renewed = true;
+        self.renewed = Some(Instant::now());
         match self.identify().await {
             Ok(()) => Ok(true),
             // What the caller has shown is no good any more: the caller can help.

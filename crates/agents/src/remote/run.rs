@@ -8,7 +8,7 @@ use http::HeaderMap;
 use switchboard_client::{Client, Error, Kind, Sent};
 use switchboard_server::agent::{AgentError, Errand, Outcome, Progress, Said, Turn};
 use switchboard_types::model::{Event, Task, TaskId, TaskState};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::begin::{Begun, told_of};
 use super::events::{Ending, Heard, Step};
@@ -60,8 +60,8 @@ pub(super) struct Run<'a> {
     pub(super) noting: Option<Noting<'a>>,
     /// What is shown in each call.
     pub(super) shown: HeaderMap,
-    /// Another identity was asked for already.
-    pub(super) renewed: bool,
+    /// When another identity was asked for.
+    pub(super) renewed: Option<Instant>,
     /// What operators see of it.
     pub(super) errand: Option<&'a Errand>,
 }
@@ -89,7 +89,7 @@ impl<'a> Run<'a> {
             note,
             noting: None,
             shown: HeaderMap::new(),
-            renewed: false,
+            renewed: None,
             errand: None,
         })
     }

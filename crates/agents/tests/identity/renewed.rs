@@ -1,6 +1,8 @@
 //! Tokens that are not taken any more while a turn is at work: they are replaced once, and the turn goes on. Where there are
 //! no others to be had, the caller is asked, and nothing that was said is lost.
 
+use std::time::Duration;
+
 use switchboard_client::{in_task, text};
 use switchboard_types::model::TaskState;
 
@@ -10,7 +12,7 @@ use crate::upstream::{Kind, Upstream, ann, answer, before};
 use crate::world::task;
 
 #[tokio::test]
-async fn a_token_that_is_refused_in_the_middle_of_a_turn_is_replaced_and_the_turn_goes_on() {
+async fn tokens_that_are_refused_in_the_middle_of_a_turn_are_replaced_and_the_turn_goes_on() {
     for kind in [Kind::A2a, Kind::LangGraph] {
         let (issuer, upstream) = (Site::issuer().await, Upstream::open(kind, "token-1").await);
         let world = before(&upstream, kind, &issuer).await;
@@ -19,6 +21,10 @@ async fn a_token_that_is_refused_in_the_middle_of_a_turn_is_replaced_and_the_tur
             upstream.until_asked("token-1").await;
             upstream.takes("token-2");
             upstream.until_asked("token-2").await;
+            // Each lasts for a while.
+            tokio::time::sleep(Duration::from_millis(1100)).await;
+            upstream.takes("token-3");
+            upstream.until_asked("token-3").await;
             upstream.is_done();
         };
         let (sent, ()) = tokio::join!(client.send(text("x")), meanwhile);
@@ -26,7 +32,7 @@ async fn a_token_that_is_refused_in_the_middle_of_a_turn_is_replaced_and_the_tur
         assert_eq!(state(&done), TaskState::Completed, "{kind:?} {done:?}");
         assert_eq!(answer(&done), "at last", "{kind:?}");
         assert_eq!(upstream.told(), ["Bearer token-1"], "{kind:?}");
-        assert_eq!(issuer.asked().len(), 2, "{kind:?}");
+        assert_eq!(issuer.asked().len(), 3, "{kind:?}");
     }
 }
 
@@ -36,10 +42,11 @@ async fn a_token_that_is_refused_at_once_is_replaced_once_and_no_more() {
         let (issuer, upstream) = (Site::issuer().await, Upstream::open(kind, "token-2").await);
         upstream.is_done();
         let world = before(&upstream, kind, &issuer).await;
-        let done = task(ann(&world, 1).await.send(text("x")).await.unwrap());
+        let client = ann(&world, 1).await;
+        let done = task(client.send(text("x")).await.unwrap());
         assert_eq!(answer(&done), "at last", "{kind:?} {done:?}");
         upstream.takes("none");
-        let asked = task(ann(&world, 1).await.send(text("x")).await.unwrap());
+        let asked = task(client.send(text("x")).await.unwrap());
         assert_eq!(state(&asked), TaskState::AuthRequired, "{kind:?} {asked:?}");
         assert_eq!(issuer.asked().len(), 3, "{kind:?}");
     }
