@@ -201,10 +201,11 @@ impl Run<'_> {
             return Ok(Some(context));
         }
         if !self.line.takes_our_contexts() {
-            let earlier = self.turn.earlier_note(NAME, EARLIER).await?;
-            let earlier: Option<Note> = earlier.and_then(|note| serde_json::from_value(note).ok());
-            if let Some(context) = earlier.as_ref().and_then(Note::context_id) {
-                return Ok(Some(context));
+            // One that has begun nothing there knows none.
+            let read = |note| serde_json::from_value::<Note>(note).ok()?.context_id();
+            let earlier = self.turn.in_earlier_notes(NAME, EARLIER, read).await?;
+            if earlier.is_some() {
+                return Ok(earlier);
             }
         }
         Ok(self

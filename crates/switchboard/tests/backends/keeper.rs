@@ -1,6 +1,7 @@
 //! An agent of somebody else that keeps its tasks, wants a key, and does not always answer at once. It remembers what it
 //! was told. It speaks 0.3; or 1.0, and lists its tasks. It does not stream.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ struct Server {
     new: bool,
     base: String,
     key: Mutex<Option<String>>,
+    /// It gives its own names to conversations.
+    names: AtomicBool,
     tasks: watch::Sender<Vec<Kept>>,
     /// How often it was asked how a task stands.
     looks: watch::Sender<usize>,
@@ -62,6 +65,7 @@ impl Keeper {
             new,
             base: base.clone(),
             key: Mutex::default(),
+            names: AtomicBool::new(false),
             tasks: watch::Sender::new(Vec::new()),
             looks: watch::Sender::new(0),
             canceled: Mutex::default(),
@@ -83,6 +87,17 @@ impl Keeper {
     /// Who does not show this is refused from now on.
     pub(crate) fn asks_for(&self, key: &str) {
         *self.server.key.lock().unwrap() = Some(key.to_owned());
+    }
+
+    /// It gives its own names to conversations from now on.
+    pub(crate) fn names_conversations(&self) {
+        self.server.names.store(true, Ordering::Relaxed);
+    }
+
+    /// The conversations of its tasks.
+    pub(crate) fn conversations(&self) -> Vec<Value> {
+        let tasks = self.server.tasks.borrow().clone();
+        tasks.into_iter().map(|task| task.context).collect()
     }
 
     /// All that was said to it, in the order of its tasks.
@@ -257,12 +272,19 @@ impl Server {
             true => place(task),
             false => self.tasks.borrow().len(),
         };
+        let named = |context: &Value| context.as_str().is_some_and(|c| c.starts_with("theirs-"));
+        let context = match &message["contextId"] {
+            other if self.names.load(Ordering::Relaxed) && !named(other) => {
+                format!("theirs-{at}").into()
+            }
+            context => context.clone(),
+        };
         self.tasks.send_modify(|tasks| {
             if at == tasks.len() {
                 tasks.push(Kept {
                     state: "working",
                     says: String::new(),
-                    context: message["contextId"].clone(),
+                    context,
                     heard: Vec::new(),
                 });
             }
