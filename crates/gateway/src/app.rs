@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use switchboard_agents::exec;
 use switchboard_server::auth::Audit;
 use switchboard_server::engine::recover;
 use switchboard_server::http::{self, BaseUrl};
@@ -91,14 +92,14 @@ pub async fn serve(
             .tasks
             .map(|most| Gate::new(most, config.limits.queue.length)),
         queue: config.limits.queue.length,
-        claws: Claws::default(),
+        claws: Claws::new(config.shutdown_grace),
         stored: Arc::clone(&stored),
     });
     let finder = Finder::start(&config, &tasks).await;
     let agents = finder.sources().added_to(&config);
     let agents = running.prepare(&agents).await?;
     running.take(agents);
-    take_up(&log, &running).await?;
+    take_up(&log, &running, &config, &tasks).await?;
     let reloads = Arc::new(Reloads::default());
     let reloader = Reloader::new(origin, &config, finder, running, Arc::clone(&reloads));
     Outbox::start(
@@ -162,8 +163,18 @@ fn warn_of_doubts(config: &Config) {
     }
 }
 
-/// Sees to the tasks that the last process has left.
-async fn take_up(log: &Log, running: &Running) -> anyhow::Result<()> {
+/// Sees to the tasks that the last process has left, and to what it left running.
+async fn take_up(
+    log: &Log,
+    running: &Running,
+    config: &Config,
+    tasks: &Tasks,
+) -> anyhow::Result<()> {
+    let is_command = |name: &str| {
+        let mut agents = config.agents.iter().filter(|agent| *agent.name == *name);
+        agents.any(|agent| matches!(agent.backend, config::Backend::Exec(_)))
+    };
+    exec::end_left(&**log.store(), is_command, tasks).await?;
     let recover::Recovered {
         resumed,
         waiting,

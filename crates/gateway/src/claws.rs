@@ -14,8 +14,12 @@ use crate::trust;
 const LOOK: Duration = Duration::from_secs(5);
 
 /// All gateways that are known.
-#[derive(Debug, Default)]
-pub(crate) struct Claws(Arc<Mutex<Known>>);
+#[derive(Debug)]
+pub(crate) struct Claws {
+    known: Arc<Mutex<Known>>,
+    /// How long the process may go on after a signal to stop.
+    grace: Duration,
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -44,6 +48,14 @@ impl One {
 }
 
 impl Claws {
+    /// None yet, in a process that ends so long after a signal to stop at most.
+    pub(crate) fn new(grace: Duration) -> Self {
+        Self {
+            known: Arc::default(),
+            grace,
+        }
+    }
+
     /// An agent of a gateway. Nothing is sent yet.
     ///
     /// # Errors
@@ -55,7 +67,7 @@ impl Claws {
         config: &Config,
         tasks: &Tasks,
     ) -> anyhow::Result<OpenClawAgent> {
-        let mut known = lock(&self.0);
+        let mut known = lock(&self.known);
         known.gateways.retain(One::is_of_use);
         let same = known
             .gateways
@@ -90,7 +102,7 @@ impl Claws {
 
     /// Keeps the connection of a gateway until nobody needs it any more.
     fn keep(&self, gateway: Arc<Gateway>, over: CancellationToken, tasks: &Tasks) {
-        let (known, watched) = (Arc::clone(&self.0), Arc::downgrade(&gateway));
+        let (known, watched) = (Arc::clone(&self.known), Arc::downgrade(&gateway));
         let watch = over.clone();
         tasks.spawn(async move {
             while !is_over(&known, &watched, &watch) {
@@ -100,7 +112,8 @@ impl Claws {
                 }
             }
         });
-        tasks.spawn(async move { gateway.keep(&over).await });
+        let grace = self.grace;
+        tasks.spawn(async move { gateway.keep(&over, grace).await });
     }
 }
 
@@ -150,19 +163,19 @@ mod tests {
             },
             settings: Settings::new("main"),
         };
-        let (claws, tasks) = (Claws::default(), Tasks::default());
+        let (claws, tasks) = (Claws::new(Duration::from_secs(10)), Tasks::default());
         let one = |claws: &Claws| {
-            let known = lock(&claws.0);
+            let known = lock(&claws.known);
             let over = known.gateways[0].over.clone().unwrap();
             (known.gateways[0].gateway.clone(), over)
         };
         let first = claws.agent(&claw, &config, &tasks).unwrap();
         let (gateway, over) = one(&claws);
-        assert!(!is_over(&claws.0, &gateway, &over), "somebody has it");
+        assert!(!is_over(&claws.known, &gateway, &over), "somebody has it");
         let second = claws.agent(&claw, &config, &tasks).unwrap();
         assert!(one(&claws).0.ptr_eq(&gateway), "they share it");
         drop((first, second));
-        assert!(is_over(&claws.0, &gateway, &over), "nobody has it");
+        assert!(is_over(&claws.known, &gateway, &over), "nobody has it");
         // Its keeper still does, and is about to go.
         let kept = gateway.upgrade();
         assert!(kept.is_some());

@@ -1,17 +1,23 @@
 //! What a restart may have left running: a command is noted before it begins, and found again by that.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpgrp, kill_process_group};
 use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Progress, Turn};
-use switchboard_types::model::Role;
+use switchboard_server::shutdown::Tasks;
+use switchboard_server::store::{self, Store, StoredTask};
+use switchboard_types::model::{Role, TaskId};
 use tokio::time::{Instant, sleep};
 
 use super::protocol::TASK;
 
 /// The name of the note.
 const NOTE: &str = "exec";
+
+/// How long a command may take to end whose agent does not say so any more.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// How often to look whether a command has ended that is not our child.
 const LOOK: Duration = Duration::from_millis(20);
@@ -28,22 +34,54 @@ pub(super) async fn is_cut_off(
     if !is_of(&note, turn) || note["life"] == life {
         return Ok(false);
     }
-    let groups = left(&note, turn.task_id().as_str());
-    if !groups.is_empty() {
-        tracing::info!(task = %turn.task_id(), "a command that outlived a restart is ended");
-        let tell = |signal| {
-            for group in &groups {
-                kill_process_group(*group, signal).ok();
-            }
-        };
-        tell(Signal::TERM);
-        let last = Instant::now() + grace;
-        while live().any(|one| groups.contains(&one.group)) && Instant::now() < last {
-            sleep(LOOK).await;
-        }
-        tell(Signal::KILL);
-    }
+    end(turn.task_id(), &left(&note, turn.task_id()), grace).await;
     Ok(true)
+}
+
+/// Ends what the process before this one left running of its commands and nobody else will: their agents are not there
+/// any more, or their tasks are over. Agents that `look` do so themselves when their tasks are taken up again.
+///
+/// # Errors
+///
+/// If the store cannot be read.
+pub async fn end_left(
+    store: &dyn Store,
+    look: impl Fn(&str) -> bool,
+    tasks: &Tasks,
+) -> Result<(), store::Error> {
+    let named: BTreeSet<String> = live().filter_map(|one| one.task()).collect();
+    for id in named.into_iter().filter_map(|id| TaskId::new(id).ok()) {
+        // It may be another Switchboard's.
+        let Some(StoredTask { head, .. }) = store.task(&id).await? else {
+            continue;
+        };
+        if !head.state.is_terminal() && look(&head.agent) {
+            continue;
+        }
+        let notes = store.notes(&id).await?;
+        let note = notes.into_iter().find(|note| note.name == NOTE);
+        let groups = note.map_or_else(Vec::new, |note| left(&note.value, &id));
+        tasks.spawn(async move { end(&id, &groups, GRACE).await });
+    }
+    Ok(())
+}
+
+async fn end(task: &TaskId, groups: &[Pid], grace: Duration) {
+    if groups.is_empty() {
+        return;
+    }
+    tracing::info!(%task, "a command that outlived a restart is ended");
+    let tell = |signal| {
+        for group in groups {
+            kill_process_group(*group, signal).ok();
+        }
+    };
+    tell(Signal::TERM);
+    let last = Instant::now() + grace;
+    while live().any(|one| groups.contains(&one.group)) && Instant::now() < last {
+        sleep(LOOK).await;
+    }
+    tell(Signal::KILL);
 }
 
 /// Notes that the command is about to begin, in this life of Switchboard.
@@ -87,20 +125,21 @@ pub(super) async fn runs(
 
 /// The process groups that are left of a command. The number of a group is not given to others as long as anyone is in
 /// it, so one that has someone of ours in it is ours.
-fn left(note: &Value, task: &str) -> Vec<Pid> {
+fn left(note: &Value, task: &TaskId) -> Vec<Pid> {
     let noted = note["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
-    let tag = format!("{TASK}={task}");
+    let is_tagged = |one: &Live| one.task().as_deref() == Some(task.as_str());
+    // It may be the command that has started us.
+    let mut others = live().filter(|one| one.group != getpgrp());
     let Some(group) = noted.and_then(Pid::from_raw) else {
         // It began, and who it was could not be noted any more.
-        let ours = live().filter(|one| one.is_tagged(&tag) && one.group != getpgrp());
-        return ours.map(|one| one.group).collect();
+        return others.filter(is_tagged).map(|one| one.group).collect();
     };
     let is_ours = |one: &Live| {
         let is_first = one.id == group && note["began"] == one.began;
         // The first may have gone, and left others behind.
-        is_first || one.group == group && one.is_tagged(&tag)
+        is_first || one.group == group && is_tagged(one)
     };
-    live().find(is_ours).map(|_| group).into_iter().collect()
+    others.find(is_ours).map(|_| group).into_iter().collect()
 }
 
 /// A process that is not dead.
@@ -132,13 +171,12 @@ impl Live {
         })
     }
 
-    /// Whether it was given this variable when it began.
-    fn is_tagged(&self, tag: &str) -> bool {
-        let given = std::fs::read(format!("/proc/{}/environ", self.id.as_raw_nonzero()));
-        let given = given.unwrap_or_default();
-        given
-            .split(|byte| *byte == 0)
-            .any(|one| one == tag.as_bytes())
+    /// The task that it was given when it began, if it was.
+    fn task(&self) -> Option<String> {
+        let given = std::fs::read(format!("/proc/{}/environ", self.id.as_raw_nonzero())).ok()?;
+        let mut given = given.split(|byte| *byte == 0);
+        let task = given.find_map(|one| one.strip_prefix(TASK.as_bytes())?.strip_prefix(b"="))?;
+        String::from_utf8(task.to_vec()).ok()
     }
 }
 
@@ -178,20 +216,29 @@ mod tests {
             );
             return;
         };
+        let task = |id| TaskId::new(id).unwrap();
+        let (ours, others) = (task("t-1"), task("t-2"));
         let noted = |began: &str| json!({ "pid": pid.as_raw_nonzero().get(), "began": began });
-        assert_eq!(left(&noted(&known.began), "t-2"), [pid]);
-        assert_eq!(left(&noted("another time"), "t-1"), [pid]);
+        assert_eq!(left(&noted(&known.began), &others), [pid]);
+        assert_eq!(left(&noted("another time"), &ours), [pid]);
         // Nobody had the time to note who it was.
-        assert_eq!(left(&json!({ "message": "m" }), "t-1"), [pid]);
+        assert_eq!(left(&json!({ "message": "m" }), &ours), [pid]);
         // Another one that has the number of ours now.
-        assert!(left(&noted("another time"), "t-2").is_empty());
-        assert!(left(&json!({ "message": "m" }), "t-2").is_empty());
+        assert!(left(&noted("another time"), &others).is_empty());
+        assert!(left(&json!({ "message": "m" }), &others).is_empty());
+        // What is in our own group is us, or has started us.
+        let mut command = Command::new("sleep");
+        let mut beside = command.arg("1000").env(TASK, "t-3").spawn().unwrap();
+        let started_us = json!({ "pid": getpgrp().as_raw_nonzero().get() });
+        assert!(left(&started_us, &task("t-3")).is_empty());
+        beside.kill().unwrap();
+        beside.wait().unwrap();
         child.kill().unwrap();
         // It is dead, though nobody has waited for it.
         while Live::of(pid.as_raw_nonzero().get()).is_some() {
             std::thread::yield_now();
         }
-        assert!(left(&noted(&known.began), "t-1").is_empty());
+        assert!(left(&noted(&known.began), &ours).is_empty());
         child.wait().unwrap();
     }
 }

@@ -46,7 +46,8 @@
 //! the group with SIGTERM, and after [`Settings::grace`] with SIGKILL.
 //!
 //! It cannot be known what a command has done, so it is not run again after a restart: the task fails, and says so. If
-//! Switchboard was killed and the command still runs, it is ended then (on Linux).
+//! Switchboard was killed and the command still runs, it is ended then (on Linux), also if its agent is not there any more:
+//! see [`end_left`].
 
 mod left;
 mod lines;
@@ -66,6 +67,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+pub use self::left::end_left;
 use self::lines::{Lines, Tail, TooMuch};
 use self::process::{Ended, Process};
 use self::protocol::{Line, Speech};

@@ -191,6 +191,14 @@ impl Agent for LangGraphAgent {
         Restart::Resume
     }
 
+    async fn does_without_words(&self, turn: &Turn) -> bool {
+        let run = Run::new(&self.line, self.dialect, turn, None).await;
+        run.is_ok_and(|run| {
+            run.note
+                .is_some_and(|note| note.at.does_without_words(turn))
+        })
+    }
+
     /// A turn writes down what it will do before it does it, and with that the task is durable.
     fn has_effects(&self) -> bool {
         false

@@ -21,16 +21,11 @@ use url::Url;
 use super::Invalid;
 use super::device::Device;
 use super::frame::Heard;
+use super::keep::{AGAIN, INSISTENCE, by_chance};
 use super::line::Line;
 use super::refused::Refused;
-use super::serve::Serving;
-use super::socket::Socket;
 use crate::fetch::{hidden, quoted, trusting};
 
-/// How soon a gateway is looked for again; each pause is twice the last.
-const AGAIN: Duration = Duration::from_millis(500);
-/// How often a gateway is looked for at most by who cannot do without.
-const INSISTENCE: Duration = Duration::from_secs(2);
 /// How much of a run may wait to be heard. What does not fit is told again by what follows.
 const HEARD: usize = 256;
 /// The same, in bytes: each text is all of its piece.
@@ -62,13 +57,13 @@ impl fmt::Debug for Place {
 pub struct Gateway {
     pub(super) place: Place,
     pub(super) http: Client,
-    device: Arc<Device>,
+    pub(super) device: Arc<Device>,
     state: watch::Sender<State>,
-    wake: Notify,
+    pub(super) wake: Notify,
     runs: Mutex<HashMap<String, Listener>>,
-    stops: Mutex<Vec<Stop>>,
+    pub(super) stops: Mutex<Vec<Stop>>,
     /// Fires when the process is to end.
-    ending: OnceLock<CancellationToken>,
+    pub(super) ending: OnceLock<CancellationToken>,
     sessions: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -139,54 +134,6 @@ impl Gateway {
         })
     }
 
-    /// Keeps the socket open until `stop`, and as long after that as runs are listened to.
-    pub async fn keep(&self, stop: &CancellationToken) {
-        self.ending.get_or_init(|| stop.clone());
-        let host = self.place.url.host_str();
-        let mut failed: u32 = 0;
-        let mut warned = None;
-        while !(stop.is_cancelled() && self.runs().is_empty()) {
-            let token = self.place.token.reveal();
-            let opened = Socket::open(&self.http, &self.place.url, token, &self.device).await;
-            let opened = opened.map_err(|refused| refused.told_by(|text| self.quote(text)));
-            let pause = match opened {
-                Ok((socket, hello)) => {
-                    let version = hello.version.as_str();
-                    tracing::info!(host, version, "connected to an OpenClaw gateway");
-                    (failed, warned) = (0, None);
-                    let hello = Arc::new(hello);
-                    let (line, given) = Line::new(Arc::clone(&hello));
-                    self.tell(Ok(line));
-                    let serving = Serving::new(self, given, &hello);
-                    let why = serving.until_lost(socket, stop).await;
-                    tracing::info!(host, why, "the socket to an OpenClaw gateway is gone");
-                    by_chance(AGAIN / 2)
-                }
-                Err(refused) => {
-                    if warned.as_ref() != Some(&refused) {
-                        let device = self.device.id();
-                        tracing::warn!(
-                            host,
-                            device,
-                            "an OpenClaw gateway cannot be used: {refused}"
-                        );
-                        warned = Some(refused.clone());
-                    }
-                    failed = failed.saturating_add(1);
-                    let pause = pause(&refused, failed);
-                    self.tell(Err(refused));
-                    pause
-                }
-            };
-            tokio::select! {
-                () = stop.cancelled(), if !stop.is_cancelled() => {}
-                () = sleep(pause) => {}
-                // Somebody needs it now.
-                () = self.wake.notified() => {}
-            }
-        }
-    }
-
     /// A text of the gateway, without what it was shown.
     pub(super) fn hide(&self, text: String) -> String {
         let password = self.place.url.password().unwrap_or_default();
@@ -211,7 +158,7 @@ impl Gateway {
         }
     }
 
-    fn tell(&self, line: Result<Line, Refused>) {
+    pub(super) fn tell(&self, line: Result<Line, Refused>) {
         self.state.send_modify(|state| {
             *state = State {
                 attempts: state.attempts + 1,
@@ -363,48 +310,11 @@ impl Drop for Listening {
     }
 }
 
-/// How long to wait: twice as long each time, up to a half taken off by chance; as long as the gateway says, if it does.
-fn pause(refused: &Refused, failed: u32) -> Duration {
-    let doubled = AGAIN.saturating_mul(1 << (failed - 1).min(16));
-    match refused {
-        Refused::Starting(Some(asked)) => (*asked).min(refused.patience()).max(AGAIN / 5),
-        _ => by_chance(doubled.min(refused.patience())),
-    }
-}
-
-/// Between half of it and all of it: not all come back at once.
-fn by_chance(longest: Duration) -> Duration {
-    let [chance, ..] = uuid::Uuid::new_v4().into_bytes();
-    longest / 2 + (longest / 2) * u32::from(chance) / 255
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn pauses_grow_by_chance_and_end_where_there_is_hope() {
-        let away = Refused::Away(String::new());
-        for (refused, failed, most) in [
-            (away.clone(), 1, 500),
-            (away.clone(), 2, 1000),
-            (away.clone(), 5, 8000),
-            (away, 60, 30_000),
-            (Refused::Unpaired(None), 60, 15_000),
-            (Refused::Token, 60, 60_000),
-        ] {
-            let most = Duration::from_millis(most);
-            let got = pause(&refused, failed);
-            assert!(
-                got >= most / 2 && got <= most,
-                "{refused:?} {failed}: {got:?}"
-            );
-        }
-        let said = Refused::Starting(Some(Duration::from_millis(700)));
-        assert_eq!(pause(&said, 9), Duration::from_millis(700));
-    }
 
     fn gateway(url: &str) -> Result<Gateway, Invalid> {
         let place = Place {

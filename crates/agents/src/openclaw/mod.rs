@@ -14,8 +14,8 @@
 //!
 //! # Layout
 //!
-//! - `gateway`: the socket that is kept open. `line`: the way to it. `serve`: what goes over it. `socket`: how it is
-//!   opened. `device`: who we are there. `refused`: why there is none.
+//! - `gateway`: the socket that is kept open. `keep`: how it is. `line`: the way to it. `serve`: what goes over it.
+//!   `socket`: how it is opened. `device`: who we are there. `refused`: why there is none.
 //! - `run`: a turn over the socket. `tools`: what is told of it to whoever runs the agent. `recover`: what becomes of it
 //!   after a restart. `note`: what is remembered of it.
 //! - `http`: a turn without a socket. `responses`: one of the things that are spoken there. Pure.
@@ -29,6 +29,7 @@ mod files;
 mod frame;
 mod gateway;
 mod http;
+mod keep;
 mod line;
 mod note;
 mod prompt;
@@ -88,6 +89,8 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// How often the card is read again. 5 min.
     pub refresh: Duration,
+    /// How long a gateway that is gone in the middle of a run is waited for. 120 s.
+    pub reconnect: Duration,
     /// The longest answer, in bytes. 4 MiB.
     pub max_answer_bytes: usize,
     /// How long text is gathered before it becomes an event. 50 ms; the first text does not wait.
@@ -105,6 +108,7 @@ impl Settings {
             max_file_bytes: 5 << 20,
             timeout: None,
             refresh: Duration::from_secs(300),
+            reconnect: Duration::from_secs(120),
             max_answer_bytes: 4 << 20,
             coalesce: Duration::from_millis(50),
         }

@@ -71,14 +71,12 @@ impl Prompt {
                 Content::Raw(bytes) => {
                     size += bytes.len();
                     let most = settings.max_file_bytes;
-                    if bytes.len() > most || size > ALL_FILES {
-                        let most = if bytes.len() > most { most } else { ALL_FILES };
-                        let what = if most == ALL_FILES {
-                            "files are"
-                        } else {
-                            "a file is"
-                        };
-                        let text = format!("{what} larger than {most} bytes ({place})");
+                    let too_large = if bytes.len() > most {
+                        Some(format!("a file is larger than {most} bytes ({place})"))
+                    } else {
+                        (size > ALL_FILES).then(|| too_much(at))
+                    };
+                    if let Some(text) = too_large {
                         return Err(Error::new(ErrorKind::PayloadTooLarge, text));
                     }
                     files.push(attached(part, files.len(), BASE64_STANDARD.encode(bytes)));
@@ -139,6 +137,11 @@ impl Prompt {
         }
         ("agent", params)
     }
+}
+
+/// With this part, all files together are too large.
+pub(super) fn too_much(at: usize) -> String {
+    format!("files are larger than {ALL_FILES} bytes (message.parts[{at}])")
 }
 
 fn attached(part: &Part, at: usize, content: String) -> Attached {

@@ -28,8 +28,6 @@ use super::tools::Tools;
 use super::{ANSWER, Settings};
 use crate::writer::Writer;
 
-/// How long a gateway may be away in the middle of a run.
-const AWAY: Duration = Duration::from_secs(120);
 /// How long a gateway is asked to wait for the end of a run, before it is asked again.
 const WAIT: Duration = Duration::from_secs(15);
 /// How long a cancel waits for the gateway to know what to stop.
@@ -188,7 +186,7 @@ impl Following<'_> {
     }
 
     async fn line(&mut self) -> Result<Line, AgentError> {
-        let by = Instant::now() + AWAY;
+        let by = Instant::now() + self.run.settings.reconnect;
         let line = tokio::select! {
             biased;
             () = self.run.turn.canceled.cancelled() => return Err(AgentError::over()),
@@ -294,7 +292,11 @@ impl Following<'_> {
                     });
                 }
                 Asked::ToRun => match ending(&answer) {
-                    Some(_) if answer.is_starting() => return Err(Refused::Starting(None).told()),
+                    Some(_) if answer.is_starting() => {
+                        // It never began.
+                        self.guard.stop = None;
+                        return Err(Refused::Starting(None).told());
+                    }
                     Some(ending) => return Ok(Followed::Ended(ending)),
                     None => {
                         self.known(self.note.boot.clone()).await?;

@@ -17,7 +17,7 @@ use super::socket::{Hello, Socket};
 const AGAIN: Duration = Duration::from_secs(1);
 const TRIES: u32 = 15;
 /// How many unanswered orders there may be before those are forgotten that nobody waits for.
-const MANY: usize = 256;
+pub(super) const MANY: usize = 256;
 
 /// One socket, in use.
 pub(super) struct Serving<'a> {
@@ -64,34 +64,29 @@ impl<'a> Serving<'a> {
         mut self,
         mut socket: Socket,
         stop: &CancellationToken,
+        late: &CancellationToken,
     ) -> String {
-        match self.serve(&mut socket, stop).await {
+        match self.serve(&mut socket, stop, late).await {
             Ok(()) => {
                 socket.close().await;
                 "it is not needed any more".to_owned()
             }
-            Err(why) => {
-                // It may not have been heard.
-                let later = self.later.drain(..).map(|(_, again)| again);
-                let asked = self.asked.drain().filter_map(|(_, asked)| match asked {
-                    Asked::Stop(stopping) => Some(stopping),
-                    Asked::Order(_) => None,
-                });
-                for stopping in asked.chain(later) {
-                    self.gateway.stop(stopping.stop);
-                }
-                why
-            }
+            Err(why) => why,
         }
     }
 
-    async fn serve(&mut self, socket: &mut Socket, stop: &CancellationToken) -> Result<(), String> {
+    async fn serve(
+        &mut self,
+        socket: &mut Socket,
+        stop: &CancellationToken,
+        late: &CancellationToken,
+    ) -> Result<(), String> {
         self.stop_runs(socket).await?;
         loop {
             // Turns may go on for a while after a signal to stop, and what they leave may have to be stopped again.
             if stop.is_cancelled() && !self.gateway.is_listened_to() {
                 self.stop_runs(socket).await?;
-                if !self.has_to_stop() {
+                if !self.has_to_stop() || late.is_cancelled() {
                     return Ok(());
                 }
             }
@@ -223,6 +218,20 @@ impl<'a> Serving<'a> {
             );
         }
         Ok(())
+    }
+}
+
+impl Drop for Serving<'_> {
+    /// What was to be stopped and may not have been heard is to be said again.
+    fn drop(&mut self) {
+        let later = self.later.drain(..).map(|(_, again)| again);
+        let asked = self.asked.drain().filter_map(|(_, asked)| match asked {
+            Asked::Stop(stopping) => Some(stopping),
+            Asked::Order(_) => None,
+        });
+        for stopping in asked.chain(later) {
+            self.gateway.stop(stopping.stop);
+        }
     }
 }
 

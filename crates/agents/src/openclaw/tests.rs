@@ -1,4 +1,5 @@
-//! Turns with files by their URLs: those come only from public addresses, but for here.
+//! Turns with files by their URLs: those come only from public addresses, but for here. And what is said to a gateway that
+//! answers little.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +19,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite;
 
 use super::*;
+
+/// How long ours may go on when it is to end.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// A place of files, and a gateway that never says that it has what it is asked to run first.
 #[derive(Debug)]
@@ -45,17 +49,10 @@ impl World {
     }
 
     async fn talk(&self, stream: TcpStream) {
-        let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
-        let challenge = json!({"type": "event", "event": "connect.challenge", "payload": {"nonce": "n", "ts": 1}});
-        let challenge = tungstenite::Message::text(challenge.to_string());
-        socket.send(challenge).await.unwrap();
-        while let Some(Ok(tungstenite::Message::Text(text))) = socket.next().await {
-            let request: Value = serde_json::from_str(&text).unwrap();
+        let mut socket = challenged(stream).await;
+        while let Some(request) = read(&mut socket).await {
             if let Some(payload) = self.answer(&request) {
-                let answer =
-                    json!({"type": "res", "id": request["id"], "ok": true, "payload": payload});
-                let answer = tungstenite::Message::text(answer.to_string());
-                drop(socket.send(answer).await);
+                write(&mut socket, &request, &payload).await;
             }
         }
     }
@@ -63,10 +60,7 @@ impl World {
     fn answer(&self, request: &Value) -> Option<Value> {
         let asked = || self.asked.borrow().clone();
         Some(match request["method"].as_str().unwrap() {
-            "connect" => {
-                json!({"type": "hello-ok", "server": {"version": "1", "bootId": "b"},
-                    "auth": {"scopes": request["params"]["scopes"]}})
-            }
+            "connect" => hello(request),
             "agent" => {
                 let params = &request["params"];
                 let files = params["attachments"].as_array().map_or(0, Vec::len);
@@ -81,11 +75,41 @@ impl World {
                 json!({"tasks": [{"runId": asked()[0].0, "status": "running"}]})
             }
             "tasks.list" => json!({"tasks": []}),
+            "sessions.abort" => json!({"status": "aborted"}),
             "chat.history" => json!({"messages": []}),
             "agent.wait" => json!({"status": "ok", "terminalReply": {"text": "as before"}}),
             other => panic!("{other}"),
         })
     }
+}
+
+type Socket = tokio_tungstenite::WebSocketStream<TcpStream>;
+
+async fn challenged(stream: TcpStream) -> Socket {
+    let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+    let challenge =
+        json!({"type": "event", "event": "connect.challenge", "payload": {"nonce": "n", "ts": 1}});
+    let challenge = tungstenite::Message::text(challenge.to_string());
+    socket.send(challenge).await.unwrap();
+    socket
+}
+
+async fn read(socket: &mut Socket) -> Option<Value> {
+    match socket.next().await {
+        Some(Ok(tungstenite::Message::Text(text))) => serde_json::from_str(&text).unwrap(),
+        _ => None,
+    }
+}
+
+async fn write(socket: &mut Socket, request: &Value, payload: &Value) {
+    let answer = json!({"type": "res", "id": request["id"], "ok": true, "payload": payload});
+    let answer = tungstenite::Message::text(answer.to_string());
+    drop(socket.send(answer).await);
+}
+
+fn hello(connect: &Value) -> Value {
+    json!({"type": "hello-ok", "server": {"version": "1", "bootId": "b"},
+        "auth": {"scopes": connect["params"]["scopes"]}})
 }
 
 /// Where `serve` serves.
@@ -104,8 +128,8 @@ where
     address.to_string()
 }
 
-/// A life of ours.
-fn life(store: &Arc<dyn Store>, claw: &str, tasks: &Tasks) -> (Line, CancellationToken) {
+/// The gateway at that address, which is kept until the token fires.
+fn kept(claw: &str, tasks: &Tasks) -> (Arc<Gateway>, CancellationToken) {
     let place = Place {
         url: format!("ws://{claw}").parse().unwrap(),
         token: Secret::new("t"),
@@ -113,46 +137,62 @@ fn life(store: &Arc<dyn Store>, claw: &str, tasks: &Tasks) -> (Line, Cancellatio
     };
     let gateway = Gateway::new(place, Arc::new(Device::fresh().unwrap()));
     let gateway = Arc::new(gateway.unwrap());
+    let (keeper, stop) = (Arc::clone(&gateway), CancellationToken::new());
+    let stopped = stop.clone();
+    tasks.spawn(async move { keeper.keep(&stopped, GRACE).await });
+    (gateway, stop)
+}
+
+/// A life of ours.
+fn life(store: &Arc<dyn Store>, claw: &str, tasks: &Tasks) -> (Line, CancellationToken) {
+    let (gateway, stop) = kept(claw, tasks);
     let agent = OpenClawAgent {
         fetcher: Fetcher::new(Guard::new(vec![Allow::parse("127.0.0.1").unwrap()])),
-        ..OpenClawAgent::new(Settings::new("main"), Arc::clone(&gateway))
+        ..OpenClawAgent::new(Settings::new("main"), gateway)
     };
-    let stop = CancellationToken::new();
-    let stopped = stop.clone();
-    tasks.spawn(async move { gateway.keep(&stopped).await });
     let log = Log::new(Arc::clone(store));
     let line = Line::new(&log, Arc::new(agent), engine::Settings::default());
     (line, stop)
 }
 
-/// What became of a message with a file whose run nobody had told of when ours was started anew: how the task ended,
-/// its answer, how often the file was fetched, and with how many files the gateway was asked each time.
-async fn ended(hears: bool, most: usize) -> (TaskState, String, usize, Vec<usize>) {
+/// Such a world, where it is, and the URL of a file.
+async fn world(hears: bool, most: usize, tasks: &Tasks) -> (Arc<World>, String, String) {
     let world = Arc::new(World {
         hears,
         fetched: AtomicUsize::new(0),
         most,
         asked: watch::Sender::new(Vec::new()),
     });
-    let tasks = Tasks::default();
     let files = Arc::clone(&world);
-    let files = open(&tasks, move |stream| {
+    let files = open(tasks, move |stream| {
         let world = Arc::clone(&files);
         async move { world.give(stream).await }
     });
     let url = format!("http://{}/a.png", files.await);
     let claw = Arc::clone(&world);
-    let claw = open(&tasks, move |stream| {
+    let claw = open(tasks, move |stream| {
         let world = Arc::clone(&claw);
         async move { world.talk(stream).await }
     });
-    let claw = claw.await;
+    (world, claw.await, url)
+}
 
+/// A message with a file.
+fn shows(text: &str, url: &str) -> Message {
+    let mut message = testing::agent::says(text);
+    message.parts.push(Part::new(Content::Url(url.to_owned())));
+    message
+}
+
+/// What became of a message with a file whose run nobody had told of when ours was started anew: how the task ended,
+/// its answer, how often the file was fetched, and with how many files the gateway was asked each time.
+async fn ended(hears: bool, most: usize) -> (TaskState, String, usize, Vec<usize>) {
+    let tasks = Tasks::default();
+    let (world, claw, url) = world(hears, most, &tasks).await;
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let (before, stop) = life(&store, &claw, &tasks);
-    let mut message = testing::agent::says("look");
-    message.parts.push(Part::new(Content::Url(url)));
-    let id = before.send_at_once(message).await.unwrap().id.clone();
+    let sent = before.send_at_once(shows("look", &url)).await;
+    let id = sent.unwrap().id.clone();
     let mut asked = world.asked.subscribe();
     asked.wait_for(|asked| !asked.is_empty()).await.unwrap();
     stop.cancel();
@@ -188,4 +228,67 @@ async fn after_a_restart_files_are_fetched_again_for_a_message_that_never_arrive
     assert_eq!(ended(false, 2).await, expected);
     let expected = (TaskState::Rejected, String::new(), 2, vec![1]);
     assert_eq!(ended(false, 1).await, expected);
+}
+
+#[tokio::test]
+async fn files_are_fetched_only_once_it_is_the_turn_of_their_message() {
+    let tasks = Tasks::default();
+    let (world, claw, url) = world(true, 9, &tasks).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (ours, _stop) = life(&store, &claw, &tasks);
+    let mut asked = world.asked.subscribe();
+    // The first one runs until it is canceled.
+    let first = ours.send_at_once(testing::agent::says("first")).await;
+    let first = first.unwrap();
+    asked.wait_for(|asked| asked.len() == 1).await.unwrap();
+    let mut second = shows("second", &url);
+    second.context_id = Some(first.context_id.clone());
+    let second = ours.send_at_once(second).await.unwrap();
+    // One that comes later in a conversation of its own overtakes the second.
+    ours.send(shows("third", &url)).await.unwrap();
+    assert_eq!(world.fetched.load(Ordering::SeqCst), 1);
+    ours.cancel(&first.id).await.unwrap();
+    asked.wait_for(|asked| asked.len() == 3).await.unwrap();
+    let last = world.asked.borrow()[2].clone();
+    assert_eq!(last, (second.id.as_str().into(), 1));
+    assert_eq!(world.fetched.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn what_is_to_be_stopped_is_not_forgotten_among_many_unanswered_orders() {
+    /// What the gateway takes for a reason to cut the socket.
+    const LAST: &str = "last";
+    let heard = watch::Sender::new(Vec::new());
+    let (tasks, hears) = (Tasks::default(), heard.clone());
+    let claw = open(&tasks, move |stream| {
+        let heard = hears.clone();
+        async move {
+            let mut socket = challenged(stream).await;
+            let connect = read(&mut socket).await.unwrap();
+            write(&mut socket, &connect, &hello(&connect)).await;
+            while let Some(request) = read(&mut socket).await
+                && request["method"] != LAST
+            {
+                heard.send_modify(|heard| heard.push(request["method"].clone()));
+            }
+        }
+    });
+    let (gateway, _stop) = kept(&claw.await, &tasks);
+    let line = gateway.line(PATIENCE).await.unwrap();
+    gateway.stop(gateway::Stop {
+        session: "s".to_owned(),
+        run: "r".to_owned(),
+        known: true,
+    });
+    let mut heard = heard.subscribe();
+    let aborts = |heard: &Vec<Value>| heard.iter().filter(|m| *m == "sessions.abort").count();
+    heard.wait_for(|heard| aborts(heard) == 1).await.unwrap();
+    for _ in 0..serve::MANY {
+        // Nobody waits for the answer.
+        drop(line.ask("agents.list", json!({})).await.unwrap());
+    }
+    drop(line.ask(LAST, json!({})).await.unwrap());
+    let again = heard.wait_for(|heard| aborts(heard) == 2);
+    let again = tokio::time::timeout(PATIENCE, again).await;
+    assert!(again.is_ok(), "it is not stopped over the next socket");
 }

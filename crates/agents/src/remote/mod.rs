@@ -78,6 +78,11 @@ impl Agent for RemoteAgent {
         Restart::Resume
     }
 
+    async fn does_without_words(&self, turn: &Turn) -> bool {
+        let run = Run::new(&self.line, turn, None).await;
+        run.is_ok_and(|run| run.note.is_some_and(|note| note.does_without_words(turn)))
+    }
+
     /// A turn writes down what it will do before it does it, and with that the task is durable.
     fn has_effects(&self) -> bool {
         false

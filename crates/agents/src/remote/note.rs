@@ -91,6 +91,17 @@ impl Note {
         }
     }
 
+    /// Whether the turn goes on without what its message says: that was sent, or the message has brought no more than
+    /// credentials for another one.
+    pub(crate) fn does_without_words(&self, turn: &Turn) -> bool {
+        match Self::plan(Some(self), turn) {
+            Plan::Attach(_) | Plan::Look => true,
+            Plan::Send(_) | Plan::Check(_) => {
+                self.state != State::Waiting && self.nth != place(&turn.task, &turn.message)
+            }
+        }
+    }
+
     /// Whether our task has told that it waits, and what for. The same may be asked twice, so it is counted. What was
     /// asked before may be asked again after a restart, so it is compared. And what was told last may not be stored yet:
     /// then it is the next message that tells.

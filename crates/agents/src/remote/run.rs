@@ -140,7 +140,7 @@ impl<'a> Run<'a> {
             Plan::Send(to) => {
                 self.write_down(to.as_ref()).await?;
                 if self.turn.canceled.is_cancelled() {
-                    // Nobody answers what it asks.
+                    // The message is not sent any more, and what waits for it need not.
                     if let Some(id) = &to {
                         self.cancel(client, id).await;
                     }

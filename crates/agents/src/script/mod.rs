@@ -236,11 +236,11 @@ impl Agent for ScriptAgent {
 
     /// If its question was another agent's, that one need not wait any more.
     async fn let_go(&self, turn: Turn) {
-        // An answer may have come that was not given yet.
+        // An answer that was not given any more changes nothing.
         let history = &turn.task.history;
-        let said = history.iter().rposition(|m| m.role == Role::Agent);
-        let history = &history[..said.map_or(0, |at| at + 1)];
-        let Some(mut asked) = scope::asked(&turn.task, history) else {
+        let told = history.iter().rposition(|m| m.role == Role::Agent);
+        let told = &history[..told.map_or(0, |last| last + 1)];
+        let Some(mut asked) = scope::asked(&turn.task, told) else {
             return;
         };
         let noted = turn.note(WHO_ASKS).await.unwrap_or_default();

@@ -42,6 +42,8 @@ impl Check<'_> {
             }
             settings.max_file_bytes = usize::try_from(size.0).unwrap_or(usize::MAX);
         }
+        let reconnect = join(&at, Key("reconnect"));
+        settings.reconnect = self.some_time(&reconnect, raw.reconnect, settings.reconnect);
         let refresh = join(&at, Key("refresh"));
         settings.refresh = self.some_time(&refresh, raw.refresh, settings.refresh);
         let roots = match raw.ca_file {

@@ -52,6 +52,12 @@ pub trait Agent: Send + Sync + fmt::Debug {
         self.on_restart() == Restart::Resume
     }
 
+    /// Whether this turn, which a restart cut off, goes on without what its message says: whoever needs it has it. It is
+    /// asked for messages only that were not kept, because they were secret.
+    async fn does_without_words(&self, _turn: &Turn) -> bool {
+        false
+    }
+
     /// Whether running a turn touches the world outside Switchboard. If it does, the turn begins only
     /// once the task is durable, so that a crash cannot leave work done for a task nobody knows.
     fn has_effects(&self) -> bool {

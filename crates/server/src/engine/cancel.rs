@@ -25,10 +25,10 @@ impl Engine {
             metadata: cancel.metadata.clone(),
             ..Said::default()
         };
-        let runs = log
+        let hears = log
             .cancel(status_event(log.origin(), TaskState::Canceled, said))
             .map_err(|_| not_cancelable(&log))?;
-        if !runs {
+        if !hears {
             self.let_go(&log, scope.principal.clone(), None);
         }
         let task = log.ended().await.map_err(storage)?;
@@ -65,7 +65,9 @@ impl Engine {
         if let Ok(Some(log)) = self.shared.log.open(id).await {
             let canceled = status_event(log.origin(), TaskState::Canceled, Said::default());
             // It may be over already: then there is nothing to stop.
-            log.cancel(canceled).ok();
+            if let Ok(false) = log.cancel(canceled) {
+                self.let_go(&log, log.origin().owner.clone().into(), None);
+            }
         }
     }
 }

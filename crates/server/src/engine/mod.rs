@@ -172,7 +172,7 @@ pub struct Parts {
 }
 
 impl Engine {
-    /// Assembles an engine.
+    /// Assembles an engine. Its numbers are told from [`Engine::take_over`] on.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         Self::of(parts, Arc::default())
@@ -186,7 +186,7 @@ impl Engine {
     }
 
     /// Turns that begin from now on are taken here, also those of tasks that earlier engines began. Turns that have begun
-    /// go on to their end where they are. Its numbers are told from now on.
+    /// go on to their end where they are.
     pub fn take_over(&self) {
         self.shared.meter.comes();
         let latest = self.shared.line.latest.write();

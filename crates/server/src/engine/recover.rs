@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use switchboard_types::model::{Event, Message, Role, TaskState};
+use switchboard_types::model::{Event, Message, Role, TaskId, TaskState};
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
@@ -96,7 +96,7 @@ impl Engine {
             }
             return Ok(());
         }
-        let cut_off = self.cut_off(head).await?;
+        let cut_off = self.cut_off(&head.id, head.seq).await?;
         // What had not begun yet stood in line: it can begin, whatever it does.
         let in_line = head.state == TaskState::Submitted || log.stood_in_line().await?;
         let principal: Principal = head.owner.clone().into();
@@ -117,7 +117,9 @@ impl Engine {
             recovered.failed += u64::from(fail(log, head.seq, text));
             return Ok(());
         };
-        if is_redacted(&turn.message) {
+        if is_redacted(&turn.message)
+            && (in_line || !self.shared.agent.does_without_words(&turn).await)
+        {
             if ask_again(log, head.seq, cut_off.asked) {
                 self.watch_input(log);
                 recovered.waiting += 1;
@@ -141,21 +143,33 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads from the log how far the turn came that was cut off.
-    async fn cut_off(&self, head: &Head) -> Result<CutOff, Error> {
+    /// Messages that came before the task asked for credentials wait for more than those: they come after the message
+    /// that brings them, which the task has received just now.
+    pub(super) async fn recall_inbox(&self, log: &TaskLog) -> Result<(), Error> {
+        if let Some(brought) = log.credentials_came() {
+            log.stored_up_to(brought).await?;
+            log.wait_again(self.cut_off(log.id(), brought).await?.waiting);
+        }
+        Ok(())
+    }
+
+    /// Reads from the log, up to `last`, how far the turn came that was cut off.
+    async fn cut_off(&self, task: &TaskId, last: u64) -> Result<CutOff, Error> {
         let store = self.shared.log.store();
         let mut turn = CutOff::default();
         let mut after = 0;
         loop {
-            let page = store.events(&head.id, after, PAGE).await?;
-            let Some(last) = page.last() else {
+            let page = store.events(task, after, PAGE).await?;
+            after = page.last().map_or(last, |entry| entry.seq);
+            for entry in page.iter().filter(|entry| entry.seq <= last) {
+                turn.see(entry);
+            }
+            if after >= last {
                 // A task that had not begun to work begins now.
                 turn.message = turn.message.or_else(|| turn.waiting.pop_front());
+                // What came too late to be a secret was one all the same: nobody knows it any more.
+                turn.waiting.retain(|message| !is_redacted(message));
                 return Ok(turn);
-            };
-            after = last.seq;
-            for entry in page {
-                turn.see(&entry);
             }
         }
     }
@@ -196,8 +210,12 @@ impl CutOff {
         };
         self.waiting.extend(entry.received.clone());
         if begins {
-            // Without a message that waits, the turn began because nobody answered.
-            let next = self.waiting.pop_front();
+            // Without a message that waits, the turn began because nobody answered. Credentials are brought by who is
+            // asked for them, whoever waits.
+            let next = match (self.asked, &entry.received) {
+                (Some(TaskState::AuthRequired), Some(_)) => self.waiting.pop_back(),
+                _ => self.waiting.pop_front(),
+            };
             self.input_timed_out = next.is_none();
             self.message = next.or(self.message.take());
             self.emitted = 0;

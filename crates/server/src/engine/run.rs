@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, poll};
+use futures_util::{FutureExt, TryFutureExt, poll};
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{Message, TaskState};
 use tokio::time::Instant;
@@ -84,13 +84,7 @@ impl Engine {
             Err(ticket) => {
                 let began = Instant::now();
                 let room = self.wait_for_room(&log, ticket, &canceled).await;
-                let Some(at_work) = room else {
-                    if canceled.is_cancelled() {
-                        // What it was to answer was asked, perhaps elsewhere.
-                        self.latest().let_go(&log, turn.principal, None);
-                    }
-                    return;
-                };
+                let Some(at_work) = room else { return };
                 self.shared.meter.waited(Line::Turns, began.elapsed());
                 self = self.latest();
                 at_work
@@ -100,7 +94,11 @@ impl Engine {
         if begins && !self.begin_working(&log).await {
             return;
         }
-        if let Err(error) = log.leaves_line().await {
+        if let Err(error) = log
+            .leaves_line()
+            .and_then(|()| self.recall_inbox(&log))
+            .await
+        {
             // It begins at the next start.
             tracing::error!(%error, task = %log.id(), "a turn did not begin");
             return;

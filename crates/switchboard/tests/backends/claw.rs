@@ -44,8 +44,21 @@ pub(crate) struct Manner {
     pub(crate) recovers: bool,
     /// What its list says then of what it was at.
     pub(crate) left_as: &'static str,
-    /// What it is asked to run it does not hear.
-    pub(crate) deaf: bool,
+    /// What it does when it is asked to run something.
+    pub(crate) asked: Asked,
+}
+
+/// What a gateway does when it is asked to run something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// It runs it, and says so.
+    Runs,
+    /// It does not hear it.
+    Deaf,
+    /// It runs it, and says nothing.
+    Mute,
+    /// It cannot run anything yet.
+    Starting,
 }
 
 impl Default for Manner {
@@ -55,7 +68,7 @@ impl Default for Manner {
             http: true,
             recovers: true,
             left_as: "cancelled",
-            deaf: false,
+            asked: Asked::Runs,
         }
     }
 }

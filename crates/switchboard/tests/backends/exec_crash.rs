@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::exec::{begun, commands, gone, lives, output, runs};
 use crate::openai::{said, soon};
-use crate::support::say;
+use crate::support::{Server, say};
 
 #[tokio::test]
 async fn after_a_crash_of_ours_the_command_is_ended_and_not_run_again() {
@@ -45,6 +45,42 @@ async fn what_a_command_left_behind_that_died_with_ours_is_ended_too() {
     ours.restart().await;
     let failed = ours.until("stays", &task, &["failed", "completed"]).await;
     assert_eq!(failed["status"]["state"], "failed");
+    gone(&pids).await;
+}
+
+#[tokio::test]
+async fn what_runs_for_an_agent_that_is_not_there_any_more_is_ended_too() {
+    for agents in [
+        "agents: {other: {script: [{complete: x}]}}",
+        // It is there, and runs no command.
+        "agents: {stays: {script: [{complete: x}]}}",
+    ] {
+        let mut ours = commands().await;
+        let (_, _, pids) = begun(&ours, "stays").await;
+        ours.kill().await;
+        assert!(pids.iter().all(|pid| lives(*pid)), "it outlives us");
+        std::fs::write(ours.configuration(), agents).unwrap();
+        ours.restart().await;
+        gone(&pids).await;
+    }
+}
+
+#[tokio::test]
+async fn a_command_whose_task_is_over_by_a_restart_is_ended_also_after_a_second_crash() {
+    let with_it = "agents: {deaf: {exec: {command: [sh, deaf.sh]}}}";
+    let script = b"trap '' TERM; echo $$; while :; do sleep 0.1; done";
+    let files = [("deaf.sh", script.to_vec())];
+    let mut ours = Server::serve_with(with_it, &files, &[]).await;
+    let (_, _, pids) = begun(&ours, "deaf").await;
+    ours.kill().await;
+    let without = "agents: {other: {script: [{complete: x}]}}";
+    std::fs::write(ours.configuration(), without).unwrap();
+    ours.restart().await;
+    // Its task has failed, and it has a while to end.
+    ours.kill().await;
+    assert!(lives(pids[0]), "it outlives us twice");
+    std::fs::write(ours.configuration(), with_it).unwrap();
+    ours.restart().await;
     gone(&pids).await;
 }
 

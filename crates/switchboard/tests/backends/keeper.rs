@@ -39,6 +39,9 @@ struct Server {
     canceled: Mutex<Vec<String>>,
     /// The ids of all messages that came, those of strangers as well.
     came: Mutex<Vec<String>>,
+    /// How long it takes to show its card, and how often that was asked for.
+    shy: Mutex<Duration>,
+    cards: watch::Sender<usize>,
 }
 
 /// The agent on a socket; gone when it is dropped.
@@ -70,6 +73,8 @@ impl Keeper {
             looks: watch::Sender::new(0),
             canceled: Mutex::default(),
             came: Mutex::default(),
+            shy: Mutex::default(),
+            cards: watch::Sender::new(0),
         });
         let app = Router::new()
             .route("/.well-known/agent-card.json", get(card))
@@ -98,6 +103,30 @@ impl Keeper {
     pub(crate) fn conversations(&self) -> Vec<Value> {
         let tasks = self.server.tasks.borrow().clone();
         tasks.into_iter().map(|task| task.context).collect()
+    }
+
+    /// It takes its time to show its card from now on.
+    pub(crate) fn is_shy(&self) {
+        // Longer than a start waits for it, and not as long as a cancel waits for an agent.
+        *self.server.shy.lock().unwrap() = Duration::from_secs(3);
+        self.server.cards.send_replace(0);
+    }
+
+    /// Waits until somebody asks for its card.
+    pub(crate) async fn until_looked_up(&self) {
+        let mut cards = self.server.cards.subscribe();
+        let asked = cards.wait_for(|cards| *cards > 0);
+        let asked = tokio::time::timeout(Duration::from_secs(20), asked).await;
+        asked.unwrap().unwrap();
+    }
+
+    /// All tasks that work ask something.
+    pub(crate) fn asks(&self) {
+        self.server.tasks.send_modify(|tasks| {
+            for task in tasks.iter_mut().filter(|task| task.state == "working") {
+                (task.state, task.says) = ("input-required", "Which?".to_owned());
+            }
+        });
     }
 
     /// All that was said to it, in the order of its tasks.
@@ -163,6 +192,9 @@ impl Keeper {
 }
 
 async fn card(State(server): Known) -> String {
+    server.cards.send_modify(|cards| *cards += 1);
+    let shy = *server.shy.lock().unwrap();
+    tokio::time::sleep(shy).await;
     let (at, new) = (&server.base, server.new);
     let version = if new { "1.0" } else { "0.3" };
     json!({
@@ -292,6 +324,7 @@ impl Server {
             task.heard.push(message.clone());
             (task.state, task.says) = match text.as_str() {
                 "ask" | "again" => ("input-required", "Which?".to_owned()),
+                "login" => ("auth-required", "Token?".to_owned()),
                 "long" | "block" | "late" => ("working", String::new()),
                 text => ("completed", format!("took {text}")),
             };

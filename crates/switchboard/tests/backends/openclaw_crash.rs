@@ -1,8 +1,13 @@
 //! Lost sockets, `kill -9` of ours, and the death of the gateway, in the middle of a run.
 
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use crate::claw::{Claw, TOKEN};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::time::Instant;
+
+use crate::claw::{Asked, Claw, TOKEN};
 use crate::openclaw::{answer, begin, file, front, greet, until, why, with};
 use crate::support::{Server, say};
 
@@ -137,17 +142,125 @@ async fn a_run_that_was_not_there_yet_when_ours_stopped_is_stopped_once_it_is() 
     until("it goes on", || claw.world.is_over(task.as_str().unwrap())).await;
 }
 
+/// Ours, which may take so long to end.
+async fn ending_within(grace: &str, claw: &Claw) -> Server {
+    let url = claw.url();
+    let yaml = format!(
+        "shutdown: {{grace: {grace}}}
+agents: {{bot: {{openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
+    );
+    Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await
+}
+
+/// Begins a task and cancels it once the gateway was asked to run it; meanwhile `away` may happen to the gateway.
+async fn canceled(ours: &Server, claw: &mut Claw, away: bool) -> Value {
+    let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
+    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    if away {
+        claw.cut_off().await;
+    }
+    let canceled = ours
+        .result("bot", "tasks/cancel", json!({"id": task}))
+        .await;
+    assert_eq!(canceled["status"]["state"], "canceled");
+    task
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_away_when_ours_stops_is_told_what_to_stop_once_it_is_back() {
+    let mut claw = Claw::start().await;
+    let mut ours = ending_within("20s", &claw).await;
+    let task = canceled(&ours, &mut claw, true).await;
+    let pid = Pid::from_raw(i32::try_from(ours.pid()).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    until("it does not stop", || ours.logged().contains("stopping")).await;
+    claw.back().await;
+    until("it goes on", || claw.world.is_over(task.as_str().unwrap())).await;
+    // Then there is nothing left to wait for.
+    ours.stop().await;
+    assert!(!ours.logged().contains("did not end in time"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_stopped_does_not_keep_ours_from_its_end() {
+    for away in [false, true] {
+        let mut claw = Claw::start().await;
+        claw.world.manner.lock().unwrap().asked = Asked::Deaf;
+        let mut ours = ending_within("3s", &claw).await;
+        let task = canceled(&ours, &mut claw, away).await;
+        if !away {
+            until("nothing was stopped", || {
+                !claw.calls("sessions.abort").is_empty()
+            })
+            .await;
+        }
+        ours.stop().await;
+        let told = ours.logged();
+        assert!(!told.contains("did not end in time"), "{told}");
+        let line = |line: &str| {
+            line.contains("may go on in OpenClaw") && line.contains(task.as_str().unwrap())
+        };
+        assert!(told.lines().any(line), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_that_answers_nothing_does_not_keep_ours_from_its_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ws://{}", listener.local_addr().unwrap());
+    let yaml = format!("agents: {{bot: {{openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}");
+    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
+    let _silent = listener.accept().await.unwrap();
+    let began = Instant::now();
+    ours.stop().await;
+    assert!(began.elapsed() < Duration::from_secs(5), "it waits");
+}
+
+#[tokio::test]
+async fn a_run_that_a_gateway_did_not_begin_because_it_starts_is_not_stopped() {
+    let claw = Claw::start().await;
+    claw.world.manner.lock().unwrap().asked = Asked::Starting;
+    let ours = front(&claw, "").await;
+    let failed = ours.result("bot", "message/send", say("hello")).await;
+    let text = "the OpenClaw gateway is not ready yet: try again later";
+    assert_eq!(why(&failed), text);
+    claw.world.manner.lock().unwrap().asked = Asked::Runs;
+    greet(&ours).await;
+    assert!(claw.calls("sessions.abort").is_empty());
+}
+
+#[tokio::test]
+async fn a_message_that_was_sent_anew_is_not_taken_for_cut_off_after_a_crash_either() {
+    let mut claw = Claw::start().await;
+    claw.world.manner.lock().unwrap().asked = Asked::Deaf;
+    let mut ours = front(&claw, "").await;
+    let task = ours.result("bot", "message/send", begin("break")).await["id"].clone();
+    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    claw.die().await;
+    // The next one takes it, and ours never hears of that.
+    claw.world.manner.lock().unwrap().asked = Asked::Mute;
+    claw.revive().await;
+    until("nothing ran", || claw.world.is_over(task.as_str().unwrap())).await;
+    ours.kill().await;
+    ours.restart().await;
+    let failed = ours.until("bot", &task, &["completed", "failed"]).await;
+    assert_eq!(why(&failed), "the agent failed: boom");
+    assert_eq!(claw.calls("agent").len(), 2);
+    // Nobody looked for a run that goes on with it.
+    assert_eq!(claw.calls("chat.history").len(), 1);
+}
+
 #[tokio::test]
 async fn a_message_that_was_sent_anew_to_a_new_gateway_is_not_taken_for_cut_off() {
     let mut claw = Claw::start().await;
-    claw.world.manner.lock().unwrap().deaf = true;
+    claw.world.manner.lock().unwrap().asked = Asked::Deaf;
     let ours = front(&claw, "").await;
     let said = with("break", file("a.txt", "text/plain", "eA=="));
     let said = json!({"message": said["message"], "configuration": {"blocking": false}});
     let task = ours.result("bot", "message/send", said).await["id"].clone();
     until("nothing was asked", || claw.calls("chat.send").len() == 1).await;
     claw.die().await;
-    claw.world.manner.lock().unwrap().deaf = false;
+    claw.world.manner.lock().unwrap().asked = Asked::Runs;
     claw.revive().await;
     let failed = ours.until("bot", &task, &["completed", "failed"]).await;
     assert_eq!(why(&failed), "the agent failed: the model broke");
@@ -257,6 +370,24 @@ async fn a_cancel_reaches_a_gateway_that_was_away() {
     })
     .await;
     assert!(claw.world.is_over(task.as_str().unwrap()));
+}
+
+#[tokio::test]
+async fn a_gateway_that_does_not_come_back_is_given_up() {
+    let mut claw = Claw::start().await;
+    let ours = front(&claw, ", reconnect: 300ms").await;
+    let task = some_of(&ours, say(COUNT)).await;
+    claw.cut_off().await;
+    let failed = ours.until("bot", &task, &["completed", "failed"]).await;
+    let text = "the connection to the OpenClaw gateway was lost, and it did not come back in time";
+    assert_eq!(why(&failed), text);
+    // What was told before stays, and what runs for nobody is stopped when it can be.
+    assert!(counted().starts_with(&answer(&failed)) && !answer(&failed).is_empty());
+    claw.back().await;
+    until("nothing was stopped", || {
+        claw.calls("sessions.abort").len() == 1
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -60,6 +60,48 @@ async fn a_cancel_reaches_a_task_that_was_answered_and_does_not_answer() {
     assert_eq!(keeper.canceled(), ["task-0"]);
 }
 
+/// An answer that stands in line is never given: the question is withdrawn there, also if another agent has passed it on.
+#[tokio::test]
+async fn a_cancel_of_an_answer_in_line_withdraws_the_question() {
+    for agents in [
+        "desk: {a2a: {url: 'URL'}}",
+        "desk: {script: [{complete: own}], routes: [{to: far}]}\n  far: {a2a: {url: 'URL'}}",
+    ] {
+        let keeper = Keeper::start().await;
+        let agents = agents.replace("URL", &keeper.base);
+        let ours = Server::serve(&format!(
+            "limits: {{tasks: 1}}\nagents:\n  busy: {{script: [{{wait: 30s}}]}}\n  {agents}\n"
+        ))
+        .await;
+        let task = begin(&ours, "ask", None).await;
+        ours.until("desk", &task, &["input-required"]).await;
+        let mut params = say("work");
+        params["configuration"] = json!({"blocking": false});
+        ours.result("busy", "message/send", params).await;
+        begin(&ours, "green", Some(&task)).await;
+        cancel(&ours, &task).await;
+        keeper.until_canceled().await;
+        assert_eq!(keeper.canceled(), ["task-0"], "{agents}");
+        assert_eq!(keeper.heard(), ["ask"]);
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_before_the_answer_is_sent_withdraws_the_question() {
+    let keeper = Keeper::start().await;
+    let mut ours = before(&keeper.base).await;
+    let task = begin(&ours, "ask", None).await;
+    ours.until("desk", &task, &["input-required"]).await;
+    ours.kill().await;
+    keeper.is_shy();
+    ours.restart().await;
+    begin(&ours, "long", Some(&task)).await;
+    keeper.until_looked_up().await;
+    cancel(&ours, &task).await;
+    keeper.until_canceled().await;
+    assert_eq!(keeper.canceled(), ["task-0"]);
+}
+
 #[tokio::test]
 async fn a_task_that_cannot_be_understood_any_more_is_canceled_there() {
     let keeper = Keeper::start().await;

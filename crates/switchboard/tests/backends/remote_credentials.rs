@@ -130,6 +130,65 @@ async fn a_remote_task_is_found_again_after_any_number_of_restarts() {
     assert_eq!(keeper.heard(), ["long"]);
 }
 
+/// What was said before a task asked for credentials is said after they have come, to the question that it answers.
+#[tokio::test]
+async fn what_waits_behind_a_turn_that_asks_for_credentials_is_sent_in_the_end() {
+    for crash in [false, true] {
+        let (keeper, mut ours) = pair().await;
+        let task = tell(&ours, "right", "long", &Value::Null, false).await["id"].clone();
+        keeper.until_followed().await;
+        tell(&ours, "right", "green", &task, false).await;
+        if crash {
+            ours.kill().await;
+            ours.restart().await;
+        } else {
+            keeper.asks_for("left");
+        }
+        ours.until("desk", &task, &["auth-required"]).await;
+        let key = if crash { "right" } else { "left" };
+        let mut rounds = 0;
+        loop {
+            // It is known who sent it, but not any more with what.
+            tell(&ours, key, "go on", &task, false).await;
+            rounds += 1;
+            if rounds == 1 {
+                keeper.until_followed().await;
+                keeper.asks();
+            }
+            let now = ours
+                .until("desk", &task, &["auth-required", "completed", "failed"])
+                .await;
+            if state(&now) != "auth-required" {
+                assert_eq!(text_of(&now["status"]["message"]), "took green", "{now}");
+                break;
+            }
+        }
+        assert_eq!(keeper.heard(), ["long", "green"], "{crash}");
+        assert_eq!(rounds, 2);
+    }
+}
+
+/// A secret that the other side has is not asked for again, though we have not kept it.
+#[tokio::test]
+async fn what_the_other_side_knows_is_not_asked_for_again_after_a_restart() {
+    let keeper = Keeper::start().await;
+    let yaml = format!("agents: {{desk: {{a2a: {{url: '{}'}}}}}}", keeper.base);
+    let mut ours = Server::serve(&yaml).await;
+    let asked = tell(&ours, "", "login", &Value::Null, true).await;
+    assert_eq!(state(&asked), "auth-required", "{asked}");
+    let task = &asked["id"];
+    tell(&ours, "", "long", task, false).await;
+    keeper.until_followed().await;
+    ours.kill().await;
+    ours.restart().await;
+    keeper.until_followed().await;
+    keeper.finishes();
+    let states = ["completed", "failed", "auth-required"];
+    let done = ours.until("desk", task, &states).await;
+    assert_eq!(text_of(&done["status"]["message"]), "at last", "{done}");
+    assert_eq!(keeper.heard(), ["login", "long"]);
+}
+
 #[tokio::test]
 async fn a_task_that_waits_for_credentials_is_canceled_there_with_ours() {
     let (keeper, mut ours) = pair().await;

@@ -323,7 +323,7 @@ async fn an_agent_of_openclaw_is_asked_in_a_span_by_both_ways() {
 async fn a_command_is_run_in_a_span_and_told_of_it() {
     let collector = Collector::start().await;
     let yaml = "agents: {env: {exec: {command: [/bin/sh, -c, 'echo $TRACEPARENT']}}, \
-                bad: {exec: {command: [sh, -c, 'exit 3']}}}";
+                bad: {exec: {command: [sh, -c, 'exit 3']}}, none: {exec: {command: [./no-such-program]}}}";
     let ours = told_to(&collector, yaml).await;
     let task = send(&ours, "env", "x").await;
     let told = crate::support::text_of(&task["artifacts"][0]);
@@ -339,4 +339,12 @@ async fn a_command_is_run_in_a_span_and_told_of_it() {
     let failed = failed.rfind(|span| span.name == "exec sh").unwrap();
     assert_eq!(failed.status, 2);
     has(failed, &[("error.type", "failed")]);
+    // One that cannot be started fails, too: nobody has canceled it.
+    ours.result("none", "message/send", say("x")).await;
+    let spans = collector.wait(9).await;
+    let mut spans = spans.iter().map(|(_, span)| span);
+    let failed = spans.find(|span| span.name == "exec no-such-program");
+    let failed = failed.unwrap();
+    assert_eq!(failed.status, 2);
+    has(failed, &[("error.type", "unavailable")]);
 }

@@ -9,7 +9,6 @@ mod links;
 mod rules;
 #[path = "../support/mod.rs"]
 mod support;
-mod withdrawn;
 
 use serde_json::{Value, json};
 

@@ -34,6 +34,7 @@ fn an_address_and_a_token_are_enough() {
     assert_eq!(settings.transport, Transport::Auto);
     assert_eq!(settings.tools, Tools::Names);
     assert_eq!(settings.max_file_bytes, 5 << 20);
+    assert_eq!(settings.reconnect, Duration::from_secs(120));
     assert!(!settings.data_as_text);
     // The gateway is told how long a task may take.
     assert_eq!(settings.timeout, Some(Duration::from_secs(600)));
@@ -46,13 +47,15 @@ fn an_address_and_a_token_are_enough() {
 fn everything_can_be_said() {
     let (agent, claw) = good(
         "skills: [{id: x, description: X}], timeouts: {task: unlimited}, openclaw: {url: 'https://claw.example', \
-         agent: research, token: '${TOKEN}', transport: websocket, data: text, tools: none, max_file: 1MiB, refresh: 1m}",
+         agent: research, token: '${TOKEN}', transport: websocket, data: text, tools: none, max_file: 1MiB, \
+         reconnect: 10s, refresh: 1m}",
     );
     let settings = claw.settings;
     assert_eq!(settings.agent, "research");
     assert_eq!(settings.transport, Transport::WebSocket);
     assert_eq!(settings.tools, Tools::Off);
     assert_eq!(settings.max_file_bytes, 1 << 20);
+    assert_eq!(settings.reconnect, Duration::from_secs(10));
     assert_eq!(settings.refresh, Duration::from_secs(60));
     assert_eq!(settings.timeout, None);
     assert!(settings.data_as_text);
@@ -86,6 +89,10 @@ fn what_is_wrong_is_named_where_it_stands() {
         (
             claw(", max_file: 17MiB"),
             "agents.lobster.openclaw.max_file: must be more than nothing, and at most 16MiB",
+        ),
+        (
+            claw(", reconnect: 0s"),
+            "agents.lobster.openclaw.reconnect: must be longer than zero",
         ),
         (
             claw(", refresh: 0s"),

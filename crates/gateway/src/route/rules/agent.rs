@@ -97,6 +97,10 @@ impl Agent for Routed {
         }
     }
 
+    async fn does_without_words(&self, turn: &Turn) -> bool {
+        matches!(self.rule(turn).await, Ok(None)) && self.own.does_without_words(turn).await
+    }
+
     fn on_restart(&self) -> Restart {
         self.own.on_restart()
     }

@@ -62,6 +62,8 @@ pub(super) struct RunningTurn {
     pub(super) inbox: VecDeque<Waited>,
     /// The turn has not begun, though the task counts as working.
     pub(super) in_line: bool,
+    /// The event that began it, if the task had asked for credentials.
+    pub(super) credentials_at: Option<u64>,
 }
 
 impl RunningTurn {
@@ -70,6 +72,7 @@ impl RunningTurn {
             canceled: canceled.clone(),
             inbox: VecDeque::new(),
             in_line: false,
+            credentials_at: None,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The log of one task: what is stored and may be told, and what waits to be stored.
 //!
 //! Here is what is said to it. [`wait`] is how others wait for it, [`storing`] how the writer and the cursors
-//! use it, [`mod@line`] how it is kept that a turn has not begun, [`aside`] what is
+//! use it, [`mod@line`] how it is kept that a turn has not begun,
+//! [`waiting`] what waits for more than credentials, [`aside`] what is
 //! not for callers, [`traced`] what it is part of, [`inner`] what is behind its lock.
 
 mod aside;
@@ -11,6 +12,7 @@ mod look;
 mod storing;
 mod traced;
 mod wait;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -231,6 +233,7 @@ impl TaskLog {
             if inner.turn.is_none() {
                 inner.follow(received.trace.clone(), &self.origin.id);
             }
+            let asked = inner.state == TaskState::AuthRequired;
             let recorded = inner.append(working, Some(received.recorded));
             debug_assert!(recorded.is_ok(), "a task that is not over can work");
             match &mut inner.turn {
@@ -241,7 +244,10 @@ impl TaskLog {
                 }
                 none => {
                     let canceled = CancellationToken::new();
-                    *none = Some(RunningTurn::new(&canceled));
+                    *none = Some(RunningTurn {
+                        credentials_at: recorded.ok().filter(|_| asked),
+                        ..RunningTurn::new(&canceled)
+                    });
                     inner.corked = true;
                     Joined::Begins(canceled)
                 }
@@ -269,12 +275,12 @@ impl TaskLog {
             if let Some(event) = event {
                 inner.append(event, None).ok()?;
             }
-            // Nobody knows any more what their senders were granted.
-            let sender = |message| (message, Principal::from(self.origin.owner.clone()), None);
+            let waiting = waiting
+                .into_iter()
+                .map(|message| self.of_its_owner(message));
             inner.turn = Some(RunningTurn {
-                canceled: canceled.clone(),
-                inbox: waiting.into_iter().map(sender).collect(),
-                in_line: false,
+                inbox: waiting.collect(),
+                ..RunningTurn::new(&canceled)
             });
         }
         self.enqueue();
@@ -282,7 +288,8 @@ impl TaskLog {
     }
 
     /// Ends the running turn with `event`. Returns the next message if one came meanwhile and the task
-    /// waits for it; then `working` is appended and the same turn token goes on.
+    /// waits for it; then `working` is appended and the same turn token goes on. A task that waits for credentials waits
+    /// for more than what was said before it did: those messages come after the one that brings them.
     pub fn end_turn(
         self: &Arc<Self>,
         event: Event,
@@ -291,11 +298,11 @@ impl TaskLog {
         let next = {
             let mut inner = lock(&self.inner);
             // An event that is no longer allowed means that the task was ended by someone else: fine.
-            let interrupted = inner.append(event, None).is_ok() && inner.state.is_interrupted();
+            let asks = inner.append(event, None).is_ok() && inner.state == TaskState::InputRequired;
             let next = inner
                 .turn
                 .as_mut()
-                .filter(|_| interrupted)
+                .filter(|_| asks)
                 .and_then(|turn| turn.inbox.pop_front());
             match &next {
                 Some((_, _, trace)) => {
@@ -333,19 +340,19 @@ impl TaskLog {
         self.changed.notify_waiters();
     }
 
-    /// Asks the task to stop. `canceled` is the event to append if nothing runs that could say it. Whether something
-    /// runs.
+    /// Asks the task to stop. `canceled` is the event to append if nothing runs that could say it. Whether an agent
+    /// hears of it: a turn that stands in line ends, but the agent may know of the task from those before.
     ///
     /// # Errors
     ///
     /// If the task is over.
     pub fn cancel(self: &Arc<Self>, canceled: Event) -> Result<bool, IllegalTransition> {
-        let runs = {
+        let hears = {
             let mut inner = lock(&self.inner);
             match &inner.turn {
                 Some(turn) if !inner.state.is_terminal() => {
                     turn.canceled.cancel();
-                    true
+                    !turn.in_line
                 }
                 _ => {
                     inner.append(canceled, None)?;
@@ -354,7 +361,7 @@ impl TaskLog {
             }
         };
         self.enqueue();
-        Ok(runs)
+        Ok(hears)
     }
 
     /// Says that the turn begun last will not run.

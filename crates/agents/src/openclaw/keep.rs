@@ -1,0 +1,159 @@
+//! How the socket to a gateway is kept: opened again when it is lost, and left when the process ends.
+
+use std::future::pending;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::gateway::{Gateway, Stop};
+use super::line::Line;
+use super::refused::Refused;
+use super::serve::Serving;
+use super::socket::Socket;
+
+/// How soon a gateway is looked for again; each pause is twice the last.
+pub(super) const AGAIN: Duration = Duration::from_millis(500);
+/// How often a gateway is looked for at most by who cannot do without.
+pub(super) const INSISTENCE: Duration = Duration::from_secs(2);
+/// How long runs are stopped at most once the process is to end, however long that may take.
+const STOPPING: Duration = Duration::from_secs(15);
+
+impl Gateway {
+    /// Keeps the socket open until `stop`, and as long after that as runs are listened to, or are to be stopped. For what
+    /// is to be stopped there is less time than `grace`, after which the process ends.
+    pub async fn keep(&self, stop: &CancellationToken, grace: Duration) {
+        self.ending.get_or_init(|| stop.clone());
+        let late = CancellationToken::new();
+        let too_late = async {
+            stop.cancelled().await;
+            sleep((grace / 5 * 4).min(STOPPING)).await;
+            late.cancel();
+            if self.is_listened_to() {
+                // What still goes on is served to its end.
+                pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = self.keep_open(stop, &late) => {}
+            () = too_late => {}
+        }
+        for Stop { run, .. } in self.stops() {
+            tracing::warn!(
+                task = run,
+                "a run was not stopped in time: it may go on in OpenClaw"
+            );
+        }
+    }
+
+    async fn keep_open(&self, stop: &CancellationToken, late: &CancellationToken) {
+        let host = self.place.url.host_str();
+        let mut failed: u32 = 0;
+        let mut warned = None;
+        while !stop.is_cancelled() || self.is_needed(late) {
+            let token = self.place.token.reveal();
+            let opened = tokio::select! {
+                opened = Socket::open(&self.http, &self.place.url, token, &self.device) => opened,
+                () = self.needless(stop, late) => return,
+            };
+            let opened = opened.map_err(|refused| refused.told_by(|text| self.quote(text)));
+            let pause = match opened {
+                Ok((socket, hello)) => {
+                    let version = hello.version.as_str();
+                    tracing::info!(host, version, "connected to an OpenClaw gateway");
+                    (failed, warned) = (0, None);
+                    let hello = Arc::new(hello);
+                    let (line, given) = Line::new(Arc::clone(&hello));
+                    self.tell(Ok(line));
+                    let serving = Serving::new(self, given, &hello);
+                    let why = serving.until_lost(socket, stop, late).await;
+                    tracing::info!(host, why, "the socket to an OpenClaw gateway is gone");
+                    by_chance(AGAIN / 2)
+                }
+                Err(refused) => {
+                    if warned.as_ref() != Some(&refused) {
+                        let device = self.device.id();
+                        tracing::warn!(
+                            host,
+                            device,
+                            "an OpenClaw gateway cannot be used: {refused}"
+                        );
+                        warned = Some(refused.clone());
+                    }
+                    failed = failed.saturating_add(1);
+                    let pause = pause(&refused, failed);
+                    self.tell(Err(refused));
+                    pause
+                }
+            };
+            let pause = match stop.is_cancelled() {
+                // There is not much time left.
+                true => pause.min(INSISTENCE),
+                false => pause,
+            };
+            tokio::select! {
+                () = stop.cancelled(), if !stop.is_cancelled() => {}
+                () = sleep(pause) => {}
+                // Somebody needs it now.
+                () = self.wake.notified() => {}
+            }
+        }
+    }
+
+    /// Whether there is something to do before the end.
+    fn is_needed(&self, late: &CancellationToken) -> bool {
+        let stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_listened_to() || !stops.is_empty() && !late.is_cancelled()
+    }
+
+    /// Ends if there is nothing to do any more when the process is to end.
+    async fn needless(&self, stop: &CancellationToken, late: &CancellationToken) {
+        stop.cancelled().await;
+        if self.is_needed(late) {
+            pending::<()>().await;
+        }
+    }
+}
+
+/// How long to wait: twice as long each time, up to a half taken off by chance; as long as the gateway says, if it does.
+fn pause(refused: &Refused, failed: u32) -> Duration {
+    let doubled = AGAIN.saturating_mul(1 << (failed - 1).min(16));
+    match refused {
+        Refused::Starting(Some(asked)) => (*asked).min(refused.patience()).max(AGAIN / 5),
+        _ => by_chance(doubled.min(refused.patience())),
+    }
+}
+
+/// Between half of it and all of it: not all come back at once.
+pub(super) fn by_chance(longest: Duration) -> Duration {
+    let [chance, ..] = uuid::Uuid::new_v4().into_bytes();
+    longest / 2 + (longest / 2) * u32::from(chance) / 255
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_by_chance_and_end_where_there_is_hope() {
+        let away = Refused::Away(String::new());
+        for (refused, failed, most) in [
+            (away.clone(), 1, 500),
+            (away.clone(), 2, 1000),
+            (away.clone(), 5, 8000),
+            (away, 60, 30_000),
+            (Refused::Unpaired(None), 60, 15_000),
+            (Refused::Token, 60, 60_000),
+        ] {
+            let most = Duration::from_millis(most);
+            let got = pause(&refused, failed);
+            assert!(
+                got >= most / 2 && got <= most,
+                "{refused:?} {failed}: {got:?}"
+            );
+        }
+        let said = Refused::Starting(Some(Duration::from_millis(700)));
+        assert_eq!(pause(&said, 9), Duration::from_millis(700));
+    }
+}
