@@ -16,6 +16,9 @@ use crate::marks;
 pub const METADATA: &str = "switchboard/hops";
 /// The header.
 pub const HEADER: &str = "x-switchboard-hops";
+/// The member of the metadata of what a task says, and of what it makes, that names the other agent here whose it was, and
+/// its task.
+pub const DELEGATE: &str = "delegate";
 /// How many agents a call may come through, if nothing else is said.
 pub const DEEPEST: usize = 5;
 

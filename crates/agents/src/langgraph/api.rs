@@ -317,6 +317,14 @@ impl Server {
         self.json(shown, Method::GET, url, None).await
     }
 
+    /// Brings a thread to its end: what it asks is asked no more.
+    pub(super) async fn end(&self, shown: &HeaderMap, thread: &str) -> Result<(), Fault> {
+        let url = self.url(&["threads", thread, "state"], &[]);
+        let body = json!({"values": null, "as_node": "__end__"});
+        let ended: Result<Value, Fault> = self.json(shown, Method::POST, url, Some(&body)).await;
+        ended.map(drop)
+    }
+
     /// Answers a question by the server's own interface: releases before 0.7.12 know no other way.
     pub(super) async fn resume(
         &self,

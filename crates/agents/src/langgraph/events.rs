@@ -210,6 +210,16 @@ struct Waiting {
     interrupts: Vec<Interrupt>,
 }
 
+impl State {
+    /// Whether something is asked, and by one of these runs: another one may have gone on from there.
+    pub(super) fn is_asked_by(&self, runs: &[Option<&str>]) -> bool {
+        let last = self.metadata["run_id"].as_str();
+        let waiting = self.tasks.iter().any(|task| !task.interrupts.is_empty());
+        let asks = waiting || !self.interrupts.is_empty();
+        asks && (last.is_none() || runs.contains(&last))
+    }
+}
+
 /// How a run has ended that was begun with the message `id`, by the state of its thread.
 pub(super) fn settled(run: &Run, state: State, id: Option<&str>) -> Ending {
     match run.status.as_str() {
@@ -218,16 +228,12 @@ pub(super) fn settled(run: &Run, state: State, id: Option<&str>) -> Ending {
         "timeout" => return Ending::Failed("it took too long".to_owned()),
         _ => return Ending::Failed(String::new()),
     }
-    // Another run may have gone on from there.
-    let last = state.metadata["run_id"].as_str();
-    if last.is_none_or(|last| last == run.run_id) {
+    if state.is_asked_by(&[Some(&run.run_id)]) {
         let mut asked = state.interrupts;
         if asked.is_empty() {
             asked = state.tasks.into_iter().flat_map(|t| t.interrupts).collect();
         }
-        if !asked.is_empty() {
-            return Ending::Asks(asked);
-        }
+        return Ending::Asks(asked);
     }
     Ending::Answer(said_last(&state.values, id))
 }

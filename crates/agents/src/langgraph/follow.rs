@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use switchboard_server::agent::AgentError;
 use switchboard_types::model::{MessageId, TaskId};
 use tokio::time::{Instant, sleep};
 
 use super::api::Fault;
-use super::events::{Begun, Ending, found, settled};
+use super::events::{Begun, Ending, found, is_old, settled};
+use super::line::Unresolved;
 use super::message;
+use super::note::Note;
 use super::run::{BEGINS, Run, Stop, lost};
 use crate::identity::IdentityError;
 use crate::remote::note::State;
@@ -99,20 +102,75 @@ impl Run<'_> {
         Ok(settled(&over, state, id.as_ref().map(MessageId::as_str)))
     }
 
-    /// Stops the run, if there is one or may be one.
+    /// The task is over, and nobody waits any more: what runs there is stopped, and what is asked there is withdrawn.
     pub(super) async fn cancel(&mut self) {
-        let Some(note) = &self.note else { return };
-        if note.at.state == State::Waiting {
+        let there = |note: &Note| note.at.state != State::Unsent || note.at.task.is_some();
+        if !self.note.as_ref().is_some_and(there) {
             return;
         }
-        if self.run().is_none() {
-            // That it cannot be written down any more does not matter.
-            drop(self.look(STOPS).await);
+        let task = self.turn.task_id();
+        if self.shown.is_empty()
+            && let Err(error) = self.identify().await
+        {
+            tracing::warn!(%error, %task, "a run was not canceled");
+            return;
         }
-        let Some(run) = self.run() else { return };
-        let server = &self.server;
-        if let Err(fault) = server.cancel(&self.shown, self.thread(), run).await {
-            tracing::warn!(%fault, task = %self.turn.task_id(), "a run was not canceled");
+        let mut told = self.stop().await;
+        if let Err(fault) = &told
+            && let Ok(true) = self.renews(fault).await
+        {
+            told = self.stop().await;
+        }
+        if let Err(fault) = told {
+            tracing::warn!(%fault, %task, "a run was not canceled");
+        }
+    }
+
+    async fn stop(&mut self) -> Result<(), Fault> {
+        let state = self.note.as_ref().map(|note| note.at.state);
+        if matches!(state, Some(State::Sending | State::Running)) {
+            // That it cannot be written down any more does not matter.
+            if self.run().is_none()
+                && let Err(Stop::Fault(fault)) = self.look(STOPS).await
+            {
+                return Err(fault);
+            }
+            if let Some(run) = self.run() {
+                let server = &self.server;
+                server.cancel(&self.shown, self.thread(), run).await?;
+            }
+        }
+        self.withdraw().await
+    }
+
+    /// Withdraws what is asked there, also by a run that was over before it was stopped. Releases that know tasks are told
+    /// which one; at others the thread is brought to its end, unless another run has gone on from there.
+    async fn withdraw(&self) -> Result<(), Fault> {
+        let Some(note) = &self.note else {
+            return Ok(());
+        };
+        let task = note.at.task.as_deref().and_then(|id| TaskId::new(id).ok());
+        let Some(task) = task else { return Ok(()) };
+        if !is_old(&task) {
+            let id = self.line.id(&self.shown).await.map_err(|why| match why {
+                Unresolved::Fault(fault) => fault,
+                Unresolved::Which(which) => Fault::Missing(which),
+            })?;
+            let call = json!({
+                "jsonrpc": "2.0",
+                "id": self.turn.task_id().as_str(),
+                "method": "tasks/cancel",
+                "params": {"id": task.as_str()},
+            });
+            let call = call.to_string().into_bytes();
+            return self.server.a2a(&self.shown, &id, call).await.map(drop);
+        }
+        let thread = note.thread();
+        let ours = [note.run.as_deref(), note.seen.as_deref()];
+        match self.server.state(&self.shown, thread).await {
+            Ok(state) if state.is_asked_by(&ours) => self.server.end(&self.shown, thread).await,
+            Ok(_) | Err(Fault::Missing(_)) => Ok(()),
+            Err(fault) => Err(fault),
         }
     }
 

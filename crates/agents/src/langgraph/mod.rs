@@ -206,7 +206,7 @@ impl Agent for LangGraphAgent {
 
     async fn let_go(&self, turn: Turn) {
         match Run::new(&self.line, self.dialect, &turn, None).await {
-            Ok(run) => run.let_go().await,
+            Ok(mut run) => run.cancel().await,
             Err(error) => tracing::warn!(%error, "a question of a graph was not withdrawn"),
         }
     }

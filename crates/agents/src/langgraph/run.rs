@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderMap;
-use serde_json::{Value, json};
+use serde_json::Value;
 use switchboard_server::agent::{AgentError, Errand, Outcome, Progress, Said, Turn};
 use switchboard_types::Dialect;
 use switchboard_types::model::{Artifact, ArtifactId, Part, TaskId};
@@ -17,7 +17,7 @@ use super::message;
 use super::note::{NAME, Note};
 use crate::fetch::{quoted, without};
 use crate::identity::IdentityError;
-use crate::remote::note::{Note as At, Plan, State};
+use crate::remote::note::{Note as At, Plan};
 
 /// What the answer is called.
 pub(super) const ANSWER: &str = "answer";
@@ -136,42 +136,6 @@ impl<'a> Run<'a> {
                 IdentityError::NoCredential.ending()
             }
             Some(Ok(Err(Stop::Fault(fault)))) => Err(self.failed(&fault)),
-        }
-    }
-
-    /// The task is over that waited for its caller. A run that went on meanwhile is stopped. A question is withdrawn:
-    /// releases that know tasks are told; for others nothing runs that could be stopped.
-    pub(super) async fn let_go(mut self) {
-        let Some(note) = &self.note else { return };
-        let goes_on = matches!(note.at.state, State::Sending | State::Running);
-        let task = note.at.task.as_deref().and_then(|id| TaskId::new(id).ok());
-        let task = task.filter(|id| !is_old(id));
-        if !goes_on && task.is_none() {
-            return;
-        }
-        let told = async {
-            self.identify().await.map_err(|error| error.to_string())?;
-            let Some(task) = task.filter(|_| !goes_on) else {
-                self.cancel().await;
-                return Ok(());
-            };
-            let id = self
-                .line
-                .id(&self.shown)
-                .await
-                .map_err(|error| error.to_string())?;
-            let call = json!({
-                "jsonrpc": "2.0",
-                "id": self.turn.task_id().as_str(),
-                "method": "tasks/cancel",
-                "params": {"id": task.as_str()},
-            });
-            let call = call.to_string().into_bytes();
-            let sent = self.server.a2a(&self.shown, &id, call).await;
-            sent.map(drop).map_err(|fault| fault.to_string())
-        };
-        if let Err(error) = told.await {
-            tracing::warn!(error, "a question of a graph was not withdrawn");
         }
     }
 

@@ -20,6 +20,8 @@ use crate::identity::IdentityError;
 
 /// How long an identity may take to get.
 const IDENTITY: Duration = Duration::from_secs(20);
+/// What is refused so soon after it was got is not replaced again. Tokens may expire more than once in a long turn.
+const FRESH: Duration = Duration::from_secs(1);
 /// How many earlier tasks are looked at for the upstream conversation.
 const EARLIER: usize = 5;
 /// What an upstream agent is told whose question nobody answered.
@@ -67,7 +69,13 @@ impl Run<'_> {
     }
 
     pub(super) async fn cancel(&mut self, client: &Client, task: &TaskId) {
-        if let Err(error) = client.cancel_with(task, &self.options()).await
+        let mut canceled = client.cancel_with(task, &self.options()).await;
+        if let Err(error) = &canceled
+            && let Ok(true) = self.renews(error).await
+        {
+            canceled = client.cancel_with(task, &self.options()).await;
+        }
+        if let Err(error) = canceled
             && !error.is(ErrorKind::TaskNotCancelable)
         {
             tracing::warn!(%error, task = %self.turn.task_id(), "a remote task was not canceled");
@@ -86,10 +94,11 @@ impl Run<'_> {
     pub(super) async fn renews(&mut self, error: &Error) -> Result<bool, Stop> {
         let refused = error.status() == Some(401) || error.is(ErrorKind::Unauthenticated);
         let identity = &self.line.identity;
-        if !refused || self.renewed || !identity.refused(&self.turn.principal, &self.shown) {
+        let just_renewed = self.renewed.is_some_and(|at| at.elapsed() < FRESH);
+        if !refused || just_renewed || !identity.refused(&self.turn.principal, &self.shown) {
             return Ok(false);
         }
-        self.renewed = true;
+        self.renewed = Some(Instant::now());
         match self.identify().await {
             Ok(()) => Ok(true),
             // What the caller has shown is no good any more: the caller can help.
@@ -192,10 +201,11 @@ impl Run<'_> {
             return Ok(Some(context));
         }
         if !self.line.takes_our_contexts() {
-            let earlier = self.turn.earlier_note(NAME, EARLIER).await?;
-            let earlier: Option<Note> = earlier.and_then(|note| serde_json::from_value(note).ok());
-            if let Some(context) = earlier.as_ref().and_then(Note::context_id) {
-                return Ok(Some(context));
+            // One that has begun nothing there knows none.
+            let read = |note| serde_json::from_value::<Note>(note).ok()?.context_id();
+            let earlier = self.turn.in_earlier_notes(NAME, EARLIER, read).await?;
+            if earlier.is_some() {
+                return Ok(earlier);
             }
         }
         Ok(self

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use switchboard_client::{difference, fold};
 use switchboard_server::agent::Said;
 use switchboard_server::budget::Spent;
+use switchboard_server::hops::DELEGATE;
 use switchboard_types::model::{
     Artifact, ArtifactUpdate, ContextId, Event, Message, Object, Part, Role, Task, TaskId,
     TaskState, TaskStatus,
@@ -120,7 +121,7 @@ impl Heard {
                 }
             }
             Event::Message(message) if self.task.is_some() => {
-                let said = message.metadata.clone();
+                let said = theirs(message.metadata.as_ref());
                 steps.push(Step::Working(message.parts.clone(), said, None));
             }
             Event::Message(message) => {
@@ -143,17 +144,23 @@ impl Heard {
                     last_chunk,
                     ..
                 } = update;
-                steps.push(Step::Chunk(Arc::clone(artifact), *append, *last_chunk));
+                let mut artifact = Arc::clone(artifact);
+                let metadata = theirs(artifact.metadata.as_ref());
+                if metadata != artifact.metadata {
+                    Arc::make_mut(&mut artifact).metadata = metadata;
+                }
+                steps.push(Step::Chunk(artifact, *append, *last_chunk));
                 None
             }
             Event::Status(update) => {
-                let end = ending(&update.status, update.metadata.clone());
+                let end = ending(&update.status, update.metadata.as_ref());
                 if end.is_none()
                     && let Some(message) = &update.status.message
                 {
                     let told = self.said.take();
                     if told.as_ref() != Some(&message.parts) {
-                        let (said, event) = (message.metadata.clone(), update.metadata.clone());
+                        let said = theirs(message.metadata.as_ref());
+                        let event = theirs(update.metadata.as_ref());
                         steps.push(Step::Working(message.parts.clone(), said, event));
                     }
                 }
@@ -179,9 +186,9 @@ fn beginning(now: &Task) -> Task {
 }
 
 /// The end that a status is, if it is one.
-fn ending(status: &TaskStatus, metadata: Option<Object>) -> Option<Ending> {
+fn ending(status: &TaskStatus, metadata: Option<&Object>) -> Option<Ending> {
     let message = status.message.as_deref();
-    let spent = metadata.as_ref().map(Spent::told).unwrap_or_default();
+    let spent = metadata.map(Spent::told).unwrap_or_default();
     let said = || said(message, metadata);
     let text = message.map(Message::text).filter(|text| !text.is_empty());
     match status.state {
@@ -204,14 +211,19 @@ fn ending(status: &TaskStatus, metadata: Option<Object>) -> Option<Ending> {
     }
 }
 
-fn said(message: Option<&Message>, metadata: Option<Object>) -> Said {
+fn said(message: Option<&Message>, metadata: Option<&Object>) -> Said {
     Said {
         parts: message.map(|m| m.parts.clone()).unwrap_or_default(),
-        message_metadata: message.and_then(|m| m.metadata.clone()),
-        metadata,
+        message_metadata: message.and_then(|m| theirs(m.metadata.as_ref())),
+        metadata: theirs(metadata),
         // Tasks that it speaks of are not ours.
         references: Vec::new(),
     }
+}
+
+/// Metadata of theirs. Whom they have asked for something is no agent of ours, and none of ours is asked at their word.
+fn theirs(metadata: Option<&Object>) -> Option<Object> {
+    metadata.map(|metadata| metadata.without(&[DELEGATE]))
 }
 
 /// There are agents whose answer is nowhere but in the history.

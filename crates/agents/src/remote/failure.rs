@@ -1,9 +1,11 @@
 //! What callers are told when a remote agent cannot be talked to. Where it is and what exactly broke is for our log.
 
 use http::HeaderMap;
+use serde_json::Value;
 use switchboard_client::{Error, Kind};
-use switchboard_server::agent::{AgentError, Turn};
+use switchboard_server::agent::{AgentError, Said, Turn};
 use switchboard_types::ErrorKind;
+use switchboard_types::model::{Content, Json, Object};
 
 use crate::fetch::without;
 
@@ -44,6 +46,35 @@ pub(super) fn told(turn: &Turn, shown: &HeaderMap, error: &Error) -> AgentError 
             AgentError::unavailable("the remote agent cannot be reached: try again later")
         }
     }
+}
+
+/// What the other side says of our credentials, without them.
+pub(super) fn scrubbed(shown: &HeaderMap, mut said: Said) -> Said {
+    for part in &mut said.parts {
+        match &mut part.content {
+            Content::Text(text) | Content::Url(text) => {
+                *text = without(shown, std::mem::take(text));
+            }
+            Content::Data(data) => *data = cleared(shown, data),
+            Content::Raw(_) => {}
+        }
+        clear(shown, &mut part.metadata);
+    }
+    clear(shown, &mut said.message_metadata);
+    clear(shown, &mut said.metadata);
+    said
+}
+
+fn clear(shown: &HeaderMap, metadata: &mut Option<Object>) {
+    if let Some(object) = metadata {
+        *metadata = Object::try_from(cleared(shown, object.as_json())).ok();
+    }
+}
+
+/// What is not JSON any more without them is left out as a whole.
+fn cleared(shown: &HeaderMap, said: &Json) -> Json {
+    let text = without(shown, said.as_str().to_owned());
+    Json::parse(text).unwrap_or_else(|_| Json::from(&Value::Null))
 }
 
 /// A message went out, and nothing came back.

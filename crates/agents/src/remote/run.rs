@@ -7,12 +7,12 @@ use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use switchboard_client::{Client, Error, Kind, Sent};
 use switchboard_server::agent::{AgentError, Errand, Outcome, Progress, Said, Turn};
-use switchboard_types::model::{Content, Event, Task, TaskId, TaskState};
-use tokio::time::timeout;
+use switchboard_types::model::{Event, Task, TaskId, TaskState};
+use tokio::time::{Instant, timeout};
 
 use super::begin::{Begun, told_of};
 use super::events::{Ending, Heard, Step};
-use super::failure::{told, unknown};
+use super::failure::{scrubbed, told, unknown};
 use super::line::Line;
 use super::note::{NAME, Note, Plan, State};
 use crate::fetch::without;
@@ -60,8 +60,8 @@ pub(super) struct Run<'a> {
     pub(super) noting: Option<Noting<'a>>,
     /// What is shown in each call.
     pub(super) shown: HeaderMap,
-    /// Another identity was asked for already.
-    pub(super) renewed: bool,
+    /// When another identity was asked for.
+    pub(super) renewed: Option<Instant>,
     /// What operators see of it.
     pub(super) errand: Option<&'a Errand>,
 }
@@ -89,7 +89,7 @@ impl<'a> Run<'a> {
             note,
             noting: None,
             shown: HeaderMap::new(),
-            renewed: false,
+            renewed: None,
             errand: None,
         })
     }
@@ -362,26 +362,16 @@ impl<'a> Run<'a> {
                 Ok(Outcome::InputRequired(said))
             }
             Ending::AuthRequired(said) => {
-                let said = self.scrubbed(said);
+                let said = scrubbed(&self.shown, said);
                 self.waits(&said).await?;
                 Ok(Outcome::AuthRequired(said))
             }
-            Ending::Rejected(said) => Ok(Outcome::Rejected(self.scrubbed(said))),
+            Ending::Rejected(said) => Ok(Outcome::Rejected(scrubbed(&self.shown, said))),
             Ending::Reply(said) => Ok(Outcome::Reply(said)),
             Ending::Failed(reason, spent) => {
                 Err(AgentError::new(without(&self.shown, reason)).costing(spent))
             }
         }
-    }
-
-    /// What the other side says of our credentials, without them.
-    fn scrubbed(&self, mut said: Said) -> Said {
-        for part in &mut said.parts {
-            if let Content::Text(text) = &mut part.content {
-                *text = without(&self.shown, std::mem::take(text));
-            }
-        }
-        said
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::auth::SKILL;
 use switchboard_server::budget::Budget;
-use switchboard_server::hops::Hops;
+use switchboard_server::hops::{DELEGATE, Hops};
 use switchboard_server::trace::DELEGATION;
 use switchboard_types::model::{
     Artifact, Content, Event, Message, MessageId, Object, Part, Role, TaskId, TaskState,
@@ -23,7 +23,7 @@ use super::language::Call;
 use super::part;
 use super::purse::PURSE;
 use super::run::Run;
-use super::scope::{Asked, DELEGATE, WHO_ASKS};
+use super::scope::{Asked, WHO_ASKS};
 use super::stage::Line;
 
 /// How many tasks of others are named by what is said at the end.
@@ -322,9 +322,7 @@ impl Run<'_> {
 
 /// What a message says beside its parts that is meant for whoever takes it over: not which skill of the first agent.
 fn handed_on(metadata: Option<&Object>) -> Option<Object> {
-    let mut members: Map<String, Value> = metadata?.as_json().read()?;
-    members.retain(|name, _| !SKILL.contains(&name.as_str()));
-    Some(Object::from(&members))
+    metadata.map(|metadata| metadata.without(&SKILL))
 }
 
 /// The parts, with the speaker's name before the first text.

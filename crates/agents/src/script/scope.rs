@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use switchboard_server::hops::Hop;
+use switchboard_server::hops::{DELEGATE, Hop};
 use switchboard_types::model::{ContextId, Message, Object, Part, Role, Task, TaskId, TaskState};
 
 use super::template::{CallField, Variable};
@@ -55,9 +55,6 @@ pub(super) struct Answer {
     pub(super) task: String,
     pub(super) parts: Vec<Part>,
 }
-
-/// The member of a status event's and a message's metadata that names the other agent's task.
-pub(super) const DELEGATE: &str = "delegate";
 
 /// The note that names it where the question does not.
 pub(super) const WHO_ASKS: &str = "who-asks";

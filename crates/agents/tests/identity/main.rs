@@ -3,9 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
+mod canceled;
 mod card;
 mod langgraph;
+mod renewed;
 mod site;
+mod upstream;
 mod world;
 
 use std::sync::Arc;
@@ -140,7 +143,8 @@ async fn a_hundred_callers_of_one_subject_need_one_token() {
 async fn each_caller_is_shown_as_itself() {
     let (issuer, upstream) = (Site::issuer().await, Site::upstream().await);
     let world = World::open(Backend::new(exchanged(&issuer), &upstream)).await;
-    let callers = [token_of("ann", 1), token_of("bob", 1), token_of("ann", 1)];
+    let ann = token_of("ann", 1);
+    let callers = [ann.clone(), token_of("bob", 1), ann];
     for token in &callers {
         assert_eq!(said(&world.ask(Some(token)).await), "200");
     }

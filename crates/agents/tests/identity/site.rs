@@ -8,12 +8,14 @@ use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use switchboard_server::shutdown::Tasks;
 use tokio::net::TcpListener;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
+    pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
@@ -22,6 +24,11 @@ impl Asked {
     pub(crate) fn authorization(&self) -> &str {
         let value = self.headers.get("authorization");
         value.map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// A JSON-RPC call; nothing, if it is none.
+    pub(crate) fn rpc(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
     /// The fields of a form.
@@ -38,6 +45,8 @@ type Answering = dyn Fn(&Asked, usize) -> Answer + Send + Sync;
 /// The server; gone when it is dropped.
 pub(crate) struct Site {
     pub(crate) url: String,
+    /// Nobody is answered as long as someone holds it.
+    pub(crate) gate: Arc<tokio::sync::Mutex<()>>,
     asked: Arc<Mutex<Vec<Asked>>>,
     tasks: Tasks,
 }
@@ -57,16 +66,20 @@ impl Site {
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let (asked, tasks) = (Arc::default(), Tasks::default());
         let (seen, serving) = (Arc::clone(&asked), tasks.clone());
+        let gate: Arc<tokio::sync::Mutex<()>> = Arc::default();
+        let before = Arc::clone(&gate);
         let answer: Arc<Answering> = Arc::new(answer);
         let stop = tasks.stopping().clone();
         tasks.spawn(async move {
             let all = async {
                 while let Ok((stream, _)) = listener.accept().await {
                     let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+                    let gate = Arc::clone(&before);
                     let stop = serving.stopping().clone();
                     serving.spawn(async move {
                         let service = hyper::service::service_fn(|request| {
-                            reply(request, Arc::clone(&seen), Arc::clone(&answer))
+                            let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+                            reply(request, seen, answer, Arc::clone(&gate))
                         });
                         let connection = hyper::server::conn::http1::Builder::new()
                             .serve_connection(TokioIo::new(stream), service);
@@ -76,7 +89,12 @@ impl Site {
             };
             stop.run_until_cancelled(all).await;
         });
-        Self { url, asked, tasks }
+        Self {
+            url,
+            gate,
+            asked,
+            tasks,
+        }
     }
 
     /// An issuer that gives tokens named by their number.
@@ -102,10 +120,12 @@ async fn reply(
     request: Request<Incoming>,
     seen: Arc<Mutex<Vec<Asked>>>,
     answer: Arc<Answering>,
+    gate: Arc<tokio::sync::Mutex<()>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map(|body| body.to_bytes());
     let asked = Asked {
+        path: head.uri.path().to_owned(),
         headers: head.headers,
         body: body.unwrap_or_default(),
     };
@@ -114,6 +134,7 @@ async fn reply(
         seen.push(asked.clone());
         seen.len()
     };
+    drop(gate.lock().await);
     let Some((status, body)) = answer(&asked, count) else {
         return std::future::pending().await;
     };

@@ -138,12 +138,12 @@ impl Directory for Only {
 }
 
 impl World {
-    pub(crate) async fn open(backend: Backend) -> Self {
-        Self::on(Arc::new(MemoryStore::default()), backend).await
+    pub(crate) async fn open(agent: impl Agent + 'static) -> Self {
+        Self::on(Arc::new(MemoryStore::default()), agent).await
     }
 
     /// Opens on what is stored, and takes up what was cut off.
-    pub(crate) async fn on(store: Arc<dyn Store>, backend: Backend) -> Self {
+    pub(crate) async fn on(store: Arc<dyn Store>, agent: impl Agent + 'static) -> Self {
         let (log, tasks) = (Log::new(store), Tasks::default());
         let scheme: Arc<dyn Scheme> = Arc::new(scheme());
         // Known or not.
@@ -154,7 +154,7 @@ impl World {
         let name: Arc<str> = Arc::from("desk");
         let engine = Engine::new(Parts {
             name: Arc::clone(&name),
-            agent: Arc::new(backend),
+            agent: Arc::new(agent),
             profile,
             settings: Settings::default(),
             log: log.clone(),

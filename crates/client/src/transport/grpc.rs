@@ -16,6 +16,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, TE};
 use http::{Method as Verb, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
+use switchboard_types::Error as Answered;
 use switchboard_types::operation::{Method, Operation};
 use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -209,24 +210,28 @@ impl Grpc {
     /// What a status means.
     fn failed(&self, status: &Status, asked: &Asked) -> Error {
         let Asked { url, secrets } = asked;
+        let message = secrets.hide(status.message());
         if status.source().is_some() || is_cut(status) {
             // Not the agent's word: the connection broke.
-            let message = format!("cannot reach {url}: {}", status.message());
-            return Error::new(Kind::Unreachable, message)
-                .reached(Reach::Sent)
-                .because(status.clone());
+            let message = format!("cannot reach {url}: {message}");
+            let broken = Error::new(Kind::Unreachable, message).reached(Reach::Sent);
+            return match status.source() {
+                Some(_) => broken.because(status.clone()),
+                // Anyone can say these words.
+                None => broken,
+            };
         }
         match status.code() {
             Code::DeadlineExceeded => return too_slow(url),
             Code::OutOfRange if status.details().is_empty() => {
-                let message = format!("the answer of {url} is too large: {}", status.message());
+                let message = format!("the answer of {url} is too large: {message}");
                 return Error::new(Kind::TooLarge, message).reached(Reach::Answered);
             }
             _ => {}
         }
         let code = i32::from(status.code());
-        let message = secrets.hide(status.message());
         let said = grpc::read_status(self.0.version, code, &message, status.details());
+        let said = without(secrets, &said);
         tracing::warn!("A2A error {code}: {said}");
         let wait = said.facts().iter().find(|(key, _)| key == "retryDelay");
         let wait = wait.and_then(|(_, delay)| delay.strip_suffix('s')?.parse().ok());
@@ -234,6 +239,18 @@ impl Grpc {
             .with_code(Some(code.into()))
             .retry_after(wait.map(Duration::from_secs))
     }
+}
+
+/// The error without our secrets, wherever they stand in it.
+fn without(secrets: &Secrets, said: &Answered) -> Answered {
+    let mut error = Answered::new(said.kind(), secrets.hide(said.message()));
+    for (key, value) in said.facts() {
+        error = error.fact(secrets.hide(key), secrets.hide(value));
+    }
+    for bad in said.violations() {
+        error = error.violation(secrets.hide(&bad.field), secrets.hide(&bad.description));
+    }
+    error
 }
 
 const TIMEOUT: http::HeaderName = http::HeaderName::from_static("grpc-timeout");

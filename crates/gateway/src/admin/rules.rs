@@ -77,8 +77,7 @@ async fn put(shows: &Shows, before: Option<&str>, body: Incoming) -> Result<Answ
         Err(NotStored::Store(error)) => Err(error),
         Err(NotStored::Gone) => Ok(no_such_rule()),
         Err(NotStored::Wrong(why)) => {
-            let key = why.key.map(|key| format!("{key}: ")).unwrap_or_default();
-            let body = json!({ "error": format!("{key}{}", why.message), "hint": why.hint });
+            let body = json!({ "error": why.to_string(), "hint": why.hint });
             Ok(in_json(StatusCode::BAD_REQUEST, &body))
         }
     }

@@ -60,107 +60,87 @@ pub struct WrapArgs {
     #[arg(long, value_name = "NAME=VARIABLE", value_parser = pair, conflicts_with_all = ["exec", "openclaw"])]
     header: Vec<(String, String)>,
 
-    /// The model's name
-    #[arg(long, conflicts_with_all = ["a2a", "exec", "langgraph", "openclaw"], help_heading = "With --openai")]
-    model: Option<String>,
-    /// The variable that holds the key, such as OPENAI_API_KEY
-    #[arg(
-        long,
-        value_name = "VARIABLE",
-        conflicts_with_all = ["a2a", "exec", "langgraph", "openclaw"],
-        help_heading = "With --openai"
-    )]
-    key_env: Option<String>,
-    /// The file that holds the key
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["a2a", "exec", "langgraph", "openclaw", "key_env"],
-        help_heading = "With --openai"
-    )]
-    key_file: Option<String>,
-    /// What the model is told before all else
-    #[arg(
-        long,
-        value_name = "TEXT",
-        conflicts_with_all = ["a2a", "exec", "langgraph", "openclaw"],
-        help_heading = "With --openai"
-    )]
-    system: Option<String>,
-    /// A file with what the model is told before all else
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["a2a", "exec", "langgraph", "openclaw", "system"],
-        help_heading = "With --openai"
-    )]
-    system_file: Option<String>,
-
-    /// The assistant: its id, the name of its graph, or its own; without it, each of the server is an agent
-    #[arg(
-        long,
-        value_name = "ID",
-        conflicts_with_all = ["a2a", "exec", "openai", "openclaw"],
-        help_heading = "With --langgraph"
-    )]
-    assistant: Option<String>,
-
-    /// The agent of the gateway; by default `main`
-    #[arg(
-        long,
-        value_name = "ID",
-        conflicts_with_all = ["a2a", "exec", "langgraph", "openai"],
-        help_heading = "With --openclaw"
-    )]
-    agent: Option<String>,
-    /// The variable that holds the gateway's token, such as OPENCLAW_GATEWAY_TOKEN
-    #[arg(
-        long,
-        value_name = "VARIABLE",
-        conflicts_with_all = ["a2a", "exec", "langgraph", "openai"],
-        help_heading = "With --openclaw"
-    )]
-    token_env: Option<String>,
-    /// The file that holds the gateway's token
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["a2a", "exec", "langgraph", "openai", "token_env"],
-        help_heading = "With --openclaw"
-    )]
-    token_file: Option<String>,
-
-    /// Lines of JSON for status, artifacts and questions, instead of text
-    #[arg(long, conflicts_with_all = ["a2a", "langgraph", "openai", "openclaw"], help_heading = "With --exec")]
-    json: bool,
-    /// Where the command runs
-    #[arg(
-        long,
-        value_name = "DIR",
-        conflicts_with_all = ["a2a", "langgraph", "openai", "openclaw"],
-        help_heading = "With --exec"
-    )]
-    directory: Option<PathBuf>,
-    /// A variable that the command may see, beside PATH; may be given more than once
-    #[arg(
-        long,
-        value_name = "VARIABLE",
-        conflicts_with_all = ["a2a", "langgraph", "openai", "openclaw"],
-        help_heading = "With --exec"
-    )]
-    inherit: Vec<String>,
-    /// The program and its arguments; no shell reads them
-    #[arg(
-        last = true,
-        conflicts_with_all = ["a2a", "langgraph", "openai", "openclaw"],
-        value_name = "COMMAND",
-        help_heading = "With --exec"
-    )]
-    command: Vec<String>,
-
     /// Where to listen and what to keep.
     #[command(flatten)]
     place: Place,
+
+    /// With a model.
+    #[command(flatten)]
+    with_model: WithModel,
+    /// With an assistant.
+    #[command(flatten)]
+    with_langgraph: WithLangGraph,
+    /// With an agent of a gateway.
+    #[command(flatten)]
+    with_openclaw: WithOpenClaw,
+    /// With a command.
+    #[command(flatten)]
+    with_exec: WithExec,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "With --openai")]
+struct WithModel {
+    /// The model's name
+    #[arg(long, conflicts_with_all = all_but("openai"))]
+    model: Option<String>,
+    /// The variable that holds the key, such as OPENAI_API_KEY
+    #[arg(long, conflicts_with_all = all_but("openai"), value_name = "VARIABLE")]
+    key_env: Option<String>,
+    /// The file that holds the key
+    #[arg(long, conflicts_with_all = all_but("openai"), value_name = "FILE", conflicts_with = "key_env")]
+    key_file: Option<String>,
+    /// What the model is told before all else
+    #[arg(long, conflicts_with_all = all_but("openai"), value_name = "TEXT")]
+    system: Option<String>,
+    /// A file with what the model is told before all else
+    #[arg(long, conflicts_with_all = all_but("openai"), value_name = "FILE", conflicts_with = "system")]
+    system_file: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "With --langgraph")]
+struct WithLangGraph {
+    /// The assistant: its id, the name of its graph, or its own; without it, each of the server is an agent
+    #[arg(long, conflicts_with_all = all_but("langgraph"), value_name = "ID")]
+    assistant: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "With --openclaw")]
+struct WithOpenClaw {
+    /// The agent of the gateway; by default `main`
+    #[arg(long, conflicts_with_all = all_but("openclaw"), value_name = "ID")]
+    agent: Option<String>,
+    /// The variable that holds the gateway's token, such as OPENCLAW_GATEWAY_TOKEN
+    #[arg(long, conflicts_with_all = all_but("openclaw"), value_name = "VARIABLE")]
+    token_env: Option<String>,
+    /// The file that holds the gateway's token
+    #[arg(long, conflicts_with_all = all_but("openclaw"), value_name = "FILE", conflicts_with = "token_env")]
+    token_file: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "With --exec")]
+struct WithExec {
+    /// Lines of JSON for status, artifacts and questions, instead of text
+    #[arg(long, conflicts_with_all = all_but("exec"))]
+    json: bool,
+    /// Where the command runs
+    #[arg(long, conflicts_with_all = all_but("exec"), value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// A variable that the command may see, beside PATH; may be given more than once
+    #[arg(long, conflicts_with_all = all_but("exec"), value_name = "VARIABLE")]
+    inherit: Vec<String>,
+    /// The program and its arguments; no shell reads them
+    #[arg(last = true, conflicts_with_all = all_but("exec"), value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// What can stand behind the agent, apart from this: flags for one kind are none for another.
+fn all_but(kind: &str) -> impl Iterator<Item = &'static str> {
+    let all = ["a2a", "exec", "langgraph", "openai", "openclaw"];
+    all.into_iter().filter(move |known| *known != kind)
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -191,6 +171,8 @@ pub(super) fn run(args: &WrapArgs, global: &Global, env: &Env) -> Result<(), Fai
 impl WrapArgs {
     /// The agent that the flags describe.
     pub(super) fn given(&self) -> Given {
+        let (model, exec) = (&self.with_model, &self.with_exec);
+        let (assistant, claw) = (&self.with_langgraph.assistant, &self.with_openclaw);
         let mut keys = Vec::new();
         let mut say = |flag, path: &[&str], value| {
             let path = path.iter().map(|&step| step.to_owned()).collect();
@@ -198,20 +180,20 @@ impl WrapArgs {
         };
         let texts = [
             ("--openai", ["openai", "url"], &self.openai),
-            ("--model", ["openai", "model"], &self.model),
-            ("--key-file", ["openai", "key_file"], &self.key_file),
-            ("--system", ["openai", "system"], &self.system),
+            ("--model", ["openai", "model"], &model.model),
+            ("--key-file", ["openai", "key_file"], &model.key_file),
+            ("--system", ["openai", "system"], &model.system),
             (
                 "--system-file",
                 ["openai", "system_file"],
-                &self.system_file,
+                &model.system_file,
             ),
             ("--a2a", ["a2a", "url"], &self.a2a),
             ("--langgraph", ["langgraph", "url"], &self.langgraph),
-            ("--assistant", ["langgraph", "assistant"], &self.assistant),
+            ("--assistant", ["langgraph", "assistant"], assistant),
             ("--openclaw", ["openclaw", "url"], &self.openclaw),
-            ("--agent", ["openclaw", "agent"], &self.agent),
-            ("--token-file", ["openclaw", "token_file"], &self.token_file),
+            ("--agent", ["openclaw", "agent"], &claw.agent),
+            ("--token-file", ["openclaw", "token_file"], &claw.token_file),
         ];
         for (flag, path, text) in texts {
             if let Some(text) = text {
@@ -222,36 +204,37 @@ impl WrapArgs {
             let text = GivenValue::Text(text.clone());
             say("--description", &["description"], text);
         }
-        if self.langgraph.is_some() && self.assistant.is_none() {
+        if self.langgraph.is_some() && assistant.is_none() {
             let path = ["langgraph", "discover"];
             say("--langgraph", &path, GivenValue::True);
         }
-        if let Some(name) = &self.key_env {
-            let variable = GivenValue::Variable(name.clone());
-            say("--key-env", &["openai", "key"], variable);
-        }
-        if let Some(name) = &self.token_env {
-            let variable = GivenValue::Variable(name.clone());
-            say("--token-env", &["openclaw", "token"], variable);
+        let variables = [
+            ("--key-env", ["openai", "key"], &model.key_env),
+            ("--token-env", ["openclaw", "token"], &claw.token_env),
+        ];
+        for (flag, path, name) in variables {
+            if let Some(name) = name {
+                say(flag, &path, GivenValue::Variable(name.clone()));
+            }
         }
         for (name, variable) in &self.header {
             let variable = GivenValue::Variable(variable.clone());
             say("--header", &["identity", "headers", name], variable);
         }
         if self.exec {
-            let command = GivenValue::List(self.command.clone());
+            let command = GivenValue::List(exec.command.clone());
             say("--exec", &["exec", "command"], command);
         }
-        if self.json {
+        if exec.json {
             let json = GivenValue::Text("json".to_owned());
             say("--json", &["exec", "protocol"], json);
         }
-        if let Some(directory) = &self.directory {
+        if let Some(directory) = &exec.directory {
             let directory = GivenValue::Text(directory.display().to_string());
             say("--directory", &["exec", "directory"], directory);
         }
-        if !self.inherit.is_empty() {
-            let names = GivenValue::List(self.inherit.clone());
+        if !exec.inherit.is_empty() {
+            let names = GivenValue::List(exec.inherit.clone());
             say("--inherit", &["exec", "inherit"], names);
         }
         Given {

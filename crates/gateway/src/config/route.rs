@@ -1,5 +1,6 @@
 //! Rules by which messages go to other agents.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::agent::join;
@@ -28,7 +29,7 @@ impl Check<'_> {
         match Route::read(raw, &name, place) {
             Ok(route) => Some(route),
             Err(wrong) => {
-                let key = wrong.key.map(Key);
+                let key = wrong.key.as_deref().map(Key);
                 let at = [at, key.as_slice()].concat();
                 self.wrong(&at, wrong.message, wrong.hint);
                 None
@@ -41,11 +42,20 @@ impl Check<'_> {
 #[derive(Debug)]
 pub(crate) struct WrongRoute {
     /// The key, if it is one.
-    pub(crate) key: Option<&'static str>,
+    pub(crate) key: Option<String>,
     /// What is wrong with it.
     pub(crate) message: String,
     /// What to do about it.
     pub(crate) hint: Option<String>,
+}
+
+impl fmt::Display for WrongRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(key) = &self.key {
+            write!(f, "{key}: ")?;
+        }
+        f.write_str(&self.message)
+    }
 }
 
 impl Route {
@@ -58,7 +68,7 @@ impl Route {
         let action = match (raw.to, raw.answer) {
             (Some(to), None) => Action::To(to.into()),
             (None, Some(answer)) => Action::answer(&answer).map_err(|error| WrongRoute {
-                key: Some("answer"),
+                key: Some("answer".to_owned()),
                 message: error.to_string(),
                 hint: None,
             })?,
@@ -86,7 +96,7 @@ impl Route {
         match raw.when {
             None => Ok(route),
             Some(when) => route.when(&when).map_err(|error| WrongRoute {
-                key: Some("when"),
+                key: Some("when".to_owned()),
                 message: error.message,
                 hint: error.hint,
             }),

@@ -141,22 +141,24 @@ impl Turn {
         Ok(named.map(|note| note.value))
     }
 
-    /// What the agent has noted under a name about the latest of the earlier tasks of this conversation that has such a
-    /// note; at most `limit` tasks are looked at.
+    /// What `read` finds in what the agent has noted under a name about earlier tasks of this conversation, the latest
+    /// first; at most `limit` tasks are looked at.
     ///
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub async fn earlier_note(
+    pub async fn in_earlier_notes<T: Send>(
         &self,
         name: &str,
         limit: usize,
-    ) -> Result<Option<Value>, AgentError> {
+        read: impl Fn(Value) -> Option<T> + Send + Sync,
+    ) -> Result<Option<T>, AgentError> {
         for stored in self.others(limit).await? {
             let notes = self.place.store.notes(&stored.head.id).await;
-            let mut notes = notes.map_err(unreadable)?.into_iter();
-            if let Some(note) = notes.find(|note| note.name == name) {
-                return Ok(Some(note.value));
+            let notes = notes.map_err(unreadable)?.into_iter();
+            let mut named = notes.filter(|note| note.name == name);
+            if let Some(found) = named.find_map(|note| read(note.value)) {
+                return Ok(Some(found));
             }
         }
         Ok(None)

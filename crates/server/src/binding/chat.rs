@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::{Asked, Frames, JSON};
 use crate::auth::Refusal;
 use crate::call::{Directory, Listing, ReplyBody};
+use crate::hops::DELEGATE;
 use crate::http::{Body, Service, status};
 
 /// Errors look as they do in HTTP+JSON.
@@ -176,6 +177,6 @@ fn delegate(task: &Task) -> Option<String> {
     let made = task.artifacts.iter();
     let made = made.filter_map(|artifact| artifact.metadata.as_ref());
     let mut places = said.into_iter().chain(made);
-    let found: Option<Delegate> = places.find_map(|metadata| metadata.get("delegate"));
+    let found: Option<Delegate> = places.find_map(|metadata| metadata.get(DELEGATE));
     found.map(|delegate| delegate.agent)
 }

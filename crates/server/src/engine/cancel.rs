@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_types::model::{TaskId, TaskState};
+use switchboard_types::model::{Event, TaskId, TaskState};
 use switchboard_types::operation::{CancelTask, Response, TaskView};
 use switchboard_types::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,7 @@ impl Engine {
             .cancel(status_event(log.origin(), TaskState::Canceled, said))
             .map_err(|_| not_cancelable(&log))?;
         if !hears {
-            self.let_go(&log, scope.principal.clone());
+            self.let_go(&log, scope.principal.clone(), None);
         }
         let task = log.ended().await.map_err(storage)?;
         if task.status.state != TaskState::Canceled {
@@ -43,12 +43,15 @@ impl Engine {
         }))
     }
 
-    /// Tells the agent that a task is over for which it has no turn.
-    pub(super) fn let_go(&self, log: &Arc<TaskLog>, caller: Principal) {
+    /// Tells the agent that a task is over for which it has no turn. `asked`: a question that the task never told.
+    pub(super) fn let_go(&self, log: &Arc<TaskLog>, caller: Principal, asked: Option<Event>) {
         let Some(message) = last_message(log) else {
             return;
         };
-        let turn = self.turn_for(caller, log, message, CancellationToken::new());
+        let mut turn = self.turn_for(caller, log, message, CancellationToken::new());
+        if let Some(Event::Status(update)) = asked {
+            Arc::make_mut(&mut turn.task).status = update.status;
+        }
         let engine = self.clone();
         self.shared.tasks.spawn(async move {
             let shared = &engine.shared;
@@ -63,7 +66,7 @@ impl Engine {
             let canceled = status_event(log.origin(), TaskState::Canceled, Said::default());
             // It may be over already: then there is nothing to stop.
             if let Ok(false) = log.cancel(canceled) {
-                self.let_go(&log, log.origin().owner.clone().into());
+                self.let_go(&log, log.origin().owner.clone().into(), None);
             }
         }
     }

@@ -21,6 +21,7 @@ mod send;
 mod subscribe;
 mod turns;
 mod voice;
+mod watched;
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
@@ -171,7 +172,7 @@ pub struct Parts {
 }
 
 impl Engine {
-    /// Assembles an engine.
+    /// Assembles an engine. Its numbers are told from [`Engine::take_over`] on.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         Self::of(parts, Arc::default())
@@ -187,6 +188,7 @@ impl Engine {
     /// Turns that begin from now on are taken here, also those of tasks that earlier engines began. Turns that have begun
     /// go on to their end where they are.
     pub fn take_over(&self) {
+        self.shared.meter.comes();
         let latest = self.shared.line.latest.write();
         *latest.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&self.shared);
     }
@@ -217,7 +219,7 @@ impl Engine {
         Self {
             shared: Arc::new(Shared {
                 forwards: (!forwards.is_empty()).then(|| forwards.into()),
-                meter: parts.log.metrics().present(&parts.name),
+                meter: parts.log.metrics().agent(&parts.name),
                 name: parts.name,
                 agent: parts.agent,
                 profile: RwLock::new(Arc::new(parts.profile)),

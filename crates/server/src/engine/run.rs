@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, CatchUnwind};
+use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, poll};
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{Message, TaskState};
@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::events::{bare_message, failure, status_event};
 use super::idempotency::Claim;
+use super::watched::{Watched, Work};
 use super::{Engine, OnInputTimeout, Voice, recorded};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
 use crate::budget::Spent;
@@ -25,22 +26,6 @@ use crate::metrics::Line;
 
 /// How soon a store that could not be asked is asked again.
 pub(super) const AGAIN: Duration = Duration::from_millis(500);
-
-/// What an agent came to, or the panic that stopped it.
-type Worked = Result<Result<Outcome, AgentError>, Box<dyn Any + Send>>;
-
-/// An agent at work.
-type Work<'a> = CatchUnwind<AssertUnwindSafe<BoxFuture<'a, Result<Outcome, AgentError>>>>;
-
-/// How it went with an agent.
-enum Watched {
-    /// It came to an end by itself.
-    Ended(Worked),
-    /// It was told to stop.
-    Canceled,
-    /// It has taken too long, and has spent that, if it says so.
-    TimedOut(Option<Spent>),
-}
 
 /// How a turn ends.
 enum Ending {
@@ -182,6 +167,7 @@ impl Engine {
     /// Lets the agent take its turn; whatever happens, there is an ending.
     async fn take_turn(&self, log: &Arc<TaskLog>, turn: Turn) -> Ending {
         let (canceled, began) = (turn.canceled.clone(), Instant::now());
+        let principal = turn.principal.clone();
         let affordable = turn.budget().time_left();
         let mut recording = self.record(&turn);
         let progress = Progress {
@@ -197,6 +183,10 @@ impl Engine {
             Poll::Pending => Box::pin(self.watch(work, affordable, &canceled)).await,
         };
         self.shared.meter.took_turn(began.elapsed());
+        if let Some((state, said)) = ended.asks_in_vain(&canceled) {
+            let asked = status_event(log.origin(), state, said.clone());
+            self.latest().let_go(log, principal, Some(asked));
+        }
         let ending = self.ending(log, ended, affordable, &canceled);
         if let (Some(recording), Ending::Status(state, _)) = (&mut recording, &ending) {
             recorded::ends(recording, *state);
@@ -217,10 +207,11 @@ impl Engine {
             Watched::Ended(Ok(_)) if canceled.is_cancelled() => {
                 Ending::Status(TaskState::Canceled, Said::default())
             }
-            Watched::Canceled => Ending::Status(TaskState::Canceled, Said::default()),
+            Watched::Canceled(_) => Ending::Status(TaskState::Canceled, Said::default()),
             Watched::Ended(Ok(outcome)) => ending(outcome),
             Watched::Ended(Err(panic)) => self.panicked(log, panic.as_ref()),
-            Watched::TimedOut(spent) => {
+            Watched::TimedOut(late) => {
+                let spent = late.and_then(|late| late.ok()?.err()?.spent);
                 let limit = self.shared.settings.task_timeout;
                 let failed = match affordable {
                     Some(time) if time < limit => failure(
@@ -253,15 +244,12 @@ impl Engine {
             () = canceled.cancelled() => Watched::Canceled,
             ended = tokio::time::timeout(limit, &mut work) => match ended {
                 Ok(ended) => return Watched::Ended(ended),
-                Err(_) => Watched::TimedOut(None),
+                Err(_) => Watched::TimedOut,
             },
         };
         canceled.cancel();
         let late = tokio::time::timeout(settings.cancel_grace, work).await;
-        match (stopped, late) {
-            (Watched::TimedOut(_), Ok(Ok(Err(error)))) => Watched::TimedOut(error.spent),
-            (stopped, _) => stopped,
-        }
+        stopped(late.ok())
     }
 
     fn panicked(&self, log: &TaskLog, panic: &(dyn Any + Send)) -> Ending {
@@ -346,7 +334,8 @@ impl Engine {
             }
             _ => {
                 log.turn_is_over();
-                self.latest().let_go(log, log.origin().owner.clone().into());
+                let owner = log.origin().owner.clone();
+                self.latest().let_go(log, owner.into(), None);
             }
         }
     }

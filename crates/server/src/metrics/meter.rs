@@ -91,6 +91,12 @@ impl Default for Meter {
 }
 
 impl Meter {
+    /// The agent is there from now on. The numbers of others are told only as long as there are tasks of theirs that are not over:
+    /// there may be any number of agents that were there once, or never came.
+    pub(crate) fn comes(&self) {
+        self.present.store(true, Ordering::Relaxed);
+    }
+
     /// Whether it is told.
     pub(super) fn is_told(&self) -> bool {
         let mut live = self.live.iter().map(|live| live.load(Ordering::Relaxed));

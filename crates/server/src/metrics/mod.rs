@@ -53,14 +53,6 @@ impl Metrics {
         Arc::clone(agents.entry(Arc::clone(name)).or_default())
     }
 
-    /// The numbers of an agent that is there. Those of others are told only as long as there are tasks of theirs that are
-    /// not over: there may be any number of agents that were there once.
-    pub(crate) fn present(&self, name: &Arc<str>) -> Arc<Meter> {
-        let meter = self.agent(name);
-        meter.present.store(true, Ordering::Relaxed);
-        meter
-    }
-
     /// An agent is not there any more.
     pub fn gone(&self, name: &str) {
         let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);

@@ -241,7 +241,8 @@ mod tests {
     #[test]
     fn numbers_are_written_as_prometheus_reads_them() {
         let metrics = Metrics::default();
-        let meter = metrics.present(&Arc::from("echo"));
+        let meter = metrics.agent(&Arc::from("echo"));
+        meter.comes();
         meter.answered(Method::Get, Status::Ok, Duration::from_millis(3));
         meter.answered(
             Method::Get,
@@ -276,7 +277,7 @@ mod tests {
         assert!(told(), "one is at work");
         meter.stands(Some(TaskState::Working), Some(TaskState::Completed));
         assert!(!told());
-        metrics.present(&Arc::from("echo"));
+        meter.comes();
         assert!(told(), "it is back");
         let mut escaped = Lines::default();
         escaped.number("x", &[("a", "q\"b\\n\nl")], 1);

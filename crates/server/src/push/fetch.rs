@@ -172,10 +172,20 @@ mod tests {
         ] {
             assert!(fetcher.check(url).is_err(), "{url}");
         }
-        // A name that leads inside.
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_inside_is_not_followed() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
         let inside = crate::push::Lookup::new(|_| async { Ok(vec![[127, 0, 0, 1].into()]) });
         let fetcher = Fetcher::new(Guard::with_lookup(Vec::new(), inside));
-        let why = fetcher.fetch("https://files.example/a", 9).await;
-        assert_eq!(why.unwrap_err(), "it cannot be reached");
+        let url = format!("https://files.example:{port}/a");
+        tokio::select! {
+            fetched = fetcher.fetch(&url, 9) => {
+                assert_eq!(fetched.unwrap_err(), "it cannot be reached");
+            }
+            _ = listener.accept() => panic!("someone came from outside"),
+        }
     }
 }

@@ -116,6 +116,7 @@ impl Line {
             guard: Arc::new(Guard::new(Vec::new())),
             tasks: Tasks::default(),
         });
+        engine.take_over();
         Self {
             engine,
             log: log.clone(),

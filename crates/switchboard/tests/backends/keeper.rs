@@ -1,6 +1,7 @@
 //! An agent of somebody else that keeps its tasks, wants a key, and does not always answer at once. It remembers what it
 //! was told. It speaks 0.3; or 1.0, and lists its tasks. It does not stream.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -30,10 +31,14 @@ struct Server {
     new: bool,
     base: String,
     key: Mutex<Option<String>>,
+    /// It gives its own names to conversations.
+    names: AtomicBool,
     tasks: watch::Sender<Vec<Kept>>,
     /// How often it was asked how a task stands.
     looks: watch::Sender<usize>,
     canceled: Mutex<Vec<String>>,
+    /// The ids of all messages that came, those of strangers as well.
+    came: Mutex<Vec<String>>,
     /// How long it takes to show its card, and how often that was asked for.
     shy: Mutex<Duration>,
     cards: watch::Sender<usize>,
@@ -63,9 +68,11 @@ impl Keeper {
             new,
             base: base.clone(),
             key: Mutex::default(),
+            names: AtomicBool::new(false),
             tasks: watch::Sender::new(Vec::new()),
             looks: watch::Sender::new(0),
             canceled: Mutex::default(),
+            came: Mutex::default(),
             shy: Mutex::default(),
             cards: watch::Sender::new(0),
         });
@@ -85,6 +92,17 @@ impl Keeper {
     /// Who does not show this is refused from now on.
     pub(crate) fn asks_for(&self, key: &str) {
         *self.server.key.lock().unwrap() = Some(key.to_owned());
+    }
+
+    /// It gives its own names to conversations from now on.
+    pub(crate) fn names_conversations(&self) {
+        self.server.names.store(true, Ordering::Relaxed);
+    }
+
+    /// The conversations of its tasks.
+    pub(crate) fn conversations(&self) -> Vec<Value> {
+        let tasks = self.server.tasks.borrow().clone();
+        tasks.into_iter().map(|task| task.context).collect()
     }
 
     /// It takes its time to show its card from now on.
@@ -116,6 +134,11 @@ impl Keeper {
         let tasks = self.server.tasks.borrow().clone();
         let heard = tasks.iter().flat_map(|task| &task.heard);
         heard.map(crate::support::text_of).collect()
+    }
+
+    /// The ids of all messages that came, also of those that were refused.
+    pub(crate) fn came(&self) -> Vec<String> {
+        self.server.came.lock().unwrap().clone()
     }
 
     /// The tasks that were canceled, each time.
@@ -187,23 +210,44 @@ async fn answer(State(server): Known, headers: HeaderMap, body: Bytes) -> Respon
     let shown = headers
         .get("x-key")
         .map(|key| key.to_str().unwrap().to_owned());
+    let call: Value = serde_json::from_slice(&body).unwrap();
+    let params = &call["params"];
+    if let Some(id) = params["message"]["messageId"].as_str() {
+        server.came.lock().unwrap().push(id.to_owned());
+    }
     let wanted = server.key.lock().unwrap().clone();
     if wanted.is_some() && wanted != shown {
         return (StatusCode::UNAUTHORIZED, "who are you?").into_response();
     }
-    let call: Value = serde_json::from_slice(&body).unwrap();
-    let params = &call["params"];
     let result = match call["method"].as_str().unwrap_or_default() {
         "message/send" | "SendMessage" if is(params, "echo") => {
             let said = format!("what is {}?", shown.unwrap_or_default());
             Err((-32603, said))
         }
-        "message/send" if is(params, "repeat") => {
+        "message/send" if is(params, "repeat") || is(params, "reject") => {
             let said = format!("{} is no good", shown.unwrap_or_default());
-            let message = json!({"kind": "message", "messageId": "r", "role": "agent", "parts": [{"kind": "text", "text": said}]});
-            let status = json!({"state": "failed", "message": message});
+            let parts = json!([{"kind": "text", "text": said}, {"kind": "data", "data": {"why": said}, "metadata": {"why": said}}]);
+            let message = json!({"kind": "message", "messageId": "r", "role": "agent", "parts": parts, "metadata": {"why": said}});
+            let state = if is(params, "repeat") {
+                "failed"
+            } else {
+                "rejected"
+            };
+            let status = json!({"state": state, "message": message});
             Ok(
                 json!({"kind": "task", "id": "task-9", "contextId": params["message"]["contextId"], "status": status}),
+            )
+        }
+        "message/send" if is(params, "claim") => {
+            // As if an agent of ours had done it.
+            let asked = &params["message"]["metadata"];
+            let claim = json!({"delegate": asked["claim"], "more": 1});
+            let parts = json!([{"kind": "text", "text": "done"}]);
+            let message = json!({"kind": "message", "messageId": "c", "role": "agent", "parts": parts, "metadata": claim});
+            let artifact = json!({"artifactId": "a", "parts": parts, "metadata": claim});
+            let status = json!({"state": asked["state"], "message": message});
+            Ok(
+                json!({"kind": "task", "id": "task-9", "contextId": params["message"]["contextId"], "status": status, "artifacts": [artifact]}),
             )
         }
         "message/send" => Ok(server.told(params).await),
@@ -260,12 +304,19 @@ impl Server {
             true => place(task),
             false => self.tasks.borrow().len(),
         };
+        let named = |context: &Value| context.as_str().is_some_and(|c| c.starts_with("theirs-"));
+        let context = match &message["contextId"] {
+            other if self.names.load(Ordering::Relaxed) && !named(other) => {
+                format!("theirs-{at}").into()
+            }
+            context => context.clone(),
+        };
         self.tasks.send_modify(|tasks| {
             if at == tasks.len() {
                 tasks.push(Kept {
                     state: "working",
                     says: String::new(),
-                    context: message["contextId"].clone(),
+                    context,
                     heard: Vec::new(),
                 });
             }

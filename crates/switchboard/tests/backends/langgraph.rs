@@ -408,25 +408,6 @@ async fn a_release_without_streams_is_asked_without() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_withdrawn_here_is_withdrawn_there() {
-    let (graph, ours) = pair(false).await;
-    let asked = ours.result("poet", "message/send", say("input")).await;
-    let gone = ours
-        .result("poet", "tasks/cancel", json!({"id": asked["id"]}))
-        .await;
-    assert_eq!(gone["status"]["state"], "canceled");
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
-    while !graph
-        .asked()
-        .iter()
-        .any(|asked| asked.2["method"] == "tasks/cancel")
-    {
-        assert!(tokio::time::Instant::now() < deadline, "it was not told");
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-}
-
-#[tokio::test]
 async fn s0_052_requests_and_answers_are_logged_for_those_who_look_for_a_fault() {
     let graph = LangGraph::start().await;
     let yaml = format!(

@@ -9,7 +9,7 @@ use crate::langgraph_server::{LangGraph, id_of};
 use crate::support::{Server, answer, say, text_of};
 
 /// Ours before a server that wants the caller's own key.
-async fn pair(old: bool) -> (LangGraph, Server) {
+pub(crate) async fn pair(old: bool) -> (LangGraph, Server) {
     let graph = LangGraph::release(old).await;
     let yaml = format!(
         "agents:\n  poet: {{langgraph: {{url: '{0}', assistant: poet}}, identity: {{forward: [x-api-key]}}}}\n  \
@@ -21,7 +21,13 @@ async fn pair(old: bool) -> (LangGraph, Server) {
     (graph, ours)
 }
 
-async fn call(ours: &Server, agent: &str, key: &str, method: &str, params: Value) -> Value {
+pub(crate) async fn call(
+    ours: &Server,
+    agent: &str,
+    key: &str,
+    method: &str,
+    params: Value,
+) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let request = ours
         .http
@@ -32,7 +38,7 @@ async fn call(ours: &Server, agent: &str, key: &str, method: &str, params: Value
     told.body["result"].clone()
 }
 
-async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -> Value {
+pub(crate) async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -> Value {
     let mut params = say(text);
     params["configuration"] = json!({"blocking": waits});
     if !task.is_null() {
@@ -41,7 +47,7 @@ async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -
     call(ours, "poet", key, "message/send", params).await
 }
 
-fn state(task: &Value) -> &str {
+pub(crate) fn state(task: &Value) -> &str {
     task["status"]["state"].as_str().unwrap()
 }
 
@@ -139,30 +145,4 @@ async fn a_run_whose_answer_is_too_long_is_stopped() {
         assert_eq!(why, "the answer of the assistant is too long");
         assert_eq!(stands(&graph), ["interrupted"], "old: {old}");
     }
-}
-
-#[tokio::test]
-async fn a_question_that_nobody_answers_is_withdrawn_there_once() {
-    let graph = LangGraph::start().await;
-    let yaml = format!(
-        "agents: {{poet: {{langgraph: {{url: '{}', assistant: poet}}, timeouts: {{input: 200ms}}}}}}",
-        graph.base
-    );
-    let mut ours = Server::serve(&yaml).await;
-    let asked = ours.result("poet", "message/send", say("input")).await;
-    ours.until("poet", &asked["id"], &["failed"]).await;
-    let withdrawn = || {
-        let asked = graph.asked();
-        let cancels = asked.iter().filter(|a| a.2["method"] == "tasks/cancel");
-        cancels.count()
-    };
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-    while withdrawn() == 0 {
-        assert!(tokio::time::Instant::now() < deadline, "it was not told");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    ours.kill().await;
-    ours.restart().await;
-    ours.until("poet", &asked["id"], &["failed"]).await;
-    assert_eq!(withdrawn(), 1);
 }

@@ -21,6 +21,7 @@ mod langgraph_credentials;
 mod langgraph_found;
 mod langgraph_router;
 mod langgraph_server;
+mod langgraph_withdrawn;
 mod mid_task;
 #[path = "../../../agents/tests/openai/model.rs"]
 mod model;
@@ -34,8 +35,10 @@ mod remote;
 mod remote_cancel;
 mod remote_card;
 mod remote_circle;
+mod remote_claims;
 mod remote_crash;
 mod remote_credentials;
+mod remote_refused;
 mod spans;
 mod stranger;
 mod wrap;

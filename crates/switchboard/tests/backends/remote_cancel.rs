@@ -128,20 +128,31 @@ async fn the_same_question_can_be_asked_and_answered_twice() {
     assert_eq!(keeper.heard(), ["ask", "again", "again", "green"]);
 }
 
+/// Neither a restart, nor who comes too late, withdraws it again.
 #[tokio::test]
 async fn a_question_that_nobody_answers_is_withdrawn_there_once() {
     let keeper = Keeper::start().await;
     let yaml = format!(
-        "agents: {{desk: {{a2a: {{url: '{}'}}, timeouts: {{input: 200ms}}}}}}",
+        "agents: {{desk: {{a2a: {{url: '{}'}}, timeouts: {{input: 1s}}}}}}",
         keeper.base
     );
     let mut ours = Server::serve(&yaml).await;
     let task = begin(&ours, "ask", None).await;
-    ours.until("desk", &task, &["failed"]).await;
-    keeper.until_canceled().await;
+    ours.until("desk", &task, &["input-required"]).await;
+    // What is left of its time is kept.
     ours.kill().await;
     ours.restart().await;
     ours.until("desk", &task, &["failed"]).await;
+    keeper.until_canceled().await;
+    ours.error("desk", "tasks/cancel", json!({"id": task}))
+        .await;
+    let mut late = say("green");
+    late["message"]["taskId"] = task;
+    ours.error("desk", "message/send", late).await;
+    ours.kill().await;
+    ours.restart().await;
+    let next = begin(&ours, "hello", None).await;
+    ours.until("desk", &next, &["completed"]).await;
     assert_eq!(keeper.canceled(), ["task-0"]);
 }
 

@@ -22,7 +22,7 @@ async fn pair() -> (Keeper, Server) {
 }
 
 /// What is said with a key, to a task or to begin one. It is answered at once, or when it is over.
-async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -> Value {
+pub(crate) async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -> Value {
     let mut params = say(text);
     params["configuration"] = json!({"blocking": waits});
     if !task.is_null() {
@@ -35,7 +35,7 @@ async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -
     told.body["result"].clone()
 }
 
-fn state(task: &Value) -> &str {
+pub(crate) fn state(task: &Value) -> &str {
     task["status"]["state"].as_str().unwrap()
 }
 
@@ -222,6 +222,13 @@ async fn what_an_error_repeats_of_our_credentials_is_told_to_nobody() {
     let failed = ours.result("desk", "message/send", say("repeat")).await;
     let text = text_of(&failed["status"]["message"]);
     assert_eq!(text, "*** is no good", "{failed}");
+    let rejected = ours.result("desk", "message/send", say("reject")).await;
+    assert_eq!(state(&rejected), "rejected", "{rejected}");
+    let said = &rejected["status"]["message"];
+    let told = |value: &Value| value["why"] == "*** is no good";
+    assert!(told(&said["metadata"]), "{rejected}");
+    assert!(told(&said["parts"][1]["data"]), "{rejected}");
+    assert!(told(&said["parts"][1]["metadata"]), "{rejected}");
     let logged = ours.logged();
     assert!(logged.contains("what is ***?"), "{logged}");
     assert!(!logged.contains("s3cr3t"), "{logged}");

@@ -238,7 +238,11 @@ async fn rules_can_be_stored_changed_and_taken_away_while_the_server_runs() {
         ),
         (
             serde_json::json!({"agent": "desk", "to": "poet", "text": "(a"}),
-            "unclosed group",
+            "text: regex parse error",
+        ),
+        (
+            serde_json::json!({"agent": "desk", "to": "poet", "priority": "high"}),
+            "priority: invalid type",
         ),
         (
             serde_json::json!({"agent": "desk", "to": "poet", "when": "nothing"}),
@@ -246,7 +250,7 @@ async fn rules_can_be_stored_changed_and_taken_away_while_the_server_runs() {
         ),
         (
             serde_json::json!({"agent": "desk", "to": "poet", "pattern": "x"}),
-            "unknown field",
+            "pattern: unknown field",
         ),
         (serde_json::json!([1]), "a rule as a JSON object"),
     ] {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::hook::Hook;
-use crate::support::{Server, answer, message, say};
+use crate::support::{Server, answer, message, say, until};
 use crate::{AGENTS, admin};
 
 /// All numbers, by series and labels. Each line must be one, or a comment.
@@ -163,4 +163,33 @@ async fn an_agent_that_is_gone_leaves_no_series_once_its_tasks_are_over() {
         assert!(tries < 1000, "it is back, and not told");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+#[tokio::test]
+async fn agents_that_a_refused_configuration_would_have_brought_leave_no_series() {
+    let stays = "stays: { script: [{ complete: x }] }";
+    let server = Server::serve(&format!("agents: {{ {stays} }}")).await;
+    // What is found has to be kept, and cannot be: its place is taken.
+    std::fs::create_dir(server.data().join("found-pool.json")).expect("a directory");
+    let pool = "pool: { langgraph: { url: 'http://127.0.0.1:1', discover: true } }";
+    let never = "never: { script: [{ complete: x }] }";
+    let all = format!("agents: {{ {stays}, {never}, {pool} }}");
+    std::fs::write(server.configuration(), all).expect("a file");
+    until("it is not refused", || {
+        server
+            .logged()
+            .contains("the configuration stays as it was")
+    })
+    .await;
+    assert!(
+        server.logged().contains("cannot be kept"),
+        "{}",
+        server.logged()
+    );
+    let found = numbers(&server).await;
+    let told = |agent: &str| {
+        let label = format!("agent=\"{agent}\"");
+        found.keys().any(|name| name.contains(&label))
+    };
+    assert!(told("stays") && !told("never"), "{found:#?}");
 }

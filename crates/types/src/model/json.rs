@@ -3,6 +3,7 @@
 //! The text is kept as it came (key order, 64-bit integers, escapes), only made to fit one line so
 //! that it can stand in a server-sent event. It is validated once and never parsed on the hot path.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -99,6 +100,18 @@ impl Object {
     pub fn get<T: serde::de::DeserializeOwned>(&self, key: &str) -> Option<T> {
         let members: std::collections::HashMap<String, &RawValue> = self.0.read()?;
         serde_json::from_str(members.get(key)?.get()).ok()
+    }
+
+    /// The object without these members. What else stands there stays as it is written.
+    #[must_use]
+    pub fn without(&self, names: &[&str]) -> Self {
+        let members: Option<BTreeMap<String, &RawValue>> = self.0.read();
+        let Some(mut members) = members.filter(|m| names.iter().any(|&n| m.contains_key(n))) else {
+            return self.clone();
+        };
+        members.retain(|name, _| !names.contains(&name.as_str()));
+        let raw = serde_json::value::to_raw_value(&members);
+        raw.map_or_else(|_| self.clone(), |raw| Self(Json(raw.into())))
     }
 
     /// The object as any JSON value.
@@ -282,6 +295,15 @@ mod tests {
     fn puts_layout_on_one_line_and_leaves_strings_alone() {
         let json = Json::parse("{\n  \"a b\" : \"x \\\" y\",\r\n \"c\": [1, 2]\n}").unwrap();
         assert_eq!(json.as_str(), r#"{"a b":"x \" y","c":[1,2]}"#);
+    }
+
+    #[test]
+    fn members_are_left_out_however_they_are_written_and_the_rest_stays() {
+        let object = |text: &str| Object::try_from(Json::parse(text).unwrap()).unwrap();
+        let all = object(r#"{"b":18446744073709551616,"\u0061":1,"a":2,"c":[1.0]}"#);
+        let rest = r#"{"b":18446744073709551616,"c":[1.0]}"#;
+        assert_eq!(all.without(&["a", "x"]).as_str(), rest);
+        assert_eq!(all.without(&["x"]), all);
     }
 
     #[test]

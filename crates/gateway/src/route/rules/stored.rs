@@ -156,8 +156,8 @@ impl Stored {
             match route(&record.id, record.rule) {
                 Ok(rule) => rules.entry(record.agent).or_default().push(Arc::new(rule)),
                 Err(wrong) => {
-                    let (rule, cause) = (record.id, wrong.message);
-                    tracing::warn!(rule, cause, "a stored rule cannot be followed");
+                    let rule = record.id;
+                    tracing::warn!(rule, cause = %wrong, "a stored rule cannot be followed");
                 }
             }
         }
@@ -171,9 +171,10 @@ impl Stored {
 
 /// What a stored rule says.
 pub(crate) fn route(id: &str, rule: Value) -> Result<Route, WrongRoute> {
-    let written: WrittenRoute = serde_json::from_value(rule).map_err(|error| WrongRoute {
-        key: None,
-        message: error.to_string(),
+    let written: Result<WrittenRoute, _> = serde_path_to_error::deserialize(rule);
+    let written = written.map_err(|error| WrongRoute {
+        key: Some(error.path().to_string()),
+        message: error.into_inner().to_string(),
         hint: None,
     })?;
     let name = written.name.clone().unwrap_or_else(|| id.to_owned());

@@ -1,21 +1,25 @@
 //! A server that behaves as a LangGraph server does, in its releases 0.16.7 and 0.6.39, traps included. It remembers what
 //! it was asked. The first word of a message says what happens.
 
+mod threads;
+
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use self::threads::{cancel, end, run, runs, state};
 
 type Known = State<Arc<Server>>;
 
@@ -32,8 +36,9 @@ pub(crate) struct Run {
 struct Thread {
     runs: Vec<Arc<Run>>,
     messages: Vec<Value>,
-    /// What the last run asks.
+    /// What the last run asks, and the task that it belongs to.
     asks: Option<Value>,
+    task: String,
 }
 
 /// The server, gone with its runtime.
@@ -46,6 +51,10 @@ pub(crate) struct Server {
     key: Mutex<Option<String>>,
     /// It knows no streams, as before 0.4.48.
     deaf: AtomicBool,
+    /// How often a thread was brought to its end.
+    ends: AtomicUsize,
+    /// How often it was asked how one stands.
+    looks: AtomicUsize,
     /// The runs, and who tells of them.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -93,6 +102,8 @@ impl LangGraph {
             asked: Mutex::default(),
             key: Mutex::default(),
             deaf: AtomicBool::new(false),
+            ends: AtomicUsize::new(0),
+            looks: AtomicUsize::new(0),
             tasks: Mutex::default(),
         });
         let listener = tokio::net::TcpListener::bind(address).await.unwrap();
@@ -106,7 +117,7 @@ impl LangGraph {
             .route("/threads/{thread}/runs", any(runs))
             .route("/threads/{thread}/runs/{run}", get(run))
             .route("/threads/{thread}/runs/{run}/cancel", post(cancel))
-            .route("/threads/{thread}/state", get(state))
+            .route("/threads/{thread}/state", get(state).post(end))
             .layer(axum::middleware::from_fn_with_state(
                 Arc::clone(&server),
                 guard,
@@ -154,6 +165,22 @@ impl LangGraph {
     /// What was sent to the A2A endpoint: path, headers, body.
     pub(crate) fn asked(&self) -> Vec<(String, HeaderMap, Value)> {
         self.server.asked.lock().unwrap().clone()
+    }
+
+    /// What all threads ask now.
+    pub(crate) fn asks(&self) -> Vec<Value> {
+        let threads = self.server.threads.lock().unwrap();
+        threads.values().filter_map(|t| t.asks.clone()).collect()
+    }
+
+    /// How often a thread was brought to its end.
+    pub(crate) fn ends(&self) -> usize {
+        self.server.ends.load(Ordering::Relaxed)
+    }
+
+    /// How often it was asked how a thread stands.
+    pub(crate) fn looks(&self) -> usize {
+        self.server.looks.load(Ordering::Relaxed)
     }
 
     /// All runs of all threads, and how they stand.
@@ -223,30 +250,6 @@ async fn card(State(server): Known, Path(id): Path<String>) -> Response {
         "skills": [{"id": format!("{id}-main"), "name": "poet Capabilities", "description": "poet assistant", "tags": ["langgraph"],
             "metadata": {"inputSchema": schema}}],
     }))
-}
-
-async fn runs(
-    State(server): Known,
-    Path(thread): Path<String>,
-    method: Method,
-    body: Bytes,
-) -> Response {
-    if method == Method::POST {
-        let asked: Value = serde_json::from_slice(&body).unwrap();
-        let kwargs = json!({"input": null, "command": asked["command"]});
-        let run = server.begin(&thread, kwargs, asked["command"]["resume"].clone());
-        return json_answer(&shown(&run));
-    }
-    let threads = server.threads.lock().unwrap();
-    let Some(thread) = threads.get(&thread) else {
-        return missing();
-    };
-    let runs: Vec<Value> = thread.runs.iter().rev().map(|run| shown(run)).collect();
-    json_answer(&json!(runs))
-}
-
-fn shown(run: &Run) -> Value {
-    json!({"run_id": run.id, "status": run.stand.borrow().0, "kwargs": run.kwargs})
 }
 
 impl Server {
@@ -357,38 +360,6 @@ impl Server {
             }
         });
     }
-
-    fn state(&self, thread: &str) -> Option<Value> {
-        let threads = self.threads.lock().unwrap();
-        let known = threads.get(thread)?;
-        let last = known.runs.last().map(|run| run.id.clone());
-        Some(
-            json!({"values": {"messages": known.messages}, "next": [], "tasks": [],
-            "interrupts": known.asks.clone().unwrap_or_else(|| json!([])), "metadata": {"run_id": last}}),
-        )
-    }
-}
-
-async fn run(State(server): Known, Path((thread, run)): Path<(String, String)>) -> Response {
-    let run = server.find(&thread, &run);
-    run.map_or_else(missing, |run| json_answer(&shown(&run)))
-}
-
-async fn cancel(State(server): Known, Path((thread, run)): Path<(String, String)>) -> Response {
-    let Some(run) = server.find(&thread, &run) else {
-        return missing();
-    };
-    if run.stand.borrow().0 != "running" {
-        return missing();
-    }
-    run.stand
-        .send_modify(|stand| *stand = ("interrupted".to_owned(), String::new()));
-    json_answer(&json!({}))
-}
-
-async fn state(State(server): Known, Path(thread): Path<String>) -> Response {
-    let state = server.state(&thread);
-    state.map_or_else(missing, |state| json_answer(&state))
 }
 
 fn refused(id: &Value, code: i32, message: &str) -> Response {
@@ -417,6 +388,9 @@ async fn a2a(
         Some("message/stream") if !server.deaf.load(Ordering::Relaxed) => true,
         Some("message/send") => false,
         Some("tasks/cancel") if !server.old => {
+            let task = call["params"]["id"].as_str().unwrap();
+            let (thread, _) = task.split_once(':').unwrap();
+            server.is_answered(thread, Some(task));
             return json_answer(&json!({"jsonrpc": "2.0", "id": id, "result": {}}));
         }
         _ => return refused(id, -32601, "Method not found"),
@@ -479,6 +453,9 @@ async fn a2a(
         (None, true) => run.id.clone(),
         (None, false) => format!("{thread}:{}", run.id),
     };
+    if let Some(known) = server.threads.lock().unwrap().get_mut(&thread) {
+        task.clone_into(&mut known.task);
+    }
     let id = id.clone();
     if streams {
         let cut = text == Some("late cut");

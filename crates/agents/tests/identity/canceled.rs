@@ -1,0 +1,67 @@
+//! Cancels that reach an agent elsewhere, whatever becomes of the token that says who cancels.
+
+use switchboard_client::{in_task, text};
+use switchboard_types::model::TaskState;
+
+use crate::site::Site;
+use crate::state;
+use crate::upstream::{Kind, Upstream, ann, before, until};
+use crate::world::task;
+
+#[tokio::test]
+async fn a_question_is_withdrawn_though_it_is_not_known_yet_who_answers_it() {
+    for kind in [Kind::A2a, Kind::LangGraph] {
+        let issuer = Site::open(|_, _| Some((200, r#"{"access_token":"token"}"#.to_owned()))).await;
+        let upstream = Upstream::open(kind, "token").await;
+        let world = before(&upstream, kind, &issuer).await;
+        let asked = task(ann(&world, 1).await.send(text("ask")).await.unwrap());
+        assert_eq!(
+            state(&asked),
+            TaskState::InputRequired,
+            "{kind:?} {asked:?}"
+        );
+        let client = ann(&world, 2).await;
+        let issues = issuer.gate.lock().await;
+        let answer = in_task(text("blue"), &asked.id, None);
+        let (client, issuer, asked) = (&client, &issuer, &asked);
+        let meanwhile = async move {
+            until("no token is wanted", || issuer.asked().len() == 2).await;
+            let released = async {
+                // By then it is known that it is canceled.
+                for _ in 0..3 {
+                    client.get(&asked.id, None).await.unwrap();
+                }
+                drop(issues);
+            };
+            tokio::join!(client.cancel(&asked.id), released).0
+        };
+        let (answered, canceled) = tokio::join!(client.send(answer), meanwhile);
+        drop(answered);
+        let canceled = canceled.unwrap();
+        assert_eq!(state(&canceled), TaskState::Canceled, "{kind:?}");
+        // Before that is told to whoever cancels.
+        assert_eq!(upstream.canceled(), ["Bearer token"], "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_is_told_with_a_token_that_is_taken() {
+    for kind in [Kind::A2a, Kind::LangGraph] {
+        let (issuer, upstream) = (Site::issuer().await, Upstream::open(kind, "token-1").await);
+        let world = before(&upstream, kind, &issuer).await;
+        let client = ann(&world, 1).await;
+        let mut events = client.stream(text("x")).await.unwrap();
+        upstream.is_silent().await;
+        let id = loop {
+            match events.task() {
+                Some(task) => break task.id.clone(),
+                None => drop(events.next().await.unwrap().unwrap()),
+            }
+        };
+        upstream.takes("token-2");
+        let canceled = client.cancel(&id).await.unwrap();
+        assert_eq!(state(&canceled), TaskState::Canceled, "{kind:?}");
+        let told = upstream.canceled();
+        assert_eq!(told[..2], ["Bearer token-1", "Bearer token-2"], "{kind:?}");
+    }
+}

@@ -1,0 +1,222 @@
+//! An agent elsewhere, an A2A agent or an assistant of a LangGraph server, that knows callers by their tokens; and our agent
+//! before it, which exchanges them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_agents::langgraph::{LangGraphAgent, Settings as LangGraph};
+use switchboard_agents::remote::{RemoteAgent, Settings as Remote};
+use switchboard_client::Client;
+use switchboard_types::model::{Binding, Task};
+use tokio::time::{Instant, sleep};
+
+use crate::said;
+use crate::site::{Asked, Site};
+use crate::world::{World, exchanged, token_of};
+
+/// What stands behind ours.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    A2a,
+    LangGraph,
+}
+
+/// An agent elsewhere that takes one token, and is done when it is told to be.
+pub(crate) struct Upstream {
+    pub(crate) site: Site,
+    token: Arc<Mutex<String>>,
+    is_done: Arc<AtomicBool>,
+    is_silent: Arc<AtomicBool>,
+}
+
+const ASSISTANT: &str = "11111111-1111-4111-8111-111111111111";
+const RUN: &str = "22222222-2222-4222-8222-222222222222";
+
+impl Upstream {
+    pub(crate) async fn open(kind: Kind, token: &str) -> Self {
+        let token = Arc::new(Mutex::new(format!("Bearer {token}")));
+        let is_done = Arc::new(AtomicBool::new(false));
+        let is_silent = Arc::new(AtomicBool::new(false));
+        let (takes, done) = (Arc::clone(&token), Arc::clone(&is_done));
+        let silent = Arc::clone(&is_silent);
+        let site = Site::open(move |asked, _| {
+            let is_done = done.load(Ordering::SeqCst);
+            if asked.path == "/.well-known/agent-card.json" {
+                return Some((200, card(asked)));
+            }
+            if asked.authorization() != *takes.lock().unwrap() {
+                return Some((401, String::new()));
+            }
+            if is_look(asked) && silent.load(Ordering::SeqCst) {
+                return None;
+            }
+            let answer = match kind {
+                Kind::A2a => a2a(asked, is_done),
+                Kind::LangGraph => langgraph(asked, is_done),
+            };
+            Some((200, answer.to_string()))
+        });
+        let site = site.await;
+        Self {
+            site,
+            token,
+            is_done,
+            is_silent,
+        }
+    }
+
+    /// Only this one is taken from now on.
+    pub(crate) fn takes(&self, token: &str) {
+        *self.token.lock().unwrap() = format!("Bearer {token}");
+    }
+
+    pub(crate) fn is_done(&self) {
+        self.is_done.store(true, Ordering::SeqCst);
+    }
+
+    /// From now on it does not say how it goes. Waits until someone has asked.
+    pub(crate) async fn is_silent(&self) {
+        self.is_silent.store(true, Ordering::SeqCst);
+        let looks = || {
+            let asked = self.site.asked();
+            asked.iter().filter(|asked| is_look(asked)).count()
+        };
+        let before = looks();
+        until("nobody looks", || looks() > before).await;
+    }
+
+    /// The tokens with which something was to be canceled.
+    pub(crate) fn canceled(&self) -> Vec<String> {
+        let asked = self.site.asked();
+        let is_cancel = |asked: &&Asked| {
+            asked.rpc()["method"] == "tasks/cancel" || asked.path.ends_with("/cancel")
+        };
+        let canceled = asked.iter().filter(is_cancel);
+        canceled
+            .map(|asked| asked.authorization().to_owned())
+            .collect()
+    }
+
+    /// The tokens that messages came with, those of the refused as well.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let asked = self.site.asked();
+        let told = asked.iter().filter(|asked| is_message(asked));
+        told.map(|asked| asked.authorization().to_owned()).collect()
+    }
+
+    /// Waits until it was asked with this token for how it goes.
+    pub(crate) async fn until_asked(&self, token: &str) {
+        let bearer = format!("Bearer {token}");
+        let looks = |asked: &Asked| asked.authorization() == bearer && is_look(asked);
+        until(token, || self.site.asked().iter().any(looks)).await;
+    }
+}
+
+/// Waits until something is so.
+pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Whether a message wants it to ask.
+fn asks(call: &Value) -> bool {
+    call["params"]["message"]["parts"][0]["text"] == "ask"
+}
+
+fn is_message(asked: &Asked) -> bool {
+    let method = asked.rpc()["method"].clone();
+    method == "message/send" || method == "message/stream"
+}
+
+fn is_look(asked: &Asked) -> bool {
+    asked.rpc()["method"] == "tasks/get" || asked.path.ends_with(RUN)
+}
+
+fn card(asked: &Asked) -> String {
+    let url = format!("http://{}/", asked.headers["host"].to_str().unwrap());
+    json!({
+        "name": "Poet", "description": "Writes", "version": "1", "protocolVersion": "0.3.0", "url": url,
+        "capabilities": {}, "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "w", "name": "w", "description": "writes", "tags": []}],
+    })
+    .to_string()
+}
+
+fn a2a(asked: &Asked, is_done: bool) -> Value {
+    let call = asked.rpc();
+    let context = call["params"]["message"].get("contextId");
+    let says = |state: &str, text: &str| {
+        let parts = json!([{"kind": "text", "text": text}]);
+        let message = json!({"kind": "message", "messageId": "a", "role": "agent", "parts": parts});
+        json!({"state": state, "message": message})
+    };
+    let status = match is_done {
+        _ if call["method"] == "tasks/cancel" => json!({"state": "canceled"}),
+        _ if asks(&call) => says("input-required", "Which?"),
+        true => says("completed", "at last"),
+        false => json!({"state": "working"}),
+    };
+    let context = context.cloned().unwrap_or_else(|| json!("c"));
+    let task = json!({"kind": "task", "id": "t", "contextId": context, "status": status});
+    json!({"jsonrpc": "2.0", "id": call["id"], "result": task})
+}
+
+/// Its answers break off: the run is followed by the server's own interface.
+fn langgraph(asked: &Asked, is_done: bool) -> Value {
+    if is_message(asked) {
+        let call = asked.rpc();
+        let thread = call["params"]["message"]["contextId"].as_str().unwrap();
+        let asked = json!([{"artifactId": "i", "name": "Interrupt", "parts": [{"kind": "data", "data": {"id": "1", "value": "Which?"}}]}]);
+        let (state, made) = match asks(&call) {
+            true => ("input-required", asked),
+            false => ("submitted", json!([])),
+        };
+        let task = json!({"kind": "task", "id": format!("{thread}:{RUN}"), "contextId": thread, "status": {"state": state}, "artifacts": made});
+        return json!({"jsonrpc": "2.0", "id": call["id"], "result": task});
+    }
+    if asked.rpc()["method"] == "tasks/cancel" {
+        return json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    }
+    let status = if is_done { "success" } else { "running" };
+    match asked.path.rsplit('/').next() {
+        Some("runs") => json!([]),
+        Some("state") => json!({"values": {"messages": [{"type": "ai", "content": "at last"}]}}),
+        _ => json!({"run_id": RUN, "status": status, "kwargs": {}}),
+    }
+}
+
+/// Our agent before it.
+pub(crate) async fn before(upstream: &Upstream, kind: Kind, issuer: &Site) -> World {
+    let (url, identity) = (&upstream.site.url, exchanged(issuer));
+    match kind {
+        Kind::A2a => {
+            World::open(RemoteAgent::new(
+                Remote::new(url.parse().unwrap()),
+                identity,
+            ))
+            .await
+        }
+        Kind::LangGraph => {
+            let settings = LangGraph::new(url.parse().unwrap(), ASSISTANT);
+            World::open(LangGraphAgent::new(settings, identity).unwrap()).await
+        }
+    }
+}
+
+/// What was answered, in either way.
+pub(crate) fn answer(done: &Arc<Task>) -> String {
+    let made = done.artifacts.iter().flat_map(|made| &made.parts);
+    let made: String = made.filter_map(|part| part.as_text()).collect();
+    format!("{}{}", said(done), made)
+}
+
+pub(crate) async fn ann(world: &World, n: u64) -> Client {
+    world
+        .client(Some(&token_of("ann", n)), Binding::JsonRpc)
+        .await
+}

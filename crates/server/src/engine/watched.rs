@@ -1,0 +1,43 @@
+//! How it went with an agent that was watched.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::future::{BoxFuture, CatchUnwind};
+use switchboard_types::model::TaskState;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{AgentError, Outcome, Said};
+
+/// What an agent came to, or the panic that stopped it.
+pub(super) type Worked = Result<Result<Outcome, AgentError>, Box<dyn Any + Send>>;
+
+/// An agent at work.
+pub(super) type Work<'a> =
+    CatchUnwind<AssertUnwindSafe<BoxFuture<'a, Result<Outcome, AgentError>>>>;
+
+/// How it went with an agent.
+pub(super) enum Watched {
+    /// It came to an end by itself.
+    Ended(Worked),
+    /// It was told to stop, and came to that.
+    Canceled(Option<Worked>),
+    /// It has taken too long, and came to that when it was told so.
+    TimedOut(Option<Worked>),
+}
+
+impl Watched {
+    /// The question that it waits with, though its task is over and nobody will answer it.
+    pub(super) fn asks_in_vain(&self, canceled: &CancellationToken) -> Option<(TaskState, &Said)> {
+        let came_to = match self {
+            Self::Ended(worked) if canceled.is_cancelled() => Some(worked),
+            Self::Ended(_) => None,
+            Self::Canceled(late) | Self::TimedOut(late) => late.as_ref(),
+        };
+        match came_to? {
+            Ok(Ok(Outcome::InputRequired(said))) => Some((TaskState::InputRequired, said)),
+            Ok(Ok(Outcome::AuthRequired(said))) => Some((TaskState::AuthRequired, said)),
+            _ => None,
+        }
+    }
+}
