@@ -233,7 +233,8 @@ impl Run<'_> {
         };
         let mut request = self.request(work, &self.key(), Budget::default())?;
         let given = |message: &Arc<Message>| message.id == request.message.id;
-        if !task.status.state.is_terminal() && !task.history.iter().any(given) {
+        // One that does not wait any more was answered, or goes on without: what is a secret here would be none there.
+        if task.status.state.is_interrupted() && !task.history.iter().any(given) {
             request.message.task_id = Some(id.clone());
             if let Err(reason) = self.stage.tell(agent, request).await {
                 return Ok(Err(reason));

@@ -37,7 +37,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use switchboard_server::call::{Directory, Handler};
 use switchboard_types::model::{Role, Task, TaskId};
@@ -170,16 +169,7 @@ impl ScriptAgent {
     /// # Errors
     ///
     /// If that one is not called any more: the answer is for nobody else.
-    fn recognise(
-        &self,
-        asked: &mut Asked,
-        noted: Option<&Value>,
-        hidden: &Hidden,
-    ) -> Result<(), AgentError> {
-        let noted = noted.filter(|noted| noted["taskId"] == *asked.task_id);
-        if let Some(name) = noted.and_then(|noted| noted["agent"].as_str()) {
-            name.clone_into(&mut asked.agent);
-        }
+    fn recognise(&self, asked: &mut Asked, hidden: &Hidden) -> Result<(), AgentError> {
         if let Some(alias) = hidden.get(&asked.agent) {
             asked.agent.clone_from(alias);
         }
@@ -218,39 +208,50 @@ impl Agent for ScriptAgent {
             false => None,
         };
         let purse = Purse::new(budget, kept);
+        let asked = match &turn.question {
+            Some(question) => scope::passed_on(question),
+            None => scope::asked(&turn.task, &turn.message),
+        };
+        let asked = asked.map(|asked| asked.known_as(noted.as_ref()));
         let mut scope = Scope {
+            asked: asked.clone(),
             earlier,
             hop: Some(turn.hop().clone()),
             timed_out: turn.input_timed_out,
             ..Scope::new(&turn.task, turn.message, turn.metadata)
         };
         if let Some(asked) = &mut scope.asked {
-            self.recognise(asked, noted.as_ref(), &hidden)?;
+            self.recognise(asked, &hidden)?;
         }
-        Run::new(&stage, scope, turn.emitted, turn.canceled)
+        let canceled = turn.canceled.clone();
+        let mut run = Run::new(&stage, scope, turn.emitted, turn.canceled)
             .hiding(&hidden)
-            .paying_from(purse)
-            .script(&self.script)
-            .await
+            .paying_from(purse);
+        let ended = run.script(&self.script).await;
+        if let (true, Some(asked), Some(_)) = (canceled.is_cancelled(), asked, &run.scope.asked) {
+            // It did not come to the answer any more.
+            stage.others.withdraw(asked).await;
+        }
+        ended
     }
 
     /// If its question was another agent's, that one need not wait any more.
     async fn let_go(&self, turn: Turn) {
-        // An answer that was not given any more changes nothing.
-        let history = &turn.task.history;
-        let told = history.iter().rposition(|m| m.role == Role::Agent);
-        let told = &history[..told.map_or(0, |last| last + 1)];
-        let Some(mut asked) = scope::asked(&turn.task, told) else {
-            return;
+        if let Some(asked) = asked_last(&turn).await {
+            self.others(&turn).withdraw(asked).await;
+        }
+    }
+
+    /// An agent that does not wait any more for what it has asked knows it.
+    async fn does_without_words(&self, turn: &Turn) -> bool {
+        let Some(asked) = asked_last(turn).await else {
+            return false;
         };
-        let noted = turn.note(WHO_ASKS).await.unwrap_or_default();
-        let known = noted.filter(|noted| noted["taskId"] == *asked.task_id);
-        if let Some(name) = known.as_ref().and_then(|noted| noted["agent"].as_str()) {
-            name.clone_into(&mut asked.agent);
-        }
-        if let Ok(id) = TaskId::new(asked.task_id) {
-            self.others(&turn).cancel(&asked.agent, id).await;
-        }
+        let Ok(id) = TaskId::new(asked.task_id) else {
+            return false;
+        };
+        let task = self.others(turn).task(&asked.agent, id).await;
+        task.is_ok_and(|task| !task.status.state.is_interrupted())
     }
 
     fn on_restart(&self) -> Restart {
@@ -264,6 +265,15 @@ impl Agent for ScriptAgent {
 }
 
 /// What a task was asked to do.
+/// What the task has asked last, if it was another agent's question. An answer that was not given changes nothing.
+async fn asked_last(turn: &Turn) -> Option<Asked> {
+    let said = turn.task.history.iter();
+    let last = || said.rev().find(|message| message.role == Role::Agent);
+    let asked = scope::passed_on(turn.question.as_ref().or_else(last)?)?;
+    let noted = turn.note(WHO_ASKS).await.unwrap_or_default();
+    Some(asked.known_as(noted.as_ref()))
+}
+
 fn request(task: &Task) -> String {
     let first = task.history.iter().find(|m| m.role == Role::User);
     first.map(|message| message.text()).unwrap_or_default()

@@ -63,11 +63,10 @@ impl Scope {
     /// The scope at the beginning of a turn.
     pub(super) fn new(task: &Task, message: Arc<Message>, metadata: Option<Object>) -> Self {
         // Later messages may wait in the history already.
-        let place = task.history.iter().rposition(|m| *m == message);
-        let history = &task.history[..place.unwrap_or(task.history.len())];
-        let before = history.iter().filter(|m| m.role == Role::User).count();
+        let before = before(task, &message).iter();
+        let before = before.filter(|m| m.role == Role::User).count();
         Self {
-            asked: asked(task, history),
+            asked: None,
             // A turn that begins finds its task submitted, or waiting for the message.
             resumed: task.status.state == TaskState::Working,
             timed_out: false,
@@ -127,12 +126,33 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// The question that the message after `history` answers, if it was another agent's. A question becomes
-/// part of the history when the answer is stored; until then it is the task's status.
-pub(super) fn asked(task: &Task, history: &[Arc<Message>]) -> Option<Asked> {
+/// What was said before a message. Later ones may wait in the history already.
+fn before<'t>(task: &'t Task, message: &Arc<Message>) -> &'t [Arc<Message>] {
+    let place = task.history.iter().rposition(|m| m == message);
+    &task.history[..place.unwrap_or(task.history.len())]
+}
+
+/// The question that a message answers, if it was another agent's. A question becomes part of the history when the
+/// answer is stored; until then it is the task's status.
+pub(super) fn asked(task: &Task, message: &Arc<Message>) -> Option<Asked> {
     let status = task.status.message.as_ref();
     let open = status.filter(|_| task.status.state.is_interrupted());
-    let latest = history.last().filter(|m| m.role == Role::Agent);
-    let question = open.or(latest)?;
+    let latest = before(task, message).last();
+    passed_on(open.or(latest.filter(|m| m.role == Role::Agent))?)
+}
+
+/// Whose question a message is, if it was passed on.
+pub(super) fn passed_on(question: &Message) -> Option<Asked> {
     question.metadata.as_ref()?.get(DELEGATE)
+}
+
+impl Asked {
+    /// The same by the name that the agent has, where the question does not tell it.
+    pub(super) fn known_as(mut self, noted: Option<&Value>) -> Self {
+        let noted = noted.filter(|noted| noted["taskId"] == *self.task_id);
+        if let Some(name) = noted.and_then(|noted| noted["agent"].as_str()) {
+            name.clone_into(&mut self.agent);
+        }
+        self
+    }
 }

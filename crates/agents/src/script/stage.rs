@@ -16,6 +16,8 @@ use switchboard_types::operation::{
     CancelTask, GetTask, Operation, Response, SendMessage, Subscribe,
 };
 
+use super::scope::Asked;
+
 /// What a run needs of the world.
 #[async_trait]
 pub(super) trait Stage: Send + Sync {
@@ -125,6 +127,25 @@ impl Others<'_> {
     }
 
     /// Cancels a task of another agent.
+    /// A task of another agent, as it stands.
+    pub(super) async fn task(&self, agent: &str, id: TaskId) -> Result<Arc<Task>, String> {
+        let get = GetTask {
+            id,
+            history_length: None,
+        };
+        match self.ask(agent, Operation::Get(get)).await? {
+            ReplyBody::Response(Response::Task(view)) => Ok(view.task),
+            _ => Err("did not answer with a task".to_owned()),
+        }
+    }
+
+    /// Nobody will answer what another agent has asked.
+    pub(super) async fn withdraw(&self, asked: Asked) {
+        if let Ok(id) = TaskId::new(asked.task_id) {
+            self.cancel(&asked.agent, id).await;
+        }
+    }
+
     pub(super) async fn cancel(&self, agent: &str, id: TaskId) {
         let task = id.clone();
         let cancel = Operation::Cancel(CancelTask { id, metadata: None });
@@ -199,14 +220,7 @@ impl Stage for Live<'_> {
     }
 
     async fn task(&self, agent: &str, id: TaskId) -> Result<Arc<Task>, String> {
-        let get = GetTask {
-            id,
-            history_length: None,
-        };
-        match self.others.ask(agent, Operation::Get(get)).await? {
-            ReplyBody::Response(Response::Task(view)) => Ok(view.task),
-            _ => Err("did not answer with a task".to_owned()),
-        }
+        self.others.task(agent, id).await
     }
 
     async fn cancel(&self, agent: &str, id: TaskId) {

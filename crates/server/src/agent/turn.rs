@@ -21,6 +21,9 @@ pub struct Turn {
     pub task: Arc<Task>,
     /// What was said to begin this turn.
     pub message: Arc<Message>,
+    /// What the task had asked when it took the message, if it had. It need not stand before it: the message may have
+    /// waited.
+    pub question: Option<Arc<Message>>,
     /// The request's own metadata.
     pub metadata: Option<Object>,
     /// Media types the caller can take; empty means any.

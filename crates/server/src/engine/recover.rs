@@ -105,6 +105,7 @@ impl Engine {
             let mut turn = self.turn_for(principal, log, message, CancellationToken::new());
             turn.emitted = cut_off.emitted;
             turn.input_timed_out = cut_off.input_timed_out;
+            turn.question = cut_off.question;
             turn
         });
         if let Some(cut_off) = &turn
@@ -196,8 +197,9 @@ struct CutOff {
     /// It began because nobody answered.
     input_timed_out: bool,
     working: bool,
-    /// What the task waited for before.
+    /// What the task waited for before, and what it said then.
     asked: Option<TaskState>,
+    question: Option<Arc<Message>>,
 }
 
 impl CutOff {
@@ -211,6 +213,7 @@ impl CutOff {
                 let was_working = self.working;
                 if update.status.state.is_interrupted() {
                     self.asked = Some(update.status.state);
+                    self.question.clone_from(&update.status.message);
                 }
                 self.working = update.status.state == TaskState::Working;
                 self.working && !was_working

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, poll};
 use switchboard_types::ErrorKind;
-use switchboard_types::model::{Message, TaskState};
+use switchboard_types::model::{Event, Message, TaskState};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -114,11 +114,16 @@ impl Engine {
             if log.is_held() {
                 log.publish();
             }
+            let question = match &event {
+                Event::Status(update) => update.status.message.clone(),
+                _ => None,
+            };
             let working = || status_event(log.origin(), TaskState::Working, Said::default());
             match log.end_turn(event, working) {
                 Some((message, from, _)) => {
                     self = self.latest();
                     turn = self.turn_for(from, &log, message, canceled.clone());
+                    turn.question = question;
                 }
                 None => break,
             }

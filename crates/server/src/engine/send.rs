@@ -281,6 +281,7 @@ impl Engine {
         let turn = Turn {
             task,
             message,
+            question: None,
             metadata: send.metadata,
             accepted_output_modes: send.configuration.accepted_output_modes,
             principal: scope.principal.clone(),

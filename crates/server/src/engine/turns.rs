@@ -32,6 +32,8 @@ impl Engine {
         canceled: CancellationToken,
     ) -> Turn {
         let task = log.view().map(|(_, task)| task);
+        let open = task.as_ref().filter(|t| t.status.state.is_interrupted());
+        let question = open.and_then(|task| task.status.message.clone());
         // Clients may give one id to several messages.
         let same = |m: &Arc<Message>| m.parts == message.parts || is_redacted(m);
         let known = |task: &Task| task.history.iter().any(|m| m.id == message.id && same(m));
@@ -51,6 +53,7 @@ impl Engine {
             metadata: task.metadata.clone(),
             task,
             message,
+            question,
             accepted_output_modes: Vec::new(),
             place: Arc::clone(&self.shared.place),
             principal,

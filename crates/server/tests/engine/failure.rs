@@ -106,7 +106,7 @@ async fn what_an_agent_says_after_its_end_is_lost() {
 #[derive(Debug, Default)]
 pub(super) struct Flaky {
     inner: MemoryStore,
-    full: Arc<AtomicBool>,
+    pub(super) full: Arc<AtomicBool>,
     /// It takes no more events, but all else.
     takes_no_events: Arc<AtomicBool>,
     /// How long after it was read an answer to a request comes, and before tasks are listed that are not over.

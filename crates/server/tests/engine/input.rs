@@ -66,7 +66,7 @@ async fn an_answered_question_does_not_expire() {
 }
 
 /// Opens the same store again, as a new process would.
-async fn restarted(store: &Arc<dyn Store>, agent: FnAgent) -> (Line, Recovered) {
+pub(super) async fn restarted(store: &Arc<dyn Store>, agent: FnAgent) -> (Line, Recovered) {
     let log = Log::new(Arc::clone(store));
     let line = Line::new(&log, Arc::new(agent), Settings::default());
     let engines = HashMap::from([(Arc::from("agent"), line.engine.clone())]);
@@ -74,7 +74,7 @@ async fn restarted(store: &Arc<dyn Store>, agent: FnAgent) -> (Line, Recovered) 
     (line, recovered)
 }
 
-async fn crash(line: &Line) {
+pub(super) async fn crash(line: &Line) {
     line.log.stopping().cancel();
     line.log.close().await;
 }

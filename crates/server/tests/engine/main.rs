@@ -11,6 +11,7 @@ mod stream;
 mod succession;
 mod traces;
 mod turns;
+mod waiting;
 mod withdrawn;
 
 use std::sync::Arc;

@@ -21,6 +21,12 @@ async fn pair() -> (Keeper, Server) {
     (keeper, ours)
 }
 
+/// An agent elsewhere, and one of ours that hands everything on to it.
+const WAYS: [&str; 2] = [
+    "agents: {desk: {a2a: {url: 'URL'}}}",
+    "agents: {desk: {script: [{complete: own}], routes: [{to: far}]}, far: {a2a: {url: 'URL'}}}",
+];
+
 /// What is said with a key, to a task or to begin one. It is answered at once, or when it is over.
 pub(crate) async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -> Value {
     let mut params = say(text);
@@ -171,22 +177,46 @@ async fn what_waits_behind_a_turn_that_asks_for_credentials_is_sent_in_the_end()
 /// A secret that the other side has is not asked for again, though we have not kept it.
 #[tokio::test]
 async fn what_the_other_side_knows_is_not_asked_for_again_after_a_restart() {
-    let keeper = Keeper::start().await;
-    let yaml = format!("agents: {{desk: {{a2a: {{url: '{}'}}}}}}", keeper.base);
-    let mut ours = Server::serve(&yaml).await;
-    let asked = tell(&ours, "", "login", &Value::Null, true).await;
-    assert_eq!(state(&asked), "auth-required", "{asked}");
-    let task = &asked["id"];
-    tell(&ours, "", "long", task, false).await;
-    keeper.until_followed().await;
-    ours.kill().await;
-    ours.restart().await;
-    keeper.until_followed().await;
-    keeper.finishes();
-    let states = ["completed", "failed", "auth-required"];
-    let done = ours.until("desk", task, &states).await;
-    assert_eq!(text_of(&done["status"]["message"]), "at last", "{done}");
-    assert_eq!(keeper.heard(), ["login", "long"]);
+    for way in WAYS {
+        let keeper = Keeper::start().await;
+        let mut ours = Server::serve(&way.replace("URL", &keeper.base)).await;
+        let asked = tell(&ours, "", "login", &Value::Null, true).await;
+        assert_eq!(state(&asked), "auth-required", "{asked}");
+        let task = &asked["id"];
+        tell(&ours, "", "long", task, false).await;
+        keeper.until_followed().await;
+        ours.kill().await;
+        ours.restart().await;
+        keeper.until_followed().await;
+        keeper.finishes();
+        let states = ["completed", "failed", "auth-required"];
+        let done = ours.until("desk", task, &states).await;
+        assert_eq!(text_of(&done["status"]["message"]), "at last", "{done}");
+        assert_eq!(keeper.heard(), ["login", "long"], "{way}");
+    }
+}
+
+/// A message that waits answers the next question, whoever has asked it.
+#[tokio::test]
+async fn what_waits_answers_a_question_that_was_passed_on() {
+    for (way, crash) in [(WAYS[0], false), (WAYS[1], false), (WAYS[1], true)] {
+        let keeper = Keeper::start().await;
+        let mut ours = Server::serve(&way.replace("URL", &keeper.base)).await;
+        let task = tell(&ours, "", "long", &Value::Null, false).await["id"].clone();
+        keeper.until_followed().await;
+        tell(&ours, "", "green", &task, false).await;
+        if crash {
+            ours.kill().await;
+            ours.restart().await;
+            keeper.until_followed().await;
+        }
+        keeper.asks();
+        let done = ours
+            .until("desk", &task, &["completed", "failed", "input-required"])
+            .await;
+        assert_eq!(text_of(&done["status"]["message"]), "took green", "{done}");
+        assert_eq!(keeper.heard(), ["long", "green"], "{way}");
+    }
 }
 
 #[tokio::test]

@@ -252,8 +252,7 @@ async fn a_question_may_still_be_the_status_when_it_is_answered() {
     let history = vec![user("m1", vec![Part::text("hi")]), message.clone()];
     let mut task = task("t1", TaskState::InputRequired, history);
     task.status.message = Some(passed_on("a").into());
-    let scope = Scope::new(&task, message.into(), None);
-    assert_eq!(scope.asked.unwrap().agent, "a");
+    assert_eq!(asked(&task, &message.into()).unwrap().agent, "a");
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Script;
 use super::run::Run;
-use super::scope::Scope;
+use super::scope::{Scope, asked};
 use super::stage::{Line, Stage};
 
 /// What came of a run: its events, and how it ended, in words.
@@ -109,9 +109,11 @@ impl Play {
         let mut history = self.history.clone();
         history.push(self.message.clone());
         let task = task("t1", TaskState::Working, history);
+        let message = Arc::new(self.message.clone());
         let scope = Scope {
+            asked: asked(&task, &message),
             earlier: self.earlier.clone(),
-            ..Scope::new(&task, self.message.clone().into(), self.metadata.clone())
+            ..Scope::new(&task, message, self.metadata.clone())
         };
         let stage = Recorder {
             events: Mutex::default(),

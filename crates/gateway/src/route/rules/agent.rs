@@ -98,7 +98,12 @@ impl Agent for Routed {
     }
 
     async fn does_without_words(&self, turn: &Turn) -> bool {
-        matches!(self.rule(turn).await, Ok(None)) && self.own.does_without_words(turn).await
+        let ruled = self.rule(turn).await;
+        match ruled.and_then(|action| action.map(|action| self.does(&action)).transpose()) {
+            Ok(Some(agent)) => agent.does_without_words(turn).await,
+            Ok(None) => self.own.does_without_words(turn).await,
+            Err(_) => false,
+        }
     }
 
     fn on_restart(&self) -> Restart {

@@ -1,0 +1,111 @@
+//! Messages that wait behind a turn whose secret is lost, and for a store that does not answer.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::testing::agent::{FnAgent, says};
+use switchboard_types::model::{Message, MessageId, TaskId, TaskState};
+
+use super::failure::Flaky;
+use super::input::{crash, restarted};
+
+type Heard = Arc<Mutex<Vec<String>>>;
+
+/// How a secret is asked for.
+#[derive(Clone, Copy)]
+enum Asks {
+    Credentials,
+    Input,
+}
+
+/// Asks for a secret, takes a second for each message, asks for one more, and ends with that.
+fn asks_twice(how: Asks, heard: &Heard) -> FnAgent {
+    let heard = Arc::clone(heard);
+    FnAgent::new(move |turn, _progress| {
+        let heard = Arc::clone(&heard);
+        async move {
+            let text = turn.message.text();
+            if turn.task.history.len() == 1 {
+                let said = Said::text("password?");
+                return Ok(match how {
+                    Asks::Credentials => Outcome::AuthRequired(said),
+                    Asks::Input => {
+                        let request = serde_json::json!({"inputRequest": {
+                            "requestId": "q1", "prompt": "password?", "sensitive": true
+                        }});
+                        Outcome::InputRequired(Said {
+                            message_metadata: Some(request.as_object().unwrap().into()),
+                            ..said
+                        })
+                    }
+                });
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            heard.lock().unwrap().push(text.clone());
+            Ok(match text.as_str() {
+                "hunter2" => Outcome::InputRequired(Said::text("which colour?")),
+                _ => Outcome::Completed(Said::text(text)),
+            })
+        }
+    })
+    .resumable()
+}
+
+fn to(task: &TaskId, id: &str, text: &str) -> Message {
+    Message {
+        id: MessageId::new(id).unwrap(),
+        task_id: Some(task.clone()),
+        ..says(text)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_behind_a_secret_that_is_lost_is_heard_after_it_came_again() {
+    for how in [Asks::Credentials, Asks::Input] {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let (mut line, _) = restarted(&store, asks_twice(how, &Heard::default())).await;
+        let task = line.send(says("log me in")).await.unwrap().id.clone();
+        line.send_at_once(to(&task, "1", "hunter2")).await.unwrap();
+        line.send_at_once(to(&task, "2", "green")).await.unwrap();
+        // However often that happens. In each life others are at work.
+        let mut heard = Heard::default();
+        for id in ["3", "4", "5"] {
+            crash(&line).await;
+            heard = Heard::default();
+            (line, _) = restarted(&store, asks_twice(how, &heard)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let asked = line.get(&task).await.unwrap();
+            assert!(asked.status.state.is_interrupted(), "{asked:?}");
+            line.send_at_once(to(&task, id, "hunter2")).await.unwrap();
+        }
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let done = line.get(&task).await.unwrap();
+        assert_eq!(done.status.state, TaskState::Completed);
+        assert_eq!(*heard.lock().unwrap(), ["hunter2", "green"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_comes_while_the_store_is_in_trouble_is_heard() {
+    let flaky = Flaky::default();
+    let full = Arc::clone(&flaky.full);
+    let store: Arc<dyn Store> = Arc::new(flaky);
+    let heard = Heard::default();
+    let (line, _) = restarted(&store, asks_twice(Asks::Credentials, &heard)).await;
+    let task = line.send(says("log me in")).await.unwrap().id.clone();
+    crash(&line).await;
+    let (line, _) = restarted(&store, asks_twice(Asks::Credentials, &heard)).await;
+    line.get(&task).await.unwrap();
+    full.store(true, Ordering::SeqCst);
+    line.send_at_once(to(&task, "1", "hunter2"))
+        .await
+        .unwrap_err();
+    full.store(false, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let asked = line.get(&task).await.unwrap();
+    assert_eq!(asked.status.state, TaskState::InputRequired);
+    assert_eq!(*heard.lock().unwrap(), ["hunter2"]);
+}
