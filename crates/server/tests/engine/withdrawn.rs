@@ -1,5 +1,6 @@
 //! Questions that nobody answers any more: the agent that asked is told, once, wherever the cancel came in between.
 
+use std::slice;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -65,11 +66,11 @@ async fn a_question_is_withdrawn_with_its_task() {
     let asked = line.send(says("ask")).await.unwrap();
     line.cancel(&asked.id).await.unwrap();
     line.cancel(&asked.id).await.unwrap_err();
-    assert_eq!(ids(&agent).await, [asked.id.clone()]);
+    assert_eq!(ids(&agent).await, slice::from_ref(&asked.id));
     // Nobody waits for an answer where work is stopped: it is told by the signal.
     let works = line.send_at_once(says("work")).await.unwrap();
     line.cancel(&works.id).await.unwrap();
-    assert_eq!(ids(&agent).await, [asked.id.clone()]);
+    assert_eq!(ids(&agent).await, slice::from_ref(&asked.id));
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +89,7 @@ async fn a_question_whose_answer_stands_in_line_is_withdrawn() {
     line.send_at_once(answer).await.unwrap();
     let canceled = line.cancel(&asked.id).await.unwrap();
     assert_eq!(canceled.status.state, TaskState::Canceled);
-    assert_eq!(ids(&agent).await, [asked.id.clone()]);
+    assert_eq!(ids(&agent).await, slice::from_ref(&asked.id));
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,7 +107,7 @@ async fn a_question_that_comes_when_the_task_is_over_is_withdrawn_and_told_to_no
         TaskState::InputRequired,
         "which one?".to_owned(),
     );
-    assert_eq!(let_go(&agent).await, [open.clone()]);
+    assert_eq!(let_go(&agent).await, slice::from_ref(&open));
     // The same if it has taken too long.
     let slow = line.send(says("show")).await.unwrap();
     assert_eq!(slow.status.state, TaskState::Failed);

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::agent::Agent;
 use crate::environment::Environment;
-use crate::support::{Server, message, say, text_of};
+use crate::support::{self, Server, message, say, text_of};
 
 /// What the graph tells letter by letter.
 fn tale() -> String {
@@ -37,27 +37,33 @@ async fn begin(ours: &Server, text: &str) -> Value {
     ours.result("peer", "message/send", send).await["id"].clone()
 }
 
-/// The runs of all threads that are on.
-async fn runs(ours: &Server, base: &str, status: &str) -> Vec<String> {
+/// What the server says of all threads, at this place below each.
+async fn of_threads(ours: &Server, base: &str, place: &str) -> Vec<Value> {
     let search = format!("{base}/threads/search");
     let threads = ours.http.post(search).json(&json!({"limit": 100}));
-    let threads: Value = threads
-        .send()
-        .await
-        .expect("sent")
-        .json()
-        .await
-        .expect("JSON");
+    let threads = support::answer(threads).await.body;
     let mut found = Vec::new();
     for thread in threads.as_array().expect("threads") {
         let id = thread["thread_id"].as_str().expect("an id");
-        let runs = ours.http.get(format!("{base}/threads/{id}/runs?limit=100"));
-        let runs: Value = runs.send().await.expect("sent").json().await.expect("JSON");
-        let runs = runs.as_array().expect("runs").iter();
-        let such = runs.filter(|run| run["status"] == status);
-        found.extend(such.map(|run| run["run_id"].to_string()));
+        let of_it = ours.http.get(format!("{base}/threads/{id}/{place}"));
+        found.push(support::answer(of_it).await.body);
     }
     found
+}
+
+/// The runs of all threads that are on.
+async fn runs(ours: &Server, base: &str, status: &str) -> Vec<String> {
+    let runs = of_threads(ours, base, "runs?limit=100").await;
+    let runs = runs.iter().flat_map(|runs| runs.as_array().expect("runs"));
+    let such = runs.filter(|run| run["status"] == status);
+    such.map(|run| run["run_id"].to_string()).collect()
+}
+
+/// How many threads ask something.
+async fn questions(ours: &Server, base: &str) -> usize {
+    let states = of_threads(ours, base, "state").await;
+    let asks = |state: &&Value| !state["interrupts"].as_array().is_some_and(Vec::is_empty);
+    states.iter().filter(asks).count()
 }
 
 async fn until_runs(ours: &Server, base: &str, status: &str, count: usize) {
@@ -90,7 +96,7 @@ async fn langgraph_0_6_39_behind_our_agents() {
 
 async fn everything(agent: &Agent, mut ours: Server) {
     it_answers_in_pieces_and_remembers(&ours).await;
-    its_questions_come_to_the_caller(&ours).await;
+    its_questions_come_to_the_caller(agent, &ours).await;
     a_failure_keeps_its_secrets(&ours).await;
     a_cancel_stops_the_run(agent, &ours).await;
     a_cut_connection_changes_nothing(agent, &ours).await;
@@ -117,7 +123,7 @@ async fn it_answers_in_pieces_and_remembers(ours: &Server) {
     assert_eq!(pieces.concat(), tale());
 }
 
-async fn its_questions_come_to_the_caller(ours: &Server) {
+async fn its_questions_come_to_the_caller(agent: &Agent, ours: &Server) {
     let asked = ours.result("peer", "message/send", say("input")).await;
     assert_eq!(asked["status"]["state"], "input-required", "{asked}");
     assert_eq!(text_of(&asked["status"]["message"]), "which colour?");
@@ -135,10 +141,16 @@ async fn its_questions_come_to_the_caller(ours: &Server) {
         let done = ours.result("peer", "message/send", answered).await;
         assert_eq!(answer(&done), chosen);
     }
+    assert_eq!(questions(ours, &agent.base()).await, 1);
     let gone = ours
         .result("peer", "tasks/cancel", json!({"id": asked["id"]}))
         .await;
     assert_eq!(gone["status"]["state"], "canceled");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while questions(ours, &agent.base()).await > 0 {
+        assert!(Instant::now() < deadline, "it still asks");
+        sleep(Duration::from_millis(50)).await;
+    }
 }
 
 async fn a_failure_keeps_its_secrets(ours: &Server) {
