@@ -48,6 +48,8 @@ pub struct Events {
     since: Instant,
     /// A snapshot and the events after it may overlap: nothing is numbered.
     overlaps: bool,
+    /// What ends the stream or the turn, until it is known that all before it was told once.
+    last_word: Option<Arrival>,
     ended: bool,
 }
 
@@ -96,6 +98,7 @@ impl Events {
             polls: 0,
             since: Instant::now(),
             overlaps: false,
+            last_word: None,
             ended: false,
         }
     }
@@ -125,6 +128,7 @@ impl Events {
             polls: 0,
             since: Instant::now(),
             overlaps: false,
+            last_word: None,
             ended: false,
         }
     }
@@ -140,6 +144,14 @@ impl Events {
                 return None;
             }
             let stepped = match &mut self.arriving {
+                _ if self.last_word.is_some() => {
+                    // It stays where it is meanwhile: this may be dropped.
+                    self.settle().await;
+                    match self.last_word.take() {
+                        Some(arrival) => self.take(arrival).await,
+                        None => Ok(()),
+                    }
+                }
                 Some(arriving) => {
                     let arrived = arriving.next().await;
                     if arrived.is_none() {
@@ -284,8 +296,15 @@ impl Events {
             }
             _ => {
                 self.how = How::Live;
-                if self.overlaps {
-                    self.settle(&event).await;
+                if self.overlaps && reconnect::is_last_word(&event) {
+                    self.overlaps = false;
+                    self.last_word = Some(Arrival {
+                        event,
+                        id,
+                        last,
+                        retry,
+                    });
+                    return Ok(());
                 }
                 self.seen.take(&event);
                 self.ready.push_back(Item {

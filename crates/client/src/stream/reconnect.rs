@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use switchboard_types::model::Event;
 use switchboard_types::operation::{GetTask, Operation, Subscribe};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::difference::difference;
 use super::resume::{Failure, MOST_FRUITLESS, ends, meaning};
@@ -19,6 +19,9 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// The longest an agent can make us wait before connecting again.
 const MOST_PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long the last word may wait for what was said before it.
+const SETTLE: Duration = Duration::from_secs(5);
 
 impl Events {
     /// Connects again, after a pause that grows while there is nothing new.
@@ -106,27 +109,27 @@ impl Events {
     /// There are agents that put a piece into the snapshot and send it once more. Nobody can tell that from a piece
     /// that says the same again, so before the last word is passed on, the pieces are compared with what the agent
     /// keeps. If that cannot be read, what was told stands.
-    pub(super) async fn settle(&mut self, event: &Event) {
-        let (Event::Status(update), Some(seen)) = (event, &self.seen.task) else {
+    pub(super) async fn settle(&mut self) {
+        let Some(seen) = &self.seen.task else {
             return;
         };
-        let state = update.status.state;
-        if !ends(state) && !state.is_interrupted() {
-            return;
-        }
         let get = Operation::Get(GetTask {
             id: seen.id.clone(),
             history_length: None,
         });
-        match self.client.get_task(get, &self.again()).await {
-            Ok(now) if now.status.state == state => {
-                let pieces = difference(seen, &now).into_iter();
-                for piece in pieces.filter(|event| matches!(event, Event::Artifact(_))) {
-                    self.tell(piece);
-                }
-            }
-            Ok(_) => {}
-            Err(error) => tracing::debug!(%error, "a task could not be read at its end"),
+        let options = self.again();
+        let now = match timeout(SETTLE, self.client.get_task(get, &options)).await {
+            Ok(Ok(now)) => now,
+            Ok(Err(error)) => return tracing::debug!(%error, "a task cannot be read at its end"),
+            Err(_) => return tracing::debug!("a task was not read in time at its end"),
+        };
+        let last = self.last_word.as_ref().map(|arrival| &arrival.event);
+        if !matches!(last, Some(Event::Status(update)) if update.status.state == now.status.state) {
+            return;
+        }
+        let pieces = difference(seen, &now).into_iter();
+        for piece in pieces.filter(|event| matches!(event, Event::Artifact(_))) {
+            self.tell(piece);
         }
     }
 
@@ -169,4 +172,13 @@ impl Events {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether nothing follows an event by itself.
+pub(super) fn is_last_word(event: &Event) -> bool {
+    let Event::Status(update) = event else {
+        return false;
+    };
+    let state = update.status.state;
+    ends(state) || state.is_interrupted()
 }

@@ -197,6 +197,44 @@ async fn a_piece_that_was_in_the_snapshot_is_not_kept_twice() {
     }
 }
 
+/// Whoever stops waiting while the last word is looked into hears it later.
+#[tokio::test]
+async fn the_last_word_is_not_lost_with_a_reader_that_stops_waiting() {
+    let looked = Arc::new(tokio::sync::Notify::new());
+    let look = Arc::clone(&looked);
+    let (goes_on, may_answer) = tokio::sync::watch::channel(false);
+    let odd = Odd::serve(move |asked: Asked| {
+        let (look, mut may_answer) = (Arc::clone(&look), may_answer.clone());
+        async move {
+            match asked.rpc().as_str() {
+                "" => asked.card("1.0"),
+                "SubscribeToTask" => {
+                    let frames = [value!({"task": task("WORKING", "1 ")}), status("COMPLETED")];
+                    let frames = frames.iter().map(|f| frame(&asked, f)).collect();
+                    sse(frames, Then::Hang)
+                }
+                _ => {
+                    look.notify_one();
+                    may_answer.wait_for(|may| *may).await.unwrap();
+                    asked.result(&task("COMPLETED", "1 "))
+                }
+            }
+        }
+    })
+    .await;
+    let agent = client(&odd).await;
+    let known = switchboard_types::model::TaskId::new("t").unwrap();
+    let mut events = agent.subscribe(&known).await.unwrap();
+    events.next().await.unwrap().unwrap();
+    tokio::select! {
+        () = looked.notified() => {}
+        next = events.next() => panic!("{next:?}"),
+    }
+    goes_on.send_replace(true);
+    let told = tokio::time::timeout(Duration::from_secs(20), told(&mut events));
+    assert_eq!(told.await.unwrap(), ["completed"]);
+}
+
 #[tokio::test]
 async fn an_agent_that_sends_only_what_is_new_is_taken_for_a_bell() {
     let reads = Arc::new(AtomicUsize::new(0));
