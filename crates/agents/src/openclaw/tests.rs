@@ -139,7 +139,7 @@ where
 }
 
 /// The gateway at that address.
-fn at(claw: &str) -> Arc<Gateway> {
+pub(super) fn at(claw: &str) -> Arc<Gateway> {
     let place = Place {
         url: format!("ws://{claw}").parse().unwrap(),
         token: Secret::new("t"),
@@ -154,12 +154,12 @@ fn kept(claw: &str, tasks: &Tasks) -> (Arc<Gateway>, CancellationToken) {
     let gateway = at(claw);
     let (keeper, stop) = (Arc::clone(&gateway), CancellationToken::new());
     let stopped = stop.clone();
-    tasks.spawn(async move { keeper.keep(&stopped, GRACE).await });
+    tasks.spawn(async move { keeper.keep(&stopped, &stopped, GRACE).await });
     (gateway, stop)
 }
 
 /// A run to be stopped.
-fn stopping(session: &str, known: bool) -> gateway::Stop {
+pub(super) fn stopping(session: &str, known: bool) -> gateway::Stop {
     gateway::Stop {
         session: session.to_owned(),
         run: "r".to_owned(),
