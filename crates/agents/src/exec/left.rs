@@ -329,11 +329,13 @@ mod tests {
             .await
             .unwrap();
         assert!(tasks.drain(GRACE * 10).await);
+        let (mut ended, mut expected) = (Vec::new(), Vec::new());
         for ((mut child, pid), ends) in left {
-            let lives = Live::of(pid.as_raw_nonzero().get()).is_some();
+            ended.push(Live::of(pid.as_raw_nonzero().get()).is_none());
+            expected.push(ends);
             child.kill().unwrap();
             child.wait().unwrap();
-            assert_eq!(lives, !ends);
         }
+        assert_eq!(ended, expected);
     }
 }
