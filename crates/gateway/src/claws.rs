@@ -112,8 +112,8 @@ impl Claws {
                 }
             }
         });
-        let grace = self.grace;
-        tasks.spawn(async move { gateway.keep(&over, grace).await });
+        let (grace, ending) = (self.grace, tasks.stopping().clone());
+        tasks.spawn(async move { gateway.keep(&over, &ending, grace).await });
     }
 }
 

@@ -1,14 +1,16 @@
 //! What a restart may have left running: a command is noted before it begins, and found again by that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpgrp, kill_process_group};
 use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Progress, Turn};
 use switchboard_server::shutdown::Tasks;
-use switchboard_server::store::{self, Store, StoredTask};
+use switchboard_server::store::{self, Store};
 use switchboard_types::model::{Role, TaskId};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use super::protocol::TASK;
@@ -22,6 +24,15 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How often to look whether a command has ended that is not our child.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How many tasks are asked for at once.
+const PAGE: usize = 256;
+
+/// Which start of the machine this is, where that can be known.
+static BOOT: LazyLock<Option<String>> = LazyLock::new(|| {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(boot.trim().to_owned())
+});
+
 /// Whether the turn had begun before a restart. If so, what still runs of it is ended.
 pub(super) async fn is_cut_off(
     turn: &Turn,
@@ -34,7 +45,9 @@ pub(super) async fn is_cut_off(
     if !is_of(&note, turn) || note["life"] == life {
         return Ok(false);
     }
-    end(turn.task_id(), &left(&note, turn.task_id()), grace).await;
+    let task = turn.task_id().clone();
+    let found = seen(move || vec![Left::of(task, &note)]).await;
+    end(found, grace).await;
     Ok(true)
 }
 
@@ -43,45 +56,87 @@ pub(super) async fn is_cut_off(
 ///
 /// # Errors
 ///
-/// If the store cannot be read.
+/// If the store cannot tell which tasks are not over.
 pub async fn end_left(
     store: &dyn Store,
     look: impl Fn(&str) -> bool,
     tasks: &Tasks,
 ) -> Result<(), store::Error> {
-    let named: BTreeSet<String> = live().filter_map(|one| one.task()).collect();
-    for id in named.into_iter().filter_map(|id| TaskId::new(id).ok()) {
-        // It may be another Switchboard's.
-        let Some(StoredTask { head, .. }) = store.task(&id).await? else {
-            continue;
-        };
-        if !head.state.is_terminal() && look(&head.agent) {
-            continue;
+    let named = || live().filter_map(|one| TaskId::new(one.task()?).ok());
+    let mut named: BTreeSet<TaskId> = seen(move || named().collect()).await;
+    let mut after = None;
+    while !named.is_empty() {
+        let page = store.live(after, PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.id.clone());
+        for head in page.iter().filter(|head| look(&head.agent)) {
+            named.remove(&head.id);
         }
-        let notes = store.notes(&id).await?;
-        let note = notes.into_iter().find(|note| note.name == NOTE);
-        let groups = note.map_or_else(Vec::new, |note| left(&note.value, &id));
-        tasks.spawn(async move { end(&id, &groups, GRACE).await });
     }
+    let mut noted = Vec::new();
+    for id in named {
+        match store.notes(&id).await {
+            // Without a note it is another Switchboard's.
+            Ok(notes) => {
+                let note = notes.into_iter().find(|note| note.name == NOTE);
+                noted.extend(note.map(|note| (id, note.value)));
+            }
+            Err(error) => {
+                tracing::warn!(task = %id, %error, "what a command may have left running is not known");
+            }
+        }
+    }
+    let found = move || noted.into_iter().map(|(id, note)| Left::of(id, &note));
+    let found: Vec<Left> = seen(move || found().collect()).await;
+    tasks.spawn(end(found, GRACE));
     Ok(())
 }
 
-async fn end(task: &TaskId, groups: &[Pid], grace: Duration) {
-    if groups.is_empty() {
-        return;
+/// What is left of a command.
+#[derive(Debug)]
+struct Left {
+    task: TaskId,
+    groups: Vec<Pid>,
+}
+
+impl Left {
+    fn of(task: TaskId, note: &Value) -> Self {
+        let groups = left(note, &task);
+        Self { task, groups }
     }
-    tracing::info!(%task, "a command that outlived a restart is ended");
-    let tell = |signal| {
-        for group in groups {
-            kill_process_group(*group, signal).ok();
-        }
-    };
-    tell(Signal::TERM);
+}
+
+async fn end(found: Vec<Left>, grace: Duration) {
+    let mut groups = Vec::new();
+    for Left { task, groups: some } in found.into_iter().filter(|one| !one.groups.is_empty()) {
+        tracing::info!(%task, "a command that outlived a restart is ended");
+        groups.extend(some);
+    }
+    tell(&groups, Signal::TERM);
     let last = Instant::now() + grace;
-    while live().any(|one| groups.contains(&one.group)) && Instant::now() < last {
+    while !groups.is_empty() && Instant::now() < last {
         sleep(LOOK).await;
+        groups = seen(move || still(groups)).await;
     }
-    tell(Signal::KILL);
+    tell(&groups, Signal::KILL);
+}
+
+fn tell(groups: &[Pid], signal: Signal) {
+    for group in groups {
+        kill_process_group(*group, signal).ok();
+    }
+}
+
+/// Those of the groups that have someone in them. The number of one that is gone may be given to others.
+fn still(mut groups: Vec<Pid>) -> Vec<Pid> {
+    let there: HashSet<Pid> = live().map(|one| one.group).collect();
+    groups.retain(|group| there.contains(group));
+    groups
+}
+
+/// What `look` sees of the processes. That may take a while, so nobody else waits for it; nothing, if it breaks down.
+async fn seen<T: Default + Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
+    spawn_blocking(look).await.unwrap_or_default()
 }
 
 /// Notes that the command is about to begin, in this life of Switchboard.
@@ -154,7 +209,7 @@ struct Live {
 impl Live {
     /// The process of that number; `None` where that cannot be known, or if it is dead.
     fn of(id: i32) -> Option<Self> {
-        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let boot = BOOT.as_deref()?;
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         // Behind the name, which may have anything in it: state, parent, group, and 16 more before the time.
         let (_, fields) = stat.rsplit_once(')')?;
@@ -167,7 +222,7 @@ impl Live {
         Some(Self {
             id: Pid::from_raw(id)?,
             group: Pid::from_raw(group)?,
-            began: format!("{} {ticks}", boot.trim()),
+            began: format!("{boot} {ticks}"),
         })
     }
 
@@ -190,6 +245,10 @@ fn live() -> impl Iterator<Item = Live> {
 mod tests {
     use std::os::unix::process::CommandExt as _;
     use std::process::{Child, Command};
+
+    use switchboard_server::store::{Change, MemoryStore, Note};
+    use switchboard_server::testing::store_suite::{Story, at, commit};
+    use switchboard_types::model::TaskState;
 
     use super::*;
 
@@ -240,5 +299,43 @@ mod tests {
         }
         assert!(left(&noted(&known.began), &ours).is_empty());
         child.wait().unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_left_is_ended_unless_an_agent_looks_after_its_task() {
+        if std::env::consts::OS != "linux" {
+            return;
+        }
+        let (store, tasks) = (MemoryStore::default(), Tasks::default());
+        let mut left = Vec::new();
+        for (number, (state, agent, ends)) in (1..).zip([
+            (TaskState::Failed, "looks", true),
+            (TaskState::Working, "gone", true),
+            (TaskState::Working, "looks", false),
+        ]) {
+            let id = uuid::Uuid::new_v4().to_string();
+            let mut story = Story::new(number).named(&id).at_agent(agent);
+            let note = Change::Note(Note {
+                task: story.id().clone(),
+                name: NOTE.to_owned(),
+                value: json!({ "message": "m" }),
+            });
+            commit(&store, [story.step(state, at(1)), note]).await;
+            left.push((started(&id), ends));
+        }
+        // Nobody here knows of its task.
+        left.push((started(&uuid::Uuid::new_v4().to_string()), false));
+        end_left(&store, |agent| agent == "looks", &tasks)
+            .await
+            .unwrap();
+        assert!(tasks.drain(GRACE * 10).await);
+        let (mut ended, mut expected) = (Vec::new(), Vec::new());
+        for ((mut child, pid), ends) in left {
+            ended.push(Live::of(pid.as_raw_nonzero().get()).is_none());
+            expected.push(ends);
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert_eq!(ended, expected);
     }
 }

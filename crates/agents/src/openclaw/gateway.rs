@@ -98,6 +98,8 @@ pub(super) struct Stop {
     pub(super) run: String,
     /// Whether the gateway has said that it has it. If not, it may not be there yet.
     pub(super) known: bool,
+    /// How often it was told to stop it.
+    pub(super) tries: u32,
 }
 
 impl Gateway {
@@ -257,12 +259,16 @@ impl Gateway {
 
     /// Stops a run, as soon as there is a socket.
     pub(super) fn stop(&self, stop: Stop) {
+        self.stop_later(stop);
+        self.wake.notify_one();
+    }
+
+    /// Stops a run when there is a socket; nobody hurries for that.
+    pub(super) fn stop_later(&self, stop: Stop) {
         let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
         if stops.len() < STOPS {
             stops.push(stop);
         }
-        drop(stops);
-        self.wake.notify_one();
     }
 
     pub(super) fn stops(&self) -> Vec<Stop> {

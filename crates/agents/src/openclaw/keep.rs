@@ -4,7 +4,7 @@ use std::future::pending;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::gateway::{Gateway, Stop};
@@ -19,16 +19,28 @@ pub(super) const AGAIN: Duration = Duration::from_millis(500);
 pub(super) const INSISTENCE: Duration = Duration::from_secs(2);
 /// How long runs are stopped at most once the process is to end, however long that may take.
 const STOPPING: Duration = Duration::from_secs(15);
+/// How long runs are stopped at most once nobody needs the gateway, though the process goes on.
+const LEAVING: Duration = Duration::from_secs(120);
 
 impl Gateway {
     /// Keeps the socket open until `stop`, and as long after that as runs are listened to, or are to be stopped. For what
-    /// is to be stopped there is less time than `grace`, after which the process ends.
-    pub async fn keep(&self, stop: &CancellationToken, grace: Duration) {
-        self.ending.get_or_init(|| stop.clone());
+    /// is to be stopped there are two minutes, but once the process is `ending` less time than `grace`, after which it
+    /// ends. When that fires, so must `stop`.
+    pub async fn keep(
+        &self,
+        stop: &CancellationToken,
+        ending: &CancellationToken,
+        grace: Duration,
+    ) {
+        self.ending.get_or_init(|| ending.clone());
         let late = CancellationToken::new();
         let too_late = async {
             stop.cancelled().await;
-            sleep((grace / 5 * 4).min(STOPPING)).await;
+            let end = async {
+                ending.cancelled().await;
+                sleep((grace / 5 * 4).min(STOPPING)).await;
+            };
+            drop(timeout(LEAVING, end).await);
             late.cancel();
             if self.is_listened_to() {
                 // What still goes on is served to its end.
@@ -133,7 +145,35 @@ pub(super) fn by_chance(longest: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
+    use super::super::tests::{at, stopping};
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn runs_are_stopped_for_a_while_where_nobody_needs_the_gateway_and_until_the_process_ends()
+     {
+        let after = Duration::from_secs(60);
+        for (ends, expected) in [(true, after + Duration::from_secs(8)), (false, LEAVING)] {
+            // Nobody is there.
+            let gateway = at("127.0.0.1:1");
+            gateway.stop(stopping("s", true));
+            let ending = CancellationToken::new();
+            let stop = ending.child_token();
+            stop.cancel();
+            let began = Instant::now();
+            let end = async {
+                sleep(after).await;
+                if ends {
+                    ending.cancel();
+                }
+            };
+            let kept = gateway.keep(&stop, &ending, Duration::from_secs(10));
+            tokio::join!(kept, end);
+            let took = began.elapsed();
+            assert_eq!(took.as_secs(), expected.as_secs(), "ends: {ends}");
+        }
+    }
 
     #[test]
     fn pauses_grow_by_chance_and_end_where_there_is_hope() {

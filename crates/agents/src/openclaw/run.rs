@@ -157,6 +157,7 @@ impl<'a> Run<'a> {
                     session: self.session.clone(),
                     run: name.clone(),
                     known,
+                    tries: 0,
                 }),
             },
             tools: Tools::default(),

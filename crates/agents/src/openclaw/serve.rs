@@ -15,7 +15,7 @@ use super::socket::{Hello, Socket};
 
 /// How soon a run that was not there yet is stopped again, and how often.
 const AGAIN: Duration = Duration::from_secs(1);
-const TRIES: u32 = 15;
+pub(super) const TRIES: u32 = 15;
 /// How many unanswered orders there may be before those are forgotten that nobody waits for.
 pub(super) const MANY: usize = 256;
 
@@ -42,8 +42,6 @@ enum Asked {
 struct Stopping {
     stop: Stop,
     newer: bool,
-    /// How often that was tried.
-    tries: u32,
 }
 
 impl<'a> Serving<'a> {
@@ -93,9 +91,7 @@ impl<'a> Serving<'a> {
             let again = self.later.front().map(|(at, _)| *at);
             tokio::select! {
                 () = sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => {
-                    if let Some((_, stopping)) = self.later.pop_front() {
-                        self.stop_run(stopping, socket).await?;
-                    }
+                    self.stop_runs(socket).await?;
                 }
                 read = timeout(self.silence, socket.read()) => {
                     let frame = read.map_err(|_| "it said nothing for too long".to_owned())??;
@@ -158,11 +154,15 @@ impl<'a> Serving<'a> {
         !self.later.is_empty() || asked.any(|asked| matches!(asked, Asked::Stop(_)))
     }
 
+    /// Says of all runs that are to be stopped by now that they are. They are kept before anything is said: whatever ends
+    /// that, they are given back.
     async fn stop_runs(&mut self, socket: &mut Socket) -> Result<(), String> {
-        for stop in self.gateway.stops() {
-            let (newer, tries) = (true, 0);
-            self.stop_run(Stopping { stop, newer, tries }, socket)
-                .await?;
+        let now = Instant::now();
+        for stop in self.gateway.stops().into_iter().rev() {
+            self.later.push_front((now, Stopping { stop, newer: true }));
+        }
+        while let Some((_, stopping)) = self.later.pop_front_if(|(at, _)| *at <= now) {
+            self.stop_run(stopping, socket).await?;
         }
         Ok(())
     }
@@ -172,7 +172,7 @@ impl<'a> Serving<'a> {
         mut stopping: Stopping,
         socket: &mut Socket,
     ) -> Result<(), String> {
-        let stop = &stopping.stop;
+        let stop = &mut stopping.stop;
         let (method, params) = if stopping.newer {
             (
                 "sessions.abort",
@@ -184,15 +184,10 @@ impl<'a> Serving<'a> {
                 json!({ "sessionKey": stop.session, "runId": stop.run }),
             )
         };
+        stop.tries += 1;
         self.last += 1;
-        let written = socket.write(self.last, method, &params).await;
-        if written.is_err() {
-            self.gateway.stop(stopping.stop);
-            return written;
-        }
-        stopping.tries += 1;
         self.asked.insert(self.last, Asked::Stop(stopping));
-        Ok(())
+        socket.write(self.last, method, &params).await
     }
 
     async fn stopped(
@@ -205,7 +200,8 @@ impl<'a> Serving<'a> {
             stopping.newer = false;
             return self.stop_run(stopping, socket).await;
         }
-        if answer.status() == "no-active-run" && !stopping.stop.known && stopping.tries < TRIES {
+        if answer.status() == "no-active-run" && !stopping.stop.known && stopping.stop.tries < TRIES
+        {
             // The gateway was asked to begin it, and has not said that it did: it may be about to.
             self.later.push_back((Instant::now() + AGAIN, stopping));
             return Ok(());
@@ -222,7 +218,8 @@ impl<'a> Serving<'a> {
 }
 
 impl Drop for Serving<'_> {
-    /// What was to be stopped and may not have been heard is to be said again.
+    /// What was to be stopped and may not have been heard is to be said again: over the next socket, and that is not
+    /// opened sooner for it.
     fn drop(&mut self) {
         let later = self.later.drain(..).map(|(_, again)| again);
         let asked = self.asked.drain().filter_map(|(_, asked)| match asked {
@@ -230,7 +227,7 @@ impl Drop for Serving<'_> {
             Asked::Order(_) => None,
         });
         for stopping in asked.chain(later) {
-            self.gateway.stop(stopping.stop);
+            self.gateway.stop_later(stopping.stop);
         }
     }
 }

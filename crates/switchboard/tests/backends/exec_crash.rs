@@ -68,20 +68,27 @@ async fn what_runs_for_an_agent_that_is_not_there_any_more_is_ended_too() {
 #[tokio::test]
 async fn a_command_whose_task_is_over_by_a_restart_is_ended_also_after_a_second_crash() {
     let with_it = "agents: {deaf: {exec: {command: [sh, deaf.sh]}}}";
+    let without = "agents: {other: {script: [{complete: x}]}}";
     let script = b"trap '' TERM; echo $$; while :; do sleep 0.1; done";
     let files = [("deaf.sh", script.to_vec())];
-    let mut ours = Server::serve_with(with_it, &files, &[]).await;
-    let (_, _, pids) = begun(&ours, "deaf").await;
-    ours.kill().await;
-    let without = "agents: {other: {script: [{complete: x}]}}";
-    std::fs::write(ours.configuration(), without).unwrap();
-    ours.restart().await;
-    // Its task has failed, and it has a while to end.
-    ours.kill().await;
-    assert!(lives(pids[0]), "it outlives us twice");
-    std::fs::write(ours.configuration(), with_it).unwrap();
-    ours.restart().await;
-    gone(&pids).await;
+    for _ in 0..10 {
+        let mut ours = Server::serve_with(with_it, &files, &[]).await;
+        let (_, _, pids) = begun(&ours, "deaf").await;
+        ours.kill().await;
+        std::fs::write(ours.configuration(), without).unwrap();
+        ours.restart().await;
+        // Its task has failed, and it has a while to end.
+        ours.kill().await;
+        let outlived_us_twice = lives(pids[0]);
+        std::fs::write(ours.configuration(), with_it).unwrap();
+        ours.restart().await;
+        gone(&pids).await;
+        if outlived_us_twice {
+            return;
+        }
+        // The second crash came too late for that: the machine is busy.
+    }
+    panic!("it never outlives us twice");
 }
 
 #[tokio::test]

@@ -183,10 +183,11 @@ async fn a_gateway_that_is_away_when_ours_stops_is_told_what_to_stop_once_it_is_
 
 #[tokio::test]
 async fn what_cannot_be_stopped_does_not_keep_ours_from_its_end() {
-    for away in [false, true] {
+    let ends = async |away| {
         let mut claw = Claw::start().await;
         claw.world.manner.lock().unwrap().asked = Asked::Deaf;
-        let mut ours = ending_within("3s", &claw).await;
+        // A fifth of it is left for the end, also on a machine that is busy.
+        let mut ours = ending_within("15s", &claw).await;
         let task = canceled(&ours, &mut claw, away).await;
         if !away {
             until("nothing was stopped", || {
@@ -201,7 +202,8 @@ async fn what_cannot_be_stopped_does_not_keep_ours_from_its_end() {
             line.contains("may go on in OpenClaw") && line.contains(task.as_str().unwrap())
         };
         assert!(told.lines().any(line), "{told}");
-    }
+    };
+    tokio::join!(ends(false), ends(true));
 }
 
 #[tokio::test]
