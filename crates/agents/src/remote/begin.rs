@@ -42,7 +42,8 @@ impl Run<'_> {
             () = canceled.cancelled() => {}
         }
         let to = message.message.task_id.as_ref();
-        self.withdraw(client, to, told(sending)).await;
+        // Boxed, as all that is seldom needed: each turn would have room for it.
+        Box::pin(self.withdraw(client, to, told(sending))).await;
         Err(AgentError::over().into())
     }
 

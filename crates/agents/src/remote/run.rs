@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
                 if self.turn.canceled.is_cancelled() {
                     // The message is not sent any more, and what waits for it need not.
                     if let Some(id) = &to {
-                        self.cancel(client, id).await;
+                        Box::pin(self.cancel(client, id)).await;
                     }
                     return Err(AgentError::over().into());
                 }
@@ -282,8 +282,8 @@ impl<'a> Run<'a> {
                 biased;
                 () = self.turn.canceled.cancelled() => {
                     match heard.task() {
-                        Some(task) => self.cancel(client, &task.id).await,
-                        None => self.withdraw(client, None, told_of(events)).await,
+                        Some(task) => Box::pin(self.cancel(client, &task.id)).await,
+                        None => Box::pin(self.withdraw(client, None, told_of(events))).await,
                     }
                     return Err(AgentError::over().into());
                 }

@@ -49,7 +49,7 @@ pub struct Events {
     /// A snapshot and the events after it may overlap: nothing is numbered.
     overlaps: bool,
     /// What ends the stream or the turn, until it is known that all before it was told once.
-    last_word: Option<Arrival>,
+    last_word: Option<Box<Arrival>>,
     ended: bool,
 }
 
@@ -145,10 +145,10 @@ impl Events {
             }
             let stepped = match &mut self.arriving {
                 _ if self.last_word.is_some() => {
-                    // It stays where it is meanwhile: this may be dropped.
-                    self.settle().await;
+                    // It stays where it is meanwhile: this may be dropped. Boxed: it is seldom needed.
+                    Box::pin(self.settle()).await;
                     match self.last_word.take() {
-                        Some(arrival) => self.take(arrival).await,
+                        Some(arrival) => self.take(*arrival).await,
                         None => Ok(()),
                     }
                 }
@@ -298,12 +298,12 @@ impl Events {
                 self.how = How::Live;
                 if self.overlaps && reconnect::is_last_word(&event) {
                     self.overlaps = false;
-                    self.last_word = Some(Arrival {
+                    self.last_word = Some(Box::new(Arrival {
                         event,
                         id,
                         last,
                         retry,
-                    });
+                    }));
                     return Ok(());
                 }
                 self.seen.take(&event);
