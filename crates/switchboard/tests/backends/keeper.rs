@@ -141,6 +141,11 @@ impl Keeper {
         self.server.came.lock().unwrap().clone()
     }
 
+    /// How many tasks it has.
+    pub(crate) fn tasks(&self) -> usize {
+        self.server.tasks.borrow().len()
+    }
+
     /// The tasks that were canceled, each time.
     pub(crate) fn canceled(&self) -> Vec<String> {
         self.server.canceled.lock().unwrap().clone()

@@ -216,6 +216,7 @@ async fn what_waits_answers_a_question_that_was_passed_on() {
             .await;
         assert_eq!(text_of(&done["status"]["message"]), "took green", "{done}");
         assert_eq!(keeper.heard(), ["long", "green"], "{way}");
+        assert_eq!(keeper.tasks(), 1, "{way}");
     }
 }
 
