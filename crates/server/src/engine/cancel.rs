@@ -48,7 +48,7 @@ impl Engine {
         let Some(message) = last_message(log) else {
             return;
         };
-        let mut turn = self.turn_for(caller, log, message, CancellationToken::new());
+        let mut turn = self.turn_for(caller, log, message, 0, CancellationToken::new());
         if let Some(Event::Status(update)) = asked {
             Arc::make_mut(&mut turn.task).status = update.status;
         }

@@ -102,7 +102,7 @@ impl Engine {
         let in_line = head.state == TaskState::Submitted || log.stood_in_line().await?;
         let principal: Principal = head.owner.clone().into();
         let mut turn = cut_off.message.map(|message| {
-            let mut turn = self.turn_for(principal, log, message, CancellationToken::new());
+            let mut turn = self.turn_for(principal, log, message, 0, CancellationToken::new());
             turn.emitted = cut_off.emitted;
             turn.input_timed_out = cut_off.input_timed_out;
             turn.question = cut_off.question;

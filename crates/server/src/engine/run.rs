@@ -21,7 +21,7 @@ use super::{Engine, OnInputTimeout, Voice, recorded};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
 use crate::budget::Spent;
 use crate::limit::{AtWork, Caller, TurnTicket};
-use crate::log::TaskLog;
+use crate::log::{TaskLog, Waited};
 use crate::metrics::Line;
 
 /// How soon a store that could not be asked is asked again.
@@ -120,9 +120,12 @@ impl Engine {
             };
             let working = || status_event(log.origin(), TaskState::Working, Said::default());
             match log.end_turn(event, working) {
-                Some((message, from, _)) => {
+                Some(next) => {
                     self = self.latest();
-                    turn = self.turn_for(from, &log, message, canceled.clone());
+                    let Waited {
+                        message, from, at, ..
+                    } = next;
+                    turn = self.turn_for(from, &log, message, at, canceled.clone());
                     turn.question = question;
                 }
                 None => break,
@@ -333,7 +336,7 @@ impl Engine {
             (OnInputTimeout::Continue, Some(message)) => {
                 let principal = log.origin().owner.clone().into();
                 let engine = self.latest();
-                let mut turn = engine.turn_for(principal, log, message, canceled);
+                let mut turn = engine.turn_for(principal, log, message, 0, canceled);
                 turn.input_timed_out = true;
                 engine.start_when_there_is_room(log, turn, None);
             }

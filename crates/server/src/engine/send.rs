@@ -222,7 +222,8 @@ impl Engine {
             }
             Joined::Waits => {}
             Joined::Begins(canceled) => {
-                let mut turn = self.turn(scope, &log, message, canceled);
+                let mut turn =
+                    self.turn_for(scope.principal.clone(), &log, message, since, canceled);
                 turn.metadata = send.metadata;
                 turn.accepted_output_modes = send.configuration.accepted_output_modes;
                 match ticket {

@@ -83,6 +83,21 @@ async fn an_answer_that_could_not_be_sent_is_sent_with_the_credentials_that_come
     }
 }
 
+/// There are clients that give one id to several messages, and `tell` is one.
+#[tokio::test]
+async fn messages_of_one_id_are_told_apart_when_credentials_come_later() {
+    let (keeper, ours) = pair().await;
+    let asked = tell(&ours, "old", "ask", &Value::Null, true).await;
+    let task = &asked["id"];
+    let asked = tell(&ours, "right", "key 1", task, true).await;
+    assert_eq!(state(&asked), "input-required", "{asked}");
+    let wanted = tell(&ours, "old", "green", task, true).await;
+    assert_eq!(state(&wanted), "auth-required", "{wanted}");
+    let done = tell(&ours, "right", "key 2", task, true).await;
+    assert_eq!(text_of(&done["status"]["message"]), "took green", "{done}");
+    assert_eq!(keeper.heard(), ["ask", "green"]);
+}
+
 async fn until_it_says(ours: &Server, task: &Value, text: &str) {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {

@@ -70,8 +70,18 @@ pub struct Received {
     pub trace: Option<Arc<Trace>>,
 }
 
-/// A message that waited for its turn, and who has sent it.
-pub type Waited = (Arc<Message>, Principal, Option<Arc<Trace>>);
+/// A message that waited for its turn.
+#[derive(Debug)]
+pub struct Waited {
+    /// As the agent hears it.
+    pub message: Arc<Message>,
+    /// Who has sent it.
+    pub from: Principal,
+    /// What it is part of.
+    pub trace: Option<Arc<Trace>>,
+    /// The event that it came with.
+    pub at: u64,
+}
 
 /// What became of a message for an existing task.
 #[derive(Debug)]
@@ -250,8 +260,13 @@ impl TaskLog {
             let recorded = inner.append(working, Some(received.recorded));
             debug_assert!(recorded.is_ok(), "a task that is not over can work");
             if inner.turn.is_some() {
-                let waits = (received.heard, received.from, received.trace);
-                inner.inbox.push_back(waits);
+                let at = inner.seq;
+                inner.inbox.push_back(Waited {
+                    message: received.heard,
+                    from: received.from,
+                    trace: received.trace,
+                    at,
+                });
                 Joined::Waits
             } else {
                 let canceled = CancellationToken::new();
@@ -314,8 +329,8 @@ impl TaskLog {
                 false => None,
             };
             match &next {
-                Some((_, _, trace)) => {
-                    inner.follow(trace.clone(), &self.origin.id);
+                Some(next) => {
+                    inner.follow(next.trace.clone(), &self.origin.id);
                     inner.append(working(), None).ok();
                 }
                 None => inner.turn = None,

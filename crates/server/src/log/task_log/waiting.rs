@@ -24,6 +24,11 @@ impl TaskLog {
 
     /// A message from before. Nobody knows any more what its sender was granted.
     pub(super) fn of_its_owner(&self, message: Arc<Message>) -> Waited {
-        (message, Principal::from(self.origin.owner.clone()), None)
+        Waited {
+            message,
+            from: Principal::from(self.origin.owner.clone()),
+            trace: None,
+            at: 0,
+        }
     }
 }
