@@ -2,7 +2,7 @@
 //!
 //! Here is what is said to it. [`wait`] is how others wait for it, [`storing`] how the writer and the cursors
 //! use it, [`mod@line`] how it is kept that a turn has not begun,
-//! [`waiting`] what waits for more than credentials, [`aside`] what is
+//! [`waiting`] what waits for its turn, [`aside`] what is
 //! not for callers, [`traced`] what it is part of, [`inner`] what is behind its lock.
 
 mod aside;
@@ -33,6 +33,7 @@ use crate::trace::Trace;
 pub use aside::INTERNAL;
 use inner::{Inner, RunningTurn, puts_webhook};
 pub(super) use storing::{Batch, Found};
+pub use waiting::Waited;
 
 /// Where a task comes from; never changes.
 #[derive(Debug, Clone)]
@@ -68,19 +69,6 @@ pub struct Received {
     pub from: Principal,
     /// What it is part of.
     pub trace: Option<Arc<Trace>>,
-}
-
-/// A message that waited for its turn.
-#[derive(Debug)]
-pub struct Waited {
-    /// As the agent hears it.
-    pub message: Arc<Message>,
-    /// Who has sent it.
-    pub from: Principal,
-    /// What it is part of.
-    pub trace: Option<Arc<Trace>>,
-    /// The event that it came with.
-    pub at: u64,
 }
 
 /// What became of a message for an existing task.
@@ -310,41 +298,6 @@ impl TaskLog {
         }
         self.enqueue();
         Some(canceled)
-    }
-
-    /// Ends the running turn with `event`. Returns the next message if one came meanwhile and the task
-    /// waits for it; then `working` is appended and the same turn token goes on. A task that waits for credentials waits
-    /// for more than what was said before it did: those messages come after the one that brings them.
-    pub fn end_turn(
-        self: &Arc<Self>,
-        event: Event,
-        working: impl FnOnce() -> Event,
-    ) -> Option<Waited> {
-        let next = {
-            let mut inner = lock(&self.inner);
-            // An event that is no longer allowed means that the task was ended by someone else: fine.
-            let asks = inner.append(event, None).is_ok() && inner.state == TaskState::InputRequired;
-            let next = match asks && inner.turn.is_some() {
-                true => inner.inbox.pop_front(),
-                false => None,
-            };
-            match &next {
-                Some(next) => {
-                    inner.follow(next.trace.clone(), &self.origin.id);
-                    inner.append(working(), None).ok();
-                }
-                None => inner.turn = None,
-            }
-            if inner.state.is_terminal() {
-                inner.inbox.clear();
-            }
-            next
-        };
-        self.enqueue();
-        if next.is_none() {
-            self.shared.registry.retire(self);
-        }
-        next
     }
 
     /// Decides that a bare message will end a held turn; `false` if a task was published already.

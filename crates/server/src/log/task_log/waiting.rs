@@ -1,14 +1,64 @@
-//! Messages that wait for more than a secret: that is brought by a message of its own, and they come after it.
+//! Messages that wait for their turn: the next one follows on a question. A secret is brought by a message of its own, and
+//! they come after it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use switchboard_types::model::Message;
+use switchboard_types::model::{Event, Message, TaskState};
 
-use super::{TaskLog, Waited, lock};
+use super::{TaskLog, lock};
 use crate::auth::Principal;
+use crate::trace::Trace;
+
+/// A message that waited for its turn.
+#[derive(Debug)]
+pub struct Waited {
+    /// As the agent hears it.
+    pub message: Arc<Message>,
+    /// Who has sent it.
+    pub from: Principal,
+    /// What it is part of.
+    pub trace: Option<Arc<Trace>>,
+    /// The event that it came with.
+    pub at: u64,
+}
 
 impl TaskLog {
+    /// Ends the running turn with `event`. Returns the next message if one came meanwhile and the task
+    /// waits for it; then `working` is appended and the same turn token goes on. A task that waits for credentials waits
+    /// for more than what was said before it did: those messages come after the one that brings them.
+    pub fn end_turn(
+        self: &Arc<Self>,
+        event: Event,
+        working: impl FnOnce() -> Event,
+    ) -> Option<Waited> {
+        let next = {
+            let mut inner = lock(&self.inner);
+            // An event that is no longer allowed means that the task was ended by someone else: fine.
+            let asks = inner.append(event, None).is_ok() && inner.state == TaskState::InputRequired;
+            let next = match asks && inner.turn.is_some() {
+                true => inner.inbox.pop_front(),
+                false => None,
+            };
+            match &next {
+                Some(next) => {
+                    inner.follow(next.trace.clone(), &self.origin.id);
+                    inner.append(working(), None).ok();
+                }
+                None => inner.turn = None,
+            }
+            if inner.state.is_terminal() {
+                inner.inbox.clear();
+            }
+            next
+        };
+        self.enqueue();
+        if next.is_none() {
+            self.shared.registry.retire(self);
+        }
+        next
+    }
+
     /// The event that began the turn, if messages from before it may wait in the store; told once.
     pub fn recalls(&self) -> Option<u64> {
         lock(&self.inner).turn.as_mut()?.recalls.take()
