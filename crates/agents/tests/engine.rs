@@ -7,8 +7,8 @@ use std::slice;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
-use switchboard_agents::script::ScriptAgent;
 use switchboard_agents::script::builtin::{self, Builtin};
+use switchboard_agents::script::{Script, ScriptAgent};
 use switchboard_server::auth::{Owner, Principal};
 use switchboard_server::call::{
     Answering, Call, Handler, Origin, ReplyBody, ServiceParams, Target,
@@ -61,12 +61,18 @@ struct House {
 
 impl House {
     fn open(store: &Arc<dyn Store>) -> Self {
+        Self::with(store, None)
+    }
+
+    /// The same, and one more that follows this script.
+    fn with(store: &Arc<dyn Store>, another: Option<(&'static str, &Script)>) -> Self {
         static SCRIPTS: LazyLock<Vec<Builtin>> = LazyLock::new(|| builtin::agents().unwrap());
         let log = Log::new(Arc::clone(store));
         let router = Arc::new(Router::default());
-        let engines = SCRIPTS.iter().map(|Builtin { name, script, .. }| {
+        let builtin = SCRIPTS.iter().map(|one| (one.name, &one.script));
+        let engines = builtin.chain(another).map(|(name, script)| {
             let handler: Arc<dyn Handler> = router.clone();
-            let name: Arc<str> = Arc::from(*name);
+            let name: Arc<str> = Arc::from(name);
             let engine = Engine::new(Parts {
                 name: Arc::clone(&name),
                 agent: Arc::new(ScriptAgent::new(script.clone(), Some(handler))),
@@ -127,6 +133,14 @@ impl House {
             ReplyBody::Response(Response::SentTask(view)) => view.task,
             other => panic!("{other:?}"),
         }
+    }
+
+    async fn cancel(&self, agent: &str, id: &TaskId) {
+        let cancel = Operation::Cancel(CancelTask {
+            id: id.clone(),
+            metadata: None,
+        });
+        self.ask(agent, cancel, None).await;
     }
 
     /// Every event of a task, from the first to the last.
@@ -299,13 +313,23 @@ async fn a_cancel_reaches_the_helpers() {
     let house = House::open(&store());
     let task = house.send("desk", "plan a trip", None, false).await;
     tokio::time::sleep(Duration::from_millis(2500)).await;
-    let cancel = Operation::Cancel(CancelTask {
-        id: task.id.clone(),
-        metadata: None,
-    });
-    house.ask("desk", cancel, None).await;
+    house.cancel("desk", &task.id).await;
     let research = house.tasks("research").await;
     assert_eq!(research[0].status.state, TaskState::Canceled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_withdrawn_if_the_cancel_comes_before_its_answer_is_passed_on() {
+    let script = Script::parse("- wait: 1s\n- call: { agent: approver }").unwrap();
+    let house = House::with(&store(), Some(("slow", &script)));
+    let asked = house.send("slow", "order chairs", None, true).await;
+    assert_eq!(asked.status.state, TaskState::InputRequired);
+    house.send("slow", "yes", Some(&asked.id), false).await;
+    house.cancel("slow", &asked.id).await;
+    let approver = house.tasks("approver").await;
+    assert_eq!(approver[0].status.state, TaskState::Canceled);
+    let said = approver[0].history.iter().map(|message| message.text());
+    assert!(!said.collect::<Vec<_>>().contains(&"yes".to_owned()));
 }
 
 /// Runs `text` once in peace and once with a crash at `moment`; the same must be told.

@@ -1,6 +1,7 @@
 //! The whole stack, assembled: store, log, agents, engines, HTTP; and taken down in the opposite order.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -92,7 +93,7 @@ pub async fn serve(
             .tasks
             .map(|most| Gate::new(most, config.limits.queue.length)),
         queue: config.limits.queue.length,
-        claws: Claws::new(config.shutdown_grace),
+        claws: Claws::default(),
         stored: Arc::clone(&stored),
     });
     let finder = Finder::start(&config, &tasks).await;
@@ -286,15 +287,20 @@ pub fn access_store_on_disk(config: &Config) -> anyhow::Result<Arc<dyn AccessSto
 ///
 /// As there, and if nothing was kept.
 pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessStore>> {
-    if let config::Store::Sqlite(options) = &config.store
-        && !SqliteAccess::is_in(&options.dir)
-    {
-        anyhow::bail!(
-            "nothing is kept in {} yet: name the server's configuration with -c, or its directory with --data",
-            options.dir.display()
-        );
+    if let config::Store::Sqlite(options) = &config.store {
+        must_hold(&options.dir, SqliteAccess::is_in(&options.dir))?;
     }
     access_store_on_disk(config)
+}
+
+/// Says what to do if a data directory does not hold what is looked for.
+fn must_hold(dir: &Path, holds: bool) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        holds,
+        "nothing is kept in {} yet: name the server's configuration with -c, or its directory with --data",
+        dir.display()
+    );
+    Ok(())
 }
 
 /// Waits for Ctrl-C or the signal by which service managers stop a process.
@@ -335,6 +341,7 @@ pub(crate) fn store_to_read(config: &Config) -> anyhow::Result<SqliteStore> {
     let config::Store::Sqlite(options) = &config.store else {
         anyhow::bail!("a store in memory ends with its process: there is nothing to read");
     };
+    must_hold(&options.dir, SqliteStore::is_in(&options.dir))?;
     SqliteStore::open_to_read(&options.dir)
         .with_context(|| format!("cannot read the store in {}", options.dir.display()))
 }

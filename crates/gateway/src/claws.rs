@@ -14,11 +14,9 @@ use crate::trust;
 const LOOK: Duration = Duration::from_secs(5);
 
 /// All gateways that are known.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Claws {
     known: Arc<Mutex<Known>>,
-    /// How long the process may go on after a signal to stop.
-    grace: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -48,14 +46,6 @@ impl One {
 }
 
 impl Claws {
-    /// None yet, in a process that ends so long after a signal to stop at most.
-    pub(crate) fn new(grace: Duration) -> Self {
-        Self {
-            known: Arc::default(),
-            grace,
-        }
-    }
-
     /// An agent of a gateway. Nothing is sent yet.
     ///
     /// # Errors
@@ -112,8 +102,7 @@ impl Claws {
                 }
             }
         });
-        let (grace, ending) = (self.grace, tasks.stopping().clone());
-        tasks.spawn(async move { gateway.keep(&over, &ending, grace).await });
+        tasks.spawn(async move { gateway.keep(&over).await });
     }
 }
 
@@ -163,7 +152,7 @@ mod tests {
             },
             settings: Settings::new("main"),
         };
-        let (claws, tasks) = (Claws::new(Duration::from_secs(10)), Tasks::default());
+        let (claws, tasks) = (Claws::default(), Tasks::default());
         let one = |claws: &Claws| {
             let known = lock(&claws.known);
             let over = known.gateways[0].over.clone().unwrap();

@@ -3,14 +3,15 @@
 
 use std::process::{Command, Output};
 
+fn command(dir: &tempfile::TempDir, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
+    command.args(args).current_dir(dir.path());
+    command.env_clear().env("HOME", "/home/user");
+    command
+}
+
 fn switchboard(dir: &tempfile::TempDir, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_switchboard"))
-        .args(args)
-        .current_dir(dir.path())
-        .env_clear()
-        .env("HOME", "/home/user")
-        .output()
-        .unwrap()
+    command(dir, args).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -27,7 +28,12 @@ fn dir_with(yaml: &str) -> tempfile::TempDir {
 fn check_sums_up_what_is_right() {
     let dir =
         dir_with("agents: {b: {script: []}, a: {script: []}}\npublic_url: https://x.example/\n");
-    for args in [&["check"][..], &["check", "switchboard.yaml"]] {
+    for args in [
+        &["check"][..],
+        &["check", "switchboard.yaml"],
+        &["check", "-c", "switchboard.yaml"],
+        &["check", "--config", "switchboard.yaml"],
+    ] {
         let output = switchboard(&dir, args);
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(text(&output.stderr), "");
@@ -36,6 +42,27 @@ fn check_sums_up_what_is_right() {
             "switchboard.yaml: OK\nagents: b (default), a\nlisten: 127.0.0.1:7420\npublic: https://x.example\n\
              store: sqlite in /home/user/.local/share/switchboard\n"
         );
+    }
+}
+
+#[test]
+fn check_takes_one_file_and_one_that_is_named_rather_than_a_variable() {
+    let dir = dir_with("agents: {a: {script: []}}\n");
+    let both = switchboard(&dir, &["check", "switchboard.yaml", "-c", "other.yaml"]);
+    assert_eq!(both.status.code(), Some(2));
+    let said = text(&both.stderr);
+    assert!(said.contains("cannot be used with '--config"), "{said}");
+    for (args, found) in [
+        (&["check"][..], false),
+        (&["check", "switchboard.yaml"], true),
+        (&["check", "-c", "switchboard.yaml"], true),
+    ] {
+        let mut command = command(&dir, args);
+        let checked = command.env("SWITCHBOARD_CONFIG", "other.yaml").output();
+        let checked = checked.unwrap();
+        let said = text(&checked.stderr);
+        assert_eq!(checked.status.success(), found, "{args:?} {said}");
+        assert_eq!(said.contains("other.yaml"), !found, "{args:?} {said}");
     }
 }
 
@@ -144,17 +171,25 @@ fn what_is_only_looked_at_is_not_made() {
         &["key", "revoke", "abc"],
         &["audit"],
         &["key", "list", "--data", "mistyped"],
+        &["trace", "abc"],
+        &["deliveries"],
+        &["trace", "abc", "--data", "."],
     ] {
         let refused = run(args);
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
         let said = text(&refused.stderr);
-        assert!(said.contains("nothing is kept in"), "{said}");
+        assert!(said.starts_with("error: nothing is kept in"), "{said}");
+        assert!(said.contains("-c") && said.contains("--data"), "{said}");
     }
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
     let made = run(&["key", "create", "--agent", "a"]);
     assert_eq!(made.status.code(), Some(0), "{made:?}");
     assert_eq!(run(&["audit"]).status.code(), Some(0));
+    // Keys may be made before the first task.
+    let refused = run(&["trace", "abc"]);
+    let said = text(&refused.stderr);
+    assert!(said.starts_with("error: nothing is kept in"), "{said}");
 }
 
 #[test]

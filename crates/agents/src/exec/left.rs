@@ -246,8 +246,10 @@ mod tests {
     use std::os::unix::process::CommandExt as _;
     use std::process::{Child, Command};
 
-    use switchboard_server::store::{Change, MemoryStore, Note};
+    use async_trait::async_trait;
+    use switchboard_server::store::{Change, Note};
     use switchboard_server::testing::store_suite::{Story, at, commit};
+    use switchboard_server::testing::troubled::{Request, Trouble, Troubled};
     use switchboard_types::model::TaskState;
 
     use super::*;
@@ -301,13 +303,31 @@ mod tests {
         child.wait().unwrap();
     }
 
+    /// The notes of one task cannot be read.
+    #[derive(Debug)]
+    struct Damaged(String);
+
+    #[async_trait]
+    impl Trouble for Damaged {
+        async fn meet(&self, request: Request<'_>) -> Result<(), store::Error> {
+            match request {
+                Request::Notes(task) if task.as_str() == self.0 => {
+                    Err(store::Error::Damaged("a note".to_owned()))
+                }
+                _ => Ok(()),
+            }
+        }
+    }
+
     #[tokio::test]
     async fn what_is_left_is_ended_unless_an_agent_looks_after_its_task() {
         if std::env::consts::OS != "linux" {
             return;
         }
-        let (store, tasks) = (MemoryStore::default(), Tasks::default());
-        let mut left = Vec::new();
+        // It comes before the others, and does not keep them from being found.
+        let damaged = format!("0-{}", uuid::Uuid::new_v4());
+        let mut left = vec![(started(&damaged), false)];
+        let (store, tasks) = (Troubled::by(Damaged(damaged)), Tasks::default());
         for (number, (state, agent, ends)) in (1..).zip([
             (TaskState::Failed, "looks", true),
             (TaskState::Working, "gone", true),

@@ -103,17 +103,26 @@ impl Run<'_> {
     }
 
     /// The task is over, and nobody waits any more: what runs there is stopped, and what is asked there is withdrawn.
-    pub(super) async fn cancel(&mut self) {
+    ///
+    /// # Errors
+    ///
+    /// If that may be possible later.
+    pub(super) async fn cancel(&mut self) -> Result<(), AgentError> {
         let there = |note: &Note| note.at.state != State::Unsent || note.at.task.is_some();
         if !self.note.as_ref().is_some_and(there) {
-            return;
+            return Ok(());
         }
         let task = self.turn.task_id();
         if self.shown.is_empty()
             && let Err(error) = self.identify().await
         {
-            tracing::warn!(%error, %task, "a run was not canceled");
-            return;
+            return match error {
+                IdentityError::Unavailable(why) => Err(AgentError::unavailable(why).untold()),
+                error => {
+                    tracing::warn!(%error, %task, "a run was not canceled");
+                    Ok(())
+                }
+            };
         }
         let mut told = self.stop().await;
         if let Err(fault) = &told
@@ -121,8 +130,13 @@ impl Run<'_> {
         {
             told = self.stop().await;
         }
-        if let Err(fault) = told {
-            tracing::warn!(%fault, %task, "a run was not canceled");
+        match told {
+            Ok(()) => Ok(()),
+            Err(fault) if fault.may_pass() => Err(fault.told().untold()),
+            Err(fault) => {
+                tracing::warn!(%fault, %task, "a run was not canceled");
+                Ok(())
+            }
         }
     }
 

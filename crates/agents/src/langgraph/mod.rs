@@ -204,11 +204,9 @@ impl Agent for LangGraphAgent {
         false
     }
 
-    async fn let_go(&self, turn: Turn) {
-        match Run::new(&self.line, self.dialect, &turn, None).await {
-            Ok(mut run) => run.cancel().await,
-            Err(error) => tracing::warn!(%error, "a question of a graph was not withdrawn"),
-        }
+    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
+        let mut run = Run::new(&self.line, self.dialect, &turn, None).await?;
+        run.cancel().await
     }
 
     async fn health(&self) -> Health {

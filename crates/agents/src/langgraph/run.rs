@@ -115,27 +115,39 @@ impl<'a> Run<'a> {
         };
         match taken {
             None => {
-                self.cancel().await;
+                self.cancel().await?;
                 Err(AgentError::over())
             }
             Some(Err(_)) => {
-                self.cancel().await;
-                Err(AgentError::new(format!(
+                let late = AgentError::new(format!(
                     "the assistant was not done within {} s, and its run was canceled: the agent's `timeout` can be raised",
                     limit.as_secs_f64()
-                )))
+                ));
+                Err(self.leave(late).await)
             }
             Some(Ok(Ok(ending))) => self.end(ending).await,
             Some(Ok(Err(Stop::Ended(ended)))) => ended,
-            Some(Ok(Err(Stop::Unheard(error)))) => {
-                self.cancel().await;
-                Err(error)
-            }
+            Some(Ok(Err(Stop::Unheard(error)))) => Err(self.leave(error).await),
             // Where it is the caller's own, the caller can bring another.
             Some(Ok(Err(Stop::Fault(Fault::Unknown)))) if self.is_forwarded() => {
                 IdentityError::NoCredential.ending()
             }
-            Some(Ok(Err(Stop::Fault(fault)))) => Err(self.failed(&fault)),
+            Some(Ok(Err(Stop::Fault(fault)))) => {
+                let failed = self.failed(&fault);
+                // What was begun may go on there, and nobody waits for it any more.
+                Err(match fault.may_pass() {
+                    true => failed.untold(),
+                    false => failed,
+                })
+            }
+        }
+    }
+
+    /// The turn ends so, and what runs is stopped.
+    async fn leave(&mut self, error: AgentError) -> AgentError {
+        match self.cancel().await {
+            Ok(()) => error,
+            Err(_) => error.untold(),
         }
     }
 
@@ -314,7 +326,7 @@ impl<'a> Run<'a> {
                     _ => "the assistant failed: what it said is in Switchboard's log and in that of the LangGraph server".to_owned(),
                 }))
             }
-            Ending::Unsure => Err(lost()),
+            Ending::Unsure => Err(lost().untold()),
         }
     }
 

@@ -2,12 +2,11 @@
 //!
 //! [`Gateway::keep`] owns the socket and opens it again when it is lost. Whoever wants something sends an order along the
 //! [`Line`] of the socket that is open now; when that is lost, so are the orders that were not answered, and who gave
-//! them learns of it. What runs say is handed to those who [listen](Gateway::listen). Runs that are to be stopped are
-//! remembered until that was said.
+//! them learns of it. What runs say is handed to those who [listen](Gateway::listen).
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reqwest::{Client, ClientBuilder};
@@ -15,7 +14,6 @@ use serde_json::Value;
 use switchboard_types::model::Secret;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::Invalid;
@@ -30,8 +28,6 @@ use crate::fetch::{hidden, quoted, trusting};
 const HEARD: usize = 256;
 /// The same, in bytes: each text is all of its piece.
 const ROOM: usize = 8 << 20;
-/// How many runs that are to be stopped are remembered.
-const STOPS: usize = 1024;
 
 /// Where a gateway is, and who we are there.
 #[derive(Clone)]
@@ -61,9 +57,6 @@ pub struct Gateway {
     state: watch::Sender<State>,
     pub(super) wake: Notify,
     runs: Mutex<HashMap<String, Listener>>,
-    pub(super) stops: Mutex<Vec<Stop>>,
-    /// Fires when the process is to end.
-    pub(super) ending: OnceLock<CancellationToken>,
     sessions: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -89,17 +82,6 @@ struct Listener {
 pub(super) struct Waiting {
     pub(super) heard: Heard,
     _room: OwnedSemaphorePermit,
-}
-
-/// A run to be stopped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stop {
-    pub(super) session: String,
-    pub(super) run: String,
-    /// Whether the gateway has said that it has it. If not, it may not be there yet.
-    pub(super) known: bool,
-    /// How often it was told to stop it.
-    pub(super) tries: u32,
 }
 
 impl Gateway {
@@ -130,8 +112,6 @@ impl Gateway {
             state: watch::Sender::new(state),
             wake: Notify::new(),
             runs: Mutex::default(),
-            stops: Mutex::default(),
-            ending: OnceLock::new(),
             sessions: Mutex::default(),
         })
     }
@@ -249,36 +229,6 @@ impl Gateway {
 
     pub(super) fn is_listened_to(&self) -> bool {
         !self.runs().is_empty()
-    }
-
-    /// Whether the process is about to end.
-    pub(super) fn is_ending(&self) -> bool {
-        let ending = self.ending.get();
-        ending.is_some_and(CancellationToken::is_cancelled)
-    }
-
-    /// Stops a run, as soon as there is a socket.
-    pub(super) fn stop(&self, stop: Stop) {
-        self.stop_later(stop);
-        self.wake.notify_one();
-    }
-
-    /// Stops a run when there is a socket; nobody hurries for that.
-    pub(super) fn stop_later(&self, stop: Stop) {
-        let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
-        if stops.len() < STOPS {
-            stops.push(stop);
-        }
-    }
-
-    pub(super) fn stops(&self) -> Vec<Stop> {
-        let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut stops)
-    }
-
-    /// Waits until somebody wants something besides orders.
-    pub(super) async fn woken(&self) {
-        self.wake.notified().await;
     }
 
     /// One run at a time: a second one with files would be taken for a word to the first.

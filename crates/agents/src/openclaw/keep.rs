@@ -1,13 +1,13 @@
 //! How the socket to a gateway is kept: opened again when it is lost, and left when the process ends.
 
 use std::future::pending;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::gateway::{Gateway, Stop};
+use super::gateway::Gateway;
 use super::line::Line;
 use super::refused::Refused;
 use super::serve::Serving;
@@ -17,57 +17,18 @@ use super::socket::Socket;
 pub(super) const AGAIN: Duration = Duration::from_millis(500);
 /// How often a gateway is looked for at most by who cannot do without.
 pub(super) const INSISTENCE: Duration = Duration::from_secs(2);
-/// How long runs are stopped at most once the process is to end, however long that may take.
-const STOPPING: Duration = Duration::from_secs(15);
-/// How long runs are stopped at most once nobody needs the gateway, though the process goes on.
-const LEAVING: Duration = Duration::from_secs(120);
 
 impl Gateway {
-    /// Keeps the socket open until `stop`, and as long after that as runs are listened to, or are to be stopped. For what
-    /// is to be stopped there are two minutes, but once the process is `ending` less time than `grace`, after which it
-    /// ends. When that fires, so must `stop`.
-    pub async fn keep(
-        &self,
-        stop: &CancellationToken,
-        ending: &CancellationToken,
-        grace: Duration,
-    ) {
-        self.ending.get_or_init(|| ending.clone());
-        let late = CancellationToken::new();
-        let too_late = async {
-            stop.cancelled().await;
-            let end = async {
-                ending.cancelled().await;
-                sleep((grace / 5 * 4).min(STOPPING)).await;
-            };
-            drop(timeout(LEAVING, end).await);
-            late.cancel();
-            if self.is_listened_to() {
-                // What still goes on is served to its end.
-                pending::<()>().await;
-            }
-        };
-        tokio::select! {
-            () = self.keep_open(stop, &late) => {}
-            () = too_late => {}
-        }
-        for Stop { run, .. } in self.stops() {
-            tracing::warn!(
-                task = run,
-                "a run was not stopped in time: it may go on in OpenClaw"
-            );
-        }
-    }
-
-    async fn keep_open(&self, stop: &CancellationToken, late: &CancellationToken) {
+    /// Keeps the socket open until `stop`, and as long after that as runs are listened to.
+    pub async fn keep(&self, stop: &CancellationToken) {
         let host = self.place.url.host_str();
         let mut failed: u32 = 0;
         let mut warned = None;
-        while !stop.is_cancelled() || self.is_needed(late) {
+        while !stop.is_cancelled() || self.is_listened_to() {
             let token = self.place.token.reveal();
             let opened = tokio::select! {
                 opened = Socket::open(&self.http, &self.place.url, token, &self.device) => opened,
-                () = self.needless(stop, late) => return,
+                () = self.needless(stop) => return,
             };
             let opened = opened.map_err(|refused| refused.told_by(|text| self.quote(text)));
             let pause = match opened {
@@ -79,7 +40,7 @@ impl Gateway {
                     let (line, given) = Line::new(Arc::clone(&hello));
                     self.tell(Ok(line));
                     let serving = Serving::new(self, given, &hello);
-                    let why = serving.until_lost(socket, stop, late).await;
+                    let why = serving.until_lost(socket, stop).await;
                     tracing::info!(host, why, "the socket to an OpenClaw gateway is gone");
                     by_chance(AGAIN / 2)
                 }
@@ -113,16 +74,10 @@ impl Gateway {
         }
     }
 
-    /// Whether there is something to do before the end.
-    fn is_needed(&self, late: &CancellationToken) -> bool {
-        let stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
-        self.is_listened_to() || !stops.is_empty() && !late.is_cancelled()
-    }
-
-    /// Ends if there is nothing to do any more when the process is to end.
-    async fn needless(&self, stop: &CancellationToken, late: &CancellationToken) {
+    /// Ends if nobody listens any more when the process is to end.
+    async fn needless(&self, stop: &CancellationToken) {
         stop.cancelled().await;
-        if self.is_needed(late) {
+        if self.is_listened_to() {
             pending::<()>().await;
         }
     }
@@ -145,35 +100,7 @@ pub(super) fn by_chance(longest: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::Instant;
-
-    use super::super::tests::{at, stopping};
     use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn runs_are_stopped_for_a_while_where_nobody_needs_the_gateway_and_until_the_process_ends()
-     {
-        let after = Duration::from_secs(60);
-        for (ends, expected) in [(true, after + Duration::from_secs(8)), (false, LEAVING)] {
-            // Nobody is there.
-            let gateway = at("127.0.0.1:1");
-            gateway.stop(stopping("s", true));
-            let ending = CancellationToken::new();
-            let stop = ending.child_token();
-            stop.cancel();
-            let began = Instant::now();
-            let end = async {
-                sleep(after).await;
-                if ends {
-                    ending.cancel();
-                }
-            };
-            let kept = gateway.keep(&stop, &ending, Duration::from_secs(10));
-            tokio::join!(kept, end);
-            let took = began.elapsed();
-            assert_eq!(took.as_secs(), expected.as_secs(), "ends: {ends}");
-        }
-    }
 
     #[test]
     fn pauses_grow_by_chance_and_end_where_there_is_hope() {

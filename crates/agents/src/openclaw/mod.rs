@@ -17,7 +17,7 @@
 //! - `gateway`: the socket that is kept open. `keep`: how it is. `line`: the way to it. `serve`: what goes over it.
 //!   `socket`: how it is opened. `device`: who we are there. `refused`: why there is none.
 //! - `run`: a turn over the socket. `tools`: what is told of it to whoever runs the agent. `recover`: what becomes of it
-//!   after a restart. `note`: what is remembered of it.
+//!   after a restart. `note`: what is remembered of it. `stop`: how it is stopped.
 //! - `http`: a turn without a socket. `responses`: one of the things that are spoken there. Pure.
 //! - `files`: those that are fetched first.
 //! - `frame`, `prompt`, `events`, `card`: their protocol, as ours. Pure.
@@ -39,6 +39,7 @@ mod responses;
 mod run;
 mod serve;
 mod socket;
+mod stop;
 mod tools;
 
 use std::sync::Arc;
@@ -58,7 +59,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::device::Device;
 pub use self::gateway::{Gateway, Place};
-use self::note::{NAME, Note, Way};
+use self::note::{Note, Way};
 use self::prompt::Prompt;
 use self::run::Run;
 
@@ -242,9 +243,13 @@ impl OpenClawAgent {
             fetcher: &self.fetcher,
             turn,
             progress,
-            // Two callers may give the same name to a conversation, and must not meet.
-            session: format!("agent:{}:a2a:{}", self.settings.agent, turn.own_context()),
+            session: self.session(turn),
         }
+    }
+
+    /// The conversation, by the gateway's name for it. Two callers may give the same name to one, and must not meet.
+    fn session(&self, turn: &Turn) -> String {
+        format!("agent:{}:a2a:{}", self.settings.agent, turn.own_context())
     }
 
     /// Takes a turn whose time has come: one that was cut off, or else with this prompt.
@@ -280,11 +285,7 @@ enum Work {
 #[async_trait]
 impl Agent for OpenClawAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        let note = turn.note(NAME).await?.map(serde_json::from_value::<Note>);
-        let note = note.transpose().map_err(|error| {
-            tracing::error!(%error, task = %turn.task_id(), "a note cannot be read");
-            AgentError::new("what was noted about the run cannot be read")
-        })?;
+        let note = Note::of(&turn).await?;
         if let Some(Note { way: Way::Http, .. }) = note {
             return Err(AgentError::new(
                 "Switchboard was started anew in the middle of the run, and OpenClaw stops a run with its \
@@ -311,6 +312,19 @@ impl Agent for OpenClawAgent {
         let taken = Box::pin(self.take(&run, work)).await;
         errand.ended(&taken);
         taken
+    }
+
+    /// A run that goes on is stopped, unless it has ended with its connection.
+    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
+        let note = Note::of(&turn).await?;
+        let Some(note) = note.filter(|note| note.way == Way::Socket) else {
+            return Ok(());
+        };
+        let line = self.gateway.line(PATIENCE).await;
+        let line = line.map_err(|refused| refused.told())?;
+        let run = note.successor.as_deref();
+        let run = run.unwrap_or(turn.task_id().as_str());
+        stop::stop(&line, &self.session(&turn), run, &note).await
     }
 
     async fn health(&self) -> Health {

@@ -1,10 +1,10 @@
 //! What is remembered of a run, so that it can be followed again.
 
 use serde::{Deserialize, Serialize};
-use switchboard_server::agent::{AgentError, Progress};
+use switchboard_server::agent::{AgentError, Progress, Turn};
 
 /// The name of the note.
-pub(super) const NAME: &str = "openclaw";
+const NAME: &str = "openclaw";
 
 /// A run, as far as it was written down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,15 @@ pub(super) enum Way {
 }
 
 impl Note {
+    /// What was written down for the task of a turn.
+    pub(super) async fn of(turn: &Turn) -> Result<Option<Self>, AgentError> {
+        let note = turn.note(NAME).await?.map(serde_json::from_value);
+        note.transpose().map_err(|error| {
+            tracing::error!(%error, task = %turn.task_id(), "a note cannot be read");
+            AgentError::new("what was noted about the run cannot be read")
+        })
+    }
+
     /// Writes it down.
     pub(super) async fn keep(&self, progress: &Progress) -> Result<(), AgentError> {
         let note =

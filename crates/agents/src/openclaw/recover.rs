@@ -131,9 +131,6 @@ impl Following<'_> {
     async fn follow_instead(&mut self, run: String, line: &Line) -> Result<(), AgentError> {
         tracing::info!(task = %self.run.turn.task_id(), run, "OpenClaw goes on with a run after a restart");
         (self.listening, self.heard) = self.run.gateway.listen(&run);
-        if let Some(stop) = &mut self.guard.stop {
-            stop.run.clone_from(&run);
-        }
         self.name.clone_from(&run);
         self.note.successor = Some(run);
         self.told.begin_anew();
@@ -148,9 +145,14 @@ impl Following<'_> {
     }
 
     async fn history(&self, line: &Line) -> Result<Value, Unanswered> {
-        let params = json!({ "sessionKey": self.run.session, "limit": LISTED });
-        line.call("chat.history", params).await
+        history(line, &self.run.session).await
     }
+}
+
+/// What was said in a conversation.
+pub(super) async fn history(line: &Line, session: &str) -> Result<Value, Unanswered> {
+    let params = json!({ "sessionKey": session, "limit": LISTED });
+    line.call("chat.history", params).await
 }
 
 pub(super) fn gone() -> Ending {

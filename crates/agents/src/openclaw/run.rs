@@ -14,22 +14,24 @@ use switchboard_server::push::Fetcher;
 use switchboard_types::model::{Object, Part};
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::events::{Ending, Row, Step, Told, ending, waited};
 use super::frame::{Answer, Heard};
-use super::gateway::{Gateway, Listening, Stop, Waiting};
+use super::gateway::{Gateway, Listening, Waiting};
 use super::line::{Line, Unanswered};
 use super::note::{Note, Way};
 use super::prompt::Prompt;
 use super::recover::{REVIVAL, gone};
 use super::refused::Refused;
+use super::stop::stop;
 use super::tools::Tools;
 use super::{ANSWER, Settings};
 use crate::writer::Writer;
 
 /// How long a gateway is asked to wait for the end of a run, before it is asked again.
 const WAIT: Duration = Duration::from_secs(15);
+/// How long a gateway is waited for that is to stop a run, before that is left for later.
+const STOPS: Duration = Duration::from_secs(2);
 /// How long a cancel waits for the gateway to know what to stop.
 const KNOWN: Duration = Duration::from_secs(2);
 
@@ -76,26 +78,9 @@ pub(super) struct Following<'a> {
     pub(super) last_heard: Instant,
     /// The gateway was started anew since the run was begun.
     pub(super) cut_off: bool,
-    pub(super) guard: Guard,
+    /// It may run, and is to be stopped if nobody follows it any more.
+    runs: bool,
     pub(super) listening: Listening,
-}
-
-/// Stops a run that nobody follows any more, unless it has ended.
-pub(super) struct Guard {
-    gateway: Arc<Gateway>,
-    /// Fires when the task is over.
-    canceled: CancellationToken,
-    pub(super) stop: Option<Stop>,
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        // What is dropped only because the process ends is taken up again by the next one.
-        let is_over = self.canceled.is_cancelled() || !self.gateway.is_ending();
-        if let Some(stop) = self.stop.take().filter(|_| is_over) {
-            self.gateway.stop(stop);
-        }
-    }
 }
 
 impl<'a> Run<'a> {
@@ -140,7 +125,6 @@ impl<'a> Run<'a> {
             writer.goes_on();
         }
         let (listening, heard) = self.gateway.listen(&name);
-        let known = note.known;
         Following {
             run: self,
             note,
@@ -150,16 +134,7 @@ impl<'a> Run<'a> {
             heard,
             last_heard: Instant::now(),
             cut_off: false,
-            guard: Guard {
-                gateway: Arc::clone(self.gateway),
-                canceled: self.turn.canceled.clone(),
-                stop: Some(Stop {
-                    session: self.session.clone(),
-                    run: name.clone(),
-                    known,
-                    tries: 0,
-                }),
-            },
+            runs: true,
             tools: Tools::default(),
             name,
             listening,
@@ -168,12 +143,27 @@ impl<'a> Run<'a> {
 }
 
 impl Following<'_> {
-    /// Follows the run to its end, over as many sockets as it takes.
+    /// Follows the run to its end. One that nobody follows any more is stopped.
     async fn through(mut self, begun: Result<Followed, AgentError>) -> Result<Outcome, AgentError> {
+        match self.to_its_end(begun).await {
+            Ok(ending) => self.end(ending).await,
+            Err(error) if !self.runs => Err(error),
+            Err(error) => Err(match self.stop().await {
+                Ok(()) => error,
+                Err(_) => error.untold(),
+            }),
+        }
+    }
+
+    /// Over as many sockets as it takes.
+    async fn to_its_end(
+        &mut self,
+        begun: Result<Followed, AgentError>,
+    ) -> Result<Ending, AgentError> {
         let mut followed = begun?;
-        let ended = loop {
+        loop {
             let line = match followed {
-                Followed::Ended(ending) => break ending,
+                Followed::Ended(ending) => return Ok(ending),
                 Followed::Lost | Followed::Runs => self.line().await?,
             };
             followed = if self.note.is_held(line.hello.boot.as_deref()) {
@@ -181,9 +171,13 @@ impl Following<'_> {
             } else {
                 self.look(&line).await?
             };
-        };
-        self.guard.stop = None;
-        self.end(ended).await
+        }
+    }
+
+    async fn stop(&self) -> Result<(), AgentError> {
+        let line = self.run.gateway.line(STOPS).await;
+        let line = line.map_err(|refused| refused.told())?;
+        stop(&line, &self.run.session, &self.name, &self.note).await
     }
 
     async fn line(&mut self) -> Result<Line, AgentError> {
@@ -266,9 +260,7 @@ impl Following<'_> {
                     if asked == Asked::ToRun && !self.note.known {
                         // What it does not know yet it cannot stop.
                         let answered = tokio::time::timeout(KNOWN, answers.recv()).await;
-                        if let (Ok(Some(_)), Some(stop)) = (answered, &mut self.guard.stop) {
-                            stop.known = true;
-                        }
+                        self.note.known = matches!(answered, Ok(Some(_)));
                     }
                     return Err(AgentError::over());
                 }
@@ -295,7 +287,7 @@ impl Following<'_> {
                 Asked::ToRun => match ending(&answer) {
                     Some(_) if answer.is_starting() => {
                         // It never began.
-                        self.guard.stop = None;
+                        self.runs = false;
                         return Err(Refused::Starting(None).told());
                     }
                     Some(ending) => return Ok(Followed::Ended(ending)),
@@ -316,9 +308,6 @@ impl Following<'_> {
         self.note.boot = boot;
         // It is not asked again, and may be large.
         self.prompt = None;
-        if let Some(stop) = &mut self.guard.stop {
-            stop.known = true;
-        }
         self.note.keep(self.run.progress).await
     }
 

@@ -1,8 +1,6 @@
-//! Turns with files by their URLs: those come only from public addresses, but for here. And what is said to a gateway that
-//! answers little.
+//! Turns with files by their URLs: those come only from public addresses, but for here.
 
 use std::collections::HashMap;
-use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -17,14 +15,9 @@ use switchboard_server::{engine, testing};
 use switchboard_types::model::{Content, Part, Secret, TaskState};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
-use tokio::time::Instant;
 use tokio_tungstenite::tungstenite;
 
 use super::*;
-
-/// How long ours may go on when it is to end.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// A place of files, and a gateway that never says that it has what it is asked to run first.
 #[derive(Debug)]
@@ -97,13 +90,6 @@ async fn challenged(stream: TcpStream) -> Socket {
     socket
 }
 
-async fn greeted(stream: TcpStream) -> Socket {
-    let mut socket = challenged(stream).await;
-    let connect = read(&mut socket).await.unwrap();
-    write(&mut socket, &connect, &hello(&connect)).await;
-    socket
-}
-
 async fn read(socket: &mut Socket) -> Option<Value> {
     match socket.next().await {
         Some(Ok(tungstenite::Message::Text(text))) => serde_json::from_str(&text).unwrap(),
@@ -138,34 +124,19 @@ where
     address.to_string()
 }
 
-/// The gateway at that address.
-pub(super) fn at(claw: &str) -> Arc<Gateway> {
+/// The gateway at that address, which is kept until the token fires.
+fn kept(claw: &str, tasks: &Tasks) -> (Arc<Gateway>, CancellationToken) {
     let place = Place {
         url: format!("ws://{claw}").parse().unwrap(),
         token: Secret::new("t"),
         roots: None,
     };
     let gateway = Gateway::new(place, Arc::new(Device::fresh().unwrap()));
-    Arc::new(gateway.unwrap())
-}
-
-/// The same, which is kept until the token fires.
-fn kept(claw: &str, tasks: &Tasks) -> (Arc<Gateway>, CancellationToken) {
-    let gateway = at(claw);
+    let gateway = Arc::new(gateway.unwrap());
     let (keeper, stop) = (Arc::clone(&gateway), CancellationToken::new());
     let stopped = stop.clone();
-    tasks.spawn(async move { keeper.keep(&stopped, &stopped, GRACE).await });
+    tasks.spawn(async move { keeper.keep(&stopped).await });
     (gateway, stop)
-}
-
-/// A run to be stopped.
-pub(super) fn stopping(session: &str, known: bool) -> gateway::Stop {
-    gateway::Stop {
-        session: session.to_owned(),
-        run: "r".to_owned(),
-        known,
-        tries: 0,
-    }
 }
 
 /// A life of ours.
@@ -277,117 +248,4 @@ async fn files_are_fetched_only_once_it_is_the_turn_of_their_message() {
     let last = world.asked.borrow()[2].clone();
     assert_eq!(last, (second.id.as_str().into(), 1));
     assert_eq!(world.fetched.load(Ordering::SeqCst), 2);
-}
-
-#[tokio::test]
-async fn what_is_to_be_stopped_is_not_forgotten_among_many_unanswered_orders() {
-    /// What the gateway takes for a reason to cut the socket.
-    const LAST: &str = "last";
-    let heard = watch::Sender::new(Vec::new());
-    let (tasks, hears) = (Tasks::default(), heard.clone());
-    let claw = open(&tasks, move |stream| {
-        let heard = hears.clone();
-        async move {
-            let mut socket = greeted(stream).await;
-            while let Some(request) = read(&mut socket).await
-                && request["method"] != LAST
-            {
-                heard.send_modify(|heard| heard.push(request["method"].clone()));
-            }
-        }
-    });
-    let (gateway, _stop) = kept(&claw.await, &tasks);
-    let line = gateway.line(PATIENCE).await.unwrap();
-    gateway.stop(stopping("s", true));
-    let mut heard = heard.subscribe();
-    let aborts = |heard: &Vec<Value>| heard.iter().filter(|m| *m == "sessions.abort").count();
-    heard.wait_for(|heard| aborts(heard) == 1).await.unwrap();
-    for _ in 0..serve::MANY {
-        // Nobody waits for the answer.
-        drop(line.ask("agents.list", json!({})).await.unwrap());
-    }
-    drop(line.ask(LAST, json!({})).await.unwrap());
-    let again = heard.wait_for(|heard| aborts(heard) == 2);
-    let again = tokio::time::timeout(PATIENCE, again).await;
-    assert!(again.is_ok(), "it is not stopped over the next socket");
-}
-
-#[tokio::test]
-async fn no_run_is_forgotten_that_could_not_be_stopped_over_a_socket() {
-    // The gateway closes the socket, or it reads nothing any more, and the process ends meanwhile.
-    for closes in [true, false] {
-        let (tasks, begun) = (Tasks::default(), Arc::new(Notify::new()));
-        let begins = Arc::clone(&begun);
-        let claw = open(&tasks, move |stream| {
-            let begun = Arc::clone(&begins);
-            async move {
-                let mut socket = greeted(stream).await;
-                if closes {
-                    return socket.close(None).await.unwrap();
-                }
-                socket.get_ref().readable().await.unwrap();
-                begun.notify_one();
-                pending::<()>().await;
-            }
-        });
-        let gateway = at(&claw.await);
-        let (http, place) = (&gateway.http, &gateway.place);
-        let opened = socket::Socket::open(http, &place.url, "t", &gateway.device);
-        let (mut socket, hello) = opened.await.unwrap();
-        if closes {
-            socket.read().await.unwrap_err();
-        }
-        // More than anyone takes who does not read.
-        let long = "s".repeat(32 << 20);
-        for session in [long.as_str(), "s"] {
-            gateway.stop(stopping(session, true));
-        }
-        let (line, orders) = line::Line::new(Arc::new(hello));
-        let serving = serve::Serving::new(&gateway, orders, &line.hello);
-        let goes_on = CancellationToken::new();
-        tokio::select! {
-            _ = serving.until_lost(socket, &goes_on, &goes_on) => assert!(closes),
-            () = begun.notified() => assert!(!closes),
-        }
-        assert_eq!(gateway.stops().len(), 2, "closes: {closes}");
-    }
-}
-
-#[tokio::test]
-async fn a_gateway_that_hangs_up_when_it_is_to_stop_a_run_is_not_asked_for_ever_nor_in_haste() {
-    /// The shortest pause before the next connection.
-    const PAUSE: Duration = Duration::from_millis(125);
-    let heard = watch::Sender::new(Vec::new());
-    let (tasks, hears) = (Tasks::default(), heard.clone());
-    let claw = open(&tasks, move |stream| {
-        let heard = hears.clone();
-        async move {
-            let mut socket = greeted(stream).await;
-            let Some(request) = read(&mut socket).await else {
-                return;
-            };
-            write(&mut socket, &request, &json!({"status": "no-active-run"})).await;
-            heard.send_modify(|heard| heard.push(request["method"].clone()));
-        }
-    });
-    let began = Instant::now();
-    let (gateway, _stop) = kept(&claw.await, &tasks);
-    gateway.stop(stopping("s", false));
-    let mut heard = heard.subscribe();
-    let tries = usize::try_from(serve::TRIES).unwrap();
-    let all = heard.wait_for(|heard| heard.len() == tries);
-    drop(tokio::time::timeout(PATIENCE, all).await.unwrap());
-    // The first one may follow at once, since it was asked for.
-    assert!(began.elapsed() >= PAUSE * (serve::TRIES - 2), "in haste");
-    // The socket may be about to close.
-    while gateway
-        .line(PATIENCE)
-        .await
-        .unwrap()
-        .call("last", json!({}))
-        .await
-        .is_err()
-    {}
-    let after = heard.wait_for(|heard| heard.len() > tries).await;
-    assert_eq!(after.unwrap()[tries], "last");
 }

@@ -43,7 +43,7 @@ impl Run<'_> {
         }
         let to = message.message.task_id.as_ref();
         // Boxed, as all that is seldom needed: each turn would have room for it.
-        Box::pin(self.withdraw(client, to, told(sending))).await;
+        Box::pin(self.withdraw(client, to, told(sending))).await?;
         Err(AgentError::over().into())
     }
 
@@ -53,7 +53,7 @@ impl Run<'_> {
         client: &Client,
         to: Option<&TaskId>,
         told: impl Future<Output = Option<TaskId>>,
-    ) {
+    ) -> Result<(), AgentError> {
         if let Some(id) = to {
             return self.cancel(client, id).await;
         }
@@ -69,8 +69,9 @@ impl Run<'_> {
             id = told => id,
             id = found => Some(id),
         };
-        if let Some(id) = id {
-            self.cancel(client, &id).await;
+        match id {
+            Some(id) => self.cancel(client, &id).await,
+            None => Ok(()),
         }
     }
 

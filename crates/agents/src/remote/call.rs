@@ -13,9 +13,10 @@ use switchboard_types::model::{ContextId, Message, MessageId, Part, Role, TaskId
 use switchboard_types::operation::{SendConfiguration, SendMessage};
 use tokio::time::Instant;
 
-use super::failure::unknown;
+use super::failure::{may_pass, unknown};
 use super::note::{NAME, Note, State};
 use super::run::{Run, Stop};
+use crate::fetch::without;
 use crate::identity::IdentityError;
 
 /// How long an identity may take to get.
@@ -29,57 +30,87 @@ const NO_ANSWER: &str = "No answer came in time. Go on without it.";
 
 impl Run<'_> {
     /// What it says cannot be heard out. Nobody is left who waits for it.
-    pub(super) async fn abandon(&mut self) {
-        let note = self
-            .note
-            .as_ref()
-            .filter(|note| note.state == State::Running);
+    pub(super) async fn abandon(&mut self) -> Result<(), AgentError> {
+        let note = self.note.as_ref();
+        let note = note.filter(|note| note.state == State::Running);
         let task = note.and_then(|note| TaskId::new(note.task.as_deref()?).ok());
-        if let (Some(task), Ok(client)) = (task, self.line.client().await) {
-            self.cancel(&client, &task).await;
-        }
+        let Some(task) = task else { return Ok(()) };
+        let client = self.line.client().await;
+        let client = client.map_err(|error| self.untold(&error))?;
+        self.cancel(&client, &task).await
     }
 
-    /// The task is over that waited for its caller. What waits upstream, or went on there meanwhile, is canceled.
-    pub(super) async fn let_go(mut self) {
-        let Some(note) = &self.note else { return };
+    /// The task is over. What waits upstream, or goes on there, is canceled.
+    pub(super) async fn let_go(mut self) -> Result<(), AgentError> {
+        let Some(note) = &self.note else {
+            return Ok(());
+        };
         let task = note.task.as_deref().and_then(|id| TaskId::new(id).ok());
-        let may_run = matches!(note.state, State::Sending | State::Running);
-        if task.is_none() && !may_run {
-            return;
+        if task.is_none() && !self.may_run() {
+            return Ok(());
         }
-        let client = match (self.identify().await, self.line.client().await) {
-            (Ok(()), Ok(client)) => client,
-            (Err(error), _) => {
-                tracing::warn!(%error, "a remote task was not canceled");
-                return;
-            }
-            (_, Err(error)) => {
-                tracing::warn!(%error, "a remote task was not canceled");
-                return;
-            }
-        };
+        if let Err(error) = self.identify().await {
+            return match error {
+                IdentityError::Unavailable(why) => Err(AgentError::unavailable(why)),
+                // That will not be otherwise later.
+                error => {
+                    tracing::warn!(%error, task = %self.turn.task_id(), "a remote task was not canceled");
+                    Ok(())
+                }
+            };
+        }
+        let client = self.line.client().await;
+        let client = client.map_err(|error| self.untold(&error))?;
         let task = match task {
-            None => self.listed(&client).await.ok().flatten(),
-            known => known,
+            Some(known) => Some(known),
+            None => match self.listed(&client).await {
+                Err(error) if may_pass(&error) => return Err(self.untold(&error)),
+                listed => listed.ok().flatten(),
+            },
         };
-        if let Some(task) = task {
-            self.cancel(&client, &task).await;
+        match task {
+            Some(task) => self.cancel(&client, &task).await,
+            None => Ok(()),
         }
     }
 
-    pub(super) async fn cancel(&mut self, client: &Client, task: &TaskId) {
+    /// Whether something may go on upstream that was begun for this task.
+    pub(super) fn may_run(&self) -> bool {
+        let note = self.note.as_ref();
+        note.is_some_and(|note| matches!(note.state, State::Sending | State::Running))
+    }
+
+    /// Cancels an upstream task, unless it is over.
+    ///
+    /// # Errors
+    ///
+    /// If that may be possible later.
+    pub(super) async fn cancel(
+        &mut self,
+        client: &Client,
+        task: &TaskId,
+    ) -> Result<(), AgentError> {
         let mut canceled = client.cancel_with(task, &self.options()).await;
         if let Err(error) = &canceled
             && let Ok(true) = self.renews(error).await
         {
             canceled = client.cancel_with(task, &self.options()).await;
         }
-        if let Err(error) = canceled
-            && !error.is(ErrorKind::TaskNotCancelable)
-        {
-            tracing::warn!(%error, task = %self.turn.task_id(), "a remote task was not canceled");
+        match canceled {
+            Ok(_) => Ok(()),
+            Err(error) if may_pass(&error) => Err(self.untold(&error)),
+            Err(error) => {
+                if !error.is(ErrorKind::TaskNotCancelable) {
+                    tracing::warn!(%error, task = %self.turn.task_id(), "a remote task was not canceled");
+                }
+                Ok(())
+            }
         }
+    }
+
+    /// The other side could not be told that the task is over.
+    fn untold(&self, error: &Error) -> AgentError {
+        AgentError::unavailable(without(&self.shown, error.to_string())).untold()
     }
 
     /// Gets something to show.

@@ -9,6 +9,15 @@ use switchboard_types::model::{Content, Json, Object};
 
 use crate::fetch::without;
 
+/// Whether it may be otherwise later.
+pub(super) fn may_pass(error: &Error) -> bool {
+    match error.kind() {
+        Kind::Unreachable | Kind::Interrupted | Kind::Timeout => true,
+        Kind::Protocol => error.is(ErrorKind::Unavailable),
+        _ => matches!(error.status(), Some(429 | 500..)),
+    }
+}
+
 /// What a failed call means for the turn.
 pub(super) fn told(turn: &Turn, shown: &HeaderMap, error: &Error) -> AgentError {
     tracing::warn!(

@@ -88,11 +88,8 @@ impl Agent for RemoteAgent {
         false
     }
 
-    async fn let_go(&self, turn: Turn) {
-        match Run::new(&self.line, &turn, None).await {
-            Ok(run) => run.let_go().await,
-            Err(error) => tracing::warn!(%error, "a remote task was not canceled"),
-        }
+    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
+        Run::new(&self.line, &turn, None).await?.let_go().await
     }
 
     async fn health(&self) -> Health {

@@ -223,7 +223,13 @@ fn place(task: &Task, message: &Message) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use switchboard_server::agent::{Outcome, Said};
+    use switchboard_server::engine::Settings;
+    use switchboard_server::log::Log;
+    use switchboard_server::store::MemoryStore;
+    use switchboard_server::testing::agent::{FnAgent, Line, says};
     use switchboard_types::Dialect;
+    use switchboard_types::model::TaskState;
     use switchboard_types::wire::decode_task;
 
     fn note(state: State, task: Option<&str>) -> Note {
@@ -340,6 +346,45 @@ mod tests {
         assert_eq!(place(&task, &message("a")), 0);
         assert_eq!(place(&task, &message("b")), 1);
         assert_eq!(place(&task, &message("my key")), 2);
+    }
+
+    #[tokio::test]
+    async fn a_message_that_was_not_kept_is_not_there_to_be_sent() {
+        // The first message was kept. The second was a secret, of which nothing is left but what the third brings.
+        let agent = FnAgent::new(|turn, _| async move {
+            if turn
+                .task
+                .history
+                .iter()
+                .filter(|m| m.role == Role::User)
+                .count()
+                < 3
+            {
+                return Ok(Outcome::AuthRequired(Said::text("password?")));
+            }
+            for state in [State::Unsent, State::Sending] {
+                let goes_on = [0, 1, 2].map(|nth| {
+                    let about = Note {
+                        nth,
+                        ..note(state, Some("t"))
+                    };
+                    about.does_without_words(&turn)
+                });
+                assert_eq!(goes_on, [true, false, false], "{state:?}");
+            }
+            Ok(Outcome::Completed(Said::default()))
+        });
+        let log = Log::new(Arc::new(MemoryStore::default()));
+        let line = Line::new(&log, Arc::new(agent), Settings::default());
+        let mut task = line.send(says("log me in")).await.unwrap();
+        for text in ["hunter1", "hunter2"] {
+            let secret = Message {
+                task_id: Some(task.id.clone()),
+                ..says(text)
+            };
+            task = line.send(secret).await.unwrap();
+        }
+        assert_eq!(task.status.state, TaskState::Completed, "{task:?}");
     }
 
     #[test]

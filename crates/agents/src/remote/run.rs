@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::begin::{Begun, told_of};
 use super::events::{Ending, Heard, Step};
-use super::failure::{scrubbed, told, unknown};
+use super::failure::{may_pass, scrubbed, told, unknown};
 use super::line::Line;
 use super::note::{NAME, Note, Plan, State};
 use crate::fetch::without;
@@ -101,13 +101,19 @@ impl<'a> Run<'a> {
             Ok(ending) => self.end(ending).await,
             Err(Stop::Ended(ended)) => ended,
             Err(Stop::Failed(error)) => {
+                let failed = told(self.turn, &self.shown, &error);
                 if matches!(error.kind(), Kind::Unreachable | Kind::Interrupted) {
                     self.line.forget();
                 }
-                if matches!(error.kind(), Kind::Unintelligible | Kind::TooLarge) {
-                    self.abandon().await;
-                }
-                Err(told(self.turn, &self.shown, &error))
+                let untold = match error.kind() {
+                    Kind::Unintelligible | Kind::TooLarge => self.abandon().await.is_err(),
+                    // What was begun may go on there, and nobody waits for it any more.
+                    _ => self.may_run() && may_pass(&error),
+                };
+                Err(match untold {
+                    true => failed.untold(),
+                    false => failed,
+                })
             }
         }
     }
@@ -142,7 +148,7 @@ impl<'a> Run<'a> {
                 if self.turn.canceled.is_cancelled() {
                     // The message is not sent any more, and what waits for it need not.
                     if let Some(id) = &to {
-                        Box::pin(self.cancel(client, id)).await;
+                        Box::pin(self.cancel(client, id)).await?;
                     }
                     return Err(AgentError::over().into());
                 }
@@ -240,6 +246,7 @@ impl<'a> Run<'a> {
             Ok(Some(id)) => self.attach(client, id).await,
             // Whoever brings credentials can look again.
             Err(error) if self.asks_the_caller(&error) => Err(error.into()),
+            Err(error) if may_pass(&error) => Err(unknown().untold().into()),
             Ok(None) | Err(_) => Err(unknown().into()),
         }
     }
@@ -282,8 +289,8 @@ impl<'a> Run<'a> {
                 biased;
                 () = self.turn.canceled.cancelled() => {
                     match heard.task() {
-                        Some(task) => Box::pin(self.cancel(client, &task.id)).await,
-                        None => Box::pin(self.withdraw(client, None, told_of(events))).await,
+                        Some(task) => Box::pin(self.cancel(client, &task.id)).await?,
+                        None => Box::pin(self.withdraw(client, None, told_of(events))).await?,
                     }
                     return Err(AgentError::over().into());
                 }

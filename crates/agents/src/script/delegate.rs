@@ -141,7 +141,7 @@ impl Run<'_> {
             let next = tokio::select! {
                 biased;
                 () = self.canceled.cancelled() => {
-                    self.hang_up(agent, line.as_mut(), child).await;
+                    self.hang_up(agent, line.as_mut(), child).await?;
                     return Err(AgentError::over());
                 }
                 next = line.next() => next,
@@ -192,15 +192,21 @@ impl Run<'_> {
 
     /// Cancels the other task. One that has not been heard of yet has begun all the same: its first event
     /// tells which it is.
-    async fn hang_up(&self, agent: &str, line: &mut dyn Line, child: &mut Child) {
+    async fn hang_up(
+        &self,
+        agent: &str,
+        line: &mut dyn Line,
+        child: &mut Child,
+    ) -> Result<(), AgentError> {
         while child.task.is_none() && child.end.is_none() {
             match line.next().await {
                 Ok(Some((_, event))) => drop(child.hear(event)),
-                Ok(None) | Err(_) => return,
+                Ok(None) | Err(_) => return Ok(()),
             }
         }
-        if let Some(task) = child.task.take() {
-            self.stage.cancel(agent, task).await;
+        match child.task.take() {
+            Some(task) => self.stage.cancel(agent, task).await,
+            None => Ok(()),
         }
     }
 

@@ -230,15 +230,21 @@ impl Agent for ScriptAgent {
         let ended = run.script(&self.script).await;
         if let (true, Some(asked), Some(_)) = (canceled.is_cancelled(), asked, &run.scope.asked) {
             // It did not come to the answer any more.
-            stage.others.withdraw(asked).await;
+            stage.others.withdraw(asked).await?;
         }
         ended
     }
 
-    /// If its question was another agent's, that one need not wait any more.
-    async fn let_go(&self, turn: Turn) {
-        if let Some(asked) = asked_last(&turn).await {
-            self.others(&turn).withdraw(asked).await;
+    /// Whoever works for it, or has asked something for it, need not any more.
+    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
+        let others = self.others(&turn);
+        for (agent, task) in turn.delegated().await? {
+            others.cancel(&agent, task).await?;
+        }
+        // Not all are noted, if there were many.
+        match asked_last(&turn).await {
+            Some(asked) => others.withdraw(asked).await,
+            None => Ok(()),
         }
     }
 
@@ -264,7 +270,6 @@ impl Agent for ScriptAgent {
     }
 }
 
-/// What a task was asked to do.
 /// What the task has asked last, if it was another agent's question. An answer that was not given changes nothing.
 async fn asked_last(turn: &Turn) -> Option<Asked> {
     let said = turn.task.history.iter();
@@ -274,6 +279,7 @@ async fn asked_last(turn: &Turn) -> Option<Asked> {
     Some(asked.known_as(noted.as_ref()))
 }
 
+/// What a task was asked to do.
 fn request(task: &Task) -> String {
     let first = task.history.iter().find(|m| m.role == Role::User);
     first.map(|message| message.text()).unwrap_or_default()

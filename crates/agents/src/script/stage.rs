@@ -15,6 +15,7 @@ use switchboard_types::model::{Artifact, Event, Task, TaskId};
 use switchboard_types::operation::{
     CancelTask, GetTask, Operation, Response, SendMessage, Subscribe,
 };
+use switchboard_types::{Error, ErrorKind};
 
 use super::scope::Asked;
 
@@ -60,7 +61,7 @@ pub(super) trait Stage: Send + Sync {
     async fn task(&self, agent: &str, id: TaskId) -> Result<Arc<Task>, String>;
 
     /// Cancels a task of another agent.
-    async fn cancel(&self, agent: &str, id: TaskId);
+    async fn cancel(&self, agent: &str, id: TaskId) -> Result<(), AgentError>;
 }
 
 /// What another agent answers, event by event.
@@ -90,7 +91,7 @@ pub(super) struct Others<'a> {
 type Answered = (ReplyBody, Option<Recording>);
 
 impl Others<'_> {
-    async fn ask(&self, agent: &str, operation: Operation) -> Result<ReplyBody, String> {
+    async fn ask(&self, agent: &str, operation: Operation) -> Result<ReplyBody, Error> {
         let params = ServiceParams::internal();
         let (body, _) = self.ask_with(agent, operation, params).await?;
         Ok(body)
@@ -101,10 +102,11 @@ impl Others<'_> {
         agent: &str,
         operation: Operation,
         mut params: ServiceParams,
-    ) -> Result<Answered, String> {
-        let handler = self
-            .handler
-            .ok_or("this agent has no line to other agents")?;
+    ) -> Result<Answered, Error> {
+        let handler = self.handler.ok_or_else(|| {
+            let text = "this agent has no line to other agents";
+            Error::new(ErrorKind::UnsupportedOperation, text)
+        })?;
         let trace = self.trace.as_ref().map(Trace::child);
         let mut recording = trace.as_ref().and_then(|t| record(t, agent, &operation));
         params.trace = trace.map(Arc::new);
@@ -122,35 +124,46 @@ impl Others<'_> {
         if let (Some(recording), Err(error)) = (&mut recording, &reply) {
             recording.fail(error.kind().reason());
         }
-        let body = reply.map(|r| r.body).map_err(|e| e.message().to_owned())?;
-        Ok((body, recording))
+        Ok((reply?.body, recording))
     }
 
-    /// Cancels a task of another agent.
     /// A task of another agent, as it stands.
     pub(super) async fn task(&self, agent: &str, id: TaskId) -> Result<Arc<Task>, String> {
         let get = GetTask {
             id,
             history_length: None,
         };
-        match self.ask(agent, Operation::Get(get)).await? {
+        match self.ask(agent, Operation::Get(get)).await.map_err(words)? {
             ReplyBody::Response(Response::Task(view)) => Ok(view.task),
             _ => Err("did not answer with a task".to_owned()),
         }
     }
 
     /// Nobody will answer what another agent has asked.
-    pub(super) async fn withdraw(&self, asked: Asked) {
-        if let Ok(id) = TaskId::new(asked.task_id) {
-            self.cancel(&asked.agent, id).await;
+    pub(super) async fn withdraw(&self, asked: Asked) -> Result<(), AgentError> {
+        match TaskId::new(asked.task_id) {
+            Ok(id) => self.cancel(&asked.agent, id).await,
+            Err(_) => Ok(()),
         }
     }
 
-    pub(super) async fn cancel(&self, agent: &str, id: TaskId) {
+    /// Cancels a task of another agent, unless it is over.
+    ///
+    /// # Errors
+    ///
+    /// If it may be otherwise later.
+    pub(super) async fn cancel(&self, agent: &str, id: TaskId) -> Result<(), AgentError> {
         let task = id.clone();
         let cancel = Operation::Cancel(CancelTask { id, metadata: None });
-        if let Err(error) = self.ask(agent, cancel).await {
-            tracing::debug!(agent, %task, error, "could not cancel a delegated task");
+        match self.ask(agent, cancel).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
+                Err(AgentError::unavailable(words(error)).untold())
+            }
+            Err(error) => {
+                tracing::debug!(agent, %task, %error, "could not cancel a delegated task");
+                Ok(())
+            }
         }
     }
 }
@@ -196,6 +209,7 @@ impl Stage for Live<'_> {
         self.others
             .ask_with(agent, stream, params)
             .await
+            .map_err(words)
             .and_then(line)
     }
 
@@ -205,6 +219,7 @@ impl Stage for Live<'_> {
             .ask(agent, Operation::Send(Box::new(message)))
             .await
             .map(drop)
+            .map_err(words)
     }
 
     async fn follow(&self, agent: &str, id: TaskId, after: u64) -> Result<Box<dyn Line>, String> {
@@ -216,6 +231,7 @@ impl Stage for Live<'_> {
         self.others
             .ask_with(agent, subscribe, params)
             .await
+            .map_err(words)
             .and_then(line)
     }
 
@@ -223,8 +239,8 @@ impl Stage for Live<'_> {
         self.others.task(agent, id).await
     }
 
-    async fn cancel(&self, agent: &str, id: TaskId) {
-        self.others.cancel(agent, id).await;
+    async fn cancel(&self, agent: &str, id: TaskId) -> Result<(), AgentError> {
+        self.others.cancel(agent, id).await
     }
 }
 
@@ -235,6 +251,11 @@ fn record(trace: &Trace, agent: &str, operation: &Operation) -> Option<Recording
     recording.set(names::METHOD, method);
     recording.set(names::AGENT, agent);
     Some(recording)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err wants")]
+fn words(error: Error) -> String {
+    error.message().to_owned()
 }
 
 /// A reply as a line, whatever its form.

@@ -246,12 +246,11 @@ pub struct ServeArgs {
 /// `switchboard check`
 #[derive(Debug, Clone, Default, Args)]
 pub struct CheckArgs {
-    /// The configuration; by default switchboard.yaml in this directory
-    #[arg(
-        value_name = "FILE",
-        env = "SWITCHBOARD_CONFIG",
-        hide_env_values = true
-    )]
+    /// The configuration; by default switchboard.yaml in this directory [env: SWITCHBOARD_CONFIG]
+    #[arg(value_name = "FILE", conflicts_with = "config")]
+    pub file: Option<PathBuf>,
+    /// The same, as other commands take it
+    #[arg(short, long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Tells what would be decided on a request, and by which rule: agent, operation and caller in a file, or `-`
     #[arg(long, value_name = "QUESTION")]

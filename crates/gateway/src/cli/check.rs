@@ -1,6 +1,7 @@
 //! `switchboard check`: looks for mistakes without starting anything.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use switchboard_server::sign::Use;
 
@@ -12,7 +13,10 @@ use crate::config::{Agent, Config, Env, Own, Signing, SigningKey, Source, Store,
 use crate::policy::explain;
 
 pub(super) fn run(args: &CheckArgs, global: &Global, env: &Env) -> Result<(), Failure> {
-    let file = file(args.config.clone())?;
+    // Not by clap, to which a variable would be at odds with a file that is named.
+    let variable = || env.get("SWITCHBOARD_CONFIG").map(PathBuf::from);
+    let named = args.file.clone().or_else(|| args.config.clone());
+    let file = file(named.or_else(variable))?;
     let name = file.display().to_string();
     let config = load(&Source::File(file), env, &Place::default().flags(global))?;
     if let Some(question) = &args.explain {

@@ -75,10 +75,16 @@ pub trait Agent: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// A task that waited for its caller is over: it was canceled, or no answer came in time. `turn` is the last one it
-    /// had. What stands behind the agent may wait, too, and can be told within the grace.
-    async fn let_go(&self, turn: Turn) {
+    /// A task is over, and what stands behind the agent may not know it: it waited for its caller and was canceled, or no
+    /// answer came in time; or its last turn was [not able to tell](AgentError::untold). `turn` is the last one it had. It
+    /// is called once more after a restart, and must not mind.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be told now. It is tried again later, for a day.
+    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
         drop(turn);
+        Ok(())
     }
 
     /// Whether what stands behind the agent can work, looked at now. Takes no longer than a few seconds.
@@ -257,6 +263,7 @@ pub struct AgentError {
     kind: AgentErrorKind,
     pub(crate) spent: Option<Spent>,
     pub(crate) references: Vec<TaskId>,
+    pub(crate) untold: bool,
 }
 
 /// What kind of failure.
@@ -278,6 +285,7 @@ impl AgentError {
             kind: AgentErrorKind::Failed,
             spent: None,
             references: Vec::new(),
+            untold: false,
         }
     }
 
@@ -311,6 +319,14 @@ impl AgentError {
     #[must_use]
     pub fn speaking_of(mut self, tasks: Vec<TaskId>) -> Self {
         self.references = tasks;
+        self
+    }
+
+    /// The same, and what stands behind the agent goes on, because it could not be told that the task is over:
+    /// [`Agent::let_go`] is to tell it.
+    #[must_use]
+    pub fn untold(mut self) -> Self {
+        self.untold = true;
         self
     }
 

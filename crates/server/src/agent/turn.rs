@@ -11,8 +11,9 @@ use crate::auth::Principal;
 use crate::budget::{Allowance, Budget};
 use crate::engine::is_redacted;
 use crate::hops::Hop;
-use crate::store::{self, StoredTask, TaskQuery};
-use crate::trace::Trace;
+use crate::log::INTERNAL;
+use crate::store::{self, Note, StoredTask, TaskQuery};
+use crate::trace::{DELEGATION, Trace};
 
 /// One turn of a task.
 #[derive(Debug, Clone)]
@@ -135,13 +136,37 @@ impl Turn {
     ///
     /// If the store cannot be read.
     pub async fn note(&self, name: &str) -> Result<Option<Value>, AgentError> {
+        let mut notes = self.notes().await?;
+        let named = notes.find(|note| note.name == name);
+        Ok(named.map(|note| note.value))
+    }
+
+    /// The tasks that other agents here have begun for this one, in this turn or before, and whose they are.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn delegated(&self) -> Result<Vec<(String, TaskId)>, AgentError> {
+        let notes = self.notes().await?;
+        let begun = notes.filter_map(|note| {
+            note.name.strip_prefix(INTERNAL)?;
+            let begun = &note.value["value"];
+            if note.value["name"] != DELEGATION || begun["elsewhere"] == true {
+                return None;
+            }
+            let task = TaskId::new(begun["taskId"].as_str()?).ok()?;
+            Some((begun["agent"].as_str()?.to_owned(), task))
+        });
+        Ok(begun.collect())
+    }
+
+    async fn notes(&self) -> Result<impl Iterator<Item = Note>, AgentError> {
         let notes = self.place.store.notes(&self.task.id).await;
         let notes = notes.map_err(|error| {
             tracing::error!(%error, task = %self.task.id, "notes cannot be read");
             AgentError::new("what the agent noted cannot be read")
         })?;
-        let named = notes.into_iter().find(|note| note.name == name);
-        Ok(named.map(|note| note.value))
+        Ok(notes.into_iter())
     }
 
     /// What `read` finds in what the agent has noted under a name about earlier tasks of this conversation, the latest

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use switchboard_types::model::{Event, TaskId, TaskState};
+use switchboard_types::model::{TaskId, TaskState};
 use switchboard_types::operation::{CancelTask, Response, TaskView};
 use switchboard_types::{Error, ErrorKind};
-use tokio_util::sync::CancellationToken;
 
 use super::events::status_event;
-use super::run::last_message;
-use super::{Engine, Scope, storage};
+use super::lifecycle::IllegalTransition;
+use super::{Engine, Scope, storage, untold};
 use crate::agent::Said;
 use crate::auth::Principal;
 use crate::log::TaskLog;
@@ -25,12 +24,8 @@ impl Engine {
             metadata: cancel.metadata.clone(),
             ..Said::default()
         };
-        let hears = log
-            .cancel(status_event(log.origin(), TaskState::Canceled, said))
+        self.end(&log, said, scope.principal.clone())
             .map_err(|_| not_cancelable(&log))?;
-        if !hears {
-            self.let_go(&log, scope.principal.clone(), None);
-        }
         let task = log.ended().await.map_err(storage)?;
         if task.status.state != TaskState::Canceled {
             // It ended by itself before the signal reached it.
@@ -43,32 +38,27 @@ impl Engine {
         }))
     }
 
-    /// Tells the agent that a task is over for which it has no turn. `asked`: a question that the task never told.
-    pub(super) fn let_go(&self, log: &Arc<TaskLog>, caller: Principal, asked: Option<Event>) {
-        let Some(message) = last_message(log) else {
-            return;
-        };
-        let mut turn = self.turn_for(caller, log, message, 0, CancellationToken::new());
-        if let Some(Event::Status(update)) = asked {
-            Arc::make_mut(&mut turn.task).status = update.status;
-        }
-        let engine = self.clone();
-        self.shared.tasks.spawn(async move {
-            let shared = &engine.shared;
-            let telling = shared.agent.let_go(turn);
-            drop(tokio::time::timeout(shared.settings.cancel_grace, telling).await);
-        });
-    }
-
     /// Stops a task nobody waits for any more.
     pub(super) async fn stop(&self, id: &TaskId) {
         if let Ok(Some(log)) = self.shared.log.open(id).await {
-            let canceled = status_event(log.origin(), TaskState::Canceled, Said::default());
+            let owner = log.origin().owner.clone();
             // It may be over already: then there is nothing to stop.
-            if let Ok(false) = log.cancel(canceled) {
-                self.let_go(&log, log.origin().owner.clone().into(), None);
-            }
+            self.end(&log, Said::default(), owner.into()).ok();
         }
+    }
+
+    /// Tells the turn of a task to stop. Without one, the task is over, and what stands behind the agent is told.
+    fn end(
+        &self,
+        log: &Arc<TaskLog>,
+        said: Said,
+        caller: Principal,
+    ) -> Result<(), IllegalTransition> {
+        let canceled = status_event(log.origin(), TaskState::Canceled, said);
+        if !log.cancel(canceled, untold::noted(log.origin(), None))? {
+            self.tell(log, caller);
+        }
+        Ok(())
     }
 }
 

@@ -43,7 +43,7 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
     loop {
         let page = log.store().live(after, PAGE).await?;
         let Some(last) = page.last() else {
-            return Ok(recovered);
+            break;
         };
         after = Some(last.id.clone());
         for head in page {
@@ -56,6 +56,25 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
                     let text = format!("the agent {:?} is no longer there", head.agent);
                     recovered.failed += u64::from(fail(&task, head.seq, &text));
                 }
+            }
+        }
+    }
+    tell_again(log, engines).await?;
+    Ok(recovered)
+}
+
+/// Goes on telling what stands behind agents that tasks are over. It waits for agents that are not there.
+async fn tell_again(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<(), Error> {
+    let mut after = None;
+    loop {
+        let page = log.store().untold(after, PAGE).await?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        after = Some(last.id.clone());
+        for head in page {
+            if let Some(engine) = engines.get(&head.agent) {
+                engine.tell_again(head);
             }
         }
     }

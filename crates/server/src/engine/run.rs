@@ -17,12 +17,14 @@ use tokio_util::sync::CancellationToken;
 use super::events::{bare_message, failure, status_event};
 use super::idempotency::Claim;
 use super::watched::{Watched, Work};
-use super::{Engine, OnInputTimeout, Voice, recorded};
+use super::{Engine, OnInputTimeout, Voice, recorded, untold};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
+use crate::auth::Principal;
 use crate::budget::Spent;
 use crate::limit::{AtWork, Caller, TurnTicket};
 use crate::log::{TaskLog, Waited};
 use crate::metrics::Line;
+use crate::store::Change;
 
 /// How soon a store that could not be asked is asked again.
 pub(super) const AGAIN: Duration = Duration::from_millis(500);
@@ -86,7 +88,7 @@ impl Engine {
             Ok(at_work) => at_work,
             Err(ticket) => {
                 let began = Instant::now();
-                let room = self.wait_for_room(&log, ticket, &canceled).await;
+                let room = self.wait_for_room(&log, ticket, &turn).await;
                 let Some(at_work) = room else { return };
                 self.shared.meter.waited(Line::Turns, began.elapsed());
                 self = self.latest();
@@ -103,7 +105,10 @@ impl Engine {
         }
         self.recall_inbox(&log).await;
         loop {
-            let event = match self.take_turn(&log, turn).await {
+            let caller = turn.principal.clone();
+            let (ending, untold) = self.take_turn(&log, turn).await;
+            let is_untold = untold.is_some();
+            let event = match ending {
                 Ending::Reply(said) if log.decide_to_reply() => {
                     Box::pin(self.reply(&log, said, claim.as_ref())).await;
                     return;
@@ -119,7 +124,11 @@ impl Engine {
                 _ => None,
             };
             let working = || status_event(log.origin(), TaskState::Working, Said::default());
-            match log.end_turn(event, working) {
+            let next = log.end_turn(event, untold, working);
+            if is_untold {
+                self.latest().tell(&log, caller);
+            }
+            match next {
                 Some(next) => {
                     self = self.latest();
                     let Waited {
@@ -139,7 +148,7 @@ impl Engine {
         &'a self,
         log: &'a Arc<TaskLog>,
         ticket: TurnTicket,
-        canceled: &'a CancellationToken,
+        turn: &'a Turn,
     ) -> BoxFuture<'a, Option<AtWork>> {
         Box::pin(async move {
             if log.is_held() {
@@ -148,11 +157,16 @@ impl Engine {
             }
             tokio::select! {
                 biased;
-                () = canceled.cancelled() => {
+                () = turn.canceled.cancelled() => {
                     let ended = status_event(log.origin(), TaskState::Canceled, Said::default());
-                    log.end_turn(ended, || {
-                        status_event(log.origin(), TaskState::Working, Said::default())
-                    });
+                    let working = || status_event(log.origin(), TaskState::Working, Said::default());
+                    // The agent may know of the task from turns before.
+                    let knows = log.last().1 != TaskState::Submitted;
+                    let untold = knows.then(|| untold::noted(log.origin(), None));
+                    log.end_turn(ended, untold, working);
+                    if knows {
+                        self.latest().tell(log, turn.principal.clone());
+                    }
                     None
                 }
                 // A task that is stored begins at the next start.
@@ -172,10 +186,10 @@ impl Engine {
         log.work_begins(working).is_ok()
     }
 
-    /// Lets the agent take its turn; whatever happens, there is an ending.
-    async fn take_turn(&self, log: &Arc<TaskLog>, turn: Turn) -> Ending {
+    /// Lets the agent take its turn; whatever happens, there is an ending, and maybe the note that what stands behind the
+    /// agent does not know of it.
+    async fn take_turn(&self, log: &Arc<TaskLog>, turn: Turn) -> (Ending, Option<Change>) {
         let (canceled, began) = (turn.canceled.clone(), Instant::now());
-        let principal = turn.principal.clone();
         let affordable = turn.budget().time_left();
         let mut recording = self.record(&turn);
         let progress = Progress {
@@ -191,15 +205,18 @@ impl Engine {
             Poll::Pending => Box::pin(self.watch(work, affordable, &canceled)).await,
         };
         self.shared.meter.took_turn(began.elapsed());
-        if let Some((state, said)) = ended.asks_in_vain(&canceled) {
-            let asked = status_event(log.origin(), state, said.clone());
-            self.latest().let_go(log, principal, Some(asked));
-        }
+        let untold = match ended.asks_in_vain(&canceled) {
+            Some((state, said)) => {
+                let asked = status_event(log.origin(), state, said.clone());
+                Some(untold::noted(log.origin(), Some(&asked)))
+            }
+            None => ended.is_untold().then(|| untold::noted(log.origin(), None)),
+        };
         let ending = self.ending(log, ended, affordable, &canceled);
         if let (Some(recording), Ending::Status(state, _)) = (&mut recording, &ending) {
             recorded::ends(recording, *state);
         }
-        ending
+        (ending, untold)
     }
 
     /// What a turn came to.
@@ -328,23 +345,24 @@ impl Engine {
             ),
         };
         let event = status_event(log.origin(), state, said);
+        let owner: Principal = log.origin().owner.clone().into();
+        if settings.on_input_timeout == OnInputTimeout::Fail {
+            if log.append_if_idle(asked, event, Some(untold::noted(log.origin(), None))) {
+                self.latest().tell(log, owner);
+            }
+            return;
+        }
         let Some(canceled) = log.begin_turn(asked, Some(event), VecDeque::new()) else {
             return;
         };
-        let message = last_message(log);
-        match (settings.on_input_timeout, message) {
-            (OnInputTimeout::Continue, Some(message)) => {
-                let principal = log.origin().owner.clone().into();
+        match last_message(log) {
+            Some(message) => {
                 let engine = self.latest();
-                let mut turn = engine.turn_for(principal, log, message, 0, canceled);
+                let mut turn = engine.turn_for(owner, log, message, 0, canceled);
                 turn.input_timed_out = true;
                 engine.start_when_there_is_room(log, turn, None);
             }
-            _ => {
-                log.turn_is_over();
-                let owner = log.origin().owner.clone();
-                self.latest().let_go(log, owner.into(), None);
-            }
+            None => log.turn_is_over(),
         }
     }
 }

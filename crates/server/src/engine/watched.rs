@@ -27,6 +27,14 @@ pub(super) enum Watched {
 }
 
 impl Watched {
+    /// Whether what stands behind the agent may not know that the task is over.
+    pub(super) fn is_untold(&self) -> bool {
+        match self {
+            Self::Ended(worked) => is_untold(worked),
+            Self::Canceled(late) | Self::TimedOut(late) => late.as_ref().is_none_or(is_untold),
+        }
+    }
+
     /// The question that it waits with, though its task is over and nobody will answer it.
     pub(super) fn asks_in_vain(&self, canceled: &CancellationToken) -> Option<(TaskState, &Said)> {
         let came_to = match self {
@@ -39,5 +47,14 @@ impl Watched {
             Ok(Ok(Outcome::AuthRequired(said))) => Some((TaskState::AuthRequired, said)),
             _ => None,
         }
+    }
+}
+
+fn is_untold(worked: &Worked) -> bool {
+    match worked {
+        Ok(Ok(_)) => false,
+        Ok(Err(error)) => error.untold,
+        // It was in the middle of something.
+        Err(_) => true,
     }
 }

@@ -62,6 +62,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// What an agent has noted about a task, by name.
     async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error>;
 
+    /// Tasks about which [`UNTOLD`] is noted, in id order, with `id > after`.
+    async fn untold(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error>;
+
     /// What was answered under an idempotency key.
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error>;
 
@@ -111,8 +114,8 @@ pub enum Change {
     Remove(TaskId),
     /// An idempotency key is to go, if it was made at that moment or earlier.
     ForgetAnswer(IdempotencyKey, Timestamp),
-    /// An agent notes something about a task, in place of what it noted under that name before. Ignored if the task
-    /// is gone.
+    /// An agent notes something about a task, in place of what it noted under that name before; `null` is nothing.
+    /// Ignored if the task is gone.
     Note(Note),
 }
 
@@ -274,6 +277,10 @@ pub struct DeadLetter {
     /// When it was given up.
     pub at: Timestamp,
 }
+
+/// The name of the note that a task is over, and what stands behind its agent does not know it yet. Agents have no such
+/// names for theirs.
+pub const UNTOLD: &str = "switchboard/untold";
 
 /// What an agent keeps about a task. It never leaves by A2A, and goes with the task.
 #[derive(Debug, Clone, PartialEq, Eq)]

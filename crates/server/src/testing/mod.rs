@@ -3,3 +3,4 @@
 pub mod access_suite;
 pub mod agent;
 pub mod store_suite;
+pub mod troubled;

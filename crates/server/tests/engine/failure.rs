@@ -8,14 +8,12 @@ use async_trait::async_trait;
 use serde_json::json;
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::engine::Settings;
-use switchboard_server::log::{Entry, Log};
-use switchboard_server::store::{
-    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, MemoryStore, Note, Store,
-    StoredTask, TaskList, TaskQuery, Webhook,
-};
+use switchboard_server::log::Log;
+use switchboard_server::store::{Change, Error, Store};
 use switchboard_server::testing::agent::{FnAgent, Line, says};
+use switchboard_server::testing::troubled::{Request, Trouble, Troubled};
 use switchboard_types::ErrorKind;
-use switchboard_types::model::{Message, PushConfigId, TaskId, TaskState, Timestamp};
+use switchboard_types::model::{Message, TaskState};
 
 use super::idempotency::keyed;
 use super::{asks, echo, line, line_with};
@@ -105,7 +103,6 @@ async fn what_an_agent_says_after_its_end_is_lost() {
 /// A store whose disk can be full, and slow.
 #[derive(Debug, Default)]
 pub(super) struct Flaky {
-    inner: MemoryStore,
     pub(super) full: Arc<AtomicBool>,
     /// It takes no more events, but all else.
     takes_no_events: Arc<AtomicBool>,
@@ -123,8 +120,16 @@ impl Flaky {
 }
 
 #[async_trait]
-impl Store for Flaky {
-    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
+impl Trouble for Flaky {
+    async fn meet(&self, request: Request<'_>) -> Result<(), Error> {
+        let changes = match request {
+            Request::Commit(changes) => changes,
+            Request::Live | Request::Answered => {
+                tokio::time::sleep(self.answers_take).await;
+                return Ok(());
+            }
+            Request::Notes(_) => return Ok(()),
+        };
         if self.full.load(Ordering::SeqCst) {
             return Err(Error::Unavailable("the disk is full".to_owned()));
         }
@@ -132,75 +137,14 @@ impl Store for Flaky {
         if has_events && self.takes_no_events.load(Ordering::SeqCst) {
             return Err(Error::Unavailable("the disk is nearly full".to_owned()));
         }
-        self.inner.commit(changes).await
-    }
-    async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
-        self.inner.task(id).await
-    }
-    async fn events(
-        &self,
-        id: &TaskId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Arc<Entry>>, Error> {
-        self.inner.events(id, after, limit).await
-    }
-    async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
-        self.inner.list(query).await
-    }
-    async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
-        tokio::time::sleep(self.answers_take).await;
-        self.inner.live(after, limit).await
-    }
-    async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error> {
-        self.inner.notes(task).await
-    }
-    async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
-        self.inner.webhooks(task).await
-    }
-    async fn undelivered(
-        &self,
-        after: Option<(TaskId, PushConfigId)>,
-        limit: usize,
-    ) -> Result<Vec<Webhook>, Error> {
-        self.inner.undelivered(after, limit).await
-    }
-    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        self.inner.dead_letters(limit).await
-    }
-    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
-        let answered = self.inner.answered(key).await;
-        tokio::time::sleep(self.answers_take).await;
-        answered
-    }
-    async fn old_answers(
-        &self,
-        before: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<IdempotencyKey>, Error> {
-        self.inner.old_answers(before, limit).await
-    }
-
-    async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
-        self.inner.foldable(before, limit).await
-    }
-    async fn expired(
-        &self,
-        state: TaskState,
-        before: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<TaskId>, Error> {
-        self.inner.expired(state, before, limit).await
+        Ok(())
     }
 }
 
 fn flaky(agent: FnAgent) -> (Line, Arc<AtomicBool>) {
-    let full = Arc::new(AtomicBool::new(false));
-    let store = Flaky {
-        full: Arc::clone(&full),
-        ..Flaky::default()
-    };
-    let log = Log::new(Arc::new(store));
+    let flaky = Flaky::default();
+    let full = Arc::clone(&flaky.full);
+    let log = Log::new(Arc::new(Troubled::by(flaky)));
     (Line::new(&log, Arc::new(agent), Settings::default()), full)
 }
 
@@ -277,9 +221,9 @@ async fn an_answer_that_could_not_be_stored_at_once_is_not_taken_twice() {
 /// What is noted follows from what was said, and must not last longer.
 #[tokio::test(start_paused = true)]
 async fn a_note_is_not_kept_before_what_was_said_before_it() {
-    let store = Flaky::default();
-    let takes_no_events = Arc::clone(&store.takes_no_events);
-    let store: Arc<dyn Store> = Arc::new(store);
+    let flaky = Flaky::default();
+    let takes_no_events = Arc::clone(&flaky.takes_no_events);
+    let store: Arc<dyn Store> = Arc::new(Troubled::by(flaky));
     let noted = Arc::new(AtomicBool::new(false));
     let agent = {
         let noted = Arc::clone(&noted);

@@ -10,6 +10,7 @@ use switchboard_server::engine::Settings;
 use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{FnAgent, Line, says, send};
+use switchboard_server::testing::troubled::Troubled;
 use switchboard_types::model::{Event, Message, TaskId, TaskState};
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Error, ErrorKind};
@@ -64,7 +65,9 @@ async fn a_repeated_key_gets_the_first_answer_while_it_runs_and_afterwards() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_looks_while_the_first_one_is_stored_does_not_come_first_too() {
-    let log = Log::new(Arc::new(Flaky::slow(Duration::from_millis(10))));
+    let log = Log::new(Arc::new(Troubled::by(Flaky::slow(Duration::from_millis(
+        10,
+    )))));
     let line = Line::new(&log, Arc::new(super::echo()), Settings::default());
     let late = async {
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -67,8 +67,16 @@ async fn an_answered_question_does_not_expire() {
 
 /// Opens the same store again, as a new process would.
 pub(super) async fn restarted(store: &Arc<dyn Store>, agent: FnAgent) -> (Line, Recovered) {
+    restarted_with(store, agent, Settings::default()).await
+}
+
+pub(super) async fn restarted_with(
+    store: &Arc<dyn Store>,
+    agent: FnAgent,
+    settings: Settings,
+) -> (Line, Recovered) {
     let log = Log::new(Arc::clone(store));
-    let line = Line::new(&log, Arc::new(agent), Settings::default());
+    let line = Line::new(&log, Arc::new(agent), settings);
     let engines = HashMap::from([(Arc::from("agent"), line.engine.clone())]);
     let recovered = recover(&log, &engines).await.unwrap();
     (line, recovered)

@@ -13,6 +13,7 @@ use switchboard_server::log::Log;
 use switchboard_server::metrics::Lines;
 use switchboard_server::store::MemoryStore;
 use switchboard_server::testing::agent::{FnAgent, Line, says, send};
+use switchboard_server::testing::troubled::Troubled;
 use switchboard_types::model::{Part, Task, TaskState};
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Error, ErrorKind};
@@ -22,7 +23,7 @@ use super::failure::Flaky;
 use super::{asks, echo, line_with, works_until_canceled};
 
 /// Room for so many of this agent, and a line.
-fn room(most: usize, length: usize) -> Settings {
+pub(super) fn room(most: usize, length: usize) -> Settings {
     Settings {
         turns: Turns {
             here: Some(Gate::new(most, length)),
@@ -457,7 +458,7 @@ async fn after_a_restart_everyone_goes_on_however_many_there_are() {
 
 #[tokio::test(start_paused = true)]
 async fn tasks_that_go_on_after_a_restart_are_counted_once_with_those_they_make() {
-    let store = Arc::new(Flaky::slow(Duration::from_secs(1)));
+    let store = Arc::new(Troubled::by(Flaky::slow(Duration::from_secs(1))));
     let before = Log::new(Arc::clone(&store) as _);
     let hangs = Line::new(&before, Arc::new(hangs_for_ever()), Settings::default());
     hangs.send_at_once(says("one")).await.unwrap();

@@ -7,10 +7,12 @@ use std::time::Duration;
 use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{FnAgent, says};
+use switchboard_server::testing::troubled::Troubled;
 use switchboard_types::model::{Message, MessageId, TaskId, TaskState};
 
 use super::failure::Flaky;
-use super::input::{crash, restarted};
+use super::input::{crash, restarted, restarted_with};
+use super::turns::room;
 
 type Heard = Arc<Mutex<Vec<String>>>;
 
@@ -92,7 +94,7 @@ async fn what_waits_behind_a_secret_that_is_lost_is_heard_after_it_came_again() 
 async fn a_secret_that_comes_while_the_store_is_in_trouble_is_heard() {
     let flaky = Flaky::default();
     let full = Arc::clone(&flaky.full);
-    let store: Arc<dyn Store> = Arc::new(flaky);
+    let store: Arc<dyn Store> = Arc::new(Troubled::by(flaky));
     let heard = Heard::default();
     let (line, _) = restarted(&store, asks_twice(Asks::Credentials, &heard)).await;
     let task = line.send(says("log me in")).await.unwrap().id.clone();
@@ -108,4 +110,36 @@ async fn a_secret_that_comes_while_the_store_is_in_trouble_is_heard() {
     let asked = line.get(&task).await.unwrap();
     assert_eq!(asked.status.state, TaskState::InputRequired);
     assert_eq!(*heard.lock().unwrap(), ["hunter2"]);
+}
+
+/// Asks for a secret, and then works without an end. It cannot go on after a restart.
+fn asks_and_works() -> FnAgent {
+    FnAgent::new(|turn, _progress| async move {
+        match turn.message.text().as_str() {
+            "log me in" => Ok(Outcome::AuthRequired(Said::text("password?"))),
+            _ => std::future::pending().await,
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_stood_in_line_stands_there_no_more_when_it_came_again() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let restart = async || restarted_with(&store, asks_and_works(), room(1, 9)).await;
+    let (line, _) = restart().await;
+    let task = line.send(says("log me in")).await.unwrap().id.clone();
+    line.send_at_once(says("work")).await.unwrap();
+    line.send_at_once(to(&task, "1", "hunter2")).await.unwrap();
+    crash(&line).await;
+    let (line, recovered) = restart().await;
+    assert_eq!((recovered.waiting, recovered.failed), (1, 1));
+    let again = line.send_at_once(to(&task, "2", "hunter2")).await.unwrap();
+    assert_eq!(again.status.state, TaskState::Working);
+    crash(&line).await;
+    // There was room for it: it was at work, and that is not begun again.
+    let (line, recovered) = restart().await;
+    assert_eq!((recovered.waiting, recovered.failed), (0, 1));
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let failed = line.get(&task).await.unwrap();
+    assert_eq!(failed.status.state, TaskState::Failed);
 }

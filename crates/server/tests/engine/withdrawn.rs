@@ -34,11 +34,12 @@ impl Agent for Asker {
         }
     }
 
-    async fn let_go(&self, turn: Turn) {
+    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
         let status = &turn.task.status;
         let said = status.message.as_ref().map(|message| message.text());
         let open = (turn.task.id.clone(), status.state, said.unwrap_or_default());
         self.let_go.lock().unwrap().push(open);
+        Ok(())
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) fn leak_at_the_cut() -> String {
 }
 
 /// What it tells an agent whose run was cut off.
+/// How the names of runs begin that go on with others.
+pub(crate) const AGAIN: &str = "again-";
 const RECOVERY: &str = "[System] Your previous turn was interrupted by a gateway restart";
 
 /// What a gateway may be like.
@@ -42,6 +44,8 @@ pub(crate) struct Manner {
     pub(crate) http: bool,
     /// It goes on with what it was at when it died.
     pub(crate) recovers: bool,
+    /// What it is told then.
+    pub(crate) goes_on: &'static str,
     /// What its list says then of what it was at.
     pub(crate) left_as: &'static str,
     /// What it does when it is asked to run something.
@@ -67,6 +71,7 @@ impl Default for Manner {
             pairs: false,
             http: true,
             recovers: true,
+            goes_on: RECOVERY,
             left_as: "cancelled",
             asked: Asked::Runs,
         }
@@ -161,7 +166,8 @@ impl Claw {
             }
         }
         self.live().await;
-        if !self.world.manner.lock().unwrap().recovers {
+        let manner = *self.world.manner.lock().unwrap();
+        if !manner.recovers {
             return;
         }
         for run in cut_off {
@@ -172,13 +178,15 @@ impl Claw {
                 .iter()
                 .find(|(_, row)| row["idempotencyKey"] == key)
                 .unwrap();
-            let (session, run) = (session.clone(), format!("again-{run}"));
+            let (session, run) = (session.clone(), format!("{AGAIN}{run}"));
             let work = world.work.clone();
             work.spawn(async move {
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 let ended = watch::Sender::new(None);
                 world.inner().runs.insert(run.clone(), ended);
-                world.run(run, session, RECOVERY.to_owned(), boot).await;
+                world
+                    .run(run, session, manner.goes_on.to_owned(), boot)
+                    .await;
             });
         }
     }
@@ -325,7 +333,7 @@ impl World {
         self.set_row(&run, "running");
         let mut user =
             json!({"role": "user", "content": text, "idempotencyKey": format!("{run}:user")});
-        if text == RECOVERY {
+        if run.starts_with(AGAIN) {
             user["provenance"] =
                 json!({"kind": "internal_system", "sourceTool": "main_session_restart_recovery"});
         }

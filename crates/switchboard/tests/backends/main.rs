@@ -31,6 +31,7 @@ mod openclaw;
 mod openclaw_card;
 mod openclaw_crash;
 mod openclaw_http;
+mod openclaw_stop;
 mod remote;
 mod remote_cancel;
 mod remote_card;

@@ -1,17 +1,12 @@
 //! Lost sockets, `kill -9` of ours, and the death of the gateway, in the middle of a run.
 
-use std::time::Duration;
-
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::time::Instant;
 
 use crate::claw::{Asked, Claw, TOKEN};
 use crate::openclaw::{answer, begin, file, front, greet, until, why, with};
 use crate::support::{Server, say};
 
-const COUNT: &str = "count 40 50";
+pub(crate) const COUNT: &str = "count 40 50";
 
 fn counted() -> String {
     let words: Vec<String> = (1..=40).map(|n| n.to_string()).collect();
@@ -19,7 +14,7 @@ fn counted() -> String {
 }
 
 /// Reads until some of the answer is there; gives the task.
-async fn some_of(server: &Server, said: Value) -> Value {
+pub(crate) async fn some_of(server: &Server, said: Value) -> Value {
     let mut stream = server.stream("bot", "message/stream", said).await;
     let task = stream.next().await.unwrap().data["result"]["id"].clone();
     let mut pieces = 0;
@@ -108,126 +103,6 @@ agents: {{bot: {{on_disconnect: cancel, openclaw: {{url: '{url}', token: '${{TOK
     let ends = ["completed", "failed", "canceled"];
     let done = ours.until("bot", &task, &ends).await;
     assert_eq!((answer(&done), why(&done)), (counted(), String::new()));
-    assert!(claw.calls("sessions.abort").is_empty());
-}
-
-#[tokio::test]
-async fn a_task_that_ends_while_ours_stops_still_stops_its_run() {
-    let claw = Claw::start().await;
-    let url = claw.url();
-    let yaml = format!(
-        "agents: {{bot: {{timeouts: {{task: 1s}}, openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
-    );
-    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
-    ours.result("bot", "message/send", begin("hang")).await;
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
-    ours.stop().await;
-    until("nothing was stopped", || {
-        claw.calls("sessions.abort").len() == 1
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_run_that_was_not_there_yet_when_ours_stopped_is_stopped_once_it_is() {
-    let claw = Claw::start().await;
-    let url = claw.url();
-    let yaml = format!(
-        "agents: {{bot: {{timeouts: {{task: 1s}}, openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
-    );
-    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
-    let task = ours.result("bot", "message/send", begin("hang late")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
-    ours.stop().await;
-    until("it goes on", || claw.world.is_over(task.as_str().unwrap())).await;
-}
-
-/// Ours, which may take so long to end.
-async fn ending_within(grace: &str, claw: &Claw) -> Server {
-    let url = claw.url();
-    let yaml = format!(
-        "shutdown: {{grace: {grace}}}
-agents: {{bot: {{openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
-    );
-    Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await
-}
-
-/// Begins a task and cancels it once the gateway was asked to run it; meanwhile `away` may happen to the gateway.
-async fn canceled(ours: &Server, claw: &mut Claw, away: bool) -> Value {
-    let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
-    if away {
-        claw.cut_off().await;
-    }
-    let canceled = ours
-        .result("bot", "tasks/cancel", json!({"id": task}))
-        .await;
-    assert_eq!(canceled["status"]["state"], "canceled");
-    task
-}
-
-#[tokio::test]
-async fn a_gateway_that_is_away_when_ours_stops_is_told_what_to_stop_once_it_is_back() {
-    let mut claw = Claw::start().await;
-    let mut ours = ending_within("20s", &claw).await;
-    let task = canceled(&ours, &mut claw, true).await;
-    let pid = Pid::from_raw(i32::try_from(ours.pid()).unwrap()).unwrap();
-    kill_process(pid, Signal::TERM).unwrap();
-    until("it does not stop", || ours.logged().contains("stopping")).await;
-    claw.back().await;
-    until("it goes on", || claw.world.is_over(task.as_str().unwrap())).await;
-    // Then there is nothing left to wait for.
-    ours.stop().await;
-    assert!(!ours.logged().contains("did not end in time"));
-}
-
-#[tokio::test]
-async fn what_cannot_be_stopped_does_not_keep_ours_from_its_end() {
-    let ends = async |away| {
-        let mut claw = Claw::start().await;
-        claw.world.manner.lock().unwrap().asked = Asked::Deaf;
-        // A fifth of it is left for the end, also on a machine that is busy.
-        let mut ours = ending_within("15s", &claw).await;
-        let task = canceled(&ours, &mut claw, away).await;
-        if !away {
-            until("nothing was stopped", || {
-                !claw.calls("sessions.abort").is_empty()
-            })
-            .await;
-        }
-        ours.stop().await;
-        let told = ours.logged();
-        assert!(!told.contains("did not end in time"), "{told}");
-        let line = |line: &str| {
-            line.contains("may go on in OpenClaw") && line.contains(task.as_str().unwrap())
-        };
-        assert!(told.lines().any(line), "{told}");
-    };
-    tokio::join!(ends(false), ends(true));
-}
-
-#[tokio::test]
-async fn a_gateway_that_answers_nothing_does_not_keep_ours_from_its_end() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("ws://{}", listener.local_addr().unwrap());
-    let yaml = format!("agents: {{bot: {{openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}");
-    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
-    let _silent = listener.accept().await.unwrap();
-    let began = Instant::now();
-    ours.stop().await;
-    assert!(began.elapsed() < Duration::from_secs(5), "it waits");
-}
-
-#[tokio::test]
-async fn a_run_that_a_gateway_did_not_begin_because_it_starts_is_not_stopped() {
-    let claw = Claw::start().await;
-    claw.world.manner.lock().unwrap().asked = Asked::Starting;
-    let ours = front(&claw, "").await;
-    let failed = ours.result("bot", "message/send", say("hello")).await;
-    let text = "the OpenClaw gateway is not ready yet: try again later";
-    assert_eq!(why(&failed), text);
-    claw.world.manner.lock().unwrap().asked = Asked::Runs;
-    greet(&ours).await;
     assert!(claw.calls("sessions.abort").is_empty());
 }
 
@@ -322,26 +197,6 @@ async fn whatever_a_new_gateway_says_of_a_run_it_is_followed_where_it_goes_on() 
 }
 
 #[tokio::test]
-async fn a_task_whose_run_was_cut_off_can_be_canceled() {
-    let mut claw = Claw::start().await;
-    let ours = front(&claw, "").await;
-    let task = some_of(&ours, say(COUNT)).await;
-    claw.world.manner.lock().unwrap().recovers = false;
-    claw.die().await;
-    claw.revive().await;
-    until("nobody looks", || !claw.calls("chat.history").is_empty()).await;
-    let canceled = ours
-        .result("bot", "tasks/cancel", json!({"id": task}))
-        .await;
-    assert_eq!(canceled["status"]["state"], "canceled");
-    until("nothing was stopped", || {
-        claw.calls("sessions.abort").len() == 1
-    })
-    .await;
-    assert_eq!(claw.calls("agent").len(), 1);
-}
-
-#[tokio::test]
 async fn both_may_die() {
     let mut claw = Claw::start().await;
     let mut ours = front(&claw, "").await;
@@ -353,25 +208,6 @@ async fn both_may_die() {
     let done = ours.until("bot", &task, &["completed", "failed"]).await;
     assert_eq!(answer(&done), "went on after the restart");
     assert_eq!(claw.calls("agent").len(), 1);
-}
-
-#[tokio::test]
-async fn a_cancel_reaches_a_gateway_that_was_away() {
-    let mut claw = Claw::start().await;
-    let ours = front(&claw, "").await;
-    let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
-    claw.cut_off().await;
-    let canceled = ours
-        .result("bot", "tasks/cancel", json!({"id": task}))
-        .await;
-    assert_eq!(canceled["status"]["state"], "canceled");
-    claw.back().await;
-    until("nothing was stopped", || {
-        claw.calls("sessions.abort").len() == 1
-    })
-    .await;
-    assert!(claw.world.is_over(task.as_str().unwrap()));
 }
 
 #[tokio::test]

@@ -317,8 +317,9 @@ impl Stage for Recorder {
         Ok(Arc::new(task.clone()))
     }
 
-    async fn cancel(&self, agent: &str, id: TaskId) {
+    async fn cancel(&self, agent: &str, id: TaskId) -> Result<(), AgentError> {
         self.agents.note(format!("cancel {agent} {id}"));
+        Ok(())
     }
 }
 

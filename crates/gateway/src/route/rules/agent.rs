@@ -118,12 +118,10 @@ impl Agent for Routed {
         self.own.has_effects()
     }
 
-    async fn let_go(&self, turn: Turn) {
-        let ruled = self.rule(&turn).await;
-        match ruled.and_then(|action| action.map(|action| self.does(&action)).transpose()) {
-            Ok(Some(agent)) => agent.let_go(turn).await,
-            Ok(None) => self.own.let_go(turn).await,
-            Err(error) => tracing::debug!(%error, "a task was not let go of"),
+    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
+        match self.rule(&turn).await? {
+            Some(action) => self.does(&action)?.let_go(turn).await,
+            None => self.own.let_go(turn).await,
         }
     }
 

@@ -62,7 +62,10 @@ impl TaskLog {
         Note {
             task: self.id().clone(),
             name: IN_LINE.to_owned(),
-            value: Value::Bool(waits),
+            value: match waits {
+                true => Value::Bool(true),
+                false => Value::Null,
+            },
         }
     }
 }

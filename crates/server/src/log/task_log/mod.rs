@@ -320,28 +320,33 @@ impl TaskLog {
         self.changed.notify_waiters();
     }
 
-    /// Asks the task to stop. `canceled` is the event to append if nothing runs that could say it. Whether an agent
-    /// hears of it: a turn that stands in line ends, but the agent may know of the task from those before.
+    /// Asks the task to stop. `canceled` is the event to append if nothing runs that could say it, and `beside` what is
+    /// to be stored with it. Whether something runs.
     ///
     /// # Errors
     ///
     /// If the task is over.
-    pub fn cancel(self: &Arc<Self>, canceled: Event) -> Result<bool, IllegalTransition> {
-        let hears = {
+    pub fn cancel(
+        self: &Arc<Self>,
+        canceled: Event,
+        beside: Change,
+    ) -> Result<bool, IllegalTransition> {
+        let runs = {
             let mut inner = lock(&self.inner);
             match &inner.turn {
                 Some(turn) if !inner.state.is_terminal() => {
                     turn.canceled.cancel();
-                    !turn.in_line
+                    true
                 }
                 _ => {
                     inner.append(canceled, None)?;
+                    inner.beside.push(beside);
                     false
                 }
             }
         };
         self.enqueue();
-        Ok(hears)
+        Ok(runs)
     }
 
     /// Says that the turn begun last will not run.

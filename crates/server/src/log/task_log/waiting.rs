@@ -8,6 +8,7 @@ use switchboard_types::model::{Event, Message, TaskState};
 
 use super::{TaskLog, lock};
 use crate::auth::Principal;
+use crate::store::Change;
 use crate::trace::Trace;
 
 /// A message that waited for its turn.
@@ -24,18 +25,21 @@ pub struct Waited {
 }
 
 impl TaskLog {
-    /// Ends the running turn with `event`. Returns the next message if one came meanwhile and the task
+    /// Ends the running turn with `event`, and `beside` is stored with it. Returns the next message if one came meanwhile and the task
     /// waits for it; then `working` is appended and the same turn token goes on. A task that waits for credentials waits
     /// for more than what was said before it did: those messages come after the one that brings them.
     pub fn end_turn(
         self: &Arc<Self>,
         event: Event,
+        beside: Option<Change>,
         working: impl FnOnce() -> Event,
     ) -> Option<Waited> {
         let next = {
             let mut inner = lock(&self.inner);
             // An event that is no longer allowed means that the task was ended by someone else: fine.
-            let asks = inner.append(event, None).is_ok() && inner.state == TaskState::InputRequired;
+            let ends = inner.append(event, None).is_ok();
+            inner.beside.extend(beside.filter(|_| ends));
+            let asks = ends && inner.state == TaskState::InputRequired;
             let next = match asks && inner.turn.is_some() {
                 true => inner.inbox.pop_front(),
                 false => None,

@@ -6,7 +6,8 @@ mod dead_letters;
 mod index;
 mod shards;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -15,7 +16,7 @@ use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use super::{
     Answered, Append, Change, DeadLetter, Delivery, Error, Head, IdempotencyKey, Note, Snapshot,
-    Store, StoredTask, TaskList, TaskQuery, Webhook, order,
+    Store, StoredTask, TaskList, TaskQuery, UNTOLD, Webhook, order,
 };
 use crate::log::Entry;
 use answers::Answers;
@@ -43,6 +44,8 @@ struct Kept {
     answers: Answers,
     /// By task, in the order of their names.
     notes: HashMap<TaskId, BTreeMap<String, Note>>,
+    /// Those about which [`UNTOLD`] is noted.
+    untold: BTreeSet<TaskId>,
 }
 
 /// A task.
@@ -135,6 +138,13 @@ impl Store for MemoryStore {
         let kept = self.kept();
         let notes = kept.notes.get(task).into_iter();
         Ok(notes.flat_map(BTreeMap::values).cloned().collect())
+    }
+
+    async fn untold(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
+        let kept = self.kept();
+        let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let tasks = kept.untold.range((after, Bound::Unbounded));
+        Ok(tasks.filter_map(|id| kept.head(id)).take(limit).collect())
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
@@ -297,11 +307,24 @@ impl Kept {
         self.dead_letters.remove(id);
         self.answers.remove(id);
         self.notes.remove(id);
+        self.untold.remove(id);
     }
 
     fn note(&mut self, note: Note) {
-        if self.tasks.get(&note.task).is_some() {
-            let notes = self.notes.entry(note.task.clone()).or_default();
+        if self.tasks.get(&note.task).is_none() {
+            return;
+        }
+        let is_untold = note.name == UNTOLD;
+        let notes = self.notes.entry(note.task.clone()).or_default();
+        if note.value.is_null() {
+            notes.remove(&note.name);
+            if is_untold {
+                self.untold.remove(&note.task);
+            }
+        } else {
+            if is_untold {
+                self.untold.insert(note.task.clone());
+            }
             notes.insert(note.name.clone(), note);
         }
     }

@@ -160,6 +160,12 @@ impl SqliteStore {
         })
     }
 
+    /// Whether a data directory has a database.
+    #[must_use]
+    pub fn is_in(dir: &Path) -> bool {
+        open::is_in(dir)
+    }
+
     /// Opens a data directory only to be read, also beside the process that writes it: what that one has
     /// committed is seen after a second at most. Blocks.
     ///
@@ -266,6 +272,13 @@ impl Store for SqliteStore {
         let task = task.clone();
         self.read(Asked::task(&task), move |db| notes::of(db, &task))
             .await
+    }
+
+    async fn untold(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
+        self.read(Asked::All, move |db| {
+            read::untold(db, after.as_ref(), limit)
+        })
+        .await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {

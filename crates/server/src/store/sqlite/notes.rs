@@ -9,8 +9,14 @@ use super::rows::{self, IdColumn};
 use crate::store::{Error, Note};
 
 impl Commit<'_> {
-    /// Keeps a note in place of the one of that name.
+    /// Keeps a note in place of the one of that name, or nothing.
     pub(super) fn note(&mut self, note: &NoteRecord<'_>) -> Result<(), Error> {
+        if note.value == "null" {
+            self.db
+                .prepare_cached("DELETE FROM note WHERE task = ?1 AND name = ?2")?
+                .execute(params![IdColumn::from(note.task), note.name])?;
+            return Ok(());
+        }
         self.db
             .prepare_cached(
                 "INSERT INTO note (task, name, value)

@@ -12,6 +12,11 @@ use crate::store::files::{make_dir, private_file, unusable};
 
 /// The database in the data directory.
 const DATABASE: &str = "switchboard.db";
+
+/// Whether a directory has a database.
+pub(super) fn is_in(dir: &Path) -> bool {
+    dir.join(DATABASE).exists()
+}
 /// Whoever holds a lock on this file may write.
 const LOCK: &str = "switchboard.lock";
 /// The page size of a new database. Rows are about a kilobyte and come in order, so that large pages make few

@@ -13,6 +13,9 @@ use crate::auth::Owner;
 use crate::log::Entry;
 use crate::store::{Answer, Answered, Error, Head, IdempotencyKey, Snapshot, StoredTask};
 
+/// No id is empty, and text comes before bytes: this is before all of them.
+const BEFORE_ALL: IdColumn<'static> = IdColumn::Text("");
+
 /// One task.
 pub(super) fn task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, Error> {
     read_task(db, id).map_err(|error| of_task(id, error))
@@ -92,13 +95,29 @@ pub(super) fn live(
     after: Option<&TaskId>,
     limit: usize,
 ) -> Result<Vec<Head>, Error> {
-    // No id is empty, and text comes before bytes: this is before all of them.
-    let start = after.map_or(IdColumn::Text(""), IdColumn::from);
+    let start = after.map_or(BEFORE_ALL, IdColumn::from);
     heads(
         db,
         "SELECT task.id, agent, owner, context, state, updated, seq
          FROM task INDEXED BY task_live LEFT JOIN scope ON scope.id = task.scope
          WHERE state <= 4 AND task.id > ?1 ORDER BY task.id LIMIT ?2",
+        params![start, rows::size(limit)],
+    )
+}
+
+/// Tasks of which what stands behind their agents does not know that they are over.
+pub(super) fn untold(
+    db: &Connection,
+    after: Option<&TaskId>,
+    limit: usize,
+) -> Result<Vec<Head>, Error> {
+    let start = after.map_or(BEFORE_ALL, IdColumn::from);
+    heads(
+        db,
+        "SELECT task.id, agent, owner, context, state, updated, seq
+         FROM note INDEXED BY note_untold
+           JOIN task ON task.id = note.task LEFT JOIN scope ON scope.id = task.scope
+         WHERE name = 'switchboard/untold' AND note.task > ?1 ORDER BY note.task LIMIT ?2",
         params![start, rows::size(limit)],
     )
 }

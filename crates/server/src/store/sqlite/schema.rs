@@ -12,7 +12,7 @@ use crate::store::Error;
 pub(super) const PLACES: i64 = 1 << 24;
 
 /// The steps, oldest first.
-const STEPS: [&str; 3] = [V1, V2, V3];
+const STEPS: [&str; 4] = [V1, V2, V3, V4];
 
 const V1: &str = "
 -- Whose tasks at which agent: a short number for a pair that many tasks share.
@@ -133,6 +133,11 @@ CREATE TABLE note (
     value TEXT NOT NULL, -- JSON
     PRIMARY KEY (task, name)
 ) STRICT, WITHOUT ROWID;
+";
+
+const V4: &str = "
+-- Tasks that are over, of which what stands behind their agents does not know it yet.
+CREATE INDEX note_untold ON note (task) WHERE name = 'switchboard/untold';
 ";
 
 /// Takes the steps that are missing.

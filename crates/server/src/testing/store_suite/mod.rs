@@ -90,7 +90,9 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
     notes:
         a_note_is_kept_under_its_name
         a_note_about_nothing_is_not_kept
-        notes_go_with_their_task;
+        notes_go_with_their_task
+        a_note_of_nothing_takes_the_one_before_away
+        tasks_that_are_untold_are_walked_in_id_order;
     upkeep:
         the_first_answer_stays
         answers_are_kept_apart_by_caller_and_agent

@@ -1,0 +1,130 @@
+//! A store that is slow, or does not do what it is asked for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
+
+use crate::log::Entry;
+use crate::store::{
+    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, MemoryStore, Note, Store,
+    StoredTask, TaskList, TaskQuery, Webhook,
+};
+
+/// What a store is asked for, where there can be trouble with it.
+#[derive(Debug, Clone, Copy)]
+pub enum Request<'a> {
+    /// To make these changes.
+    Commit(&'a [Change]),
+    /// For the tasks that are not over.
+    Live,
+    /// For the notes of that task.
+    Notes(&'a TaskId),
+    /// For what was answered. That is read already: it may be old when it is told.
+    Answered,
+}
+
+/// What comes between a store and those who ask it.
+#[async_trait]
+pub trait Trouble: Send + Sync + fmt::Debug {
+    /// Takes its time, or refuses.
+    async fn meet(&self, request: Request<'_>) -> Result<(), Error>;
+}
+
+/// A store in memory, with trouble.
+#[derive(Debug)]
+pub struct Troubled<T> {
+    trouble: T,
+    inner: MemoryStore,
+}
+
+impl<T> Troubled<T> {
+    /// An empty store with that trouble.
+    pub fn by(trouble: T) -> Self {
+        let inner = MemoryStore::default();
+        Self { trouble, inner }
+    }
+}
+
+#[async_trait]
+impl<T: Trouble> Store for Troubled<T> {
+    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
+        self.trouble.meet(Request::Commit(&changes)).await?;
+        self.inner.commit(changes).await
+    }
+
+    async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
+        self.inner.task(id).await
+    }
+
+    async fn events(
+        &self,
+        id: &TaskId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Arc<Entry>>, Error> {
+        self.inner.events(id, after, limit).await
+    }
+
+    async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
+        self.inner.list(query).await
+    }
+
+    async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
+        self.trouble.meet(Request::Live).await?;
+        self.inner.live(after, limit).await
+    }
+
+    async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
+        self.inner.webhooks(task).await
+    }
+
+    async fn undelivered(
+        &self,
+        after: Option<(TaskId, PushConfigId)>,
+        limit: usize,
+    ) -> Result<Vec<Webhook>, Error> {
+        self.inner.undelivered(after, limit).await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
+        self.inner.dead_letters(limit).await
+    }
+
+    async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error> {
+        self.trouble.meet(Request::Notes(task)).await?;
+        self.inner.notes(task).await
+    }
+
+    async fn untold(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
+        self.inner.untold(after, limit).await
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
+        let answered = self.inner.answered(key).await;
+        self.trouble.meet(Request::Answered).await?;
+        answered
+    }
+
+    async fn old_answers(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<IdempotencyKey>, Error> {
+        self.inner.old_answers(before, limit).await
+    }
+
+    async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
+        self.inner.foldable(before, limit).await
+    }
+
+    async fn expired(
+        &self,
+        state: TaskState,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<TaskId>, Error> {
+        self.inner.expired(state, before, limit).await
+    }
+}
