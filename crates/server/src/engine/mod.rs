@@ -20,6 +20,7 @@ mod run;
 mod send;
 mod subscribe;
 mod turns;
+mod unanswered;
 mod untold;
 mod voice;
 mod watched;

@@ -170,16 +170,21 @@ impl Engine {
     pub(super) async fn recall_inbox(&self, log: &TaskLog) {
         if let Some(brought) = log.recalls() {
             log.kept(brought).await;
-            while let Err(error) = self.recall(log, brought).await {
-                tracing::warn!(%error, task = %log.id(), "what waits cannot be read");
-                tokio::time::sleep(AGAIN).await;
-            }
+            log.wait_again(self.waiting(log, brought).await);
         }
     }
 
-    async fn recall(&self, log: &TaskLog, brought: u64) -> Result<(), Error> {
-        log.wait_again(self.cut_off(log.id(), brought).await?.waiting);
-        Ok(())
+    /// Messages that still wait after an event of a task, by the store.
+    pub(super) async fn waiting(&self, log: &TaskLog, after: u64) -> VecDeque<Arc<Message>> {
+        loop {
+            match self.cut_off(log.id(), after).await {
+                Ok(cut_off) => return cut_off.waiting,
+                Err(error) => {
+                    tracing::warn!(%error, task = %log.id(), "what waits cannot be read");
+                    tokio::time::sleep(AGAIN).await;
+                }
+            }
+        }
     }
 
     /// Reads from the log, up to `last`, how far the turn came that was cut off.

@@ -1,7 +1,6 @@
 //! Who watches the agent: a turn is a tracked, cancellable, timed future, and it always ends.
 
 use std::any::Any;
-use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -17,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::events::{bare_message, failure, status_event};
 use super::idempotency::Claim;
 use super::watched::{Watched, Work};
-use super::{Engine, OnInputTimeout, Voice, recorded, untold};
+use super::{Engine, Voice, recorded, untold};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
 use crate::auth::Principal;
 use crate::budget::Spent;
@@ -107,7 +106,6 @@ impl Engine {
         loop {
             let caller = turn.principal.clone();
             let (ending, untold) = self.take_turn(&log, turn).await;
-            let is_untold = untold.is_some();
             let event = match ending {
                 Ending::Reply(said) if log.decide_to_reply() => {
                     Box::pin(self.reply(&log, said, claim.as_ref())).await;
@@ -123,12 +121,7 @@ impl Engine {
                 Event::Status(update) => update.status.message.clone(),
                 _ => None,
             };
-            let working = || status_event(log.origin(), TaskState::Working, Said::default());
-            let next = log.end_turn(event, untold, working);
-            if is_untold {
-                self.latest().tell(&log, caller);
-            }
-            match next {
+            match self.end_turn(&log, event, untold, caller) {
                 Some(next) => {
                     self = self.latest();
                     let Waited {
@@ -141,6 +134,30 @@ impl Engine {
             }
         }
         self.watch_input(&log);
+    }
+
+    /// Ends a turn with `event`, and with the note that what stands behind the agent is to be told, if it is. Returns the
+    /// message that the next turn begins with, if one waits.
+    fn end_turn(
+        &self,
+        log: &Arc<TaskLog>,
+        event: Event,
+        mut untold: Option<Change>,
+        caller: Principal,
+    ) -> Option<Waited> {
+        let working = || status_event(log.origin(), TaskState::Working, Said::default());
+        let ended = log.end_turn(event, untold.clone(), working);
+        let next = ended.unwrap_or_else(|asked| {
+            // It was canceled just now.
+            let canceled = status_event(log.origin(), TaskState::Canceled, Said::default());
+            untold = Some(untold::noted(log.origin(), Some(&asked)));
+            let ended = log.end_turn(canceled, untold.clone(), working);
+            ended.unwrap_or_default()
+        });
+        if untold.is_some() {
+            self.latest().tell(log, caller);
+        }
+        next
     }
 
     /// Waits until there is room for a turn; until then the task stands as it was made. `None` if it will not run.
@@ -159,14 +176,10 @@ impl Engine {
                 biased;
                 () = turn.canceled.cancelled() => {
                     let ended = status_event(log.origin(), TaskState::Canceled, Said::default());
-                    let working = || status_event(log.origin(), TaskState::Working, Said::default());
                     // The agent may know of the task from turns before.
                     let knows = log.last().1 != TaskState::Submitted;
                     let untold = knows.then(|| untold::noted(log.origin(), None));
-                    log.end_turn(ended, untold, working);
-                    if knows {
-                        self.latest().tell(log, turn.principal.clone());
-                    }
+                    self.end_turn(log, ended, untold, turn.principal.clone());
                     None
                 }
                 // A task that is stored begins at the next start.
@@ -205,14 +218,16 @@ impl Engine {
             Poll::Pending => Box::pin(self.watch(work, affordable, &canceled)).await,
         };
         self.shared.meter.took_turn(began.elapsed());
-        let untold = match ended.asks_in_vain(&canceled) {
+        // Once: a cancel that comes from now on is seen when the turn ends.
+        let is_canceled = canceled.is_cancelled();
+        let untold = match ended.asks_in_vain(is_canceled) {
             Some((state, said)) => {
                 let asked = status_event(log.origin(), state, said.clone());
                 Some(untold::noted(log.origin(), Some(&asked)))
             }
             None => ended.is_untold().then(|| untold::noted(log.origin(), None)),
         };
-        let ending = self.ending(log, ended, affordable, &canceled);
+        let ending = self.ending(log, ended, affordable, is_canceled);
         if let (Some(recording), Ending::Status(state, _)) = (&mut recording, &ending) {
             recorded::ends(recording, *state);
         }
@@ -225,11 +240,11 @@ impl Engine {
         log: &Arc<TaskLog>,
         ended: Watched,
         affordable: Option<Duration>,
-        canceled: &CancellationToken,
+        is_canceled: bool,
     ) -> Ending {
         match ended {
             // What the agent returns now comes too late: a cancel is never overwritten.
-            Watched::Ended(Ok(_)) if canceled.is_cancelled() => {
+            Watched::Ended(Ok(_)) if is_canceled => {
                 Ending::Status(TaskState::Canceled, Said::default())
             }
             Watched::Canceled(_) => Ending::Status(TaskState::Canceled, Said::default()),
@@ -297,73 +312,6 @@ impl Engine {
             }
         }
         log.end_with_reply(message);
-    }
-
-    /// Sees to it that a question is not open for ever.
-    pub(super) fn watch_input(&self, log: &TaskLog) {
-        let (seq, state) = log.last();
-        if state == TaskState::InputRequired {
-            self.expire_input_after(log.id().clone(), seq, self.shared.settings.input_timeout);
-        }
-    }
-
-    /// Acts on a question that is still open `after` that long; `asked` is the event that asked it.
-    pub(super) fn expire_input_after(
-        &self,
-        id: switchboard_types::model::TaskId,
-        asked: u64,
-        after: Duration,
-    ) {
-        let engine = self.clone();
-        self.shared.tasks.spawn(async move {
-            tokio::select! {
-                () = tokio::time::sleep(after) => {}
-                () = engine.shared.tasks.stopping().cancelled() => return,
-            }
-            match engine.shared.log.open(&id).await {
-                Ok(Some(log)) => engine.expire_input(&log, asked),
-                Ok(None) => {}
-                Err(error) => tracing::error!(%error, task = %id, "could not expire a question"),
-            }
-        });
-    }
-
-    fn expire_input(&self, log: &Arc<TaskLog>, asked: u64) {
-        let settings = &self.shared.settings;
-        let seconds = settings.input_timeout.as_secs_f64();
-        let (state, said) = match settings.on_input_timeout {
-            OnInputTimeout::Continue => (
-                TaskState::Working,
-                Said::text("Continuing without client input..."),
-            ),
-            OnInputTimeout::Fail => (
-                TaskState::Failed,
-                failure(
-                    &format!("input timeout: no answer within {seconds} s"),
-                    ErrorKind::InputTimeout.reason(),
-                ),
-            ),
-        };
-        let event = status_event(log.origin(), state, said);
-        let owner: Principal = log.origin().owner.clone().into();
-        if settings.on_input_timeout == OnInputTimeout::Fail {
-            if log.append_if_idle(asked, event, Some(untold::noted(log.origin(), None))) {
-                self.latest().tell(log, owner);
-            }
-            return;
-        }
-        let Some(canceled) = log.begin_turn(asked, Some(event), VecDeque::new()) else {
-            return;
-        };
-        match last_message(log) {
-            Some(message) => {
-                let engine = self.latest();
-                let mut turn = engine.turn_for(owner, log, message, 0, canceled);
-                turn.input_timed_out = true;
-                engine.start_when_there_is_room(log, turn, None);
-            }
-            None => log.turn_is_over(),
-        }
     }
 }
 

@@ -221,9 +221,10 @@ impl Engine {
                 .fact("state", state.name()));
             }
             Joined::Waits => {}
-            Joined::Begins(canceled) => {
+            Joined::Begins { canceled, question } => {
                 let mut turn =
                     self.turn_for(scope.principal.clone(), &log, message, since, canceled);
+                turn.question = question;
                 turn.metadata = send.metadata;
                 turn.accepted_output_modes = send.configuration.accepted_output_modes;
                 match ticket {

@@ -5,7 +5,6 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::future::{BoxFuture, CatchUnwind};
 use switchboard_types::model::TaskState;
-use tokio_util::sync::CancellationToken;
 
 use crate::agent::{AgentError, Outcome, Said};
 
@@ -36,9 +35,9 @@ impl Watched {
     }
 
     /// The question that it waits with, though its task is over and nobody will answer it.
-    pub(super) fn asks_in_vain(&self, canceled: &CancellationToken) -> Option<(TaskState, &Said)> {
+    pub(super) fn asks_in_vain(&self, is_canceled: bool) -> Option<(TaskState, &Said)> {
         let came_to = match self {
-            Self::Ended(worked) if canceled.is_cancelled() => Some(worked),
+            Self::Ended(worked) if is_canceled => Some(worked),
             Self::Ended(_) => None,
             Self::Canceled(late) | Self::TimedOut(late) => late.as_ref(),
         };

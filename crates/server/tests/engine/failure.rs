@@ -105,7 +105,7 @@ async fn what_an_agent_says_after_its_end_is_lost() {
 pub(super) struct Flaky {
     pub(super) full: Arc<AtomicBool>,
     /// It takes no more events, but all else.
-    takes_no_events: Arc<AtomicBool>,
+    pub(super) takes_no_events: Arc<AtomicBool>,
     /// How long after it was read an answer to a request comes, and before tasks are listed that are not over.
     answers_take: Duration,
 }

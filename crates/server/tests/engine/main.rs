@@ -11,6 +11,7 @@ mod stream;
 mod succession;
 mod traces;
 mod turns;
+mod untold;
 mod waiting;
 mod withdrawn;
 

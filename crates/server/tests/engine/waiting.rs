@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::engine::{OnInputTimeout, Settings};
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{FnAgent, says};
 use switchboard_server::testing::troubled::Troubled;
@@ -142,4 +143,59 @@ async fn a_secret_that_stood_in_line_stands_there_no_more_when_it_came_again() {
     tokio::time::sleep(Duration::from_millis(10)).await;
     let failed = line.get(&task).await.unwrap();
     assert_eq!(failed.status.state, TaskState::Failed);
+}
+
+/// Asks what it is told to ask, and ends with what it had asked last when it is told anything else.
+fn asks_for() -> FnAgent {
+    FnAgent::new(|turn, _progress| async move {
+        let text = turn.message.text();
+        Ok(match text.strip_prefix("ask ") {
+            Some(question) => Outcome::InputRequired(Said::text(question)),
+            None => {
+                let asked = turn.question.map(|asked| asked.text());
+                Outcome::Completed(Said::text(asked.unwrap_or_default()))
+            }
+        })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_comes_before_a_question_is_stored_answers_it() {
+    let flaky = Flaky::default();
+    let no_events = Arc::clone(&flaky.takes_no_events);
+    let store: Arc<dyn Store> = Arc::new(Troubled::by(flaky));
+    let (line, _) = restarted(&store, asks_for()).await;
+    let task = line.send(says("ask which?")).await.unwrap().id.clone();
+    no_events.store(true, Ordering::SeqCst);
+    for (id, text) in [("1", "ask why?"), ("2", "so")] {
+        line.send_at_once(to(&task, id, text)).await.unwrap_err();
+    }
+    no_events.store(false, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let done = line.get(&task).await.unwrap();
+    assert_eq!(done.status.state, TaskState::Completed);
+    assert_eq!(done.status.message.as_ref().unwrap().text(), "why?");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_goes_on_where_a_secret_does_not_come_again() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (line, _) = restarted(&store, asks_twice(Asks::Input, &Heard::default())).await;
+    let task = line.send(says("log me in")).await.unwrap().id.clone();
+    line.send_at_once(to(&task, "1", "hunter2")).await.unwrap();
+    for (id, text) in [("2", "green"), ("3", "blue")] {
+        line.send_at_once(to(&task, id, text)).await.unwrap();
+    }
+    crash(&line).await;
+    let heard = Heard::default();
+    let settings = Settings {
+        on_input_timeout: OnInputTimeout::Continue,
+        input_timeout: Duration::from_secs(5),
+        ..Settings::default()
+    };
+    let (line, _) = restarted_with(&store, asks_twice(Asks::Input, &heard), settings).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let done = line.get(&task).await.unwrap();
+    assert_eq!(done.status.state, TaskState::Completed);
+    assert_eq!(*heard.lock().unwrap(), ["green"]);
 }

@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn};
 use switchboard_server::engine::Settings;
 use switchboard_server::limit::{Gate, Turns};
-use switchboard_server::log::Log;
-use switchboard_server::store::MemoryStore;
-use switchboard_server::testing::agent::{Line, says};
-use switchboard_types::model::{TaskId, TaskState};
+use switchboard_server::log::{Log, Origin};
+use switchboard_server::store::{Change, MemoryStore};
+use switchboard_server::testing::agent::{Line, owner, says};
+use switchboard_server::testing::store_suite::{Story, at};
+use switchboard_types::model::{Event, StatusUpdate, TaskId, TaskState, TaskStatus};
 
 /// Asks at once; or when it is told to stop; or works until it is told to. It remembers what it was let go of, and what was
 /// open then.
@@ -118,4 +119,58 @@ async fn a_question_that_comes_when_the_task_is_over_is_withdrawn_and_told_to_no
         "who are you?".to_owned(),
     );
     assert_eq!(let_go(&agent).await, [open, shows]);
+}
+
+/// However closely they come one after the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_that_comes_with_the_question_cancels() {
+    let (line, agent) = asker(Settings::default());
+    for round in 0..500 {
+        let asked = line.send_at_once(says("ask")).await.unwrap();
+        let canceled = tokio::time::timeout(Duration::from_secs(20), line.cancel(&asked.id));
+        let canceled = canceled.await.expect("it is never answered").unwrap();
+        assert_eq!(canceled.status.state, TaskState::Canceled);
+        let told = || agent.let_go.lock().unwrap().len() > round;
+        while !told() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_does_not_end_the_turn_of_a_task_that_was_canceled() {
+    let log = Log::new(Arc::new(MemoryStore::default()));
+    let mut story = Story::new(1);
+    story.step(TaskState::Submitted, at(1));
+    let task = log.create(Origin {
+        id: story.id().clone(),
+        agent: Arc::from("agent"),
+        owner: owner(),
+        context: story.task().context_id,
+    });
+    task.begin(Arc::new(story.task()), Vec::new(), None, false);
+    task.uncork();
+    let stands = |state| {
+        Event::Status(StatusUpdate {
+            task_id: task.id().clone(),
+            context_id: task.origin().context.clone(),
+            status: TaskStatus {
+                state,
+                message: None,
+                timestamp: None,
+            },
+            metadata: None,
+        })
+    };
+    let working = || stands(TaskState::Working);
+    task.work_begins(working()).unwrap();
+    let note = Change::Remove(task.id().clone());
+    assert!(task.cancel(stands(TaskState::Canceled), note).unwrap());
+    for asks in [TaskState::InputRequired, TaskState::AuthRequired] {
+        let refused = task.end_turn(stands(asks), None, working);
+        assert_eq!(refused.unwrap_err(), stands(asks));
+    }
+    task.end_turn(stands(TaskState::Canceled), None, working)
+        .unwrap();
+    assert_eq!(task.last().1, TaskState::Canceled);
 }

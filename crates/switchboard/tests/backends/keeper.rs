@@ -31,6 +31,8 @@ struct Server {
     new: bool,
     base: String,
     key: Mutex<Option<String>>,
+    /// It answers nobody.
+    away: AtomicBool,
     /// It gives its own names to conversations.
     names: AtomicBool,
     tasks: watch::Sender<Vec<Kept>>,
@@ -68,6 +70,7 @@ impl Keeper {
             new,
             base: base.clone(),
             key: Mutex::default(),
+            away: AtomicBool::new(false),
             names: AtomicBool::new(false),
             tasks: watch::Sender::new(Vec::new()),
             looks: watch::Sender::new(0),
@@ -92,6 +95,11 @@ impl Keeper {
     /// Who does not show this is refused from now on.
     pub(crate) fn asks_for(&self, key: &str) {
         *self.server.key.lock().unwrap() = Some(key.to_owned());
+    }
+
+    /// From now on it answers nobody, or everybody.
+    pub(crate) fn is_away(&self, away: bool) {
+        self.server.away.store(away, Ordering::Relaxed);
     }
 
     /// It gives its own names to conversations from now on.
@@ -212,6 +220,9 @@ async fn card(State(server): Known) -> String {
 }
 
 async fn answer(State(server): Known, headers: HeaderMap, body: Bytes) -> Response {
+    if server.away.load(Ordering::Relaxed) {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
     let shown = headers
         .get("x-key")
         .map(|key| key.to_str().unwrap().to_owned());

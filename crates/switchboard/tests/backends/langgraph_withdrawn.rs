@@ -76,6 +76,33 @@ async fn a_question_is_withdrawn_though_its_answer_could_not_be_sent() {
     }
 }
 
+/// A server that is away when the task is canceled is told when it is back, though ours was killed meanwhile.
+#[tokio::test]
+async fn what_is_asked_or_runs_at_a_server_that_is_away_ends_after_a_crash() {
+    for (old, said) in [
+        (false, "input"),
+        (true, "input"),
+        (false, "long"),
+        (true, "long"),
+    ] {
+        let (graph, mut ours) = pair(old).await;
+        let task = ours.result("poet", "message/send", begin(said)).await["id"].clone();
+        let waits =
+            || !graph.asks().is_empty() || graph.runs().iter().any(|run| run.1 == "running");
+        until("nothing began", waits).await;
+        if said == "input" {
+            ours.until("poet", &task, &["input-required"]).await;
+        }
+        graph.is_away(true);
+        cancel(&ours, &task).await;
+        ours.kill().await;
+        assert!(waits(), "old: {old}, {said}");
+        graph.is_away(false);
+        ours.restart().await;
+        until("it goes on", || !waits()).await;
+    }
+}
+
 #[tokio::test]
 async fn a_question_of_another_task_in_the_conversation_stays() {
     for old in [false, true] {

@@ -83,8 +83,8 @@ async fn what_was_canceled_while_the_gateway_was_away_is_stopped_after_a_crash_o
         claw.back().await;
         ours.restart().await;
         until("it goes on", || claw.world.is_over(task.as_str().unwrap())).await;
-        // It is told once.
-        ours.kill().await;
+        // It is told once, if that can be noted.
+        ours.stop().await;
         ours.restart().await;
         greet(&ours).await;
         assert_eq!(claw.calls("sessions.abort").len(), 1, "crashes: {crashes}");

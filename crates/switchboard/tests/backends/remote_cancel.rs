@@ -86,6 +86,40 @@ async fn a_cancel_of_an_answer_in_line_withdraws_the_question() {
     }
 }
 
+/// Whatever waits or works there, or for whom.
+#[tokio::test]
+async fn an_agent_that_is_away_when_its_task_is_canceled_is_told_after_a_crash() {
+    for agents in [
+        "desk: {a2a: {url: 'URL'}}",
+        "desk: {script: [{complete: own}], routes: [{to: far}]}\n  far: {a2a: {url: 'URL'}}",
+    ] {
+        for (text, state) in [("ask", "input-required"), ("long", "working")] {
+            let keeper = Keeper::start().await;
+            let agents = agents.replace("URL", &keeper.base);
+            let mut ours = Server::serve(&format!("agents:\n  {agents}\n")).await;
+            let task = begin(&ours, text, None).await;
+            keeper.until_heard(1).await;
+            if text == "long" {
+                keeper.until_followed().await;
+            }
+            ours.until("desk", &task, &[state]).await;
+            keeper.is_away(true);
+            cancel(&ours, &task).await;
+            ours.kill().await;
+            assert_eq!(keeper.canceled(), [""; 0], "{agents} {text}");
+            keeper.is_away(false);
+            ours.restart().await;
+            keeper.until_canceled().await;
+            // It is told once, if that can be noted.
+            ours.stop().await;
+            ours.restart().await;
+            let next = begin(&ours, "hello", None).await;
+            ours.until("desk", &next, &["completed"]).await;
+            assert_eq!(keeper.canceled(), ["task-0"], "{agents} {text}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_cancel_before_the_answer_is_sent_withdraws_the_question() {
     let keeper = Keeper::start().await;

@@ -9,6 +9,7 @@ mod links;
 mod rules;
 #[path = "../support/mod.rs"]
 mod support;
+mod withdrawn;
 
 use serde_json::{Value, json};
 

@@ -31,6 +31,8 @@ pub(super) struct Inner {
     pub(super) state: TaskState,
     pub(super) updated: Timestamp,
     pub(super) seq: u64,
+    /// What it asks then, if it waits for an answer.
+    pub(super) question: Option<Arc<Message>>,
     pub(super) pending: Vec<Arc<Entry>>,
     /// Changes that must be stored together with the pending events.
     pub(super) beside: Vec<Change>,
@@ -85,7 +87,9 @@ impl Inner {
         state: TaskState,
         updated: Timestamp,
     ) -> Self {
+        let open = told.as_ref().filter(|_| state.is_interrupted());
         Self {
+            question: open.and_then(|task| task.status.message.clone()),
             told,
             durable: seq,
             tail: VecDeque::new(),
@@ -129,6 +133,8 @@ impl Inner {
         self.state = lifecycle::check(self.state, &event)?;
         if let Event::Status(update) = &event {
             self.updated = update.status.timestamp.unwrap_or(self.updated);
+            let asked = update.status.message.as_ref();
+            self.question = asked.filter(|_| self.state.is_interrupted()).cloned();
         }
         Ok(self.push(event, received))
     }

@@ -75,7 +75,12 @@ pub struct Received {
 #[derive(Debug)]
 pub enum Joined {
     /// A turn begins with it; run it until the token fires.
-    Begins(CancellationToken),
+    Begins {
+        /// Fires when the task is to stop.
+        canceled: CancellationToken,
+        /// What the task had asked, if it waited: nobody may have been told yet.
+        question: Option<Arc<Message>>,
+    },
     /// A turn is running; the message is stored and waits for it to end.
     Waits,
     /// The task is over.
@@ -245,6 +250,7 @@ impl TaskLog {
             }
             // Only who is asked for a secret is waited for by others.
             let secret = !Arc::ptr_eq(&received.recorded, &received.heard);
+            let question = inner.question.clone();
             let recorded = inner.append(working, Some(received.recorded));
             debug_assert!(recorded.is_ok(), "a task that is not over can work");
             if inner.turn.is_some() {
@@ -264,7 +270,7 @@ impl TaskLog {
                     ..RunningTurn::new(&canceled)
                 });
                 inner.corked = true;
-                Joined::Begins(canceled)
+                Joined::Begins { canceled, question }
             }
         };
         self.enqueue();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use switchboard_types::model::{Event, Message, TaskState};
 
+use super::inner::RunningTurn;
 use super::{TaskLog, lock};
 use crate::auth::Principal;
 use crate::store::Change;
@@ -25,22 +26,30 @@ pub struct Waited {
 }
 
 impl TaskLog {
-    /// Ends the running turn with `event`, and `beside` is stored with it. Returns the next message if one came meanwhile and the task
-    /// waits for it; then `working` is appended and the same turn token goes on. A task that waits for credentials waits
-    /// for more than what was said before it did: those messages come after the one that brings them.
+    /// Ends the running turn with `event`, and `beside` is stored with it. Returns the next message if one came meanwhile
+    /// and the task waits for it; then `working` is appended and the same turn token goes on. A task that waits for
+    /// credentials waits for more than what was said before it did: those messages come after the one that brings them.
+    ///
+    /// # Errors
+    ///
+    /// The event, if it asks something and the task was canceled: nobody will answer. The turn has not ended then.
     pub fn end_turn(
         self: &Arc<Self>,
         event: Event,
         beside: Option<Change>,
         working: impl FnOnce() -> Event,
-    ) -> Option<Waited> {
+    ) -> Result<Option<Waited>, Event> {
         let next = {
             let mut inner = lock(&self.inner);
+            let canceled = |turn: &RunningTurn| turn.canceled.is_cancelled();
+            if asks(&event) && inner.turn.as_ref().is_some_and(canceled) {
+                return Err(event);
+            }
             // An event that is no longer allowed means that the task was ended by someone else: fine.
             let ends = inner.append(event, None).is_ok();
             inner.beside.extend(beside.filter(|_| ends));
-            let asks = ends && inner.state == TaskState::InputRequired;
-            let next = match asks && inner.turn.is_some() {
+            let goes_on = ends && inner.state == TaskState::InputRequired && inner.turn.is_some();
+            let next = match goes_on {
                 true => inner.inbox.pop_front(),
                 false => None,
             };
@@ -60,7 +69,12 @@ impl TaskLog {
         if next.is_none() {
             self.shared.registry.retire(self);
         }
-        next
+        Ok(next)
+    }
+
+    /// Whether messages may wait that only the store knows of.
+    pub fn more_waits(&self) -> bool {
+        lock(&self.inner).more_waits
     }
 
     /// The event that began the turn, if messages from before it may wait in the store; told once.
@@ -85,4 +99,8 @@ impl TaskLog {
             at: 0,
         }
     }
+}
+
+fn asks(event: &Event) -> bool {
+    matches!(event, Event::Status(update) if update.status.state.is_interrupted())
 }

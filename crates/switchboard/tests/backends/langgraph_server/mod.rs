@@ -51,6 +51,7 @@ pub(crate) struct Server {
     key: Mutex<Option<String>>,
     /// It knows no streams, as before 0.4.48.
     deaf: AtomicBool,
+    away: AtomicBool,
     /// How often a thread was brought to its end.
     ends: AtomicUsize,
     /// How often it was asked how one stands.
@@ -102,6 +103,7 @@ impl LangGraph {
             asked: Mutex::default(),
             key: Mutex::default(),
             deaf: AtomicBool::new(false),
+            away: AtomicBool::new(false),
             ends: AtomicUsize::new(0),
             looks: AtomicUsize::new(0),
             tasks: Mutex::default(),
@@ -140,6 +142,11 @@ impl LangGraph {
     /// It knows no streams from now on.
     pub(crate) fn is_deaf(&self) {
         self.server.deaf.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on it answers nobody, or everybody.
+    pub(crate) fn is_away(&self, away: bool) {
+        self.server.away.store(away, Ordering::Relaxed);
     }
 
     /// There is one more from now on.
@@ -193,6 +200,9 @@ impl LangGraph {
 }
 
 async fn guard(State(server): Known, request: Request, next: Next) -> Response {
+    if server.away.load(Ordering::Relaxed) {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
     let key = server.key.lock().unwrap().clone();
     let shown = request.headers().get("x-api-key");
     if key.is_some_and(|key| shown.is_none_or(|shown| *shown != *key)) {

@@ -1,0 +1,208 @@
+//! Tasks that are over, of which what stands behind the agent was not told: it is told until it was heard, whenever the
+//! server is killed.
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn};
+use switchboard_server::engine::recover::recover;
+use switchboard_server::engine::{OnInputTimeout, Settings};
+use switchboard_server::log::Log;
+use switchboard_server::store::{Change, MemoryStore, Note, Store, UNTOLD};
+use switchboard_server::testing::agent::{Line, says};
+use switchboard_server::testing::store_suite::{Story, at, commit};
+use switchboard_types::model::{TaskId, TaskState};
+use tokio::time::{Instant, sleep};
+
+/// An agent whose other side cannot be told at first.
+#[derive(Debug)]
+struct Distant {
+    /// How often it cannot.
+    deaf: usize,
+    /// When it was told of what, and what was asked then.
+    told: Mutex<Vec<(Instant, TaskId, String)>>,
+}
+
+#[async_trait]
+impl Agent for Distant {
+    async fn run(&self, turn: Turn, _: Progress) -> Result<Outcome, AgentError> {
+        match turn.message.text().as_str() {
+            "ask" => return Ok(Outcome::InputRequired(Said::text("which one?"))),
+            "lose" => return Err(AgentError::unavailable("it is gone").untold()),
+            "break" => panic!("broken"),
+            "hang" => pending().await,
+            _ => turn.canceled.cancelled().await,
+        }
+        match turn.message.text().as_str() {
+            "ask late" => Ok(Outcome::InputRequired(Said::text("which one?"))),
+            "tell" => Err(AgentError::over()),
+            _ => Err(AgentError::over().untold()),
+        }
+    }
+
+    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
+        let question = turn.question.as_ref().map(|asked| asked.text());
+        let mut told = self.told.lock().unwrap();
+        told.push((
+            Instant::now(),
+            turn.task.id.clone(),
+            question.unwrap_or_default(),
+        ));
+        match told.len() <= self.deaf {
+            true => Err(AgentError::unavailable("it is away")),
+            false => Ok(()),
+        }
+    }
+}
+
+struct Life {
+    line: Line,
+    agent: Arc<Distant>,
+    store: Arc<dyn Store>,
+}
+
+impl Life {
+    /// A life in which the other side cannot be told so often.
+    async fn begin(store: Arc<dyn Store>, deaf: usize, settings: Settings) -> Self {
+        let agent = Arc::new(Distant {
+            deaf,
+            told: Mutex::default(),
+        });
+        let log = Log::new(Arc::clone(&store));
+        let line = Line::new(&log, Arc::clone(&agent) as _, settings);
+        let engines = HashMap::from([(Arc::from("agent"), line.engine.clone())]);
+        recover(&log, &engines).await.unwrap();
+        Self { line, agent, store }
+    }
+
+    async fn first(deaf: usize) -> Self {
+        let settings = Settings {
+            task_timeout: Duration::from_secs(9),
+            ..Settings::default()
+        };
+        Self::begin(Arc::new(MemoryStore::default()), deaf, settings).await
+    }
+
+    /// The next life, after a crash.
+    async fn next(self) -> Self {
+        self.line.log.close().await;
+        Self::begin(self.store, 0, Settings::default()).await
+    }
+
+    async fn canceled(&self, text: &str) -> TaskId {
+        let task = self.line.send_at_once(says(text)).await.unwrap();
+        let canceled = self.line.cancel(&task.id).await.unwrap();
+        assert_eq!(canceled.status.state, TaskState::Canceled);
+        task.id.clone()
+    }
+
+    fn told(&self) -> Vec<(TaskId, String)> {
+        let told = self.agent.told.lock().unwrap();
+        let told = told.iter().cloned();
+        told.map(|(_, task, asked)| (task, asked)).collect()
+    }
+
+    /// Of which tasks it is noted that it is still to be told.
+    async fn untold(&self) -> Vec<TaskId> {
+        let heads = self.store.untold(None, 99).await.unwrap();
+        heads.into_iter().map(|head| head.id).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_told_is_told_again_with_longer_pauses_until_it_is_heard() {
+    let life = Life::first(8).await;
+    let task = life.canceled("ask").await;
+    sleep(Duration::from_secs(600)).await;
+    let told = life.agent.told.lock().unwrap().clone();
+    assert!(told.iter().all(|(_, id, _)| *id == task));
+    let pauses: Vec<u64> = told
+        .windows(2)
+        .map(|pair| (pair[1].0 - pair[0].0).as_secs())
+        .collect();
+    assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
+    assert!(life.untold().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_day_after_its_end_a_task_is_not_told_of_any_more() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let mut story = Story::new(1).at_agent("agent");
+    let note = Change::Note(Note {
+        task: story.id().clone(),
+        name: UNTOLD.to_owned(),
+        value: json!(true),
+    });
+    commit(&*store, [story.step(TaskState::Canceled, at(1)), note]).await;
+    let life = Life::begin(store, usize::MAX, Settings::default()).await;
+    sleep(Duration::from_secs(600)).await;
+    assert_eq!(life.told().len(), 1);
+    assert!(life.untold().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_ends_a_task_that_could_not_be_told_it_is_told_after_a_crash() {
+    for (text, state) in [
+        ("ask", TaskState::Canceled),
+        ("ask late", TaskState::Canceled),
+        ("stop", TaskState::Canceled),
+        ("hang", TaskState::Canceled),
+        ("slow", TaskState::Failed),
+        ("lose", TaskState::Failed),
+        ("break", TaskState::Failed),
+    ] {
+        let life = Life::first(usize::MAX).await;
+        let task = match state {
+            TaskState::Canceled => life.canceled(text).await,
+            _ => {
+                let failed = life.line.send(says(text)).await.unwrap();
+                assert_eq!(failed.status.state, state, "{text}");
+                failed.id.clone()
+            }
+        };
+        assert_eq!(life.untold().await, [task.clone()], "{text}");
+        let life = life.next().await;
+        sleep(Duration::from_secs(1)).await;
+        let asked = if text.starts_with("ask late") {
+            "which one?"
+        } else {
+            ""
+        };
+        assert_eq!(life.told(), [(task, asked.to_owned())], "{text}");
+        assert!(life.untold().await.is_empty(), "{text}");
+        let life = life.next().await;
+        sleep(Duration::from_secs(1)).await;
+        assert!(life.told().is_empty(), "{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_expired_is_withdrawn_after_a_crash() {
+    let settings = Settings {
+        input_timeout: Duration::from_secs(5),
+        on_input_timeout: OnInputTimeout::Fail,
+        ..Settings::default()
+    };
+    let store = Arc::new(MemoryStore::default());
+    let life = Life::begin(store, usize::MAX, settings).await;
+    let asked = life.line.send(says("ask")).await.unwrap();
+    sleep(Duration::from_secs(6)).await;
+    let failed = life.line.get(&asked.id).await.unwrap();
+    assert_eq!(failed.status.state, TaskState::Failed);
+    let life = life.next().await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(life.told(), [(asked.id.clone(), String::new())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_told_in_its_turn_is_not_told_again() {
+    let life = Life::first(0).await;
+    life.canceled("tell").await;
+    assert!(life.untold().await.is_empty());
+    sleep(Duration::from_secs(60)).await;
+    assert!(life.told().is_empty());
+}
