@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
 impl Following<'_> {
     /// Follows the run to its end. One that nobody follows any more is stopped.
     async fn through(mut self, begun: Result<Followed, AgentError>) -> Result<Outcome, AgentError> {
-        match self.to_its_end(begun).await {
+        match self.followed(begun).await {
             Ok(ending) => self.end(ending).await,
             Err(error) if !self.runs => Err(error),
             Err(error) => Err(match self.stop().await {
@@ -156,7 +156,7 @@ impl Following<'_> {
     }
 
     /// Over as many sockets as it takes.
-    async fn to_its_end(
+    async fn followed(
         &mut self,
         begun: Result<Followed, AgentError>,
     ) -> Result<Ending, AgentError> {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use switchboard_types::model::{Event, Message, Role, TaskId, TaskState};
 use tokio_util::sync::CancellationToken;
 
-use super::Engine;
 use super::events::{failure, status_event};
 use super::question::is_redacted;
 use super::run::AGAIN;
+use super::{Engine, untold};
 use crate::agent::Said;
 use crate::auth::Principal;
 use crate::clock;
@@ -54,7 +54,9 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
                 Some(engine) => engine.revive(&task, &head, &mut recovered).await?,
                 None => {
                     let text = format!("the agent {:?} is no longer there", head.agent);
-                    recovered.failed += u64::from(fail(&task, head.seq, &text));
+                    // What stands behind it hears of that when it is there again.
+                    let beside = Some(untold::noted(task.origin(), None));
+                    recovered.failed += u64::from(fail(&task, head.seq, &text, beside));
                 }
             }
         }
@@ -135,7 +137,7 @@ impl Engine {
         }
         let Some(mut turn) = turn else {
             let text = "interrupted by a restart: send the message again";
-            recovered.failed += u64::from(fail(log, head.seq, text));
+            recovered.failed += u64::from(fail(log, head.seq, text, None));
             return Ok(());
         };
         if is_redacted(&turn.message)
@@ -286,7 +288,7 @@ fn ask_again(
 
 /// Fails a task that still stands at `last`. One that does not was begun or taken further since it was looked
 /// up, by a turn that went on before it: tasks call each other.
-fn fail(log: &Arc<TaskLog>, last: u64, text: &str) -> bool {
+fn fail(log: &Arc<TaskLog>, last: u64, text: &str, beside: Option<Change>) -> bool {
     let event = status_event(log.origin(), TaskState::Failed, failure(text, "RESTARTED"));
-    log.append_if_idle(last, event, None)
+    log.append_if_idle(last, event, beside)
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::future::pending;
+use std::slice;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -164,7 +165,7 @@ async fn whatever_ends_a_task_that_could_not_be_told_it_is_told_after_a_crash() 
                 failed.id.clone()
             }
         };
-        assert_eq!(life.untold().await, [task.clone()], "{text}");
+        assert_eq!(life.untold().await, slice::from_ref(&task), "{text}");
         let life = life.next().await;
         sleep(Duration::from_secs(1)).await;
         let asked = if text.starts_with("ask late") {
@@ -205,4 +206,19 @@ async fn what_was_told_in_its_turn_is_not_told_again() {
     assert!(life.untold().await.is_empty());
     sleep(Duration::from_secs(60)).await;
     assert!(life.told().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_comes_back_tells_what_failed_while_it_was_gone() {
+    let life = Life::first(0).await;
+    let task = life.line.send_at_once(says("work")).await.unwrap();
+    life.line.log.stopping().cancel();
+    life.line.log.close().await;
+    let log = Log::new(Arc::clone(&life.store));
+    let recovered = recover(&log, &HashMap::new()).await.unwrap();
+    assert_eq!(recovered.failed, 1);
+    log.close().await;
+    let life = life.next().await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(life.told(), [(task.id.clone(), String::new())]);
 }
