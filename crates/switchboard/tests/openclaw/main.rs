@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::gateway::{Gateway, TOKEN};
+use crate::proxy::Proxy;
 use crate::support::{Server, message, text_of};
 
 /// How long a turn may take: the first ones make the gateway load itself.
@@ -182,6 +183,15 @@ async fn a_failure_is_one(ours: &Server) {
     }
 }
 
+/// Waits until the model was cut off once more.
+async fn until_cut_off(gateway: &Gateway, before: usize) {
+    let deadline = Instant::now() + TURN;
+    while gateway.cut_off() == before {
+        assert!(Instant::now() < deadline, "the run goes on");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 async fn a_cancel_stops_the_run(ours: &Server, gateway: &Gateway) {
     for agent in ["bot", "web"] {
         let before = gateway.cut_off();
@@ -191,11 +201,7 @@ async fn a_cancel_stops_the_run(ours: &Server, gateway: &Gateway) {
             .result(agent, "tasks/cancel", json!({"id": task}))
             .await;
         assert_eq!(canceled["status"]["state"], "canceled");
-        let deadline = Instant::now() + TURN;
-        while gateway.cut_off() == before {
-            assert!(Instant::now() < deadline, "{agent}: the run goes on");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        until_cut_off(gateway, before).await;
         // The conversation is free again.
         answers(ours, agent, say("hello", "cancel"), "heard: hello").await;
     }
@@ -233,7 +239,8 @@ async fn a_crash_of_the_gateway_is_survived(ours: &Server, gateway: &mut Gateway
 #[tokio::test]
 async fn a_real_gateway_that_is_elsewhere_pairs_with_ours() {
     let gateway = Gateway::start().await;
-    let url = proxy::before(gateway.port()).await;
+    let mut proxy = Proxy::before(gateway.port()).await;
+    let url = proxy.url();
     let keys = format!("url: '{url}', token: '${{TOKEN}}'");
     let yaml = format!(
         "agents:
@@ -241,7 +248,7 @@ async fn a_real_gateway_that_is_elsewhere_pairs_with_ours() {
   bot: {{openclaw: {{{keys}}}}}
 "
     );
-    let ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
+    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
     let failed = ask(&ours, "strict", say("hello", "c")).await;
     let why = text_of(&failed["status"]["message"]);
     let (_, rest) = why.split_once("`openclaw devices approve ").expect(&why);
@@ -260,4 +267,25 @@ async fn a_real_gateway_that_is_elsewhere_pairs_with_ours() {
         assert!(Instant::now() < deadline, "{task}");
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
+    a_cancel_outlives_a_crash_of_ours(&mut ours, &gateway, &mut proxy).await;
+}
+
+async fn a_cancel_outlives_a_crash_of_ours(
+    ours: &mut Server,
+    gateway: &Gateway,
+    proxy: &mut Proxy,
+) {
+    let before = gateway.cut_off();
+    let task = begin(ours, "strict", say("count 1000 100", "cut")).await;
+    until(ours, "strict", &task, |task| !answer(task).is_empty()).await;
+    proxy.cut().await;
+    let gone = json!({"id": task});
+    let canceled = ours.result("strict", "tasks/cancel", gone).await;
+    assert_eq!(canceled["status"]["state"], "canceled");
+    ours.kill().await;
+    proxy.open().await;
+    assert_eq!(gateway.cut_off(), before);
+    ours.restart().await;
+    until_cut_off(gateway, before).await;
+    answers(ours, "strict", say("hello", "cut"), "heard: hello").await;
 }
