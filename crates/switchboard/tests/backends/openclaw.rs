@@ -27,6 +27,15 @@ pub(crate) fn why(task: &Value) -> String {
     text_of(&task["status"]["message"])
 }
 
+/// Ours before it, where a task may take a second.
+pub(crate) async fn hurried(claw: &Claw) -> Server {
+    let url = claw.url();
+    let yaml = format!(
+        "agents: {{bot: {{timeouts: {{task: 1s}}, openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
+    );
+    Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await
+}
+
 /// Says hello until there is an answer.
 pub(crate) async fn greet(ours: &Server) {
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -266,11 +275,7 @@ async fn a_run_that_was_not_there_yet_when_it_was_canceled_is_stopped_once_it_is
 #[tokio::test]
 async fn a_task_that_takes_too_long_stops_the_run_too() {
     let claw = Claw::start().await;
-    let url = claw.url();
-    let yaml = format!(
-        "agents: {{bot: {{timeouts: {{task: 1s}}, openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
-    );
-    let ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
+    let ours = hurried(&claw).await;
     let failed = ours.result("bot", "message/send", say("hang")).await;
     assert_eq!(failed["status"]["state"], "failed");
     until("nothing was stopped", || {

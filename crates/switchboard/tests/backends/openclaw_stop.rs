@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use crate::claw::{AGAIN, Asked, Claw, TOKEN};
-use crate::openclaw::{begin, front, greet, until, why};
+use crate::openclaw::{begin, front, greet, hurried, until, why};
 use crate::openclaw_crash::{COUNT, some_of};
 use crate::support::{Server, say};
 
@@ -21,11 +21,7 @@ async fn cancel(ours: &Server, task: &Value) {
 #[tokio::test]
 async fn a_task_that_ends_while_ours_stops_still_stops_its_run() {
     let claw = Claw::start().await;
-    let url = claw.url();
-    let yaml = format!(
-        "agents: {{bot: {{timeouts: {{task: 1s}}, openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
-    );
-    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
+    let mut ours = hurried(&claw).await;
     ours.result("bot", "message/send", begin("hang")).await;
     until("nothing was asked", || claw.calls("agent").len() == 1).await;
     ours.stop().await;
@@ -38,11 +34,7 @@ async fn a_task_that_ends_while_ours_stops_still_stops_its_run() {
 #[tokio::test]
 async fn a_run_that_was_not_there_yet_when_ours_stopped_is_stopped_once_it_is() {
     let claw = Claw::start().await;
-    let url = claw.url();
-    let yaml = format!(
-        "agents: {{bot: {{timeouts: {{task: 1s}}, openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
-    );
-    let mut ours = Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await;
+    let mut ours = hurried(&claw).await;
     let task = ours.result("bot", "message/send", begin("hang late")).await["id"].clone();
     until("nothing was asked", || claw.calls("agent").len() == 1).await;
     ours.stop().await;
