@@ -320,7 +320,8 @@ impl Agent for OpenClawAgent {
         let Some(note) = note.filter(|note| note.way == Way::Socket) else {
             return Ok(());
         };
-        let line = self.gateway.line(PATIENCE).await;
+        // Many may be told again: none of them hurries the gateway.
+        let line = self.gateway.line_at_leisure(PATIENCE).await;
         let line = line.map_err(|refused| refused.told())?;
         let run = note.successor.as_deref();
         let run = run.unwrap_or(turn.task_id().as_str());

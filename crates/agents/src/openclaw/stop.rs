@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use switchboard_server::agent::AgentError;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::events::successor;
 use super::line::{Line, Unanswered};
@@ -34,21 +34,30 @@ pub(super) async fn stop(
         // It may be about to begin.
         (false, false) => BEGINS,
     };
-    let mut waited = Duration::ZERO;
-    loop {
-        let aborted = abort(line, session, run).await?;
-        if aborted["status"] != "no-active-run" {
-            return Ok(());
+    let mut run = run.to_owned();
+    let mut by = Instant::now() + patience;
+    while abort(line, session, &run).await? == Aborted::Nothing {
+        if is_anew && let Some(next) = revived(line, session, &run).await? {
+            // That one may have been cut off, too.
+            run = next;
+            by = Instant::now() + patience;
+            continue;
         }
-        if is_anew && let Some(run) = revived(line, session, run).await? {
-            return abort(line, session, &run).await.map(drop);
-        }
-        if waited >= patience {
-            return Ok(());
+        if Instant::now() >= by {
+            break;
         }
         sleep(AGAIN).await;
-        waited += AGAIN;
     }
+    Ok(())
+}
+
+/// What a gateway did when it was to stop a run.
+#[derive(PartialEq, Eq)]
+enum Aborted {
+    /// It stopped it, or can stop none.
+    Heard,
+    /// It knows no such run that goes on.
+    Nothing,
 }
 
 /// The run by which the gateway goes on with that one.
@@ -61,12 +70,13 @@ async fn revived(line: &Line, session: &str, run: &str) -> Result<Option<String>
 }
 
 /// Says it, in the way that is known to newer gateways, or to older ones.
-async fn abort(line: &Line, session: &str, run: &str) -> Result<Value, AgentError> {
+async fn abort(line: &Line, session: &str, run: &str) -> Result<Aborted, AgentError> {
     let newer = json!({ "key": session, "runId": run });
     let older = json!({ "sessionKey": session, "runId": run });
     for (method, params) in [("sessions.abort", newer), ("chat.abort", older)] {
         match line.call(method, params).await {
-            Ok(answer) => return Ok(answer),
+            Ok(answer) if answer["status"] == "no-active-run" => return Ok(Aborted::Nothing),
+            Ok(_) => return Ok(Aborted::Heard),
             Err(Unanswered::No(fault)) if fault.code != "UNAVAILABLE" => {}
             Err(why) => return Err(unheard(&why)),
         }
@@ -75,7 +85,7 @@ async fn abort(line: &Line, session: &str, run: &str) -> Result<Value, AgentErro
         run,
         "OpenClaw did not stop a run: its gateway may be too old for that"
     );
-    Ok(Value::Null)
+    Ok(Aborted::Heard)
 }
 
 fn unheard(why: &Unanswered) -> AgentError {

@@ -281,6 +281,7 @@ impl Reloader {
         let changes = self.running.take(next);
         self.finder.take(sources);
         service.agents_changed();
+        self.running.tell_again(&changes.added).await;
         Ok(changes)
     }
 

@@ -32,6 +32,7 @@ use hyper::header::HeaderName;
 use switchboard_types::model::TaskId;
 use switchboard_types::operation::{GetTask, Operation, Response, Subscribe};
 use switchboard_types::{Error, ErrorKind};
+use tokio::sync::Semaphore;
 
 use crate::agent::{Agent, Place};
 use crate::auth::{Owner, Principal};
@@ -75,11 +76,23 @@ struct Shared {
 }
 
 /// What the engines of one agent share that come one after the other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Line {
     keys: idempotency::InFlight,
+    /// A permit for each attempt to tell what stands behind the agent that a task is over.
+    telling: Semaphore,
     /// The one that begins turns; nothing as long as there is only one.
     latest: RwLock<Weak<Shared>>,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self {
+            keys: idempotency::InFlight::default(),
+            telling: Semaphore::new(untold::AT_ONCE),
+            latest: RwLock::default(),
+        }
+    }
 }
 
 /// How an engine treats its tasks.

@@ -65,8 +65,12 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
     Ok(recovered)
 }
 
-/// Goes on telling what stands behind agents that tasks are over. It waits for agents that are not there.
-async fn tell_again(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<(), Error> {
+/// Goes on telling what stands behind these agents that tasks are over. To tell it twice does no harm.
+///
+/// # Errors
+///
+/// If the store cannot be read.
+pub async fn tell_again(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<(), Error> {
     let mut after = None;
     loop {
         let page = log.store().untold(after, PAGE).await?;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::Value;
 use switchboard_types::model::{Event, TaskId, TaskStatus, Timestamp};
 use switchboard_types::wire;
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -26,8 +25,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 /// For how long after the end of the task.
 const GIVE_UP: Duration = Duration::from_secs(24 * 60 * 60);
-/// How many attempts are made at once: after a restart there may be many to make.
-static ATTEMPTS: Semaphore = Semaphore::const_new(32);
+/// How many attempts are made at once for an agent: after a restart there may be many to make.
+pub(super) const AT_ONCE: usize = 8;
 
 /// What is to be stored with the end of such a task. `asked`: a question that comes with the end, and that nobody is told.
 pub(super) fn noted(origin: &Origin, asked: Option<&Event>) -> Change {
@@ -69,19 +68,19 @@ impl Engine {
         });
     }
 
-    async fn tell_until_heard(self, id: TaskId, caller: Principal, ended: Timestamp) {
+    async fn tell_until_heard(mut self, id: TaskId, caller: Principal, ended: Timestamp) {
         let give_up = i64::try_from(GIVE_UP.as_micros()).unwrap_or(i64::MAX);
         let give_up = Timestamp::from_micros(ended.as_micros().saturating_add(give_up));
-        let stopping = self.shared.tasks.stopping();
+        let stopping = self.shared.tasks.stopping().clone();
         let mut pause = AGAIN;
         loop {
-            let engine = self.latest();
+            self = self.latest();
             let stopped = async {
                 stopping.cancelled().await;
-                sleep(engine.shared.settings.cancel_grace).await;
+                sleep(self.shared.settings.cancel_grace).await;
             };
             let told = tokio::select! {
-                told = engine.attempt(&id, &caller) => told,
+                told = self.attempt(&id, &caller) => told,
                 // It is noted: the next start tells it.
                 () = stopped => return,
             };
@@ -109,7 +108,7 @@ impl Engine {
     }
 
     async fn attempt(&self, id: &TaskId, caller: &Principal) -> Result<(), AgentError> {
-        let _one_of_few = ATTEMPTS.acquire().await;
+        let _one_of_few = self.shared.line.telling.acquire().await;
         let telling = timeout(ATTEMPT, self.let_go(id, caller.clone()));
         telling
             .await

@@ -293,9 +293,10 @@ pub(super) fn successor(payload: &Value, run: &str) -> Option<String> {
     let after = rows
         .skip_while(|row| row["idempotencyKey"] != *asked)
         .skip(1);
-    let key = after
-        .filter(|row| row["provenance"]["sourceTool"] == "main_session_restart_recovery")
-        .find_map(|row| row["idempotencyKey"].as_str());
+    // What comes after the next message goes on with that one.
+    let next = after.filter(|row| row["role"] == "user").next()?;
+    let goes_on = next["provenance"]["sourceTool"] == "main_session_restart_recovery";
+    let key = next["idempotencyKey"].as_str().filter(|_| goes_on);
     key?.strip_suffix(":user").map(str::to_owned)
 }
 

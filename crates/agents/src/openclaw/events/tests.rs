@@ -289,8 +289,11 @@ fn a_run_that_goes_on_after_a_restart_is_found() {
             "idempotencyKey": format!("{run}:user"), "provenance": {"kind": "internal_system", "sourceTool": tool}})
     };
     let recovery = Some("main_session_restart_recovery");
-    let history = json!({"messages": [row("z", recovery), row("a", None), row("b", None), row("c", recovery), row("d", recovery)]});
-    assert_eq!(successor(&history, "a").as_deref(), Some("c"));
+    let said = json!({"role": "assistant", "content": "hm"});
+    let history = json!({"messages": [row("z", recovery), row("a", None), row("b", None), said, row("c", recovery), row("d", recovery)]});
+    // That one ended before the next message came.
+    assert_eq!(successor(&history, "a"), None);
+    assert_eq!(successor(&history, "b").as_deref(), Some("c"));
     assert_eq!(successor(&history, "c").as_deref(), Some("d"));
     assert_eq!(successor(&history, "d"), None);
     assert_eq!(successor(&history, "nobody"), None);
