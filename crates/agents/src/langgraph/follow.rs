@@ -180,7 +180,9 @@ impl Run<'_> {
             return self.server.a2a(&self.shown, &id, call).await.map(drop);
         }
         let thread = note.thread();
-        let ours = [note.run.as_deref(), note.seen.as_deref()];
+        // What stood there before asks for us only if we have answered it: it may be another task's.
+        let answered = note.seen.as_deref().filter(|_| note.resume.is_some());
+        let ours = [note.run.as_deref(), answered];
         match self.server.state(&self.shown, thread).await {
             Ok(state) if state.is_asked_by(&ours) => self.server.end(&self.shown, thread).await,
             Ok(_) | Err(Fault::Missing(_)) => Ok(()),
