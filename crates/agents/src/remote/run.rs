@@ -328,7 +328,7 @@ impl<'a> Run<'a> {
 
     /// Passes on one event.
     async fn pass(&mut self, heard: &mut Heard, event: &Event) -> Result<Option<Ending>, Stop> {
-        let (steps, ending) = heard.hear(event);
+        let (steps, ending) = heard.hear(event, &self.shown);
         if let Some(task) = heard.task() {
             self.know(task);
         }
@@ -365,6 +365,7 @@ impl<'a> Run<'a> {
                 Ok(Outcome::Completed(said))
             }
             Ending::InputRequired(said) => {
+                let said = scrubbed(&self.shown, said);
                 self.waits(&said).await?;
                 Ok(Outcome::InputRequired(said))
             }
