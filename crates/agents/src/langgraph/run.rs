@@ -70,7 +70,7 @@ pub(super) struct Run<'a> {
     pub(super) shown: HeaderMap,
     /// What the answer is written with; nothing, if the turn is over.
     pub(super) pen: Option<Pen<'a>>,
-    /// Another identity was asked for already.
+    /// Another identity was asked for, and was not taken yet.
     pub(super) renewed: bool,
     pub(super) errand: Option<&'a Errand>,
 }

@@ -57,6 +57,7 @@ impl Run<'_> {
         if let Some(id) = to {
             return self.cancel(client, id).await;
         }
+        self.renewed = false;
         let found = async {
             loop {
                 if let Ok(Some(id)) = self.listed(client).await {
@@ -80,17 +81,18 @@ impl Run<'_> {
     /// # Errors
     ///
     /// If the list cannot be had.
-    pub(super) async fn listed(&mut self, client: &Client) -> Result<Option<TaskId>, Error> {
+    pub(super) async fn listed(&mut self, client: &Client) -> Result<Option<TaskId>, Stop> {
         let Some(id) = self.message_id() else {
             return Ok(None);
         };
-        let query = ListTasks {
+        let query = &ListTasks {
             context_id: self.note.as_ref().and_then(Note::context_id),
             page_size: Some(LISTED),
             history_length: Some(LISTED),
             ..ListTasks::default()
         };
-        let page = client.list_with(query, &self.options()).await?;
+        let list = move |options| async move { client.list_with(query.clone(), &options).await };
+        let page = self.insist(list).await?;
         let mut tasks = page.tasks.into_iter().map(|view| view.task);
         let begun = tasks.find(|task| task.history.iter().any(|message| message.id == id));
         Ok(begun.map(|task| task.id.clone()))

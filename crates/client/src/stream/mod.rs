@@ -38,6 +38,8 @@ pub struct Events {
     how: How,
     seen: Seen,
     ready: VecDeque<Item>,
+    /// The agent has taken a request, though there may be nothing new.
+    answered: bool,
     /// How long the agent wants us to wait before connecting again.
     patience: Option<Duration>,
     /// The same for the next time only, from an agent that turned us away.
@@ -93,6 +95,7 @@ impl Events {
             how: How::Live,
             seen: Seen::default(),
             ready: VecDeque::new(),
+            answered: false,
             patience: None,
             wait: None,
             polls: 0,
@@ -123,6 +126,7 @@ impl Events {
             how: if watchable { How::Again } else { How::Poll },
             seen,
             ready: VecDeque::new(),
+            answered: false,
             patience: None,
             wait: None,
             polls: 0,
@@ -180,6 +184,12 @@ impl Events {
         }
     }
 
+    /// Whether the agent has answered, though there may have been nothing to tell: so it knows who asks.
+    #[must_use]
+    pub fn has_answered(&self) -> bool {
+        self.answered
+    }
+
     /// The task as it stands after everything that was told.
     #[must_use]
     pub fn task(&self) -> Option<&Arc<Task>> {
@@ -219,6 +229,7 @@ impl Events {
         &mut self,
         arrived: Option<Result<Option<Arrival>, Error>>,
     ) -> Result<(), Error> {
+        self.answered |= matches!(arrived, Some(Ok(_)));
         match arrived {
             Some(Ok(Some(arrival))) => self.take(arrival).await,
             Some(Ok(None)) => {

@@ -153,6 +153,7 @@ impl Events {
         });
         match self.client.get_task(get, &self.again()).await {
             Ok(now) => {
+                self.answered = true;
                 self.seen.fruitless = 0;
                 self.tell_difference(&now);
                 if !self.ready.is_empty() {
