@@ -2,7 +2,8 @@
 //!
 //! After a cut the agent is asked to go on after the last event it numbered. An agent that numbers none begins again
 //! with the task as it stands; then what changed is told, not the whole. An agent that sends neither is taken for a
-//! bell: whenever it rings, the task is read. So nothing is told twice and nothing is lost.
+//! bell: whenever it rings, the task is read. So nothing is lost. A piece that stood in the task already may be told twice
+//! where nothing is numbered; then the artifact is replaced before the end.
 
 pub(crate) mod difference;
 pub(crate) mod fold;
@@ -50,7 +51,7 @@ pub struct Events {
     since: Instant,
     /// A snapshot and the events after it may overlap: nothing is numbered.
     overlaps: bool,
-    /// What ends the stream or the turn, until it is known that all before it was told once.
+    /// What ends the stream or the turn, until what was told before it is set right.
     last_word: Option<Box<Arrival>>,
     ended: bool,
 }
