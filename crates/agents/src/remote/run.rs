@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use switchboard_client::{Client, Error, Kind, Sent};
-use switchboard_server::agent::{AgentError, Errand, Outcome, Progress, Said, Turn};
+use switchboard_server::agent::{
+    AgentError, AgentErrorKind, Errand, Outcome, Progress, Said, Turn,
+};
 use switchboard_types::model::{Event, Task, TaskId, TaskState};
 use tokio::time::timeout;
 
@@ -99,6 +101,10 @@ impl<'a> Run<'a> {
         let plan = Note::plan(self.note.as_ref(), self.turn);
         match self.carry_out(plan).await {
             Ok(ending) => self.end(ending).await,
+            // What was begun may go on there, and nobody waits for it any more.
+            Err(Stop::Ended(Err(error))) if error.kind() == AgentErrorKind::Unavailable => {
+                Err(error.untold())
+            }
             Err(Stop::Ended(ended)) => ended,
             Err(Stop::Failed(error)) => {
                 let failed = told(self.turn, &self.shown, &error);
@@ -107,7 +113,6 @@ impl<'a> Run<'a> {
                 }
                 let untold = match error.kind() {
                     Kind::Unintelligible | Kind::TooLarge => self.abandon().await.is_err(),
-                    // What was begun may go on there, and nobody waits for it any more.
                     _ => self.may_run() && may_pass(&error),
                 };
                 Err(match untold {

@@ -107,18 +107,43 @@ async fn a_cancel_is_told_with_another_token_though_the_last_one_was_never_taken
 
 #[tokio::test]
 async fn what_is_not_known_yet_is_looked_for_with_a_token_that_is_taken_and_canceled() {
-    let (issuer, upstream) = (
-        Site::issuer().await,
-        Upstream::open(Kind::Lists, "token-1").await,
-    );
-    let world = before(&upstream, Kind::Lists, &issuer).await;
-    let client = ann(&world, 1).await;
-    let mut send = text("x");
-    send.configuration.return_immediately = true;
-    let begun = task(client.send(send).await.unwrap());
-    until("it was told", || !upstream.told().is_empty()).await;
-    upstream.takes("token-2");
-    let canceled = client.cancel(&begun.id).await.unwrap();
-    assert_eq!(state(&canceled), TaskState::Canceled);
-    assert_eq!(upstream.canceled(), ["Bearer token-2"]);
+    // The second, if the first one was replaced before.
+    for (first, then) in [("token-1", "token-2"), ("token-2", "token-3")] {
+        let issuer = Site::issuer().await;
+        let upstream = Upstream::open(Kind::Lists, first).await;
+        let world = before(&upstream, Kind::Lists, &issuer).await;
+        let client = ann(&world, 1).await;
+        let mut send = text("x");
+        send.configuration.return_immediately = true;
+        let begun = task(client.send(send).await.unwrap());
+        let taken = || upstream.told().iter().any(|told| told.ends_with(first));
+        until("it was told", taken).await;
+        upstream.takes(then);
+        let canceled = client.cancel(&begun.id).await.unwrap();
+        assert_eq!(state(&canceled), TaskState::Canceled);
+        assert_eq!(upstream.canceled(), [format!("Bearer {then}")]);
+    }
+}
+
+#[tokio::test]
+async fn what_goes_on_there_is_canceled_where_a_turn_fails_for_want_of_a_token() {
+    for kind in [Kind::A2a, Kind::LangGraph] {
+        let issuer = Site::open(|_, n| match n {
+            2 => Some((500, String::new())),
+            n => token(n),
+        });
+        let issuer = issuer.await;
+        let upstream = Upstream::open(kind, "token-1").await;
+        let world = before(&upstream, kind, &issuer).await;
+        let client = ann(&world, 1).await;
+        let meanwhile = async {
+            upstream.until_asked("token-1").await;
+            upstream.takes("token-3");
+        };
+        let (sent, ()) = tokio::join!(client.send(text("x")), meanwhile);
+        let failed = task(sent.unwrap());
+        assert_eq!(state(&failed), TaskState::Failed, "{kind:?} {failed:?}");
+        let told = "Bearer token-3".to_owned();
+        until("it is canceled", || upstream.canceled().contains(&told)).await;
+    }
 }
