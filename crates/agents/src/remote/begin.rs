@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use switchboard_client::{CallOptions, Client, Error, Events, Sent};
 use switchboard_server::agent::AgentError;
-use switchboard_types::model::{Event, TaskId};
+use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::{ListTasks, SendMessage};
 use tokio::time::sleep;
 
@@ -74,6 +74,19 @@ impl Run<'_> {
             Some(id) => self.cancel(client, &id).await,
             None => Ok(()),
         }
+    }
+
+    /// Whether it is certain that the message of the note did not reach a task that waits.
+    pub(super) fn was_not_heard(&self, task: &Task) -> bool {
+        let id = self.message_id();
+        let waits = task.status.state.is_interrupted();
+        let shows = !task.history.is_empty();
+        waits
+            && shows
+            && !task
+                .history
+                .iter()
+                .any(|message| Some(&message.id) == id.as_ref())
     }
 
     /// The task that the message of the note has begun, if the agent lists its tasks.

@@ -9,7 +9,7 @@ use switchboard_client::{Client, Error, Kind, Sent};
 use switchboard_server::agent::{
     AgentError, AgentErrorKind, Errand, Outcome, Progress, Said, Turn,
 };
-use switchboard_types::model::{Event, Task, TaskId, TaskState};
+use switchboard_types::model::{Event, TaskId, TaskState};
 use tokio::time::timeout;
 
 use super::begin::{Begun, told_of};
@@ -173,19 +173,6 @@ impl<'a> Run<'a> {
             Plan::Look if self.line.settings.idempotent => self.send(client, None).await,
             Plan::Look => self.look(client).await,
         }
-    }
-
-    /// Whether it is certain that the message of the note did not reach a task that waits.
-    fn was_not_heard(&self, task: &Task) -> bool {
-        let id = self.message_id();
-        let waits = task.status.state.is_interrupted();
-        let shows = !task.history.is_empty();
-        waits
-            && shows
-            && !task
-                .history
-                .iter()
-                .any(|message| Some(&message.id) == id.as_ref())
     }
 
     /// Writes down that a message goes out, before it does.

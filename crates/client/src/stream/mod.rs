@@ -89,21 +89,8 @@ impl Events {
     ) -> Self {
         // Whoever names an event knows the task; the agent may still begin with it.
         Self {
-            client,
-            operation,
-            options,
             arriving: Some(arriving),
-            how: How::Live,
-            seen: Seen::default(),
-            ready: VecDeque::new(),
-            answered: false,
-            patience: None,
-            wait: None,
-            polls: 0,
-            since: Instant::now(),
-            overlaps: false,
-            last_word: None,
-            ended: false,
+            ..Self::of(client, operation, options, How::Live)
         }
     }
 
@@ -115,17 +102,21 @@ impl Events {
         watchable: bool,
     ) -> Self {
         let id = known.id.clone();
-        let seen = Seen {
-            task: Some(known),
-            ..Seen::default()
-        };
+        let how = if watchable { How::Again } else { How::Poll };
+        let operation = Operation::Subscribe(Subscribe { id });
+        let mut events = Self::of(client, operation, options, how);
+        events.seen.task = Some(known);
+        events
+    }
+
+    fn of(client: Client, operation: Operation, options: CallOptions, how: How) -> Self {
         Self {
             client,
-            operation: Operation::Subscribe(Subscribe { id }),
+            operation,
             options,
             arriving: None,
-            how: if watchable { How::Again } else { How::Poll },
-            seen,
+            how,
+            seen: Seen::default(),
             ready: VecDeque::new(),
             answered: false,
             patience: None,
