@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use reqwest::{Certificate, Client, ClientBuilder, Response, redirect};
+use serde_json::Value;
 use url::Url;
 
 /// How long it may take to connect.
@@ -90,6 +91,19 @@ pub(crate) fn hidden<'a>(mut text: String, secrets: impl IntoIterator<Item = &'a
         text = text.replace(secret, "***");
     }
     text
+}
+
+/// All texts that are in there, changed so.
+pub(crate) fn in_texts(value: Value, change: &impl Fn(String) -> String) -> Value {
+    match value {
+        Value::String(text) => change(text).into(),
+        Value::Array(all) => all.into_iter().map(|one| in_texts(one, change)).collect(),
+        Value::Object(all) => {
+            let changed = |(key, one)| (change(key), in_texts(one, change));
+            Value::Object(all.into_iter().map(changed).collect())
+        }
+        other => other,
+    }
 }
 
 /// An error and what is behind it.

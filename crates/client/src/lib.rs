@@ -11,7 +11,7 @@
 //! | `connect` | which agent, which of its interfaces, at which address? |
 //! | `auth` | who are we, and where does the agent want to be told? |
 //! | `transport` | how does an operation reach it, and the answer us? |
-//! | `stream` | what happened, once each and in order, whatever the connection does? |
+//! | `stream` | what happened, all of it and in order, whatever the connection does? |
 //! | `retry` | what may be asked again? |
 //!
 //! # What to expect

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_server::agent::AgentError;
+use switchboard_server::agent::{AgentError, AgentErrorKind};
 use switchboard_types::model::{MessageId, TaskId};
 use tokio::time::{Instant, sleep};
 
@@ -124,37 +124,44 @@ impl Run<'_> {
                 }
             };
         }
+        // What was renewed may have expired since.
+        self.renewed = false;
         let mut told = self.stop().await;
-        if let Err(fault) = &told
-            && let Ok(true) = self.renews(fault).await
-        {
-            told = self.stop().await;
-        }
-        match told {
-            Ok(()) => Ok(()),
-            Err(fault) if fault.may_pass() => Err(fault.told().untold()),
-            Err(fault) => {
-                tracing::warn!(%fault, %task, "a run was not canceled");
-                Ok(())
+        if let Err(Stop::Fault(fault)) = &told {
+            match self.renews(fault).await {
+                Ok(true) => told = self.stop().await,
+                Ok(false) => {}
+                Err(stop) => told = Err(stop),
             }
         }
+        match told {
+            Ok(()) => return Ok(()),
+            Err(Stop::Fault(fault)) if fault.may_pass() => return Err(fault.told().untold()),
+            Err(Stop::Ended(Err(error))) if error.kind() == AgentErrorKind::Unavailable => {
+                return Err(error.untold());
+            }
+            Err(Stop::Fault(fault)) => tracing::warn!(%fault, %task, "a run was not canceled"),
+            Err(_) => tracing::warn!(%task, "a run was not canceled"),
+        }
+        Ok(())
     }
 
-    async fn stop(&mut self) -> Result<(), Fault> {
+    async fn stop(&mut self) -> Result<(), Stop> {
         let state = self.note.as_ref().map(|note| note.at.state);
         if matches!(state, Some(State::Sending | State::Running)) {
             // That it cannot be written down any more does not matter.
             if self.run().is_none()
-                && let Err(Stop::Fault(fault)) = self.look(STOPS).await
+                && let Err(stop) = self.look(STOPS).await
+                && self.run().is_none()
             {
-                return Err(fault);
+                return Err(stop);
             }
             if let Some(run) = self.run() {
                 let server = &self.server;
                 server.cancel(&self.shown, self.thread(), run).await?;
             }
         }
-        self.withdraw().await
+        Ok(self.withdraw().await?)
     }
 
     /// Withdraws what is asked there, also by a run that was over before it was stopped. Releases that know tasks are told
@@ -180,7 +187,9 @@ impl Run<'_> {
             return self.server.a2a(&self.shown, &id, call).await.map(drop);
         }
         let thread = note.thread();
-        let ours = [note.run.as_deref(), note.seen.as_deref()];
+        // What stood there before asks for us only if we have answered it: it may be another task's.
+        let answered = note.seen.as_deref().filter(|_| note.resume.is_some());
+        let ours = [note.run.as_deref(), answered];
         match self.server.state(&self.shown, thread).await {
             Ok(state) if state.is_asked_by(&ours) => self.server.end(&self.shown, thread).await,
             Ok(_) | Err(Fault::Missing(_)) => Ok(()),

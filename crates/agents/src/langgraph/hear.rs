@@ -175,6 +175,7 @@ impl<'a> Run<'a> {
         event: &Event,
         pen: &mut Pen<'a>,
     ) -> Result<Option<Ending>, Stop> {
+        self.renewed = false;
         let (step, ending) = heard.hear(event);
         match step {
             Some(Step::Task(task)) => {

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use serde_json::Value;
-use switchboard_server::agent::{AgentError, Errand, Outcome, Progress, Said, Turn};
+use switchboard_server::agent::{
+    AgentError, AgentErrorKind, Errand, Outcome, Progress, Said, Turn,
+};
 use switchboard_types::Dialect;
 use switchboard_types::model::{Artifact, ArtifactId, Part, TaskId};
 use tokio::time::{Instant, timeout};
@@ -70,7 +72,7 @@ pub(super) struct Run<'a> {
     pub(super) shown: HeaderMap,
     /// What the answer is written with; nothing, if the turn is over.
     pub(super) pen: Option<Pen<'a>>,
-    /// Another identity was asked for already.
+    /// Another identity was asked for, and was not taken yet.
     pub(super) renewed: bool,
     pub(super) errand: Option<&'a Errand>,
 }
@@ -126,6 +128,12 @@ impl<'a> Run<'a> {
                 Err(self.leave(late).await)
             }
             Some(Ok(Ok(ending))) => self.end(ending).await,
+            // What was begun may go on there, and nobody waits for it any more.
+            Some(Ok(Err(Stop::Ended(Err(error)))))
+                if error.kind() == AgentErrorKind::Unavailable =>
+            {
+                Err(error.untold())
+            }
             Some(Ok(Err(Stop::Ended(ended)))) => ended,
             Some(Ok(Err(Stop::Unheard(error)))) => Err(self.leave(error).await),
             // Where it is the caller's own, the caller can bring another.
@@ -134,7 +142,6 @@ impl<'a> Run<'a> {
             }
             Some(Ok(Err(Stop::Fault(fault)))) => {
                 let failed = self.failed(&fault);
-                // What was begun may go on there, and nobody waits for it any more.
                 Err(match fault.may_pass() {
                     true => failed.untold(),
                     false => failed,

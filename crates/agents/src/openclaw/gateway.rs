@@ -22,7 +22,7 @@ use super::frame::Heard;
 use super::keep::{AGAIN, INSISTENCE, by_chance};
 use super::line::Line;
 use super::refused::Refused;
-use crate::fetch::{hidden, quoted, trusting};
+use crate::fetch::{hidden, in_texts, quoted, trusting};
 
 /// How much of a run may wait to be heard. What does not fit is told again by what follows.
 const HEARD: usize = 256;
@@ -129,15 +129,7 @@ impl Gateway {
 
     /// The same, for all texts that are in there.
     pub(super) fn hide_in(&self, value: Value) -> Value {
-        match value {
-            Value::String(text) => self.hide(text).into(),
-            Value::Array(all) => all.into_iter().map(|one| self.hide_in(one)).collect(),
-            Value::Object(all) => {
-                let hidden = |(key, one)| (self.hide(key), self.hide_in(one));
-                Value::Object(all.into_iter().map(hidden).collect())
-            }
-            other => other,
-        }
+        in_texts(value, &|text| self.hide(text))
     }
 
     pub(super) fn tell(&self, line: Result<Line, Refused>) {

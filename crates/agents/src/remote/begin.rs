@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use switchboard_client::{CallOptions, Client, Error, Events, Sent};
 use switchboard_server::agent::AgentError;
-use switchboard_types::model::{Event, TaskId};
+use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::{ListTasks, SendMessage};
 use tokio::time::sleep;
 
@@ -57,6 +57,7 @@ impl Run<'_> {
         if let Some(id) = to {
             return self.cancel(client, id).await;
         }
+        self.renewed = false;
         let found = async {
             loop {
                 if let Ok(Some(id)) = self.listed(client).await {
@@ -75,22 +76,36 @@ impl Run<'_> {
         }
     }
 
+    /// Whether it is certain that the message of the note did not reach a task that waits.
+    pub(super) fn was_not_heard(&self, task: &Task) -> bool {
+        let id = self.message_id();
+        let waits = task.status.state.is_interrupted();
+        let shows = !task.history.is_empty();
+        waits
+            && shows
+            && !task
+                .history
+                .iter()
+                .any(|message| Some(&message.id) == id.as_ref())
+    }
+
     /// The task that the message of the note has begun, if the agent lists its tasks.
     ///
     /// # Errors
     ///
     /// If the list cannot be had.
-    pub(super) async fn listed(&mut self, client: &Client) -> Result<Option<TaskId>, Error> {
+    pub(super) async fn listed(&mut self, client: &Client) -> Result<Option<TaskId>, Stop> {
         let Some(id) = self.message_id() else {
             return Ok(None);
         };
-        let query = ListTasks {
+        let query = &ListTasks {
             context_id: self.note.as_ref().and_then(Note::context_id),
             page_size: Some(LISTED),
             history_length: Some(LISTED),
             ..ListTasks::default()
         };
-        let page = client.list_with(query, &self.options()).await?;
+        let list = move |options| async move { client.list_with(query.clone(), &options).await };
+        let page = self.insist(list).await?;
         let mut tasks = page.tasks.into_iter().map(|view| view.task);
         let begun = tasks.find(|task| task.history.iter().any(|message| message.id == id));
         Ok(begun.map(|task| task.id.clone()))

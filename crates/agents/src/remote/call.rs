@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use switchboard_client::{CallOptions, Client, Error, Kind};
-use switchboard_server::agent::AgentError;
+use switchboard_server::agent::{AgentError, AgentErrorKind};
 use switchboard_server::hops::{self, Hops};
 use switchboard_server::trace::Trace;
 use switchboard_types::ErrorKind;
@@ -21,8 +21,6 @@ use crate::identity::IdentityError;
 
 /// How long an identity may take to get.
 const IDENTITY: Duration = Duration::from_secs(20);
-/// What is refused so soon after it was got is not replaced again. Tokens may expire more than once in a long turn.
-const FRESH: Duration = Duration::from_secs(1);
 /// How many earlier tasks are looked at for the upstream conversation.
 const EARLIER: usize = 5;
 /// What an upstream agent is told whose question nobody answered.
@@ -64,8 +62,8 @@ impl Run<'_> {
         let task = match task {
             Some(known) => Some(known),
             None => match self.listed(&client).await {
-                Err(error) if may_pass(&error) => return Err(self.untold(&error)),
-                listed => listed.ok().flatten(),
+                Ok(listed) => listed,
+                Err(stop) => return self.uncanceled(stop),
             },
         };
         match task {
@@ -90,22 +88,49 @@ impl Run<'_> {
         client: &Client,
         task: &TaskId,
     ) -> Result<(), AgentError> {
-        let mut canceled = client.cancel_with(task, &self.options()).await;
-        if let Err(error) = &canceled
-            && let Ok(true) = self.renews(error).await
-        {
-            canceled = client.cancel_with(task, &self.options()).await;
-        }
-        match canceled {
+        // What was renewed may have expired since.
+        self.renewed = false;
+        let cancel = move |options| async move { client.cancel_with(task, &options).await };
+        match self.insist(cancel).await {
             Ok(_) => Ok(()),
-            Err(error) if may_pass(&error) => Err(self.untold(&error)),
-            Err(error) => {
-                if !error.is(ErrorKind::TaskNotCancelable) {
-                    tracing::warn!(%error, task = %self.turn.task_id(), "a remote task was not canceled");
-                }
-                Ok(())
-            }
+            Err(stop) => self.uncanceled(stop),
         }
+    }
+
+    /// Something was not canceled.
+    ///
+    /// # Errors
+    ///
+    /// If that may be possible later.
+    fn uncanceled(&self, stop: Stop) -> Result<(), AgentError> {
+        let task = self.turn.task_id();
+        match stop {
+            Stop::Failed(error) if may_pass(&error) => return Err(self.untold(&error)),
+            Stop::Ended(Err(error)) if error.kind() == AgentErrorKind::Unavailable => {
+                return Err(error.untold());
+            }
+            Stop::Failed(error) if error.is(ErrorKind::TaskNotCancelable) => {}
+            Stop::Failed(error) => tracing::warn!(%error, %task, "a remote task was not canceled"),
+            Stop::Ended(_) => tracing::warn!(%task, "a remote task was not canceled"),
+        }
+        Ok(())
+    }
+
+    /// Asks; once more with another identity, if the first one is refused.
+    pub(super) async fn insist<T, Asked: Future<Output = Result<T, Error>>>(
+        &mut self,
+        ask: impl Fn(CallOptions) -> Asked,
+    ) -> Result<T, Stop> {
+        let mut answered = ask(self.options()).await;
+        if let Err(error) = &answered
+            && self.renews(error).await?
+        {
+            answered = ask(self.options()).await;
+        }
+        if answered.is_ok() {
+            self.renewed = false;
+        }
+        Ok(answered?)
     }
 
     /// The other side could not be told that the task is over.
@@ -121,15 +146,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// After a failure: whether it was a refusal, and there is something else to show now.
+    /// After a failure: whether it was a refusal, and there is something else to show now. What is refused before it was
+    /// taken once is not replaced.
     pub(super) async fn renews(&mut self, error: &Error) -> Result<bool, Stop> {
         let refused = error.status() == Some(401) || error.is(ErrorKind::Unauthenticated);
         let identity = &self.line.identity;
-        let just_renewed = self.renewed.is_some_and(|at| at.elapsed() < FRESH);
-        if !refused || just_renewed || !identity.refused(&self.turn.principal, &self.shown) {
+        if !refused || self.renewed || !identity.refused(&self.turn.principal, &self.shown) {
             return Ok(false);
         }
-        self.renewed = Some(Instant::now());
+        self.renewed = true;
         match self.identify().await {
             Ok(()) => Ok(true),
             // What the caller has shown is no good any more: the caller can help.

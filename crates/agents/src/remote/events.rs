@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
 use switchboard_client::{difference, fold};
 use switchboard_server::agent::Said;
 use switchboard_server::budget::Spent;
@@ -10,6 +11,8 @@ use switchboard_types::model::{
     Artifact, ArtifactUpdate, ContextId, Event, Message, Object, Part, Role, Task, TaskId,
     TaskState, TaskStatus,
 };
+
+use super::failure::scrubbed;
 
 /// Something to pass on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,8 +100,9 @@ impl Heard {
         self.task.as_ref()
     }
 
-    /// Takes an event in; gives what is to be passed on, and the end, if it is one.
-    pub(super) fn hear(&mut self, event: &Event) -> (Vec<Step>, Option<Ending>) {
+    /// Takes an event in; gives what is to be passed on, and the end, if it is one. `shown`: what questions were told
+    /// without.
+    pub(super) fn hear(&mut self, event: &Event, shown: &HeaderMap) -> (Vec<Step>, Option<Ending>) {
         let mut steps = Vec::new();
         let mut end = None;
         match event {
@@ -115,7 +119,7 @@ impl Heard {
                 }
                 let asked = std::mem::take(&mut self.asked);
                 if let Some(Ending::InputRequired(said) | Ending::AuthRequired(said)) = &end
-                    && asked.contains(&said.parts)
+                    && asked.contains(&scrubbed(shown, said.clone()).parts)
                 {
                     end = None;
                 }
@@ -276,7 +280,7 @@ mod tests {
     fn passed(heard: &mut Heard, events: &[Event]) -> String {
         let mut all = Vec::new();
         for event in events {
-            let (steps, end) = heard.hear(event);
+            let (steps, end) = heard.hear(event, &HeaderMap::new());
             all.extend(steps.into_iter().map(|step| match step {
                 Step::Working(parts, ..) => format!("says {}", text(&parts)),
                 Step::Chunk(artifact, append, _) => {
@@ -344,6 +348,26 @@ mod tests {
         ];
         let heard = &mut Heard::answered(TaskId::new("t").unwrap(), None, &ours);
         assert_eq!(passed(heard, &events), "done painted");
+    }
+
+    #[test]
+    fn a_question_that_was_told_without_our_credentials_is_known_again() {
+        let asks = |text: &str| {
+            let message = format!(
+                r#","message":{{"role":"agent","messageId":"q","parts":[{{"kind":"text","text":"{text}"}}]}}"#
+            );
+            let json = format!(
+                r#"{{"kind":"task","id":"t","contextId":"c","status":{{"state":"input-required"{message}}}}}"#
+            );
+            decode_task(Dialect::from_tag("0.3").unwrap(), &json).unwrap()
+        };
+        let ours = asks("is *** yours?");
+        let key = http::HeaderValue::from_static("s3cr3t");
+        let shown = HeaderMap::from_iter([(http::header::COOKIE, key)]);
+        let mut heard = Heard::answered(TaskId::new("t").unwrap(), None, &ours);
+        let stood = Event::Task(Arc::new(asks("is s3cr3t yours?")));
+        let (_, end) = heard.hear(&stood, &shown);
+        assert!(end.is_none(), "{end:?}");
     }
 
     #[test]

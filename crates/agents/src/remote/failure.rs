@@ -7,7 +7,7 @@ use switchboard_server::agent::{AgentError, Said, Turn};
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{Content, Json, Object};
 
-use crate::fetch::without;
+use crate::fetch::{in_texts, without};
 
 /// Whether it may be otherwise later.
 pub(super) fn may_pass(error: &Error) -> bool {
@@ -80,10 +80,16 @@ fn clear(shown: &HeaderMap, metadata: &mut Option<Object>) {
     }
 }
 
-/// What is not JSON any more without them is left out as a whole.
+/// They may be written in many ways there. What has none of them stays as it is written; what cannot be read is left out.
 fn cleared(shown: &HeaderMap, said: &Json) -> Json {
-    let text = without(shown, said.as_str().to_owned());
-    Json::parse(text).unwrap_or_else(|_| Json::from(&Value::Null))
+    let Some(read) = said.read::<Value>() else {
+        return Json::from(&Value::Null);
+    };
+    let cleared = in_texts(read.clone(), &|text| without(shown, text));
+    match cleared == read {
+        true => said.clone(),
+        false => Json::from(&cleared),
+    }
 }
 
 /// A message went out, and nothing came back.
@@ -91,4 +97,42 @@ pub(super) fn unknown() -> AgentError {
     AgentError::unavailable(
         "the remote agent was sent the message, and then the connection was lost: it is not known whether it ran",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+    use switchboard_types::model::Part;
+
+    #[test]
+    fn what_was_shown_is_taken_out_however_it_is_written() {
+        let key = HeaderValue::from_static("Bearer ab/cd\"ef");
+        let shown = HeaderMap::from_iter([(http::header::AUTHORIZATION, key)]);
+        for (said, told) in [
+            (r#"{"why":["no ab\/cd\"ef"]}"#, r#"{"why":["no ***"]}"#),
+            (r#"{"\u0061b/cd\u0022ef":1}"#, r#"{"***":1}"#),
+            // What says nothing of it stays as it is.
+            (r#"{"n": 1.10, "s":"a\/b"}"#, r#"{"n": 1.10, "s":"a\/b"}"#),
+        ] {
+            let json = Json::parse(said).unwrap();
+            let object = Object::try_from(json.clone()).unwrap();
+            let scrubbed = scrubbed(
+                &shown,
+                Said {
+                    parts: vec![Part::data(json)],
+                    message_metadata: Some(object.clone()),
+                    metadata: Some(object),
+                    references: Vec::new(),
+                },
+            );
+            let Content::Data(data) = &scrubbed.parts[0].content else {
+                panic!("{scrubbed:?}")
+            };
+            assert_eq!(data.as_str(), told);
+            for metadata in [scrubbed.message_metadata, scrubbed.metadata] {
+                assert_eq!(metadata.unwrap().as_str(), told);
+            }
+        }
+    }
 }

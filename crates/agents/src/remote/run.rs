@@ -6,9 +6,11 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use switchboard_client::{Client, Error, Kind, Sent};
-use switchboard_server::agent::{AgentError, Errand, Outcome, Progress, Said, Turn};
-use switchboard_types::model::{Event, Task, TaskId, TaskState};
-use tokio::time::{Instant, timeout};
+use switchboard_server::agent::{
+    AgentError, AgentErrorKind, Errand, Outcome, Progress, Said, Turn,
+};
+use switchboard_types::model::{Event, TaskId, TaskState};
+use tokio::time::timeout;
 
 use super::begin::{Begun, told_of};
 use super::events::{Ending, Heard, Step};
@@ -60,8 +62,8 @@ pub(super) struct Run<'a> {
     pub(super) noting: Option<Noting<'a>>,
     /// What is shown in each call.
     pub(super) shown: HeaderMap,
-    /// When another identity was asked for.
-    pub(super) renewed: Option<Instant>,
+    /// Another identity was asked for, and was not taken yet.
+    pub(super) renewed: bool,
     /// What operators see of it.
     pub(super) errand: Option<&'a Errand>,
 }
@@ -89,7 +91,7 @@ impl<'a> Run<'a> {
             note,
             noting: None,
             shown: HeaderMap::new(),
-            renewed: None,
+            renewed: false,
             errand: None,
         })
     }
@@ -99,6 +101,10 @@ impl<'a> Run<'a> {
         let plan = Note::plan(self.note.as_ref(), self.turn);
         match self.carry_out(plan).await {
             Ok(ending) => self.end(ending).await,
+            // What was begun may go on there, and nobody waits for it any more.
+            Err(Stop::Ended(Err(error))) if error.kind() == AgentErrorKind::Unavailable => {
+                Err(error.untold())
+            }
             Err(Stop::Ended(ended)) => ended,
             Err(Stop::Failed(error)) => {
                 let failed = told(self.turn, &self.shown, &error);
@@ -107,7 +113,6 @@ impl<'a> Run<'a> {
                 }
                 let untold = match error.kind() {
                     Kind::Unintelligible | Kind::TooLarge => self.abandon().await.is_err(),
-                    // What was begun may go on there, and nobody waits for it any more.
                     _ => self.may_run() && may_pass(&error),
                 };
                 Err(match untold {
@@ -156,8 +161,9 @@ impl<'a> Run<'a> {
             }
             Plan::Attach(id) => self.attach(client, id).await,
             Plan::Check(id) => {
-                let options = self.options();
-                let task = client.get_with(&id, None, &options).await?;
+                let of = &id;
+                let get = move |options| async move { client.get_with(of, None, &options).await };
+                let task = self.insist(get).await?;
                 if self.was_not_heard(&task) {
                     self.send(client, Some(id)).await
                 } else {
@@ -167,19 +173,6 @@ impl<'a> Run<'a> {
             Plan::Look if self.line.settings.idempotent => self.send(client, None).await,
             Plan::Look => self.look(client).await,
         }
-    }
-
-    /// Whether it is certain that the message of the note did not reach a task that waits.
-    fn was_not_heard(&self, task: &Task) -> bool {
-        let id = self.message_id();
-        let waits = task.status.state.is_interrupted();
-        let shows = !task.history.is_empty();
-        waits
-            && shows
-            && !task
-                .history
-                .iter()
-                .any(|message| Some(&message.id) == id.as_ref())
     }
 
     /// Writes down that a message goes out, before it does.
@@ -245,9 +238,10 @@ impl<'a> Run<'a> {
         match self.listed(client).await {
             Ok(Some(id)) => self.attach(client, id).await,
             // Whoever brings credentials can look again.
-            Err(error) if self.asks_the_caller(&error) => Err(error.into()),
-            Err(error) if may_pass(&error) => Err(unknown().untold().into()),
-            Ok(None) | Err(_) => Err(unknown().into()),
+            Err(Stop::Failed(error)) if self.asks_the_caller(&error) => Err(error.into()),
+            Err(Stop::Failed(error)) if may_pass(&error) => Err(unknown().untold().into()),
+            Ok(None) | Err(Stop::Failed(_)) => Err(unknown().into()),
+            Err(stop) => Err(stop),
         }
     }
 
@@ -310,17 +304,20 @@ impl<'a> Run<'a> {
                         return Ok(ending);
                     }
                 }
-                Some(Err(error)) => match heard.task().cloned() {
-                    Some(known) if self.renews(&error).await? => {
-                        events = client.resume(known, &self.options());
+                Some(Err(error)) => {
+                    self.renewed &= !events.has_answered();
+                    match heard.task().cloned() {
+                        Some(known) if self.renews(&error).await? => {
+                            events = client.resume(known, &self.options());
+                        }
+                        None if error.may_have_arrived() => return self.look(client).await,
+                        None if self.asks_the_caller(&error) => {
+                            self.mark(State::Unsent).await?;
+                            return Err(error.into());
+                        }
+                        _ => return Err(error.into()),
                     }
-                    None if error.may_have_arrived() => return self.look(client).await,
-                    None if self.asks_the_caller(&error) => {
-                        self.mark(State::Unsent).await?;
-                        return Err(error.into());
-                    }
-                    _ => return Err(error.into()),
-                },
+                }
                 None => return heard.stands().ok_or_else(|| unknown().into()),
             }
         }
@@ -328,7 +325,8 @@ impl<'a> Run<'a> {
 
     /// Passes on one event.
     async fn pass(&mut self, heard: &mut Heard, event: &Event) -> Result<Option<Ending>, Stop> {
-        let (steps, ending) = heard.hear(event);
+        self.renewed = false;
+        let (steps, ending) = heard.hear(event, &self.shown);
         if let Some(task) = heard.task() {
             self.know(task);
         }
@@ -365,6 +363,7 @@ impl<'a> Run<'a> {
                 Ok(Outcome::Completed(said))
             }
             Ending::InputRequired(said) => {
+                let said = scrubbed(&self.shown, said);
                 self.waits(&said).await?;
                 Ok(Outcome::InputRequired(said))
             }

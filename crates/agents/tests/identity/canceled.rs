@@ -65,3 +65,85 @@ async fn a_cancel_is_told_with_a_token_that_is_taken() {
         assert_eq!(told[..2], ["Bearer token-1", "Bearer token-2"], "{kind:?}");
     }
 }
+
+/// The nth token of an issuer, that does not always give one.
+fn token(n: usize) -> Option<(u16, String)> {
+    Some((200, format!(r#"{{"access_token":"token-{n}"}}"#)))
+}
+
+#[tokio::test]
+async fn a_cancel_is_told_with_another_token_though_the_last_one_was_never_taken() {
+    for kind in [Kind::A2a, Kind::LangGraph] {
+        // What is given at first, and later.
+        for is_away in [false, true] {
+            let issuer = Site::open(move |_, n| match n {
+                3 if is_away => Some((500, String::new())),
+                n => token(n),
+            });
+            let issuer = issuer.await;
+            let upstream = Upstream::open(kind, "token-1").await;
+            let world = before(&upstream, kind, &issuer).await;
+            let client = ann(&world, 1).await;
+            let mut events = client.stream(text("x")).await.unwrap();
+            events.next().await.unwrap().unwrap();
+            let id = events.task().unwrap().id.clone();
+            upstream.until_asked("token-1").await;
+            upstream.takes("token-2");
+            upstream.falls_silent();
+            upstream.until_asked("token-2").await;
+            let taken = if is_away { "token-4" } else { "token-3" };
+            upstream.takes(taken);
+            let canceled = client.cancel(&id).await.unwrap();
+            assert_eq!(state(&canceled), TaskState::Canceled, "{kind:?}");
+            // At once; or later, if there is none now.
+            let taken = format!("Bearer {taken}");
+            if is_away {
+                until("it is canceled", || upstream.canceled().contains(&taken)).await;
+            }
+            assert!(upstream.canceled().contains(&taken), "{kind:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_known_yet_is_looked_for_with_a_token_that_is_taken_and_canceled() {
+    // The second, if the first one was replaced before.
+    for (first, then) in [("token-1", "token-2"), ("token-2", "token-3")] {
+        let issuer = Site::issuer().await;
+        let upstream = Upstream::open(Kind::Lists, first).await;
+        let world = before(&upstream, Kind::Lists, &issuer).await;
+        let client = ann(&world, 1).await;
+        let mut send = text("x");
+        send.configuration.return_immediately = true;
+        let begun = task(client.send(send).await.unwrap());
+        let taken = || upstream.told().iter().any(|told| told.ends_with(first));
+        until("it was told", taken).await;
+        upstream.takes(then);
+        let canceled = client.cancel(&begun.id).await.unwrap();
+        assert_eq!(state(&canceled), TaskState::Canceled);
+        assert_eq!(upstream.canceled(), [format!("Bearer {then}")]);
+    }
+}
+
+#[tokio::test]
+async fn what_goes_on_there_is_canceled_where_a_turn_fails_for_want_of_a_token() {
+    for kind in [Kind::A2a, Kind::LangGraph] {
+        let issuer = Site::open(|_, n| match n {
+            2 => Some((500, String::new())),
+            n => token(n),
+        });
+        let issuer = issuer.await;
+        let upstream = Upstream::open(kind, "token-1").await;
+        let world = before(&upstream, kind, &issuer).await;
+        let client = ann(&world, 1).await;
+        let meanwhile = async {
+            upstream.until_asked("token-1").await;
+            upstream.takes("token-3");
+        };
+        let (sent, ()) = tokio::join!(client.send(text("x")), meanwhile);
+        let failed = task(sent.unwrap());
+        assert_eq!(state(&failed), TaskState::Failed, "{kind:?} {failed:?}");
+        let told = "Bearer token-3".to_owned();
+        until("it is canceled", || upstream.canceled().contains(&told)).await;
+    }
+}

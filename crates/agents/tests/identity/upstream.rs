@@ -20,6 +20,8 @@ use crate::world::{World, exchanged, token_of};
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     A2a,
+    /// It speaks 1.0, does not answer before it is done, and lists its tasks.
+    Lists,
     LangGraph,
 }
 
@@ -27,6 +29,8 @@ pub(crate) enum Kind {
 pub(crate) struct Upstream {
     pub(crate) site: Site,
     token: Arc<Mutex<String>>,
+    /// What is taken after the next message.
+    next: Arc<Mutex<Option<String>>>,
     is_done: Arc<AtomicBool>,
     is_silent: Arc<AtomicBool>,
 }
@@ -37,6 +41,9 @@ const RUN: &str = "22222222-2222-4222-8222-222222222222";
 impl Upstream {
     pub(crate) async fn open(kind: Kind, token: &str) -> Self {
         let token = Arc::new(Mutex::new(format!("Bearer {token}")));
+        let next: Arc<Mutex<Option<String>>> = Arc::default();
+        let then = Arc::clone(&next);
+        let heard = Mutex::new(Vec::new());
         let is_done = Arc::new(AtomicBool::new(false));
         let is_silent = Arc::new(AtomicBool::new(false));
         let (takes, done) = (Arc::clone(&token), Arc::clone(&is_done));
@@ -44,7 +51,7 @@ impl Upstream {
         let site = Site::open(move |asked, _| {
             let is_done = done.load(Ordering::SeqCst);
             if asked.path == "/.well-known/agent-card.json" {
-                return Some((200, card(asked)));
+                return Some((200, card(asked, kind)));
             }
             if asked.authorization() != *takes.lock().unwrap() {
                 return Some((401, String::new()));
@@ -52,8 +59,18 @@ impl Upstream {
             if is_look(asked) && silent.load(Ordering::SeqCst) {
                 return None;
             }
+            if is_message(asked) {
+                heard
+                    .lock()
+                    .unwrap()
+                    .push(asked.rpc()["params"]["message"].clone());
+                if let Some(token) = then.lock().unwrap().take() {
+                    *takes.lock().unwrap() = token;
+                }
+            }
             let answer = match kind {
                 Kind::A2a => a2a(asked, is_done),
+                Kind::Lists => lists(asked, is_done, &heard.lock().unwrap())?,
                 Kind::LangGraph => langgraph(asked, is_done),
             };
             Some((200, answer.to_string()))
@@ -62,6 +79,7 @@ impl Upstream {
         Self {
             site,
             token,
+            next,
             is_done,
             is_silent,
         }
@@ -72,13 +90,23 @@ impl Upstream {
         *self.token.lock().unwrap() = format!("Bearer {token}");
     }
 
+    /// The same, once a message has come.
+    pub(crate) fn takes_after_a_message(&self, token: &str) {
+        *self.next.lock().unwrap() = Some(format!("Bearer {token}"));
+    }
+
     pub(crate) fn is_done(&self) {
         self.is_done.store(true, Ordering::SeqCst);
     }
 
-    /// From now on it does not say how it goes. Waits until someone has asked.
-    pub(crate) async fn is_silent(&self) {
+    /// From now on it does not say how it goes.
+    pub(crate) fn falls_silent(&self) {
         self.is_silent.store(true, Ordering::SeqCst);
+    }
+
+    /// The same. Waits until someone has asked.
+    pub(crate) async fn is_silent(&self) {
+        self.falls_silent();
         let looks = || {
             let asked = self.site.asked();
             asked.iter().filter(|asked| is_look(asked)).count()
@@ -91,7 +119,8 @@ impl Upstream {
     pub(crate) fn canceled(&self) -> Vec<String> {
         let asked = self.site.asked();
         let is_cancel = |asked: &&Asked| {
-            asked.rpc()["method"] == "tasks/cancel" || asked.path.ends_with("/cancel")
+            let method = &asked.rpc()["method"];
+            method == "tasks/cancel" || method == "CancelTask" || asked.path.ends_with("/cancel")
         };
         let canceled = asked.iter().filter(is_cancel);
         canceled
@@ -108,9 +137,21 @@ impl Upstream {
 
     /// Waits until it was asked with this token for how it goes.
     pub(crate) async fn until_asked(&self, token: &str) {
+        self.until_looks(token, 1).await;
+    }
+
+    /// Waits until it has answered that.
+    pub(crate) async fn until_taken(&self, token: &str) {
+        self.until_looks(token, 2).await;
+    }
+
+    async fn until_looks(&self, token: &str, many: usize) {
         let bearer = format!("Bearer {token}");
-        let looks = |asked: &Asked| asked.authorization() == bearer && is_look(asked);
-        until(token, || self.site.asked().iter().any(looks)).await;
+        let looks = |asked: &&Asked| asked.authorization() == bearer && is_look(asked);
+        until(token, || {
+            self.site.asked().iter().filter(looks).count() >= many
+        })
+        .await;
     }
 }
 
@@ -130,16 +171,22 @@ fn asks(call: &Value) -> bool {
 
 fn is_message(asked: &Asked) -> bool {
     let method = asked.rpc()["method"].clone();
-    method == "message/send" || method == "message/stream"
+    method == "message/send" || method == "message/stream" || method == "SendMessage"
 }
 
 fn is_look(asked: &Asked) -> bool {
-    asked.rpc()["method"] == "tasks/get" || asked.path.ends_with(RUN)
+    let method = &asked.rpc()["method"];
+    method == "tasks/get" || method == "GetTask" || asked.path.ends_with(RUN)
 }
 
-fn card(asked: &Asked) -> String {
+fn card(asked: &Asked, kind: Kind) -> String {
     let url = format!("http://{}/", asked.headers["host"].to_str().unwrap());
+    let version = match kind {
+        Kind::Lists => "1.0",
+        _ => "0.3",
+    };
     json!({
+        "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": version}],
         "name": "Poet", "description": "Writes", "version": "1", "protocolVersion": "0.3.0", "url": url,
         "capabilities": {}, "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
         "skills": [{"id": "w", "name": "w", "description": "writes", "tags": []}],
@@ -155,15 +202,43 @@ fn a2a(asked: &Asked, is_done: bool) -> Value {
         let message = json!({"kind": "message", "messageId": "a", "role": "agent", "parts": parts});
         json!({"state": state, "message": message})
     };
+    let text = &call["params"]["message"]["parts"][0]["text"];
     let status = match is_done {
         _ if call["method"] == "tasks/cancel" => json!({"state": "canceled"}),
         _ if asks(&call) => says("input-required", "Which?"),
-        true => says("completed", "at last"),
-        false => json!({"state": "working"}),
+        true if text != "long" => says("completed", "at last"),
+        _ => json!({"state": "working"}),
     };
     let context = context.cloned().unwrap_or_else(|| json!("c"));
     let task = json!({"kind": "task", "id": "t", "contextId": context, "status": status});
     json!({"jsonrpc": "2.0", "id": call["id"], "result": task})
+}
+
+/// Messages are not answered, unless it asks.
+fn lists(asked: &Asked, is_done: bool, heard: &[Value]) -> Option<Value> {
+    let call = asked.rpc();
+    let says = |state: &str, text: &str| {
+        let message = json!({"messageId": "a", "role": "ROLE_AGENT", "parts": [{"text": text}]});
+        json!({"state": state, "message": message})
+    };
+    let (method, wants) = (call["method"].as_str()?, asks(&call));
+    let status = match is_done {
+        _ if method == "CancelTask" => json!({"state": "TASK_STATE_CANCELED"}),
+        _ if wants => says("TASK_STATE_INPUT_REQUIRED", "Which?"),
+        true => says("TASK_STATE_COMPLETED", "at last"),
+        false => json!({"state": "TASK_STATE_WORKING"}),
+    };
+    let context = heard.first().map(|message| &message["contextId"]);
+    let task = json!({"id": "t", "contextId": context, "status": status, "history": heard});
+    let result = match method {
+        "SendMessage" if wants => json!({"task": task}),
+        "SendMessage" => return None,
+        "ListTasks" => {
+            json!({"tasks": [task], "nextPageToken": "", "pageSize": 1, "totalSize": 1})
+        }
+        _ => task,
+    };
+    Some(json!({"jsonrpc": "2.0", "id": call["id"], "result": result}))
 }
 
 /// Its answers break off: the run is followed by the server's own interface.
@@ -194,7 +269,7 @@ fn langgraph(asked: &Asked, is_done: bool) -> Value {
 pub(crate) async fn before(upstream: &Upstream, kind: Kind, issuer: &Site) -> World {
     let (url, identity) = (&upstream.site.url, exchanged(issuer));
     match kind {
-        Kind::A2a => {
+        Kind::A2a | Kind::Lists => {
             World::open(RemoteAgent::new(
                 Remote::new(url.parse().unwrap()),
                 identity,

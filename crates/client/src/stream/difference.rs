@@ -7,7 +7,7 @@ use switchboard_types::model::{
     Artifact, ArtifactUpdate, Content, Event, Part, StatusUpdate, Task,
 };
 
-use super::fold::push_joined;
+use super::fold::{is_alike, push_joined};
 
 /// What happened between `seen` and `now`: artifacts first, then the status, so that an end comes last. Folded into
 /// `seen`, it gives the artifacts and the status of `now`. An artifact that `now` lacks is not taken back: there are
@@ -41,6 +41,48 @@ pub fn difference(seen: &Task, now: &Task) -> Vec<Event> {
         }));
     }
     events
+}
+
+/// What is wrong with artifacts that were told by a snapshot and the pieces after it, now that it is known what the agent
+/// keeps. A piece that was in the snapshot may have come once more, or one may have come between the two. There are agents
+/// that keep no more than the last piece: nothing is taken back for them.
+pub(super) fn correction(seen: &Task, now: &Task) -> Vec<Event> {
+    let mut events = difference(seen, now);
+    events.retain(|event| match event {
+        Event::Artifact(ArtifactUpdate {
+            artifact, append, ..
+        }) => {
+            let told = seen.artifacts.iter().find(|told| told.id == artifact.id);
+            *append || told.is_none_or(|told| is_told_from(&told.parts, &artifact.parts))
+        }
+        _ => false,
+    });
+    events
+}
+
+/// Whether what was told is a beginning and an end of what is kept. The two may overlap, or not meet.
+fn is_told_from(told: &[Part], kept: &[Part]) -> bool {
+    let beginning = units(told)
+        .zip(units(kept))
+        .take_while(|(a, b)| is_same(a, b));
+    let end = units(told).rev().zip(units(kept).rev());
+    let end = end.take_while(|(a, b)| is_same(a, b));
+    beginning.count() + end.count() >= units(told).count()
+}
+
+/// Parts as what pieces can be cut to: bytes of texts, and whatever else as a whole.
+fn units(parts: &[Part]) -> impl DoubleEndedIterator<Item = (u8, &Part)> {
+    parts.iter().flat_map(|part| {
+        let bytes = part.as_text().map_or(&[0][..], str::as_bytes);
+        bytes.iter().map(move |byte| (*byte, part))
+    })
+}
+
+fn is_same((byte, of): &(u8, &Part), (other, of_other): &(u8, &Part)) -> bool {
+    match (&of.content, &of_other.content) {
+        (Content::Text(_), Content::Text(_)) => byte == other && is_alike(of, of_other),
+        _ => of == of_other,
+    }
 }
 
 /// What an artifact has more than it had: a piece to append, or the whole of it if it is another one now.
@@ -92,10 +134,8 @@ fn rest(before: &[Part], after: &[Part]) -> Option<Vec<Part>> {
     let (Content::Text(old), Content::Text(new)) = (&last.content, &next.content) else {
         return None;
     };
-    let alike = last.media_type == next.media_type
-        && last.filename == next.filename
-        && last.metadata == next.metadata;
-    let tail = new.strip_prefix(old.as_str()).filter(|_| alike)?;
+    let tail = new.strip_prefix(old.as_str());
+    let tail = tail.filter(|_| is_alike(last, next))?;
     let mut first = next.clone();
     first.content = Content::Text(tail.to_owned());
     Some(std::iter::once(first).chain(more.iter().cloned()).collect())

@@ -83,12 +83,17 @@ fn fold_artifact(artifacts: &mut Vec<Arc<Artifact>>, update: &ArtifactUpdate) {
     }
 }
 
+/// Whether two parts are the same, but for what they hold.
+pub(super) fn is_alike(part: &Part, other: &Part) -> bool {
+    part.media_type == other.media_type
+        && part.filename == other.filename
+        && part.metadata == other.metadata
+}
+
 /// Adds a part; text that follows text becomes one text, since pieces are cut anywhere.
 pub(super) fn push_joined(parts: &mut Vec<Part>, part: &Part) {
     if let (Some(last), Content::Text(more)) = (parts.last_mut(), &part.content) {
-        let alike = last.media_type == part.media_type
-            && last.filename == part.filename
-            && last.metadata == part.metadata;
+        let alike = is_alike(last, part);
         if let (Content::Text(text), true) = (&mut last.content, alike) {
             text.push_str(more);
             return;

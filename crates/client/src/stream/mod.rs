@@ -2,7 +2,8 @@
 //!
 //! After a cut the agent is asked to go on after the last event it numbered. An agent that numbers none begins again
 //! with the task as it stands; then what changed is told, not the whole. An agent that sends neither is taken for a
-//! bell: whenever it rings, the task is read. So nothing is told twice and nothing is lost.
+//! bell: whenever it rings, the task is read. So nothing is lost. A piece that stood in the task already may be told twice
+//! where nothing is numbered; then the artifact is replaced before the end.
 
 pub(crate) mod difference;
 pub(crate) mod fold;
@@ -38,6 +39,8 @@ pub struct Events {
     how: How,
     seen: Seen,
     ready: VecDeque<Item>,
+    /// The agent has taken a request, though there may be nothing new.
+    answered: bool,
     /// How long the agent wants us to wait before connecting again.
     patience: Option<Duration>,
     /// The same for the next time only, from an agent that turned us away.
@@ -48,7 +51,7 @@ pub struct Events {
     since: Instant,
     /// A snapshot and the events after it may overlap: nothing is numbered.
     overlaps: bool,
-    /// What ends the stream or the turn, until it is known that all before it was told once.
+    /// What ends the stream or the turn, until what was told before it is set right.
     last_word: Option<Box<Arrival>>,
     ended: bool,
 }
@@ -86,20 +89,8 @@ impl Events {
     ) -> Self {
         // Whoever names an event knows the task; the agent may still begin with it.
         Self {
-            client,
-            operation,
-            options,
             arriving: Some(arriving),
-            how: How::Live,
-            seen: Seen::default(),
-            ready: VecDeque::new(),
-            patience: None,
-            wait: None,
-            polls: 0,
-            since: Instant::now(),
-            overlaps: false,
-            last_word: None,
-            ended: false,
+            ..Self::of(client, operation, options, How::Live)
         }
     }
 
@@ -111,18 +102,23 @@ impl Events {
         watchable: bool,
     ) -> Self {
         let id = known.id.clone();
-        let seen = Seen {
-            task: Some(known),
-            ..Seen::default()
-        };
+        let how = if watchable { How::Again } else { How::Poll };
+        let operation = Operation::Subscribe(Subscribe { id });
+        let mut events = Self::of(client, operation, options, how);
+        events.seen.task = Some(known);
+        events
+    }
+
+    fn of(client: Client, operation: Operation, options: CallOptions, how: How) -> Self {
         Self {
             client,
-            operation: Operation::Subscribe(Subscribe { id }),
+            operation,
             options,
             arriving: None,
-            how: if watchable { How::Again } else { How::Poll },
-            seen,
+            how,
+            seen: Seen::default(),
             ready: VecDeque::new(),
+            answered: false,
             patience: None,
             wait: None,
             polls: 0,
@@ -180,6 +176,12 @@ impl Events {
         }
     }
 
+    /// Whether the agent has answered, though there may have been nothing to tell: so it knows who asks.
+    #[must_use]
+    pub fn has_answered(&self) -> bool {
+        self.answered
+    }
+
     /// The task as it stands after everything that was told.
     #[must_use]
     pub fn task(&self) -> Option<&Arc<Task>> {
@@ -219,6 +221,7 @@ impl Events {
         &mut self,
         arrived: Option<Result<Option<Arrival>, Error>>,
     ) -> Result<(), Error> {
+        self.answered |= matches!(arrived, Some(Ok(_)));
         match arrived {
             Some(Ok(Some(arrival))) => self.take(arrival).await,
             Some(Ok(None)) => {

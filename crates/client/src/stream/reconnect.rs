@@ -6,7 +6,7 @@ use switchboard_types::model::Event;
 use switchboard_types::operation::{GetTask, Operation, Subscribe};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::difference::difference;
+use super::difference::correction;
 use super::resume::{Failure, MOST_FRUITLESS, ends, meaning};
 use super::{Events, How, interrupted};
 use crate::error::Error;
@@ -108,7 +108,7 @@ impl Events {
 
     /// There are agents that put a piece into the snapshot and send it once more. Nobody can tell that from a piece
     /// that says the same again, so before the last word is passed on, the pieces are compared with what the agent
-    /// keeps. If that cannot be read, what was told stands.
+    /// keeps. If that cannot be read, or is something else, what was told stands.
     pub(super) async fn settle(&mut self) {
         let Some(seen) = &self.seen.task else {
             return;
@@ -127,8 +127,7 @@ impl Events {
         if !matches!(last, Some(Event::Status(update)) if update.status.state == now.status.state) {
             return;
         }
-        let pieces = difference(seen, &now).into_iter();
-        for piece in pieces.filter(|event| matches!(event, Event::Artifact(_))) {
+        for piece in correction(seen, &now) {
             self.tell(piece);
         }
     }
@@ -154,6 +153,7 @@ impl Events {
         });
         match self.client.get_task(get, &self.again()).await {
             Ok(now) => {
+                self.answered = true;
                 self.seen.fruitless = 0;
                 self.tell_difference(&now);
                 if !self.ready.is_empty() {

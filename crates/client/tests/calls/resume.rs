@@ -197,6 +197,43 @@ async fn a_piece_that_was_in_the_snapshot_is_not_kept_twice() {
     }
 }
 
+/// Some agents keep no more than the last piece, and others send what came between: what was told is not taken back, and
+/// nothing is lost.
+#[tokio::test]
+async fn what_was_told_is_replaced_only_by_what_it_is_a_part_of() {
+    for (kept, corrected) in [
+        ("3 ", None),
+        ("", None),
+        ("1 2 ", None),
+        ("something else", None),
+        ("1 2 3 ", None),
+        ("1 2 3 4 ", Some("+4 ")),
+        ("1 2 2b 3 ", Some("=1 2 2b 3 ")),
+    ] {
+        let odd = Odd::serve(move |asked: Asked| async move {
+            match asked.rpc().as_str() {
+                "" => asked.card("1.0"),
+                "SubscribeToTask" => {
+                    let now = value!({"task": task("WORKING", "1 2 ")});
+                    let frames = [now, piece("3 ", true), status("COMPLETED")];
+                    let frames = frames.iter().map(|f| frame(&asked, f)).collect();
+                    sse(frames, Then::Hang)
+                }
+                _ => asked.result(&task("COMPLETED", kept)),
+            }
+        })
+        .await;
+        let agent = client(&odd).await;
+        let known = switchboard_types::model::TaskId::new("t").unwrap();
+        let mut events = agent.subscribe(&known).await.unwrap();
+        let told = told(&mut events).await;
+        let mut expected = vec!["task working", "+3 "];
+        expected.extend(corrected);
+        expected.push("completed");
+        assert_eq!(told, expected, "{kept}");
+    }
+}
+
 /// Whoever stops waiting while the last word is looked into hears it later.
 #[tokio::test]
 async fn the_last_word_is_not_lost_with_a_reader_that_stops_waiting() {

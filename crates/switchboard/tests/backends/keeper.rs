@@ -240,14 +240,18 @@ async fn answer(State(server): Known, headers: HeaderMap, body: Bytes) -> Respon
             let said = format!("what is {}?", shown.unwrap_or_default());
             Err((-32603, said))
         }
-        "message/send" if is(params, "repeat") || is(params, "reject") => {
+        "message/send"
+            if ["repeat", "reject", "wonder"]
+                .iter()
+                .any(|it| is(params, it)) =>
+        {
             let said = format!("{} is no good", shown.unwrap_or_default());
             let parts = json!([{"kind": "text", "text": said}, {"kind": "data", "data": {"why": said}, "metadata": {"why": said}}]);
             let message = json!({"kind": "message", "messageId": "r", "role": "agent", "parts": parts, "metadata": {"why": said}});
-            let state = if is(params, "repeat") {
-                "failed"
-            } else {
-                "rejected"
+            let state = match crate::support::text_of(&params["message"]).as_str() {
+                "repeat" => "failed",
+                "reject" => "rejected",
+                _ => "input-required",
             };
             let status = json!({"state": state, "message": message});
             Ok(

@@ -127,6 +127,25 @@ async fn a_question_of_another_task_in_the_conversation_stays() {
     }
 }
 
+/// One that is canceled before it has begun leaves the thread as it was: with a question that it did not answer.
+#[tokio::test]
+async fn a_question_that_stood_before_a_task_stays() {
+    let (graph, ours) = pair(true).await;
+    let first = ask(&ours).await;
+    let mut second = within(&first["contextId"], "queue");
+    second["configuration"] = json!({"blocking": false});
+    let second = ours.result("poet", "message/send", second).await;
+    until("it is not there", || graph.runs().len() == 2).await;
+    let looks = graph.looks();
+    cancel(&ours, &second["id"]).await;
+    until("it was not asked", || graph.looks() > looks).await;
+    assert_eq!(graph.ends(), 0);
+    let mut answer = say("green");
+    answer["message"]["taskId"] = first["id"].clone();
+    let done = ours.result("poet", "message/send", answer).await;
+    assert_eq!(text_of(&done["artifacts"][0]), "you chose green", "{done}");
+}
+
 /// Neither a restart, nor who comes too late, withdraws it again.
 #[tokio::test]
 async fn a_question_that_nobody_answers_is_withdrawn_there_once() {

@@ -268,13 +268,16 @@ async fn what_an_error_repeats_of_our_credentials_is_told_to_nobody() {
     let failed = ours.result("desk", "message/send", say("repeat")).await;
     let text = text_of(&failed["status"]["message"]);
     assert_eq!(text, "*** is no good", "{failed}");
-    let rejected = ours.result("desk", "message/send", say("reject")).await;
-    assert_eq!(state(&rejected), "rejected", "{rejected}");
-    let said = &rejected["status"]["message"];
-    let told = |value: &Value| value["why"] == "*** is no good";
-    assert!(told(&said["metadata"]), "{rejected}");
-    assert!(told(&said["parts"][1]["data"]), "{rejected}");
-    assert!(told(&said["parts"][1]["metadata"]), "{rejected}");
+    for (word, ends) in [("reject", "rejected"), ("wonder", "input-required")] {
+        let ended = ours.result("desk", "message/send", say(word)).await;
+        assert_eq!(state(&ended), ends, "{ended}");
+        let said = &ended["status"]["message"];
+        let told = |value: &Value| value["why"] == "*** is no good";
+        assert_eq!(said["parts"][0]["text"], "*** is no good", "{ended}");
+        assert!(told(&said["metadata"]), "{ended}");
+        assert!(told(&said["parts"][1]["data"]), "{ended}");
+        assert!(told(&said["parts"][1]["metadata"]), "{ended}");
+    }
     let logged = ours.logged();
     assert!(logged.contains("what is ***?"), "{logged}");
     assert!(!logged.contains("s3cr3t"), "{logged}");

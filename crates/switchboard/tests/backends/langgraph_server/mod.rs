@@ -39,6 +39,8 @@ struct Thread {
     /// What the last run asks, and the task that it belongs to.
     asks: Option<Value>,
     task: String,
+    /// The run that has come as far as to change it.
+    changed_by: String,
 }
 
 /// The server, gone with its runtime.
@@ -283,7 +285,11 @@ impl Server {
         let mut threads = self.threads.lock().unwrap();
         let known = threads.entry(thread.to_owned()).or_default();
         known.runs.push(Arc::clone(&run));
+        if run.kwargs["input"]["messages"][0]["content"] == "queue" {
+            return run;
+        }
         known.asks = None;
+        known.changed_by.clone_from(&run.id);
         let told = run.kwargs["input"]["messages"].as_array();
         let told: Vec<Value> = told.into_iter().flatten().map(|message| {
             json!({"type": "human", "id": message["id"], "content": message["content"]})

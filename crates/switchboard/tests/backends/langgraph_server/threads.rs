@@ -38,10 +38,9 @@ impl Server {
     fn state(&self, thread: &str) -> Option<Value> {
         let threads = self.threads.lock().unwrap();
         let known = threads.get(thread)?;
-        let last = known.runs.last().map(|run| run.id.clone());
         Some(
             json!({"values": {"messages": known.messages}, "next": [], "tasks": [],
-            "interrupts": known.asks.clone().unwrap_or_else(|| json!([])), "metadata": {"run_id": last}}),
+            "interrupts": known.asks.clone().unwrap_or_else(|| json!([])), "metadata": {"run_id": known.changed_by}}),
         )
     }
 
