@@ -196,14 +196,15 @@ impl Engine {
         let webhook = self.webhook_of(scope, &origin.id, &send, log.last().0)?;
         let message = addressed(send.message, &origin);
         // What opens a door elsewhere is no one's to read.
-        let sensitive = log.last().1 == TaskState::AuthRequired
+        let sensitive = scope.params.secret
+            || log.last().1 == TaskState::AuthRequired
             || open_request(&log).is_some_and(|asked| asked.sensitive);
+        let recorded = match sensitive {
+            true => Arc::new(redacted(&message)),
+            false => Arc::clone(&message),
+        };
         let received = Received {
-            recorded: if sensitive {
-                Arc::new(redacted(&message))
-            } else {
-                Arc::clone(&message)
-            },
+            recorded: Arc::clone(&recorded),
             heard: Arc::clone(&message),
             from: scope.principal.clone(),
             trace: scope.params.trace.clone(),
@@ -222,8 +223,10 @@ impl Engine {
             }
             Joined::Waits => {}
             Joined::Begins(canceled) => {
+                // The task shows what is kept, as it always will: so the agent knows a secret.
                 let mut turn =
-                    self.turn_for(scope.principal.clone(), &log, message, since, canceled);
+                    self.turn_for(scope.principal.clone(), &log, recorded, since, canceled);
+                turn.message = message;
                 turn.metadata = send.metadata;
                 turn.accepted_output_modes = send.configuration.accepted_output_modes;
                 match ticket {
