@@ -11,10 +11,11 @@ use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::auth::SKILL;
 use switchboard_server::budget::Budget;
+use switchboard_server::engine::{asks_for_secret, is_redacted};
 use switchboard_server::hops::{DELEGATE, Hops};
 use switchboard_server::trace::DELEGATION;
 use switchboard_types::model::{
-    Artifact, Content, Event, Message, MessageId, Object, Part, Role, TaskId, TaskState,
+    Artifact, Content, Event, Message, MessageId, Object, Part, Role, Task, TaskId, TaskState,
 };
 use switchboard_types::operation::{SendConfiguration, SendMessage};
 
@@ -106,7 +107,7 @@ impl Run<'_> {
     ) -> Result<Result<(), String>, AgentError> {
         let told = self.told(work.agent()).to_owned();
         let dialed = match self.scope.asked.take_if(|asked| asked.agent == told) {
-            Some(asked) => self.answer(work, asked).await?,
+            Some(asked) => self.answer(work, asked, child).await?,
             None => self.ask(work).await?,
         };
         let mut dialed = match dialed {
@@ -187,7 +188,8 @@ impl Run<'_> {
 
     /// Names the call: the same if it is made again.
     fn key(&self) -> String {
-        format!("{}-{}-{}", self.scope.task_id, self.scope.turn, self.calls)
+        let calls = calls_of(&self.scope.task_id, self.scope.turn);
+        format!("{calls}{}", self.calls)
     }
 
     /// Cancels the other task. One that has not been heard of yet has begun all the same: its first event
@@ -230,26 +232,54 @@ impl Run<'_> {
         &mut self,
         work: Work<'_>,
         asked: Asked,
+        child: &mut Child,
     ) -> Result<Result<Dialed, String>, AgentError> {
         let agent = work.agent();
         let id = TaskId::new(asked.task_id).map_err(|e| AgentError::new(e.to_string()))?;
+        child.task = Some(id.clone());
         let task = match self.stage.task(agent, id.clone()).await {
             Ok(task) => task,
             Err(reason) => return Ok(Err(reason)),
         };
-        let mut request = self.request(work, &self.key(), Budget::default())?;
-        let given = |message: &Arc<Message>| message.id == request.message.id;
-        // One that does not wait any more was answered, or goes on without: what is a secret here would be none there.
-        if task.status.state.is_interrupted() && !task.history.iter().any(given) {
+        let key = self.key();
+        let given = |message: &Arc<Message>| message.id.as_str() == key;
+        if self.is_awaited(&task) && !task.history.iter().any(given) {
+            let mut request = self.answering(work, &key)?;
             request.message.task_id = Some(id.clone());
-            if let Err(reason) = self.stage.tell(agent, request).await {
-                return Ok(Err(reason));
+            let secret = self.scope.is_secret();
+            if let Err(reason) = self.stage.tell(agent, request, secret).await {
+                let task = self.stage.task(agent, id.clone()).await;
+                // One that has ended meanwhile is heard all the same.
+                if !task.is_ok_and(|task| task.status.state.is_terminal()) {
+                    return Ok(Err(reason));
+                }
             }
         }
         let first = task.history.first();
         let key = first.map(|first| first.id.to_string()).unwrap_or_default();
         let line = self.stage.follow(agent, id, asked.event).await;
         Ok(line.map(|line| Dialed { line, key }))
+    }
+
+    /// Whether the other agent is to hear the answer. One that has gone on without hears it when it asks again. A secret
+    /// is for who asks for one; and after a restart nobody knows it any more.
+    fn is_awaited(&self, task: &Task) -> bool {
+        let state = task.status.state;
+        match self.scope.is_secret() {
+            true => asks_for_secret(task) && !is_redacted(&self.scope.heard),
+            // Nobody has answered.
+            false if self.scope.timed_out => state.is_interrupted(),
+            false => !state.is_terminal(),
+        }
+    }
+
+    /// What the one hears that has asked: the message itself, also if it is a secret.
+    fn answering(&mut self, work: Work<'_>, key: &str) -> Result<SendMessage, AgentError> {
+        let heard = Arc::clone(&self.scope.heard);
+        let open = std::mem::replace(&mut self.scope.message, heard);
+        let request = self.request(work, key, Budget::default());
+        self.scope.message = open;
+        request
     }
 
     fn request(&self, work: Work<'_>, key: &str, given: Budget) -> Result<SendMessage, AgentError> {
@@ -325,6 +355,11 @@ impl Run<'_> {
             _ => Outcome::InputRequired(said),
         })
     }
+}
+
+/// How the names of all calls of a turn begin.
+pub(super) fn calls_of(task: &TaskId, turn: u32) -> String {
+    format!("{task}-{turn}-")
 }
 
 /// What a message says beside its parts that is meant for whoever takes it over: not which skill of the first agent.
