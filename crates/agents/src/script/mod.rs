@@ -1,8 +1,8 @@
 //! Agents that follow a scenario written in YAML: the built-in agents, and mocks for tests and CI.
 //!
 //! [`language`] says what can be written, `template`, `number` and `part` what stands in its fields, `syntax`
-//! how it is checked. `run` takes the steps, `delegate` the step that calls another agent; `scope` is what they
-//! see, `stage` whom they speak to. [`builtin`] are the agents that come with Switchboard.
+//! how it is checked. `run` takes the steps, `delegate` the steps that call another agent, `question` what that
+//! one asks; `scope` is what they see, `stage` whom they speak to. [`builtin`] are the agents that come with Switchboard.
 //!
 //! A script is deterministic: no clock and no chance decide what it does. That makes it good for tests, and
 //! lets a run that a crash cut off go on at the next event.
@@ -23,6 +23,7 @@ mod number;
 mod part;
 mod pattern;
 mod purse;
+mod question;
 mod run;
 mod scope;
 mod stage;
