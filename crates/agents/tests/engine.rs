@@ -11,7 +11,7 @@ use switchboard_agents::script::builtin::{self, Builtin};
 use switchboard_agents::script::{Script, ScriptAgent};
 use switchboard_server::auth::{Owner, Principal};
 use switchboard_server::call::{
-    Answering, Call, Handler, Origin, ReplyBody, ServiceParams, Target,
+    Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams, Target,
 };
 use switchboard_server::engine::recover::{Recovered, recover};
 use switchboard_server::engine::{Engine, Parts, Profile, Settings};
@@ -19,11 +19,13 @@ use switchboard_server::log::{Entry, Log};
 use switchboard_server::push::Guard;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::testing::agent::{Line, says};
 use switchboard_types::model::{
-    AgentCard, Capabilities, Event, Message, MessageId, Part, Role, Task, TaskId, TaskState,
+    AgentCard, Capabilities, ContextId, Event, Message, MessageId, Part, Role, Task, TaskId,
+    TaskState, TaskStatus,
 };
 use switchboard_types::operation::{
-    CancelTask, ListTasks, Operation, Response, SendConfiguration, SendMessage, Subscribe,
+    CancelTask, ListTasks, Operation, Response, SendConfiguration, SendMessage, Subscribe, TaskView,
 };
 use switchboard_types::wire::card::CardShape;
 use switchboard_types::{Error, ErrorKind};
@@ -330,6 +332,95 @@ async fn a_question_is_withdrawn_if_the_cancel_comes_before_its_answer_is_passed
     assert_eq!(approver[0].status.state, TaskState::Canceled);
     let said = approver[0].history.iter().map(|message| message.text());
     assert!(!said.collect::<Vec<_>>().contains(&"yes".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_messages_that_say_the_same_under_one_id_are_two_calls() {
+    let yaml = "
+- choose: [{ when: { turn: 1 }, do: [{ wait: 1s }, { ask: what? }] }]
+- call: { agent: echo }
+- ask: what else?
+";
+    let script = Script::parse(yaml).unwrap();
+    let house = House::with(&store(), Some(("twice", &script)));
+    let task = house.send("twice", "listen", None, false).await;
+    for _ in 0..2 {
+        house.send("twice", "again", Some(&task.id), false).await;
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(house.tasks("echo").await.len(), 2);
+}
+
+/// An agent that asks for credentials, and for more when it has heard some. It tells so only to who looks.
+#[derive(Debug)]
+struct Insatiable(Mutex<Task>);
+
+impl Handler for Insatiable {
+    fn handle(&self, call: Call) -> Answering {
+        let mut task = self.0.lock().unwrap();
+        let response = match call.operation {
+            Operation::Send(send) => {
+                task.history.push(Arc::new(send.message));
+                Response::SentTask as fn(TaskView) -> Response
+            }
+            Operation::Stream(_) => Response::SentTask,
+            Operation::Get(_) => Response::Task,
+            _ => return Box::pin(std::future::pending()),
+        };
+        let view = TaskView {
+            task: Arc::new(task.clone()),
+            history_length: None,
+            artifacts: true,
+        };
+        let reply = Reply {
+            body: ReplyBody::Response(response(view)),
+            extensions: Vec::new(),
+            about: None,
+        };
+        Box::pin(async { Ok(reply) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_told_before_a_restart_is_not_asked_for_again_though_more_is() {
+    let status = TaskStatus {
+        state: TaskState::AuthRequired,
+        message: None,
+        timestamp: None,
+    };
+    let other: Arc<dyn Handler> = Arc::new(Insatiable(Mutex::new(Task {
+        id: TaskId::new("other").unwrap(),
+        context_id: ContextId::new("c").unwrap(),
+        status,
+        artifacts: Vec::new(),
+        history: Vec::new(),
+        metadata: None,
+    })));
+    let script = Script::parse("- hand_on: other").unwrap();
+    let store = store();
+    let line = async || {
+        let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(&other)));
+        let line = Line::new(
+            &Log::new(Arc::clone(&store)),
+            Arc::new(agent),
+            Settings::default(),
+        );
+        let engines = [(Arc::from("agent"), line.engine.clone())].into();
+        let recovered = recover(&line.log, &engines).await.unwrap();
+        (line, recovered)
+    };
+    let (before, _) = line().await;
+    let asked = before.send(says("log me in")).await.unwrap();
+    assert_eq!(asked.status.state, TaskState::AuthRequired);
+    let answer = Message {
+        task_id: Some(asked.id.clone()),
+        ..says("hunter2")
+    };
+    before.send_at_once(answer).await.unwrap();
+    before.log.stopping().cancel();
+    before.log.close().await;
+    let (_line, recovered) = line().await;
+    assert_eq!((recovered.resumed, recovered.waiting), (1, 0));
 }
 
 /// Runs `text` once in peace and once with a crash at `moment`; the same must be told.

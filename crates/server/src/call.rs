@@ -63,6 +63,9 @@ pub struct ServiceParams {
     pub trace: Option<Arc<Trace>>,
     /// Who counts it, until someone does.
     pub meter: Option<Arc<Meter>>,
+    /// What is sent answers a question for a secret, and is kept as one, whatever the task has come to meanwhile. Agents
+    /// know that of what they pass on; nobody says so over the network.
+    pub secret: bool,
     /// Where the caller reached us: scheme, host and path before `/a2a`. Only calls for a card have it.
     pub base_url: Arc<str>,
 }
@@ -78,6 +81,7 @@ impl ServiceParams {
             last_event_id: None,
             trace: None,
             meter: None,
+            secret: false,
             base_url: Arc::from(""),
         }
     }

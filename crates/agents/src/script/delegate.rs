@@ -5,8 +5,6 @@
 //! there. Both its message and its idempotency key are made from this task, the turn and the number of the call, so a
 //! run that is taken up again comes back to the same task instead of beginning another.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::auth::SKILL;
@@ -23,7 +21,6 @@ use super::language::Call;
 use super::part;
 use super::purse::PURSE;
 use super::run::Run;
-use super::scope::{Asked, WHO_ASKS};
 use super::stage::Line;
 
 /// How many tasks of others are named by what is said at the end.
@@ -31,7 +28,7 @@ const MOST: usize = 100;
 
 /// What another agent is asked for.
 #[derive(Clone, Copy)]
-enum Work<'c> {
+pub(super) enum Work<'c> {
     /// Something, to go on with.
     Part(&'c Call),
     /// The whole task: what it makes is passed on as it comes.
@@ -39,7 +36,7 @@ enum Work<'c> {
 }
 
 impl<'c> Work<'c> {
-    fn agent(self) -> &'c str {
+    pub(super) fn agent(self) -> &'c str {
         match self {
             Self::Part(call) => &call.agent,
             Self::All(agent) => agent,
@@ -48,10 +45,10 @@ impl<'c> Work<'c> {
 }
 
 /// A line to another agent.
-struct Dialed {
-    line: Box<dyn Line>,
+pub(super) struct Dialed {
+    pub(super) line: Box<dyn Line>,
     /// The call that began the other task.
-    key: String,
+    pub(super) key: String,
 }
 
 impl Run<'_> {
@@ -106,7 +103,7 @@ impl Run<'_> {
     ) -> Result<Result<(), String>, AgentError> {
         let told = self.told(work.agent()).to_owned();
         let dialed = match self.scope.asked.take_if(|asked| asked.agent == told) {
-            Some(asked) => self.answer(work, asked).await?,
+            Some(asked) => self.answer(work, asked, child).await?,
             None => self.ask(work).await?,
         };
         let mut dialed = match dialed {
@@ -186,8 +183,9 @@ impl Run<'_> {
     }
 
     /// Names the call: the same if it is made again.
-    fn key(&self) -> String {
-        format!("{}-{}-{}", self.scope.task_id, self.scope.turn, self.calls)
+    pub(super) fn key(&self) -> String {
+        let calls = calls_of(&self.scope.task_id, self.scope.turn);
+        format!("{calls}{}", self.calls)
     }
 
     /// Cancels the other task. One that has not been heard of yet has begun all the same: its first event
@@ -224,35 +222,12 @@ impl Run<'_> {
         Ok(line.map(|line| Dialed { line, key }))
     }
 
-    /// Sends the message as the answer to a question of the other agent. That is no other call: the first one was paid
-    /// for. An answer that an earlier run has given is not given again.
-    async fn answer(
-        &mut self,
+    pub(super) fn request(
+        &self,
         work: Work<'_>,
-        asked: Asked,
-    ) -> Result<Result<Dialed, String>, AgentError> {
-        let agent = work.agent();
-        let id = TaskId::new(asked.task_id).map_err(|e| AgentError::new(e.to_string()))?;
-        let task = match self.stage.task(agent, id.clone()).await {
-            Ok(task) => task,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        let mut request = self.request(work, &self.key(), Budget::default())?;
-        let given = |message: &Arc<Message>| message.id == request.message.id;
-        // One that does not wait any more was answered, or goes on without: what is a secret here would be none there.
-        if task.status.state.is_interrupted() && !task.history.iter().any(given) {
-            request.message.task_id = Some(id.clone());
-            if let Err(reason) = self.stage.tell(agent, request).await {
-                return Ok(Err(reason));
-            }
-        }
-        let first = task.history.first();
-        let key = first.map(|first| first.id.to_string()).unwrap_or_default();
-        let line = self.stage.follow(agent, id, asked.event).await;
-        Ok(line.map(|line| Dialed { line, key }))
-    }
-
-    fn request(&self, work: Work<'_>, key: &str, given: Budget) -> Result<SendMessage, AgentError> {
+        key: &str,
+        given: Budget,
+    ) -> Result<SendMessage, AgentError> {
         let scope = &self.scope;
         let (mut parts, metadata) = match work {
             Work::Part(call) => (
@@ -283,48 +258,11 @@ impl Run<'_> {
             metadata: None,
         })
     }
+}
 
-    /// Keeps the name of an agent whose question does not tell it.
-    async fn note_who_asks(&self, agent: &str, child: &Child) -> Result<(), AgentError> {
-        match &child.task {
-            Some(task) if self.told(agent) != agent => {
-                let who = delegate(agent, task);
-                self.stage.note(WHO_ASKS, who).await
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The other agent's question as this agent's own; the next turn finds by it where the answer goes.
-    async fn relay(
-        &self,
-        agent: &str,
-        child: &Child,
-        state: TaskState,
-    ) -> Result<Outcome, AgentError> {
-        self.note_who_asks(agent, child).await?;
-        let told = self.told(agent);
-        let said = child.said.as_ref();
-        let mut metadata = said.and_then(|m| m.metadata.clone());
-        if let Some(task) = &child.task {
-            let mut question = delegate(told, task);
-            question["event"] = child.event.into();
-            metadata = Some(with_delegate(metadata.as_ref(), question));
-        }
-        let parts = match said {
-            Some(message) => message.parts.clone(),
-            None => vec![Part::text(format!("{told} waits for an answer"))],
-        };
-        let said = Said {
-            parts,
-            message_metadata: metadata,
-            ..Said::default()
-        };
-        Ok(match state {
-            TaskState::AuthRequired => Outcome::AuthRequired(said),
-            _ => Outcome::InputRequired(said),
-        })
-    }
+/// How the names of all calls of a turn begin.
+pub(super) fn calls_of(task: &TaskId, turn: u32) -> String {
+    format!("{task}-{turn}-")
 }
 
 /// What a message says beside its parts that is meant for whoever takes it over: not which skill of the first agent.

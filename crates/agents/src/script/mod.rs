@@ -1,8 +1,8 @@
 //! Agents that follow a scenario written in YAML: the built-in agents, and mocks for tests and CI.
 //!
 //! [`language`] says what can be written, `template`, `number` and `part` what stands in its fields, `syntax`
-//! how it is checked. `run` takes the steps, `delegate` the step that calls another agent; `scope` is what they
-//! see, `stage` whom they speak to. [`builtin`] are the agents that come with Switchboard.
+//! how it is checked. `run` takes the steps, `delegate` the steps that call another agent, `question` what that
+//! one asks; `scope` is what they see, `stage` whom they speak to. [`builtin`] are the agents that come with Switchboard.
 //!
 //! A script is deterministic: no clock and no chance decide what it does. That makes it good for tests, and
 //! lets a run that a crash cut off go on at the next event.
@@ -23,6 +23,7 @@ mod number;
 mod part;
 mod pattern;
 mod purse;
+mod question;
 mod run;
 mod scope;
 mod stage;
@@ -214,11 +215,10 @@ impl Agent for ScriptAgent {
         };
         let asked = asked.map(|asked| asked.known_as(noted.as_ref()));
         let mut scope = Scope {
-            asked: asked.clone(),
             earlier,
             hop: Some(turn.hop().clone()),
             timed_out: turn.input_timed_out,
-            ..Scope::new(&turn.task, turn.message, turn.metadata)
+            ..Scope::new(&turn.task, turn.message, turn.metadata, asked.clone())
         };
         if let Some(asked) = &mut scope.asked {
             self.recognise(asked, &hidden)?;
@@ -248,7 +248,8 @@ impl Agent for ScriptAgent {
         }
     }
 
-    /// An agent that does not wait any more for what it has asked knows it.
+    /// An agent that does not wait any more for what it has asked knows it, and so does one that asks for more. What is
+    /// done beside tells nothing of a secret: it is the same without.
     async fn does_without_words(&self, turn: &Turn) -> bool {
         let Some(asked) = asked_last(turn).await else {
             return false;
@@ -256,8 +257,12 @@ impl Agent for ScriptAgent {
         let Ok(id) = TaskId::new(asked.task_id) else {
             return false;
         };
-        let task = self.others(turn).task(&asked.agent, id).await;
-        task.is_ok_and(|task| !task.status.state.is_interrupted())
+        let Ok(task) = self.others(turn).task(&asked.agent, id).await else {
+            return false;
+        };
+        let told = delegate::calls_of(&turn.task.id, scope::number_of(&turn.task, &turn.message));
+        let mut heard = task.history.iter().map(|message| message.id.as_str());
+        !task.status.state.is_interrupted() || heard.any(|id| id.starts_with(&told))
     }
 
     fn on_restart(&self) -> Restart {

@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
+use std::sync::Arc;
 
 use serde_json::json;
 use switchboard_server::agent::{AgentError, Outcome, Said};
-use switchboard_types::model::{self, ArtifactId, Json, Object, Part, TaskId};
+use switchboard_types::model::{self, ArtifactId, Json, Message, Object, Part, TaskId};
 use tokio_util::sync::CancellationToken;
 
 use super::language::{
@@ -237,17 +238,17 @@ impl<'a> Run<'a> {
     /// Whether all conditions hold; keeps the groups of the pattern if they do.
     fn applies(&mut self, when: &When) -> bool {
         let scope = &self.scope;
-        let id = scope.message.id.as_str();
+        let id = scope.heard.id.as_str();
         let applies = when.message_id.as_ref().is_none_or(|p| id.starts_with(p))
             && when.turn.is_none_or(|turn| turn == scope.turn)
             && when.timed_out.is_none_or(|late| late == scope.timed_out)
-            && when.part.is_none_or(|kind| has_part(scope, kind))
+            && when.part.is_none_or(|kind| has_part(&scope.judged, kind))
             && when.answers.as_ref().is_none_or(|agent| {
                 let asked = scope.asked.as_ref();
                 asked.is_some_and(|asked| asked.agent == self.told(agent))
             })
             && when.metadata.iter().all(|(key, wanted)| {
-                let value = scope.metadata(key);
+                let value = scope.metadata(&scope.judged, key);
                 value.is_some_and(|value| plain(&value) == plain(wanted))
             });
         if !applies {
@@ -256,13 +257,17 @@ impl<'a> Run<'a> {
         let Some(pattern) = &when.text else {
             return true;
         };
-        let text = scope.message.text();
+        let text = scope.judged.text();
         let Some(regex) = pattern.regex() else {
             return false;
         };
         let Some(captures) = regex.captures(&text) else {
             return false;
         };
+        if !Arc::ptr_eq(&scope.judged, &scope.message) {
+            // What is only looked at is not repeated.
+            return true;
+        }
         let groups = regex.capture_names().flatten();
         let matched = groups.filter_map(|group| {
             let value = captures.name(group)?;
@@ -347,9 +352,8 @@ impl<'a> Run<'a> {
     }
 }
 
-fn has_part(scope: &Scope, kind: PartKind) -> bool {
-    let parts = &scope.message.parts;
-    parts.iter().any(|part| {
+fn has_part(message: &Message, kind: PartKind) -> bool {
+    message.parts.iter().any(|part| {
         kind == match part.content {
             model::Content::Text(_) => PartKind::Text,
             model::Content::Raw(_) => PartKind::Raw,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use switchboard_server::engine::{is_redacted, place_of};
 use switchboard_server::hops::{DELEGATE, Hop};
 use switchboard_types::model::{ContextId, Message, Object, Part, Role, Task, TaskId, TaskState};
 
@@ -13,7 +14,12 @@ use super::template::{CallField, Variable};
 /// What templates and conditions read.
 #[derive(Debug)]
 pub(super) struct Scope {
+    /// What is repeated and handed on: the message, or if that is a secret, the latest before it that was none.
     pub(super) message: Arc<Message>,
+    /// The message itself.
+    pub(super) heard: Arc<Message>,
+    /// What conditions look at: a secret that the script itself has asked for, it may check.
+    pub(super) judged: Arc<Message>,
     pub(super) metadata: Option<Object>,
     pub(super) task_id: TaskId,
     pub(super) context_id: ContextId,
@@ -60,22 +66,42 @@ pub(super) struct Answer {
 pub(super) const WHO_ASKS: &str = "who-asks";
 
 impl Scope {
-    /// The scope at the beginning of a turn.
-    pub(super) fn new(task: &Task, message: Arc<Message>, metadata: Option<Object>) -> Self {
-        // Later messages may wait in the history already.
-        let before = before(task, &message).iter();
-        let before = before.filter(|m| m.role == Role::User).count();
+    /// The scope at the beginning of a turn; `asked` is the question of another agent that the message answers.
+    pub(super) fn new(
+        task: &Task,
+        heard: Arc<Message>,
+        metadata: Option<Object>,
+        asked: Option<Asked>,
+    ) -> Self {
+        let open = match place_of(&heard, task).map(|place| task.history.split_at(place)) {
+            Some((before, [kept, ..])) if is_redacted(kept) => {
+                let is_open = |m: &&Arc<Message>| m.role == Role::User && !is_redacted(m);
+                Some(before.iter().rfind(is_open).unwrap_or(kept))
+            }
+            _ => None,
+        };
+        let message = Arc::clone(open.unwrap_or(&heard));
+        let judged = match asked.is_some() || is_redacted(&heard) {
+            true => Arc::clone(&message),
+            false => Arc::clone(&heard),
+        };
         Self {
-            asked: None,
+            asked,
             // A turn that begins finds its task submitted, or waiting for the message.
             resumed: task.status.state == TaskState::Working,
             timed_out: false,
-            message,
-            metadata,
+            // What comes with a secret may be one, and is kept no more than it.
+            metadata: match open {
+                Some(_) => task.metadata.clone(),
+                None => metadata,
+            },
             task_id: task.id.clone(),
             context_id: task.context_id.clone(),
             hop: None,
-            turn: u32::try_from(before + 1).unwrap_or(u32::MAX),
+            turn: number_of(task, &heard),
+            message,
+            heard,
+            judged,
             earlier: Vec::new(),
             word: String::new(),
             n: 0,
@@ -84,20 +110,28 @@ impl Scope {
         }
     }
 
+    /// Whether the message is a secret, and only for whoever has asked for it.
+    pub(super) fn is_secret(&self) -> bool {
+        !Arc::ptr_eq(&self.message, &self.heard)
+    }
+
     /// What a variable stands for; empty if there is nothing.
     pub(super) fn value(&self, variable: &Variable) -> String {
         match variable {
             Variable::Text => self.message.text(),
             Variable::Word => self.word.clone(),
             Variable::N => self.n.to_string(),
-            Variable::MessageId => self.message.id.to_string(),
+            Variable::MessageId => self.heard.id.to_string(),
             Variable::TaskId => self.task_id.to_string(),
             Variable::ContextId => self.context_id.to_string(),
             Variable::Turn => self.turn.to_string(),
             Variable::Earlier => self.earlier.len().to_string(),
             Variable::EarlierText => self.earlier.join("\n"),
             Variable::Match(group) => self.matched.get(group).cloned().unwrap_or_default(),
-            Variable::Metadata(key) => self.metadata(key).as_ref().map(plain).unwrap_or_default(),
+            Variable::Metadata(key) => {
+                let value = self.metadata(&self.message, key);
+                value.as_ref().map(plain).unwrap_or_default()
+            }
             Variable::Call(name, field) => {
                 let answer = self.calls.get(name);
                 let value = answer.map(|answer| match field {
@@ -110,9 +144,9 @@ impl Scope {
         }
     }
 
-    /// A member of the message's metadata, or else of the request's.
-    pub(super) fn metadata(&self, key: &str) -> Option<Value> {
-        let sources = [&self.message.metadata, &self.metadata];
+    /// A member of the metadata of a message, or else of the request's.
+    pub(super) fn metadata(&self, message: &Message, key: &str) -> Option<Value> {
+        let sources = [&message.metadata, &self.metadata];
         sources.into_iter().flatten().find_map(|o| o.get(key))
     }
 }
@@ -128,8 +162,14 @@ pub(super) fn plain(value: &Value) -> String {
 
 /// What was said before a message. Later ones may wait in the history already.
 fn before<'t>(task: &'t Task, message: &Arc<Message>) -> &'t [Arc<Message>] {
-    let place = task.history.iter().rposition(|m| m == message);
-    &task.history[..place.unwrap_or(task.history.len())]
+    &task.history[..place_of(message, task).unwrap_or(task.history.len())]
+}
+
+/// The number of a message within its task, from 1.
+pub(super) fn number_of(task: &Task, message: &Arc<Message>) -> u32 {
+    let before = before(task, message).iter();
+    let before = before.filter(|m| m.role == Role::User).count();
+    u32::try_from(before + 1).unwrap_or(u32::MAX)
 }
 
 /// The question that a message answers, if it was another agent's. A question becomes part of the history when the

@@ -51,8 +51,8 @@ pub(super) trait Stage: Send + Sync {
         key: String,
     ) -> Result<Box<dyn Line>, String>;
 
-    /// Sends a message to a task of another agent without waiting for the answer.
-    async fn tell(&self, agent: &str, message: SendMessage) -> Result<(), String>;
+    /// Sends a message to a task of another agent without waiting for the answer. A `secret` is kept as one.
+    async fn tell(&self, agent: &str, message: SendMessage, secret: bool) -> Result<(), String>;
 
     /// Follows a task of another agent from the event after `after`.
     async fn follow(&self, agent: &str, id: TaskId, after: u64) -> Result<Box<dyn Line>, String>;
@@ -213,10 +213,20 @@ impl Stage for Live<'_> {
             .and_then(line)
     }
 
-    async fn tell(&self, agent: &str, mut message: SendMessage) -> Result<(), String> {
+    async fn tell(
+        &self,
+        agent: &str,
+        mut message: SendMessage,
+        secret: bool,
+    ) -> Result<(), String> {
         message.configuration.return_immediately = true;
+        let params = ServiceParams {
+            secret,
+            ..ServiceParams::internal()
+        };
+        let send = Operation::Send(Box::new(message));
         self.others
-            .ask(agent, Operation::Send(Box::new(message)))
+            .ask_with(agent, send, params)
             .await
             .map(drop)
             .map_err(words)

@@ -18,7 +18,8 @@ use crate::trace::{DELEGATION, Trace};
 /// One turn of a task.
 #[derive(Debug, Clone)]
 pub struct Turn {
-    /// The task as it stands, this turn's message included in its history.
+    /// The task as it stands, this turn's message included in its history. There it is as it is kept: of a secret, only
+    /// that it [came](crate::engine::place_of).
     pub task: Arc<Task>,
     /// What was said to begin this turn.
     pub message: Arc<Message>,

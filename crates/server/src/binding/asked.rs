@@ -178,6 +178,7 @@ impl<'a> Asked<'a> {
                 last_event_id,
                 trace,
                 meter: Some(Arc::clone(&listing.meter)),
+                secret: false,
                 base_url,
             },
             origin: Origin::Network,

@@ -49,7 +49,7 @@ use crate::store;
 pub use card::Profile;
 pub(crate) use client::ClientGuard;
 pub(crate) use events::{fresh_id, named};
-pub(crate) use question::is_redacted;
+pub use question::{asks_for_secret, is_redacted, place_of};
 pub(crate) use voice::Voice;
 
 /// The engine of one agent; cheap to clone.

@@ -1,8 +1,10 @@
 //! Questions with an id (`inputRequest`) and the tool results that answer them.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use switchboard_types::Error;
-use switchboard_types::model::{Content, Message, Object, Part};
+use switchboard_types::model::{Content, Message, Object, Part, Task, TaskState};
 
 use crate::log::TaskLog;
 
@@ -36,7 +38,17 @@ pub(super) struct InputRequest {
 
 /// The question a task waits on, if it asked one with an id.
 pub(super) fn open_request(log: &TaskLog) -> Option<InputRequest> {
-    let (_, task) = log.view()?;
+    request_of(&log.view()?.1)
+}
+
+/// Whether what answers the question of a task is a secret.
+#[must_use]
+pub fn asks_for_secret(task: &Task) -> bool {
+    task.status.state == TaskState::AuthRequired
+        || request_of(task).is_some_and(|asked| asked.sensitive)
+}
+
+fn request_of(task: &Task) -> Option<InputRequest> {
     if !task.status.state.is_interrupted() {
         return None;
     }
@@ -56,9 +68,20 @@ pub(super) fn redacted(message: &Message) -> Message {
 }
 
 /// Whether what a message said was not kept.
-pub(crate) fn is_redacted(message: &Message) -> bool {
+#[must_use]
+pub fn is_redacted(message: &Message) -> bool {
     let metadata = message.metadata.as_ref();
     metadata.and_then(|m| m.get(REDACTED)) == Some(true)
+}
+
+/// Where the message of a turn stands in the history of its task. Clients may give one id to several, so it is known by
+/// itself; after a restart, by all that it says; and a secret, by its id and that it is one.
+#[must_use]
+pub fn place_of(message: &Arc<Message>, task: &Task) -> Option<usize> {
+    let last = |is_it: &dyn Fn(&Arc<Message>) -> bool| task.history.iter().rposition(is_it);
+    last(&|m| Arc::ptr_eq(m, message))
+        .or_else(|| last(&|m| m == message))
+        .or_else(|| last(&|m| m.id == message.id && is_redacted(m)))
 }
 
 /// The error for an answer to something else than what was asked.

@@ -124,10 +124,9 @@ impl Engine {
             match self.end_turn(&log, event, untold, caller) {
                 Some(next) => {
                     self = self.latest();
-                    let Waited {
-                        message, from, at, ..
-                    } = next;
-                    turn = self.turn_for(from, &log, message, at, canceled.clone());
+                    let Waited { from, at, .. } = next;
+                    turn = self.turn_for(from, &log, next.recorded, at, canceled.clone());
+                    turn.message = next.message;
                     turn.question = question;
                 }
                 None => break,

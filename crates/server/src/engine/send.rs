@@ -11,7 +11,7 @@ use switchboard_types::operation::{Response, SendMessage, TaskView};
 
 use super::events::{addressed, fresh_ids, status, status_event};
 use super::idempotency::{Claim, beside};
-use super::question::{open_request, redacted, tool_result_id, unasked};
+use super::question::{asks_for_secret, open_request, redacted, tool_result_id, unasked};
 use super::{Engine, Scope, storage};
 use crate::agent::{DECISION, Decided, Said, Turn};
 use crate::auth::Principal;
@@ -195,15 +195,17 @@ impl Engine {
         };
         let webhook = self.webhook_of(scope, &origin.id, &send, log.last().0)?;
         let message = addressed(send.message, &origin);
-        // What opens a door elsewhere is no one's to read.
-        let sensitive = log.last().1 == TaskState::AuthRequired
-            || open_request(&log).is_some_and(|asked| asked.sensitive);
+        // What opens a door elsewhere is no one's to read. Who sends it knows only what was told: another answer may have
+        // come first.
+        let sensitive = scope.params.secret
+            || log.last().1 == TaskState::AuthRequired
+            || log.view().is_some_and(|(_, task)| asks_for_secret(&task));
+        let recorded = match sensitive {
+            true => Arc::new(redacted(&message)),
+            false => Arc::clone(&message),
+        };
         let received = Received {
-            recorded: if sensitive {
-                Arc::new(redacted(&message))
-            } else {
-                Arc::clone(&message)
-            },
+            recorded: Arc::clone(&recorded),
             heard: Arc::clone(&message),
             from: scope.principal.clone(),
             trace: scope.params.trace.clone(),
@@ -222,8 +224,10 @@ impl Engine {
             }
             Joined::Waits => {}
             Joined::Begins { canceled, question } => {
+                // The task shows what is kept, as it always will: so the agent knows a secret.
                 let mut turn =
-                    self.turn_for(scope.principal.clone(), &log, message, since, canceled);
+                    self.turn_for(scope.principal.clone(), &log, recorded, since, canceled);
+                turn.message = message;
                 turn.question = question;
                 turn.metadata = send.metadata;
                 turn.accepted_output_modes = send.configuration.accepted_output_modes;

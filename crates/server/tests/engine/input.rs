@@ -7,11 +7,12 @@ use std::time::Duration;
 use serde_json::json;
 use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::engine::recover::{Recovered, recover};
-use switchboard_server::engine::{OnInputTimeout, Settings};
+use switchboard_server::engine::{OnInputTimeout, Settings, place_of};
 use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
-use switchboard_server::testing::agent::{FnAgent, Line, says};
+use switchboard_server::testing::agent::{FnAgent, Line, says, send};
 use switchboard_types::model::{Message, MessageId, Part, TaskState};
+use switchboard_types::operation::Operation;
 
 use super::{artifact, asks, line, line_with, works_until_canceled};
 
@@ -210,6 +211,74 @@ async fn a_sensitive_answer_reaches_the_agent_and_is_not_kept() {
     assert!(!kept.contains("hunter2"), "{kept}");
     let said: Vec<String> = done.history.iter().map(|m| m.text()).collect();
     assert_eq!(said, ["log me in", "password?", "[redacted]"]);
+}
+
+/// Asks for a colour, takes a second, and asks for one more, until it has heard a word of seven letters.
+fn asks_for_colours() -> FnAgent {
+    FnAgent::new(|turn, progress| async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let length = turn.message.text().len();
+        progress.artifact(artifact(&length.to_string())).await?;
+        Ok(match length {
+            7 => Outcome::Completed(Said::default()),
+            _ => Outcome::InputRequired(Said::text("which colour?")),
+        })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_passes_on_as_a_secret_is_kept_as_one_whatever_the_task_has_come_to() {
+    for waits in [true, false] {
+        let line = line(asks_for_colours());
+        let task = match waits {
+            true => line.send(says("paint it")).await.unwrap(),
+            false => line.send_at_once(says("paint it")).await.unwrap(),
+        };
+        let secret = Message {
+            id: MessageId::new("answer").unwrap(),
+            task_id: Some(task.id.clone()),
+            ..says("hunter2")
+        };
+        let send = Operation::Send(Box::new(send(secret)));
+        line.ask(send, |call| call.params.secret = true)
+            .await
+            .unwrap();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let done = line.get(&task.id).await.unwrap();
+        assert_eq!(done.artifacts[0].parts, [Part::text("7")], "{done:?}");
+        assert_eq!(done.status.state, TaskState::Completed);
+        let kept = format!("{:?}", line.log.store().task(&task.id).await.unwrap());
+        assert!(!kept.contains("hunter2"), "{kept}");
+        assert!(kept.contains("[redacted]"), "{kept}");
+    }
+}
+
+/// Tells how its message is kept.
+fn tells_what_is_kept() -> FnAgent {
+    FnAgent::new(|turn, progress| async move {
+        let kept = place_of(&turn.message, &turn.task).map(|place| &turn.task.history[place]);
+        let kept = kept.map_or_else(String::new, |kept| kept.text());
+        progress.artifact(artifact(&kept)).await?;
+        Ok(match turn.message.text().as_str() {
+            "log me in" => Outcome::AuthRequired(Said::text("password?")),
+            _ => Outcome::Completed(Said::default()),
+        })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_can_tell_that_what_it_hears_is_a_secret() {
+    let line = line(tells_what_is_kept());
+    let waiting = line.send(says("log me in")).await.unwrap();
+    assert_eq!(waiting.artifacts[0].parts, [Part::text("log me in")]);
+    // Also of a client that gives the same id to all.
+    let answer = Message {
+        id: MessageId::new("m-log me in").unwrap(),
+        task_id: Some(waiting.id.clone()),
+        ..says("hunter2")
+    };
+    let done = line.send(answer).await.unwrap();
+    assert_eq!(done.artifacts[0].parts, [Part::text("[redacted]")]);
 }
 
 #[tokio::test(start_paused = true)]

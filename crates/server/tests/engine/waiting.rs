@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use switchboard_server::agent::{Outcome, Said};
-use switchboard_server::engine::{OnInputTimeout, Settings};
+use switchboard_server::engine::{OnInputTimeout, Settings, is_redacted};
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{FnAgent, says};
 use switchboard_server::testing::troubled::Troubled;
@@ -198,4 +198,42 @@ async fn what_waits_goes_on_where_a_secret_does_not_come_again() {
     let done = line.get(&task).await.unwrap();
     assert_eq!(done.status.state, TaskState::Completed);
     assert_eq!(*heard.lock().unwrap(), ["green"]);
+}
+
+/// Asks for a secret, then for anything, and ends with whether what it hears is a secret by what is kept of it.
+fn knows_secrets() -> FnAgent {
+    FnAgent::new(|turn, _progress| async move {
+        Ok(match turn.message.text().as_str() {
+            "log me in" => Outcome::AuthRequired(Said::text("password?")),
+            "hunter1" => {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Outcome::InputRequired(Said::text("which one?"))
+            }
+            _ => {
+                let kept = turn.task.history.last();
+                let is_secret = kept.is_some_and(|kept| is_redacted(kept));
+                Outcome::Completed(Said::text(is_secret.to_string()))
+            }
+        })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_waited_is_known_as_one_before_it_is_stored() {
+    let flaky = Flaky::default();
+    let no_events = Arc::clone(&flaky.takes_no_events);
+    let store: Arc<dyn Store> = Arc::new(Troubled::by(flaky));
+    let (line, _) = restarted(&store, knows_secrets()).await;
+    let task = line.send(says("log me in")).await.unwrap().id.clone();
+    no_events.store(true, Ordering::SeqCst);
+    let send = |id, text| line.send_at_once(to(&task, id, text));
+    // Both come before the task is seen to have taken one.
+    let (first, second) = tokio::join!(send("1", "hunter1"), send("2", "hunter2"));
+    assert!(first.is_err() && second.is_err());
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    no_events.store(false, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let done = line.get(&task).await.unwrap();
+    assert_eq!(done.status.state, TaskState::Completed);
+    assert_eq!(done.status.message.as_ref().unwrap().text(), "true");
 }

@@ -7,6 +7,7 @@ mod chat;
 mod decided;
 mod links;
 mod rules;
+mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
 mod withdrawn;

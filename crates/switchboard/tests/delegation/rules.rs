@@ -161,6 +161,38 @@ async fn a_question_comes_back_through_a_rule_and_its_answer_goes_the_same_way()
 }
 
 #[tokio::test]
+async fn an_answer_reaches_an_agent_that_has_gone_on_without_it() {
+    let server = Server::serve(
+        "
+agents:
+  desk: { script: [{ complete: own }], routes: [{ name: all, to: hasty }] }
+  hasty:
+    timeouts: { input: 100ms }
+    on_input_timeout: continue
+    script:
+      - choose:
+          - when: { timed_out: true }
+            do: [{ wait: 1s }, { ask: 'still: which one?' }]
+          - when: { turn: 1 }
+            do: [{ ask: 'which one?' }]
+      - complete: 'you chose {{text}}'
+",
+    )
+    .await;
+    let asked = server.result("desk", "message/send", say("go")).await;
+    assert_eq!(text_of(&asked["status"]["message"]), "which one?");
+    let child = tasks(&server, "hasty").await[0]["id"].clone();
+    server.until("hasty", &child, &["working"]).await;
+    let mut answer = say("the red one");
+    answer["message"]["taskId"] = asked["id"].clone();
+    answer["configuration"] = json!({"blocking": false});
+    server.result("desk", "message/send", answer).await;
+    let done = server.until("hasty", &child, &["completed"]).await;
+    let chosen = text_of(&done["status"]["message"]);
+    assert_eq!(chosen, "you chose the red one");
+}
+
+#[tokio::test]
 async fn a_cancel_goes_on_to_whoever_has_the_task() {
     let server = Server::serve(DESK).await;
     let mut events = server.stream("desk", "message/stream", say("slow")).await;

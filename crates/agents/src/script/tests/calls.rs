@@ -247,6 +247,57 @@ async fn an_answer_is_not_given_twice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_agent_that_has_gone_on_without_the_answer_is_told_it_unless_it_is_over() {
+    let history = vec![user("m1", vec![Part::text("hi")]), passed_on("a")];
+    for (state, timed_out, told) in [
+        (TaskState::Working, false, true),
+        (TaskState::Completed, false, false),
+        // There is no answer.
+        (TaskState::Working, true, false),
+    ] {
+        let mut agents = waiting(Vec::new());
+        agents.tasks.get_mut("a").unwrap().status.state = state;
+        let mut play = script(ANSWER).after(history.clone()).agents(agents);
+        play.timed_out = timed_out;
+        assert_eq!(play.run().await.end, "completed: done");
+        let asked = play.agents.asked.lock().unwrap();
+        assert_eq!(asked[0].starts_with("tell"), told, "{state:?}: {asked:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_ends_before_it_is_told_the_answer_is_heard_all_the_same() {
+    let history = vec![user("m1", vec![Part::text("hi")]), passed_on("a")];
+    let ends = Agents {
+        ends: true,
+        ..waiting(Vec::new())
+    };
+    let play = script(ANSWER).after(history).agents(ends);
+    assert_eq!(play.run().await.end, "completed: done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_goes_on_at_once_to_an_agent_that_has_been_given_its_answer() {
+    // What it makes does not name its task.
+    let events = vec![made("a", "one", true); 60];
+    let waiting = Agents {
+        scripts: [("a", events)].into(),
+        ..waiting(Vec::new())
+    };
+    let history = vec![user("m1", vec![Part::text("hi")]), passed_on("a")];
+    let play = script("- hand_on: a").after(history).agents(waiting);
+    let cancel = play.canceled.clone();
+    let canceled = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        cancel.cancel();
+    };
+    let (played, ()) = tokio::join!(play.run(), canceled);
+    assert_eq!(played.took, Duration::from_millis(500));
+    let asked = play.agents.asked.lock().unwrap();
+    assert_eq!(asked.last().unwrap(), "cancel a child");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_question_may_still_be_the_status_when_it_is_answered() {
     let message = user("m2", vec![Part::text("yes")]);
     let history = vec![user("m1", vec![Part::text("hi")]), message.clone()];

@@ -4,6 +4,7 @@ mod builtins;
 mod calls;
 mod handing_on;
 mod loading;
+mod secrets;
 mod steps;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -39,6 +40,9 @@ struct Played {
 struct Play {
     script: Script,
     message: Message,
+    /// What is kept of it, if that is something else.
+    kept: Option<Message>,
+    timed_out: bool,
     /// What was said in the task before.
     history: Vec<Message>,
     metadata: Option<Object>,
@@ -58,6 +62,8 @@ impl Play {
         Self {
             script,
             message: user("m1", vec![Part::text("hello there")]),
+            kept: None,
+            timed_out: false,
             history: Vec::new(),
             metadata: None,
             earlier: Vec::new(),
@@ -107,13 +113,14 @@ impl Play {
 
     async fn run(&self) -> Played {
         let mut history = self.history.clone();
-        history.push(self.message.clone());
+        history.push(self.kept.clone().unwrap_or_else(|| self.message.clone()));
         let task = task("t1", TaskState::Working, history);
         let message = Arc::new(self.message.clone());
+        let asked = asked(&task, &message);
         let scope = Scope {
-            asked: asked(&task, &message),
             earlier: self.earlier.clone(),
-            ..Scope::new(&task, message, self.metadata.clone())
+            timed_out: self.timed_out,
+            ..Scope::new(&task, message, self.metadata.clone(), asked)
         };
         let stage = Recorder {
             events: Mutex::default(),
@@ -211,6 +218,8 @@ fn task(id: &str, state: TaskState, history: Vec<Message>) -> Task {
 struct Agents {
     scripts: BTreeMap<&'static str, Vec<Event>>,
     tasks: BTreeMap<&'static str, Task>,
+    /// Their tasks have ended when they are told something.
+    ends: bool,
     /// What was asked of them.
     asked: Mutex<Vec<String>>,
 }
@@ -298,12 +307,16 @@ impl Stage for Recorder {
         self.agents.line(agent)
     }
 
-    async fn tell(&self, agent: &str, send: SendMessage) -> Result<(), String> {
+    async fn tell(&self, agent: &str, send: SendMessage, secret: bool) -> Result<(), String> {
         let Message { id, task_id, .. } = &send.message;
         let content = content(&send.message.parts);
+        let tell = if secret { "whisper" } else { "tell" };
         self.agents
-            .note(format!("tell {agent} {id} in {task_id:?}: {content}"));
-        Ok(())
+            .note(format!("{tell} {agent} {id} in {task_id:?}: {content}"));
+        match self.agents.ends {
+            true => Err("the task is over".to_owned()),
+            false => Ok(()),
+        }
     }
 
     async fn follow(&self, agent: &str, id: TaskId, after: u64) -> Result<Box<dyn Line>, String> {
@@ -314,7 +327,11 @@ impl Stage for Recorder {
 
     async fn task(&self, agent: &str, _: TaskId) -> Result<Arc<Task>, String> {
         let task = self.agents.tasks.get(agent).ok_or("task not found")?;
-        Ok(Arc::new(task.clone()))
+        let mut task = task.clone();
+        if self.agents.ends && !self.agents.asked.lock().unwrap().is_empty() {
+            task.status.state = TaskState::Completed;
+        }
+        Ok(Arc::new(task))
     }
 
     async fn cancel(&self, agent: &str, id: TaskId) -> Result<(), AgentError> {

@@ -251,12 +251,13 @@ impl TaskLog {
             // Only who is asked for a secret is waited for by others.
             let secret = !Arc::ptr_eq(&received.recorded, &received.heard);
             let question = inner.question.clone();
-            let recorded = inner.append(working, Some(received.recorded));
-            debug_assert!(recorded.is_ok(), "a task that is not over can work");
+            let at = inner.append(working, Some(Arc::clone(&received.recorded)));
+            debug_assert!(at.is_ok(), "a task that is not over can work");
             if inner.turn.is_some() {
                 let at = inner.seq;
                 inner.inbox.push_back(Waited {
                     message: received.heard,
+                    recorded: received.recorded,
                     from: received.from,
                     trace: received.trace,
                     at,
@@ -266,7 +267,7 @@ impl TaskLog {
                 let canceled = CancellationToken::new();
                 let recalls = std::mem::take(&mut inner.more_waits) && secret;
                 inner.turn = Some(RunningTurn {
-                    recalls: recorded.ok().filter(|_| recalls),
+                    recalls: at.ok().filter(|_| recalls),
                     ..RunningTurn::new(&canceled)
                 });
                 inner.corked = true;

@@ -17,6 +17,8 @@ use crate::trace::Trace;
 pub struct Waited {
     /// As the agent hears it.
     pub message: Arc<Message>,
+    /// As it is kept.
+    pub recorded: Arc<Message>,
     /// Who has sent it.
     pub from: Principal,
     /// What it is part of.
@@ -93,6 +95,7 @@ impl TaskLog {
     /// A message from before. Nobody knows any more what its sender was granted.
     pub(super) fn of_its_owner(&self, message: Arc<Message>) -> Waited {
         Waited {
+            recorded: Arc::clone(&message),
             message,
             from: Principal::from(self.origin.owner.clone()),
             trace: None,
