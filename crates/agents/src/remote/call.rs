@@ -44,7 +44,8 @@ impl Run<'_> {
             return Ok(());
         };
         let task = note.task.as_deref().and_then(|id| TaskId::new(id).ok());
-        if task.is_none() && !self.may_run() {
+        let may_run = matches!(note.state, State::Sending | State::Running);
+        if task.is_none() && !may_run {
             return Ok(());
         }
         if let Err(error) = self.identify().await {
@@ -72,10 +73,14 @@ impl Run<'_> {
         }
     }
 
-    /// Whether something may go on upstream that was begun for this task.
-    pub(super) fn may_run(&self) -> bool {
-        let note = self.note.as_ref();
-        note.is_some_and(|note| matches!(note.state, State::Sending | State::Running))
+    /// Whether something may wait or go on upstream for this task, after a failure. A message that never arrived has begun
+    /// nothing.
+    pub(super) fn leaves(&self, error: &Error) -> bool {
+        self.note.as_ref().is_some_and(|note| match note.state {
+            _ if note.task.is_some() => true,
+            State::Sending => error.may_have_arrived(),
+            state => state == State::Running,
+        })
     }
 
     /// Cancels an upstream task, unless it is over.

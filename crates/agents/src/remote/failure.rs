@@ -13,8 +13,17 @@ use crate::fetch::{in_texts, without};
 pub(super) fn may_pass(error: &Error) -> bool {
     match error.kind() {
         Kind::Unreachable | Kind::Interrupted | Kind::Timeout => true,
-        Kind::Protocol => error.is(ErrorKind::Unavailable),
-        _ => matches!(error.status(), Some(429 | 500..)),
+        Kind::Protocol => match error.protocol().map(switchboard_types::Error::kind) {
+            Some(
+                ErrorKind::Unavailable | ErrorKind::AgentUnavailable | ErrorKind::ResourceExhausted,
+            ) => true,
+            // Nobody may have understood it yet: a proxy says so, too.
+            Some(ErrorKind::Internal | ErrorKind::InvalidAgentResponse) => {
+                matches!(error.status(), Some(500 | 502..))
+            }
+            _ => false,
+        },
+        _ => matches!(error.status(), Some(429 | 500 | 502..)),
     }
 }
 

@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
                 }
                 let untold = match error.kind() {
                     Kind::Unintelligible | Kind::TooLarge => self.abandon().await.is_err(),
-                    _ => self.may_run() && may_pass(&error),
+                    _ => self.leaves(&error) && may_pass(&error),
                 };
                 Err(match untold {
                     true => failed.untold(),

@@ -31,8 +31,8 @@ struct Server {
     new: bool,
     base: String,
     key: Mutex<Option<String>>,
-    /// It answers nobody.
-    away: AtomicBool,
+    /// What is answered to everybody in its place.
+    away: Mutex<Option<StatusCode>>,
     /// It gives its own names to conversations.
     names: AtomicBool,
     tasks: watch::Sender<Vec<Kept>>,
@@ -70,7 +70,7 @@ impl Keeper {
             new,
             base: base.clone(),
             key: Mutex::default(),
-            away: AtomicBool::new(false),
+            away: Mutex::default(),
             names: AtomicBool::new(false),
             tasks: watch::Sender::new(Vec::new()),
             looks: watch::Sender::new(0),
@@ -97,9 +97,9 @@ impl Keeper {
         *self.server.key.lock().unwrap() = Some(key.to_owned());
     }
 
-    /// From now on it answers nobody, or everybody.
-    pub(crate) fn is_away(&self, away: bool) {
-        self.server.away.store(away, Ordering::Relaxed);
+    /// From now on it answers nobody, and what stands before it answers so; or it answers everybody.
+    pub(crate) fn is_away(&self, away: Option<StatusCode>) {
+        *self.server.away.lock().unwrap() = away;
     }
 
     /// It gives its own names to conversations from now on.
@@ -220,8 +220,8 @@ async fn card(State(server): Known) -> String {
 }
 
 async fn answer(State(server): Known, headers: HeaderMap, body: Bytes) -> Response {
-    if server.away.load(Ordering::Relaxed) {
-        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    if let Some(status) = *server.away.lock().unwrap() {
+        return status.into_response();
     }
     let shown = headers
         .get("x-key")

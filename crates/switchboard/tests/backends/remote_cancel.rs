@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::keeper::Keeper;
@@ -89,10 +90,10 @@ async fn a_cancel_of_an_answer_in_line_withdraws_the_question() {
 /// Whatever waits or works there, or for whom.
 #[tokio::test]
 async fn an_agent_that_is_away_when_its_task_is_canceled_is_told_after_a_crash() {
-    for agents in [
-        "desk: {a2a: {url: 'URL'}}",
-        "desk: {script: [{complete: own}], routes: [{to: far}]}\n  far: {a2a: {url: 'URL'}}",
-    ] {
+    let direct = "desk: {a2a: {url: 'URL'}}";
+    let routed =
+        "desk: {script: [{complete: own}], routes: [{to: far}]}\n  far: {a2a: {url: 'URL'}}";
+    for (agents, away) in [(direct, 502), (routed, 503), (direct, 429), (direct, 500)] {
         for (text, state) in [("ask", "input-required"), ("long", "working")] {
             let keeper = Keeper::start().await;
             let agents = agents.replace("URL", &keeper.base);
@@ -103,11 +104,11 @@ async fn an_agent_that_is_away_when_its_task_is_canceled_is_told_after_a_crash()
                 keeper.until_followed().await;
             }
             ours.until("desk", &task, &[state]).await;
-            keeper.is_away(true);
+            keeper.is_away(StatusCode::from_u16(away).ok());
             cancel(&ours, &task).await;
             ours.kill().await;
             assert_eq!(keeper.canceled(), [""; 0], "{agents} {text}");
-            keeper.is_away(false);
+            keeper.is_away(None);
             ours.restart().await;
             keeper.until_canceled().await;
             // It is told once, if that can be noted.
@@ -118,6 +119,58 @@ async fn an_agent_that_is_away_when_its_task_is_canceled_is_told_after_a_crash()
             assert_eq!(keeper.canceled(), ["task-0"], "{agents} {text}");
         }
     }
+}
+
+#[tokio::test]
+async fn an_agent_that_a_reload_brings_back_is_told_what_it_missed() {
+    let keeper = Keeper::start().await;
+    let mut ours = before(&keeper.base).await;
+    let with_it = std::fs::read(ours.configuration()).unwrap();
+    let task = begin(&ours, "ask", None).await;
+    ours.until("desk", &task, &["input-required"]).await;
+    keeper.is_away(Some(StatusCode::BAD_GATEWAY));
+    cancel(&ours, &task).await;
+    ours.kill().await;
+    std::fs::write(
+        ours.configuration(),
+        "agents: {other: {script: [{complete: own}]}}",
+    )
+    .unwrap();
+    keeper.is_away(None);
+    ours.restart().await;
+    assert_eq!(keeper.canceled(), [""; 0]);
+    std::fs::write(ours.configuration(), with_it).unwrap();
+    keeper.until_canceled().await;
+}
+
+/// The task has failed then, and nobody answers the question any more.
+#[tokio::test]
+async fn a_question_whose_answer_could_not_be_sent_is_withdrawn() {
+    let keeper = Keeper::start().await;
+    let mut ours = before(&keeper.base).await;
+    let task = begin(&ours, "ask", None).await;
+    ours.until("desk", &task, &["input-required"]).await;
+    keeper.is_away(Some(StatusCode::BAD_GATEWAY));
+    begin(&ours, "green", Some(&task)).await;
+    ours.until("desk", &task, &["failed"]).await;
+    ours.kill().await;
+    keeper.is_away(None);
+    ours.restart().await;
+    keeper.until_canceled().await;
+}
+
+#[tokio::test]
+async fn a_message_that_was_not_taken_is_not_looked_for() {
+    let keeper = Keeper::lists().await;
+    let ours = before(&keeper.base).await;
+    keeper.is_away(Some(StatusCode::SERVICE_UNAVAILABLE));
+    let task = begin(&ours, "hello", None).await;
+    ours.until("desk", &task, &["failed"]).await;
+    keeper.is_away(None);
+    let next = begin(&ours, "hello", None).await;
+    ours.until("desk", &next, &["completed"]).await;
+    let told = ours.logged();
+    assert!(!told.contains("not told yet"), "{told}");
 }
 
 #[tokio::test]
