@@ -434,6 +434,12 @@ impl World {
         }
     }
 
+    /// Whether a run goes on.
+    pub(crate) fn is_running(&self, run: &str) -> bool {
+        let runs = &self.inner().runs;
+        runs.get(run).is_some_and(|ended| ended.borrow().is_none())
+    }
+
     /// Whether a run has ended.
     pub(crate) fn is_over(&self, run: &str) -> bool {
         let inner = self.inner();

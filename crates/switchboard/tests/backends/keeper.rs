@@ -1,7 +1,7 @@
 //! An agent of somebody else that keeps its tasks, wants a key, and does not always answer at once. It remembers what it
 //! was told. It speaks 0.3; or 1.0, and lists its tasks. It does not stream.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ struct Server {
     tasks: watch::Sender<Vec<Kept>>,
     /// How often it was asked how a task stands.
     looks: watch::Sender<usize>,
+    /// How often it was asked for all of them.
+    lists: AtomicUsize,
     canceled: Mutex<Vec<String>>,
     /// The ids of all messages that came, those of strangers as well.
     came: Mutex<Vec<String>>,
@@ -74,6 +76,7 @@ impl Keeper {
             names: AtomicBool::new(false),
             tasks: watch::Sender::new(Vec::new()),
             looks: watch::Sender::new(0),
+            lists: AtomicUsize::new(0),
             canceled: Mutex::default(),
             came: Mutex::default(),
             shy: Mutex::default(),
@@ -154,6 +157,11 @@ impl Keeper {
         self.server.tasks.borrow().len()
     }
 
+    /// How often it was asked for all of its tasks.
+    pub(crate) fn was_listed(&self) -> usize {
+        self.server.lists.load(Ordering::Relaxed)
+    }
+
     /// The tasks that were canceled, each time.
     pub(crate) fn canceled(&self) -> Vec<String> {
         self.server.canceled.lock().unwrap().clone()
@@ -220,13 +228,16 @@ async fn card(State(server): Known) -> String {
 }
 
 async fn answer(State(server): Known, headers: HeaderMap, body: Bytes) -> Response {
+    let call: Value = serde_json::from_slice(&body).unwrap();
+    if call["method"] == "ListTasks" {
+        server.lists.fetch_add(1, Ordering::Relaxed);
+    }
     if let Some(status) = *server.away.lock().unwrap() {
         return status.into_response();
     }
     let shown = headers
         .get("x-key")
         .map(|key| key.to_str().unwrap().to_owned());
-    let call: Value = serde_json::from_slice(&body).unwrap();
     let params = &call["params"];
     if let Some(id) = params["message"]["messageId"].as_str() {
         server.came.lock().unwrap().push(id.to_owned());

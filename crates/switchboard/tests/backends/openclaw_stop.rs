@@ -99,6 +99,27 @@ async fn a_new_gateway_does_not_go_on_with_what_was_canceled_while_it_was_away()
 }
 
 #[tokio::test]
+async fn nor_with_what_it_had_gone_on_with_before() {
+    let mut claw = Claw::start().await;
+    claw.world.manner.lock().unwrap().goes_on = "hang";
+    let mut ours = front(&claw, "").await;
+    let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
+    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    claw.cut_off().await;
+    cancel(&ours, &task).await;
+    ours.kill().await;
+    let mut again = task.as_str().unwrap().to_owned();
+    for _ in 0..2 {
+        again.insert_str(0, AGAIN);
+        claw.die().await;
+        claw.revive().await;
+        until("it does not go on", || claw.world.is_running(&again)).await;
+    }
+    ours.restart().await;
+    until("it goes on", || claw.world.is_over(&again)).await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_stopped_does_not_keep_ours_from_its_end() {
     let ends = async |away| {
         let mut claw = Claw::start().await;
