@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use switchboard_server::auth::{Access, Audit, Authorized};
 use switchboard_server::call::Listing;
-use switchboard_server::engine::recover;
 use switchboard_server::engine::{self, Engine, Profile};
 use switchboard_server::hops::Hop;
 use switchboard_server::limit::{Gate, Turns};
@@ -144,18 +143,6 @@ impl Running {
         there
             .map(|(name, one)| (Arc::clone(name), one.guarded.engine().clone()))
             .collect()
-    }
-
-    /// What stands behind agents that were not there may have to be told that tasks are over.
-    pub(crate) async fn tell_again(&self, added: &[Arc<str>]) {
-        let mut engines = self.engines();
-        engines.retain(|name, _| added.contains(name));
-        if engines.is_empty() {
-            return;
-        }
-        if let Err(error) = recover::tell_again(&self.ground.log, &engines).await {
-            tracing::warn!(%error, "what agents that were added have left to tell is not known");
-        }
     }
 
     /// Makes the agents that are new or changed. Nothing counts yet. Waits a little for the cards of agents elsewhere.

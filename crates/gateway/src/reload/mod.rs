@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use switchboard_server::clock;
+use switchboard_server::engine::recover;
 use switchboard_server::http::Service;
 use switchboard_server::shutdown::Tasks;
 use switchboard_types::model::Timestamp;
@@ -281,8 +282,17 @@ impl Reloader {
         let changes = self.running.take(next);
         self.finder.take(sources);
         service.agents_changed();
-        self.running.tell_again(&changes.added).await;
+        self.tell_again(&changes).await;
         Ok(changes)
+    }
+
+    /// What stands behind agents that were not there may have to be told of tasks that are over.
+    async fn tell_again(&self, changes: &Changes) {
+        let mut added = self.running.engines();
+        added.retain(|name, _| changes.added.contains(name));
+        if let Err(error) = recover::tell_again(&added).await {
+            tracing::warn!(%error, "what agents that were added have left to tell is not known");
+        }
     }
 
     fn tell_doubts(&self, doubts: &[Problem]) {

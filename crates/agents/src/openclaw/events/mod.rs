@@ -290,11 +290,11 @@ pub(super) fn written(payload: &Value, run: &str) -> Written {
 pub(super) fn successor(payload: &Value, run: &str) -> Option<String> {
     let asked = format!("{run}:user");
     let rows = payload["messages"].as_array()?.iter();
-    let after = rows
+    let mut after = rows
         .skip_while(|row| row["idempotencyKey"] != *asked)
         .skip(1);
     // What comes after the next message goes on with that one.
-    let next = after.filter(|row| row["role"] == "user").next()?;
+    let next = after.find(|row| row["role"] == "user")?;
     let goes_on = next["provenance"]["sourceTool"] == "main_session_restart_recovery";
     let key = next["idempotencyKey"].as_str().filter(|_| goes_on);
     key?.strip_suffix(":user").map(str::to_owned)
