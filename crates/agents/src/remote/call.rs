@@ -273,6 +273,6 @@ impl Run<'_> {
             .line
             .settings
             .names_contexts
-            .then(|| self.turn.own_context()))
+            .then(|| self.own_context().clone()))
     }
 }

@@ -192,7 +192,7 @@ fn beginning(now: &Task) -> Task {
 /// The end that a status is, if it is one.
 fn ending(status: &TaskStatus, metadata: Option<&Object>) -> Option<Ending> {
     let message = status.message.as_deref();
-    let spent = metadata.map(Spent::told).unwrap_or_default();
+    let spent = || metadata.map(Spent::told).unwrap_or_default();
     let said = || said(message, metadata);
     let text = message.map(Message::text).filter(|text| !text.is_empty());
     match status.state {
@@ -202,14 +202,14 @@ fn ending(status: &TaskStatus, metadata: Option<&Object>) -> Option<Ending> {
         TaskState::Rejected => Some(Ending::Rejected(said())),
         TaskState::Failed => {
             let silent = || "the remote agent failed, and did not say why".to_owned();
-            Some(Ending::Failed(text.unwrap_or_else(silent), spent))
+            Some(Ending::Failed(text.unwrap_or_else(silent), spent()))
         }
         TaskState::Canceled => {
             let reason = match text {
                 Some(text) => format!("the remote agent canceled the task: {text}"),
                 None => "the remote agent canceled the task".to_owned(),
             };
-            Some(Ending::Failed(reason, spent))
+            Some(Ending::Failed(reason, spent()))
         }
         TaskState::Submitted | TaskState::Working | TaskState::Unknown => None,
     }

@@ -35,10 +35,10 @@ impl Run<'_> {
     /// Writes down which task it is, as soon as that is known. One that is over needs not be found again, but its
     /// conversation may go on.
     pub(super) fn know(&mut self, task: &Task) {
+        let ours = task.context_id == *self.own_context();
         let Some(note) = &mut self.note else {
             return;
         };
-        let ours = task.context_id == self.turn.own_context();
         self.line.learn_context(ours);
         let known = note.state == State::Running && note.task.as_deref() == Some(task.id.as_str());
         if let Some(errand) = self.errand.filter(|_| !known) {

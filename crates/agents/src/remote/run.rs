@@ -1,6 +1,6 @@
 //! One turn of our task, taken by an upstream task.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -9,7 +9,7 @@ use switchboard_client::{Client, Error, Kind, Sent};
 use switchboard_server::agent::{
     AgentError, AgentErrorKind, Errand, Outcome, Progress, Said, Turn,
 };
-use switchboard_types::model::{Event, TaskId, TaskState};
+use switchboard_types::model::{ContextId, Event, TaskId, TaskState};
 use tokio::time::timeout;
 
 use super::begin::{Begun, told_of};
@@ -64,6 +64,8 @@ pub(super) struct Run<'a> {
     pub(super) shown: HeaderMap,
     /// Another identity was asked for, and was not taken yet.
     pub(super) renewed: bool,
+    /// See [`Run::own_context`].
+    own_context: OnceLock<ContextId>,
     /// What operators see of it.
     pub(super) errand: Option<&'a Errand>,
 }
@@ -92,8 +94,14 @@ impl<'a> Run<'a> {
             noting: None,
             shown: HeaderMap::new(),
             renewed: false,
+            own_context: OnceLock::new(),
             errand: None,
         })
+    }
+
+    /// Our name for the conversation. It takes a while to make, and each event is compared with it.
+    pub(super) fn own_context(&self) -> &ContextId {
+        self.own_context.get_or_init(|| self.turn.own_context())
     }
 
     /// Takes the turn.
@@ -357,7 +365,7 @@ impl<'a> Run<'a> {
             Ending::Completed(said) => {
                 // The next task needs to know what the conversation is called, unless we have named it.
                 let named = self.note.as_ref().and_then(Note::context_id);
-                if named != Some(self.turn.own_context()) {
+                if named.as_ref() != Some(self.own_context()) {
                     self.noted().await?;
                 }
                 Ok(Outcome::Completed(said))
