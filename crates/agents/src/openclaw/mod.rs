@@ -293,7 +293,12 @@ impl Agent for OpenClawAgent {
             ));
         }
         let waits = self.run_of(&turn, &progress);
-        let _turn = waits.waited_for().await?;
+        let waited = waits.waited_for().await;
+        let _turn = waited.map_err(|over| match note {
+            // It was begun before a restart, and goes on.
+            Some(_) => over.untold(),
+            None => over,
+        })?;
         let work = match note {
             // What was sent may run, so whether its files can still be had does not matter then.
             Some(note) => Work::CutOff(note),

@@ -75,7 +75,9 @@ async fn abort(line: &Line, session: &str, run: &str) -> Result<Aborted, AgentEr
     let older = json!({ "sessionKey": session, "runId": run });
     for (method, params) in [("sessions.abort", newer), ("chat.abort", older)] {
         match line.call(method, params).await {
-            Ok(answer) if answer["status"] == "no-active-run" => return Ok(Aborted::Nothing),
+            Ok(answer) if answer["status"] == "no-active-run" || answer["aborted"] == false => {
+                return Ok(Aborted::Nothing);
+            }
             Ok(_) => return Ok(Aborted::Heard),
             Err(Unanswered::No(fault)) if fault.code != "UNAVAILABLE" => {}
             Err(why) => return Err(unheard(&why)),
@@ -89,5 +91,10 @@ async fn abort(line: &Line, session: &str, run: &str) -> Result<Aborted, AgentEr
 }
 
 fn unheard(why: &Unanswered) -> AgentError {
+    let why = match why {
+        // What it says then is its own.
+        Unanswered::No(_) => "its gateway is not ready".to_owned(),
+        why => why.to_string(),
+    };
     AgentError::unavailable(format!("a run of OpenClaw was not stopped: {why}")).untold()
 }

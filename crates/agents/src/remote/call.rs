@@ -21,6 +21,8 @@ use crate::identity::IdentityError;
 
 /// How long an identity may take to get.
 const IDENTITY: Duration = Duration::from_secs(20);
+/// How often another one is got in a turn at most: whoever answers and then refuses does not keep us at it for ever.
+const RENEWALS: u32 = 100;
 /// How many earlier tasks are looked at for the upstream conversation.
 const EARLIER: usize = 5;
 /// What an upstream agent is told whose question nobody answered.
@@ -156,10 +158,12 @@ impl Run<'_> {
     pub(super) async fn renews(&mut self, error: &Error) -> Result<bool, Stop> {
         let refused = error.status() == Some(401) || error.is(ErrorKind::Unauthenticated);
         let identity = &self.line.identity;
-        if !refused || self.renewed || !identity.refused(&self.turn.principal, &self.shown) {
+        let again = !self.renewed && self.renewals < RENEWALS;
+        if !refused || !again || !identity.refused(&self.turn.principal, &self.shown) {
             return Ok(false);
         }
         self.renewed = true;
+        self.renewals += 1;
         match self.identify().await {
             Ok(()) => Ok(true),
             // What the caller has shown is no good any more: the caller can help.
@@ -254,6 +258,11 @@ impl Run<'_> {
             },
             metadata: request.clone(),
         })
+    }
+
+    /// Our name for the conversation. It takes a while to make, and each event is compared with it.
+    pub(super) fn own_context(&self) -> &ContextId {
+        self.own_context.get_or_init(|| self.turn.own_context())
     }
 
     /// The upstream conversation of ours: the one that this task or an earlier one was given, or one that we name.

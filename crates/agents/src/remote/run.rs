@@ -64,8 +64,10 @@ pub(super) struct Run<'a> {
     pub(super) shown: HeaderMap,
     /// Another identity was asked for, and was not taken yet.
     pub(super) renewed: bool,
+    /// How often that was done in all.
+    pub(super) renewals: u32,
     /// See [`Run::own_context`].
-    own_context: OnceLock<ContextId>,
+    pub(super) own_context: OnceLock<ContextId>,
     /// What operators see of it.
     pub(super) errand: Option<&'a Errand>,
 }
@@ -94,14 +96,10 @@ impl<'a> Run<'a> {
             noting: None,
             shown: HeaderMap::new(),
             renewed: false,
+            renewals: 0,
             own_context: OnceLock::new(),
             errand: None,
         })
-    }
-
-    /// Our name for the conversation. It takes a while to make, and each event is compared with it.
-    pub(super) fn own_context(&self) -> &ContextId {
-        self.own_context.get_or_init(|| self.turn.own_context())
     }
 
     /// Takes the turn.

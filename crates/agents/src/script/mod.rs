@@ -40,7 +40,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use switchboard_server::call::{Directory, Handler};
-use switchboard_types::model::{Role, Task, TaskId};
+use switchboard_types::model::{Message, Role, Task, TaskId};
 
 use crate::profile::Profile;
 
@@ -251,7 +251,10 @@ impl Agent for ScriptAgent {
     /// An agent that does not wait any more for what it has asked knows it, and so does one that asks for more. What is
     /// done beside tells nothing of a secret: it is the same without.
     async fn does_without_words(&self, turn: &Turn) -> bool {
-        let Some(asked) = asked_last(turn).await else {
+        let Some(question) = &turn.question else {
+            return false;
+        };
+        let Some(asked) = asked_by(question, turn).await else {
             return false;
         };
         let Ok(id) = TaskId::new(asked.task_id) else {
@@ -279,7 +282,12 @@ impl Agent for ScriptAgent {
 async fn asked_last(turn: &Turn) -> Option<Asked> {
     let said = turn.task.history.iter();
     let last = || said.rev().find(|message| message.role == Role::Agent);
-    let asked = scope::passed_on(turn.question.as_ref().or_else(last)?)?;
+    asked_by(turn.question.as_ref().or_else(last)?, turn).await
+}
+
+/// Whose question it is, if it was another agent's.
+async fn asked_by(question: &Message, turn: &Turn) -> Option<Asked> {
+    let asked = scope::passed_on(question)?;
     let noted = turn.note(WHO_ASKS).await.unwrap_or_default();
     Some(asked.known_as(noted.as_ref()))
 }

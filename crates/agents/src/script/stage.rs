@@ -161,7 +161,10 @@ impl Others<'_> {
                 Err(AgentError::unavailable(words(error)).untold())
             }
             Err(error) => {
-                tracing::debug!(agent, %task, %error, "could not cancel a delegated task");
+                let over = [ErrorKind::TaskNotCancelable, ErrorKind::TaskNotFound];
+                if !over.contains(&error.kind()) {
+                    tracing::warn!(agent, %task, %error, "a delegated task was not canceled");
+                }
                 Ok(())
             }
         }

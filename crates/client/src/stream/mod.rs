@@ -221,7 +221,8 @@ impl Events {
         &mut self,
         arrived: Option<Result<Option<Arrival>, Error>>,
     ) -> Result<(), Error> {
-        self.answered |= matches!(arrived, Some(Ok(_)));
+        // Bytes alone are no answer: 0.x refuses in the stream.
+        self.answered |= matches!(arrived, Some(Ok(Some(_))));
         match arrived {
             Some(Ok(Some(arrival))) => self.take(arrival).await,
             Some(Ok(None)) => {

@@ -9,6 +9,7 @@
 mod support;
 
 mod agent;
+mod answered;
 mod credentials;
 mod extended_card;
 mod failures;

@@ -48,6 +48,17 @@ pub fn asks_for_secret(task: &Task) -> bool {
         || request_of(task).is_some_and(|asked| asked.sensitive)
 }
 
+/// Whether a message holds the result of something that the task had asked for as a secret, though it may not wait for it
+/// any more.
+pub(super) fn asked_for_secret(log: &TaskLog, message: &Message) -> bool {
+    let (Some(result), Some((_, task))) = (tool_result_id(message), log.view()) else {
+        return false;
+    };
+    let asked = task.history.iter().filter_map(|m| m.metadata.as_ref());
+    let mut asked = asked.filter_map(|m| m.get::<InputRequest>("inputRequest"));
+    asked.any(|asked| asked.sensitive && asked.request_id == result)
+}
+
 fn request_of(task: &Task) -> Option<InputRequest> {
     if !task.status.state.is_interrupted() {
         return None;

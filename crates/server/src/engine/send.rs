@@ -11,7 +11,9 @@ use switchboard_types::operation::{Response, SendMessage, TaskView};
 
 use super::events::{addressed, fresh_ids, status, status_event};
 use super::idempotency::{Claim, beside};
-use super::question::{asks_for_secret, open_request, redacted, tool_result_id, unasked};
+use super::question::{
+    asked_for_secret, asks_for_secret, open_request, redacted, tool_result_id, unasked,
+};
 use super::{Engine, Scope, storage};
 use crate::agent::{DECISION, Decided, Said, Turn};
 use crate::auth::Principal;
@@ -199,7 +201,8 @@ impl Engine {
         // come first.
         let sensitive = scope.params.secret
             || log.last().1 == TaskState::AuthRequired
-            || log.view().is_some_and(|(_, task)| asks_for_secret(&task));
+            || log.view().is_some_and(|(_, task)| asks_for_secret(&task))
+            || asked_for_secret(&log, &message);
         let recorded = match sensitive {
             true => Arc::new(redacted(&message)),
             false => Arc::clone(&message),

@@ -9,7 +9,7 @@ use switchboard_server::engine::{OnInputTimeout, Settings, is_redacted};
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{FnAgent, says};
 use switchboard_server::testing::troubled::Troubled;
-use switchboard_types::model::{Message, MessageId, TaskId, TaskState};
+use switchboard_types::model::{Content, Json, Message, MessageId, Part, TaskId, TaskState};
 
 use super::failure::Flaky;
 use super::input::{crash, restarted, restarted_with};
@@ -236,4 +236,43 @@ async fn a_secret_that_waited_is_known_as_one_before_it_is_stored() {
     let done = line.get(&task).await.unwrap();
     assert_eq!(done.status.state, TaskState::Completed);
     assert_eq!(done.status.message.as_ref().unwrap().text(), "true");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_result_of_a_secret_that_comes_too_late_is_not_kept() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let settings = Settings {
+        on_input_timeout: OnInputTimeout::Continue,
+        input_timeout: Duration::from_secs(5),
+        ..Settings::default()
+    };
+    let works = FnAgent::new(|turn, _progress| async move {
+        if turn.input_timed_out {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        }
+        let request = serde_json::json!({"inputRequest": {
+            "requestId": "q1", "prompt": "password?", "sensitive": true
+        }});
+        Ok(Outcome::InputRequired(Said {
+            message_metadata: Some(request.as_object().unwrap().into()),
+            ..Said::text("password?")
+        }))
+    });
+    let (line, _) = restarted_with(&store, works, settings).await;
+    let task = line.send(says("log me in")).await.unwrap().id.clone();
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let late = |id: &str| {
+        let result = format!(r#"{{"type":"tool-result","id":"{id}","result":"hunter2"}}"#);
+        let result = Content::Data(Json::parse(result).unwrap());
+        Message {
+            parts: vec![Part::new(result)],
+            ..to(&task, id, "")
+        }
+    };
+    for (id, is_kept) in [("q1", false), ("q2", true)] {
+        line.send_at_once(late(id)).await.unwrap();
+        let task = line.get(&task).await.unwrap();
+        let kept = task.history.last().unwrap();
+        assert_eq!(is_redacted(kept), !is_kept, "{id}");
+    }
 }
