@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -44,14 +45,17 @@ def arguments():
     return parser.parse_args()
 
 
-async def run(peer, options, column):
-    """Fills every cell of a column and prints each; `column` has a method for every row it knows."""
+async def run(peer, options, column, out=None):
+    """Fills every cell of a column and prints each; `column` has a method for every row it knows.
+
+    `out` is where the cells go, for clients that print on standard output themselves.
+    """
     for row in ROWS:
         began = time.monotonic()
         outcome, detail = await fill(column, row)
         cell = {"peer": peer, "role": "client", "binding": options.binding, "version": options.version, "row": row,
                 "outcome": outcome, "detail": detail, "ms": round((time.monotonic() - began) * 1000)}
-        print(json.dumps(cell), flush=True)
+        print(json.dumps(cell), file=out or sys.stdout, flush=True)
 
 
 async def fill(column, row):

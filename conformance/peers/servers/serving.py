@@ -38,13 +38,17 @@ class Place:
         return [("JSONRPC", f"{self.url}/"), ("HTTP+JSON", f"{self.url}/rest"), ("GRPC", self.grpc)]
 
 
-async def serve(app, place, peer):
-    """Serves until the process is ended; says so once it can be called."""
+async def serve(app, place, peer, strict=True):
+    """Serves until the process is ended; says so once it can be called.
+
+    `strict` says whether there is a second card, of an agent that requires an extension.
+    """
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
     running = asyncio.create_task(server.serve(sockets=[place.listener]))
     while not server.started and not running.done():
         await asyncio.sleep(0.01)
-    print("ready", json.dumps({"url": place.here, "grpc": place.grpc_here, "peer": peer}), flush=True)
+    ready = {"url": place.here, "grpc": place.grpc_here, "peer": peer, "strict": strict}
+    print("ready", json.dumps(ready), flush=True)
     await running
 
 

@@ -7,12 +7,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 pub(crate) const TOKEN: &str = "tok-0123456789abcdef";
+/// What a peer of the gateway's own A2A channel shows.
+pub(crate) const PEER_TOKEN: &str = "peer-0123456789abcdef";
 /// How long a gateway may take to start: there may be others who need the machine.
 const START: Duration = Duration::from_secs(180);
 
@@ -57,6 +59,16 @@ impl Drop for Group {
 
 impl Gateway {
     pub(crate) async fn start() -> Self {
+        Self::start_with(json!({})).await
+    }
+
+    /// A gateway whose own A2A channel is open to one peer, and can call it at that address.
+    pub(crate) async fn start_with_peer(url: &str) -> Self {
+        let peer = json!({"token": PEER_TOKEN, "url": url});
+        Self::start_with(json!({"a2a": {"enabled": true, "peers": {"ours": peer}}})).await
+    }
+
+    async fn start_with(channels: Value) -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let (port, model_port) = (free_port(), free_port());
         let folder = home.path().join(".openclaw");
@@ -87,6 +99,7 @@ impl Gateway {
             },
             "skills": {"entries": {"weather": {"enabled": true}}, "allowBundled": ["weather"]},
             "logging": {"file": home.path().join("openclaw.log")},
+            "channels": channels,
         });
         std::fs::write(folder.join("openclaw.json"), config.to_string()).expect("a configuration");
         let mut model = Command::new(environment().join("node"));

@@ -4,6 +4,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
+mod a2a_channel;
 mod gateway;
 mod proxy;
 #[path = "../support/mod.rs"]

@@ -54,7 +54,7 @@ impl Agent {
             url,
             peer: text(&ready, "peer"),
             address: Address::default(),
-            has_strict: true,
+            has_strict: ready["strict"] != Value::Bool(false),
             events_before_cut: 5,
             proxies: vec![proxy, over_grpc],
             process,

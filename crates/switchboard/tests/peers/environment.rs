@@ -17,6 +17,10 @@ pub(crate) enum Environment {
     Js,
     LangGraph,
     LangGraph06,
+    Adk,
+    Adk1,
+    CrewAi,
+    Strands,
 }
 
 impl Environment {
@@ -27,6 +31,10 @@ impl Environment {
             Self::Js => "js",
             Self::LangGraph => "langgraph",
             Self::LangGraph06 => "langgraph-0.6",
+            Self::Adk => "adk",
+            Self::Adk1 => "adk-1",
+            Self::CrewAi => "crewai",
+            Self::Strands => "strands",
         }
     }
 
@@ -37,6 +45,9 @@ impl Environment {
             Self::Python10 => ("python_1_0.py", "bin/python"),
             Self::Js => ("js.mjs", "node"),
             Self::LangGraph | Self::LangGraph06 => ("server.py", "bin/python"),
+            Self::Adk | Self::Adk1 => ("adk.py", "bin/python"),
+            Self::CrewAi => ("crewai_client.py", "bin/python"),
+            Self::Strands => ("strands_client.py", "bin/python"),
         }
     }
 

@@ -206,3 +206,15 @@ async fn langgraph_0_6_39() {
     let agent = Agent::langgraph(Environment::LangGraph06).await;
     run(agent, JSON_RPC, ProtocolVersion::V0_3).await;
 }
+
+#[tokio::test]
+async fn adk_2_13_0() {
+    let agent = Agent::start(Environment::Adk).await;
+    run(agent, JSON_RPC, ProtocolVersion::V1_0).await;
+}
+
+#[tokio::test]
+async fn adk_1_39_1() {
+    let agent = Agent::start(Environment::Adk1).await;
+    run(agent, JSON_RPC, ProtocolVersion::V0_3).await;
+}

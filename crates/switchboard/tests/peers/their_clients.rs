@@ -107,3 +107,23 @@ async fn js_1_3_0_over_rest_in_0_3() {
 async fn js_1_3_0_over_grpc_in_0_3() {
     client(Environment::Js, "js 1.3.0", "grpc", "0.3").await;
 }
+
+#[tokio::test]
+async fn adk_2_13_0() {
+    client(Environment::Adk, "adk 2.13.0", "jsonrpc", "1.0").await;
+}
+
+#[tokio::test]
+async fn adk_1_39_1() {
+    client(Environment::Adk1, "adk 1.39.1", "jsonrpc", "0.3").await;
+}
+
+#[tokio::test]
+async fn crewai_1_15_30() {
+    client(Environment::CrewAi, "crewai 1.15.30", "jsonrpc", "0.3").await;
+}
+
+#[tokio::test]
+async fn strands_1_62_0() {
+    client(Environment::Strands, "strands 1.62.0", "jsonrpc", "0.3").await;
+}
