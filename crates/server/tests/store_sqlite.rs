@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use switchboard_server::store::sqlite::{Durability, SqliteOptions, SqliteStore};
@@ -143,7 +144,11 @@ async fn every_acknowledged_commit_survives_a_kill() {
 fn a_directory_belongs_to_one_store_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
-    let error = SqliteStore::open(&SqliteOptions::new(dir.path())).unwrap_err();
+    let impatient = SqliteOptions {
+        lock_timeout: Duration::ZERO,
+        ..SqliteOptions::new(dir.path())
+    };
+    let error = SqliteStore::open(&impatient).unwrap_err();
     assert!(matches!(error, Error::Unavailable(_)), "{error}");
     let text = error.to_string();
     assert!(text.contains(&*dir.path().to_string_lossy()), "{text}");

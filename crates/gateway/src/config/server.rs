@@ -86,11 +86,11 @@ impl Check<'_> {
             return None;
         };
         Some(Store::Sqlite(SqliteOptions {
-            dir: data,
             durability: match raw.durability {
                 None | Some(raw::Durability::PowerLoss) => Durability::PowerLoss,
                 Some(raw::Durability::ProcessDeath) => Durability::ProcessDeath,
             },
+            ..SqliteOptions::new(data)
         }))
     }
 

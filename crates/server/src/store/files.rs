@@ -20,6 +20,32 @@ pub(super) fn make_dir(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
+/// Makes the names in a directory survive a loss of power, and the directory itself: the names on the way to it are
+/// synced too, whether or not this process has made them. One that was killed may have made them a moment ago.
+pub(super) fn sync_names(dir: &Path) -> io::Result<()> {
+    let dir = dir.canonicalize()?;
+    File::open(&dir)?.sync_all()?;
+    for above in dir.ancestors().skip(1) {
+        match File::open(above).and_then(|above| above.sync_all()) {
+            Ok(()) => {}
+            // A directory that we may not read, or on a file system that cannot be synced, is not one that was made
+            // for us.
+            Err(error) if cannot_be_synced(error.kind()) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn cannot_be_synced(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
+
+    matches!(
+        kind,
+        InvalidInput | PermissionDenied | ReadOnlyFilesystem | Unsupported
+    )
+}
+
 /// Opens a file, making it if it is new, that only its owner can read.
 pub(super) fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();

@@ -13,10 +13,11 @@ pub(super) fn start(database: &Path, durability: Durability) -> Result<Aside<()>
     let log = open::write_ahead_log(database);
     let checkpoint = move |()| {
         let sql = "PRAGMA wal_checkpoint(PASSIVE)";
-        let (pages, copied): (i64, i64) =
-            connection.query_row(sql, [], |row| Ok((row.get(1)?, row.get(2)?)))?;
-        if copied < pages && durability == Durability::PowerLoss {
-            // A reader was in the way: what is not copied may not have been synced either.
+        let (is_busy, pages, copied): (bool, i64, i64) =
+            connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        if (is_busy || copied < pages) && durability == Durability::PowerLoss {
+            // A reader was in the way, or another connection makes a checkpoint, perhaps of less than this one would:
+            // what is not copied may not have been synced either.
             let synced = File::open(&log).and_then(|file| file.sync_data());
             synced.map_err(|error| files::unusable(&log, &error))?;
         }

@@ -3,7 +3,8 @@
 use rusqlite::Connection;
 
 use super::commit::{Commit, Scopes};
-use super::journal::{self, Frame};
+use super::frames::{self, Frame};
+use super::journal;
 use super::rows::{self, number};
 use crate::store::Error;
 
@@ -106,17 +107,39 @@ impl Database {
     }
 
     fn replay_each(&mut self, frames: &[Frame], settled: u64, last: u64) -> Result<(), Error> {
-        let mut missing = frames.iter().filter(|frame| frame.number > settled);
-        for number in settled + 1..=last {
-            let frame = missing.next().filter(|frame| frame.number == number);
-            let frame = frame.ok_or_else(|| {
-                Error::Damaged(format!(
-                    "commit {number} is missing: database and journal are not of the same moment. Put \
-                     back both from one copy, or remove the journal to go on with the older state"
-                ))
-            })?;
-            Commit::new(&self.connection, &mut self.scopes).write(&frame.content)?;
+        if let Some(number) = frames::missing(frames, settled, last) {
+            let affected = last - number + 1;
+            let behind = last - settled;
+            return Err(Error::Damaged(format!(
+                "commit {number} is missing from the journal, though commit {last} was acknowledged after it: the \
+                 journal is damaged, or not of the same moment as the database. {affected} acknowledged commits are \
+                 affected. Nothing was changed; keep a copy of the data directory. Restore database and journal from \
+                 one backup; or, to go on without the last {behind} commits, move {} and {} to a safe place. \
+                 `switchboard store check` tells more",
+                journal::NAMES[0],
+                journal::NAMES[1],
+            )));
         }
+        for frame in frames {
+            if frame.number > settled && frame.number <= last {
+                Commit::new(&self.connection, &mut self.scopes).write(&frame.content)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it never held a task.
+    pub(super) fn is_new(&self) -> Result<bool, Error> {
+        let sql = "SELECT settled = 0 AND NOT EXISTS (SELECT 1 FROM task) FROM journal";
+        Ok(self.connection.query_row(sql, [], |row| row.get(0))?)
+    }
+
+    /// Takes the id of a database that was lost, whose journal is there.
+    pub(super) fn take_id(&self, id: u64) -> Result<(), Error> {
+        let mut statement = self
+            .connection
+            .prepare_cached("UPDATE journal SET database = ?1")?;
+        statement.execute([id.cast_signed()])?;
         Ok(())
     }
 

@@ -5,32 +5,29 @@
 //! There are two files. While one is written, the database makes durable what stands in the other. A file is a
 //! head (`MAGIC`, the database's id, a salt) and frames: length, checksum, number, content. It begins anew under
 //! another salt, which is part of the checksums, so that what is left of older frames is not taken for new ones.
+//! How they are read, and how damage is told from a crash, is in `frames`.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crc32fast::Hasher;
 use uuid::Uuid;
 
+use super::frames::{self, FILE_HEAD, FRAME_HEAD, JournalContent, MAGIC, MARK};
 use crate::store::{Error, files};
 
-/// How every file begins; the last byte counts the ways frames are written.
-const MAGIC: [u8; 8] = *b"SWBDJNL\x01";
-/// What stands before the first frame: `MAGIC`, the database's id, the salt.
-const FILE_HEAD: usize = 24;
-/// What stands before the content of a frame: length, checksum, number.
-const FRAME_HEAD: usize = 16;
-/// Both: the room before the content of a frame in memory.
+/// The heads of a file and of a frame: the room before the content of a frame in memory.
 const ROOM: usize = FILE_HEAD + FRAME_HEAD;
 /// A file of this size is full: few enough bytes that the commits of one moment wait for the end of their
 /// transaction no longer than for a sync.
 const FULL: u64 = 256 * 1024;
 /// A file grows by so much at once, since syncing a file that has grown costs twice.
 const GROWTH: u64 = 128 * 1024;
+/// The room for an end mark.
+const END_MARK: u64 = MARK as u64;
 /// The files.
-const NAMES: [&str; 2] = ["switchboard.journal-a", "switchboard.journal-b"];
+pub(super) const NAMES: [&str; 2] = ["switchboard.journal-a", "switchboard.journal-b"];
 
 /// An open journal.
 #[derive(Debug)]
@@ -43,16 +40,11 @@ pub(super) struct Journal {
     /// Where its next frame goes.
     end: u64,
     salt: u64,
+    /// The last commit in it.
+    last: u64,
     database: u64,
     /// Whether commits survive a loss of power.
     synced: bool,
-}
-
-/// One commit.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Frame {
-    pub(super) number: u64,
-    pub(super) content: Vec<u8>,
 }
 
 /// Makes `frame` one without content, to be filled by appending.
@@ -71,6 +63,17 @@ pub(super) fn is_left_in(dir: &Path) -> bool {
     NAMES.iter().any(|name| dir.join(name).exists())
 }
 
+/// What a journal holds, whose process may be running or gone. Changes nothing.
+pub(super) fn read_in(dir: &Path) -> Result<JournalContent, Error> {
+    let paths = NAMES.iter().map(|name| dir.join(name));
+    let read = paths.filter_map(|path| match fs::read(&path) {
+        Ok(data) => Some(Ok(frames::read(path, &data))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some(Err(files::unusable(&path, &error))),
+    });
+    Ok(JournalContent::new(read.collect::<Result<_, Error>>()?))
+}
+
 impl Journal {
     /// Opens the journal of a database in `dir`, which may be new. What is in it stays until the first
     /// [`Self::write`].
@@ -78,8 +81,8 @@ impl Journal {
         let paths = NAMES.map(|name| dir.join(name));
         let [a, b] = &paths;
         let files = [files::private_file(a)?, files::private_file(b)?];
-        // Their names are to survive a loss of power too.
-        File::open(dir)?.sync_all()?;
+        // Their names are to survive a loss of power too, as that of the database.
+        files::sync_names(dir)?;
         let sizes = [files[0].metadata()?.len(), files[1].metadata()?.len()];
         Ok(Self {
             paths,
@@ -88,6 +91,7 @@ impl Journal {
             current: 0,
             end: 0,
             salt: salt(),
+            last: 0,
             database,
             synced,
         })
@@ -115,7 +119,7 @@ impl Journal {
     fn fill_head(&self, number: u64, frame: &mut [u8]) -> io::Result<()> {
         let content = content(frame);
         let length = u32::try_from(content.len()).map_err(io::Error::other)?;
-        let sum = checksum(self.salt, number, content);
+        let sum = frames::checksum(self.salt, number, content);
         let mut head = Vec::with_capacity(ROOM);
         head.extend_from_slice(&MAGIC);
         head.extend_from_slice(&self.database.to_le_bytes());
@@ -130,8 +134,8 @@ impl Journal {
     fn put(&mut self, frame: &mut Vec<u8>) -> io::Result<()> {
         let (filled, end) = (frame.len(), self.after(frame));
         let size = &mut self.sizes[self.current];
-        if end > *size {
-            *size = end.next_multiple_of(GROWTH);
+        if end + END_MARK > *size {
+            *size = (end + END_MARK).next_multiple_of(GROWTH);
             let padding = usize::try_from(*size - end).map_err(io::Error::other)?;
             frame.resize(filled + padding, 0);
         }
@@ -148,39 +152,46 @@ impl Journal {
         Ok(())
     }
 
-    /// The frame stays, and the next one goes to `end`, where [`Self::after`] said.
-    pub(super) fn keep(&mut self, end: u64) {
-        self.end = end;
+    /// The frame stays: it is durable, and its commit is acknowledged. The next one goes to `end`, where [`Self::after`]
+    /// said.
+    pub(super) fn keep(&mut self, number: u64, end: u64) {
+        (self.end, self.last) = (end, number);
+        // Says that the frame was whole, should it be damaged later. It is not synced: the next frame overwrites it. If it
+        // cannot be written, the commit is none the worse.
+        drop(self.file().write_all_at(&self.mark(), end));
     }
 
     /// The frame is of a commit that was refused: it is not to be found again.
     pub(super) fn retract(&mut self) -> Result<(), Error> {
+        let mut cleared = [0; ROOM];
+        if self.end > 0 {
+            cleared[..MARK].copy_from_slice(&self.mark());
+        }
         let file = self.file();
-        file.write_all_at(&[0; ROOM], self.end)
+        file.write_all_at(&cleared, self.end)
             .and_then(|()| file.sync_data())
             .map_err(|error| unusable(&error))
     }
 
-    /// All frames that are whole, in the order of their numbers.
-    pub(super) fn read(&self) -> Result<Vec<Frame>, Error> {
-        let mut frames = Vec::new();
-        for (file, path) in self.files.iter().zip(&self.paths) {
+    fn mark(&self) -> [u8; MARK] {
+        frames::new_mark(self.database, self.salt, self.last)
+    }
+
+    /// What the files hold.
+    pub(super) fn read(&self) -> Result<JournalContent, Error> {
+        let read = self.files.iter().zip(&self.paths).map(|(mut file, path)| {
             let mut data = Vec::new();
-            let mut file = file;
-            file.rewind().map_err(|error| unusable(&error))?;
-            file.read_to_end(&mut data)
-                .map_err(|error| unusable(&error))?;
-            let (database, found) = found(&data);
-            if !found.is_empty() && database != self.database {
-                return Err(Error::Damaged(format!(
-                    "{} belongs to another database: put it back beside that one, or remove it",
-                    path.display()
-                )));
-            }
-            frames.extend(found);
-        }
-        frames.sort_by_key(|frame| frame.number);
-        Ok(frames)
+            file.rewind()?;
+            file.read_to_end(&mut data)?;
+            Ok(frames::read(path.clone(), &data))
+        });
+        let read: io::Result<_> = read.collect();
+        Ok(JournalContent::new(read.map_err(|error| unusable(&error))?))
+    }
+
+    /// Belongs to the database with that id from now on.
+    pub(super) fn belong_to(&mut self, database: u64) {
+        self.database = database;
     }
 
     /// Removes the files. The database holds everything.
@@ -207,45 +218,6 @@ impl Journal {
         let length = frame.len() - self.skipped();
         self.end + u64::try_from(length).unwrap_or(u64::MAX)
     }
-}
-
-/// The id of the database that a file belongs to, and its frames.
-fn found(data: &[u8]) -> (u64, Vec<Frame>) {
-    let mut rest = data;
-    let magic = take(&mut rest);
-    let database = take(&mut rest).map_or(0, u64::from_le_bytes);
-    let salt = take(&mut rest).map_or(0, u64::from_le_bytes);
-    let mut frames = Vec::new();
-    if magic == Some(MAGIC) {
-        while let Some(frame) = next(salt, &mut rest) {
-            frames.push(frame);
-        }
-    }
-    (database, frames)
-}
-
-/// The next frame, if it is whole.
-fn next(salt: u64, rest: &mut &[u8]) -> Option<Frame> {
-    let length = u32::from_le_bytes(take(rest)?);
-    let sum = u32::from_le_bytes(take(rest)?);
-    let number = u64::from_le_bytes(take(rest)?);
-    let content = rest.split_off(..usize::try_from(length).ok()?)?;
-    (checksum(salt, number, content) == sum).then(|| Frame {
-        number,
-        content: content.to_vec(),
-    })
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    rest.split_off(..N)?.try_into().ok()
-}
-
-fn checksum(salt: u64, number: u64, content: &[u8]) -> u32 {
-    let mut hasher = Hasher::new();
-    hasher.update(&salt.to_le_bytes());
-    hasher.update(&number.to_le_bytes());
-    hasher.update(content);
-    hasher.finalize()
 }
 
 fn salt() -> u64 {

@@ -10,11 +10,13 @@ mod checkpoint;
 mod commit;
 mod database;
 mod error;
+mod frames;
 mod fresh;
 mod journal;
 mod list;
 mod notes;
 mod open;
+mod overlay;
 mod read;
 mod readers;
 mod record;
@@ -40,6 +42,7 @@ use super::{
 };
 use crate::log::Entry;
 use fresh::{Asked, Fresh};
+use overlay::Overlay;
 use readers::Readers;
 use write::Writer;
 
@@ -60,7 +63,12 @@ pub struct SqliteOptions {
     pub dir: PathBuf,
     /// What a commit survives.
     pub durability: Durability,
+    /// How long to wait for another process that has the directory open.
+    pub lock_timeout: Duration,
 }
+
+/// How long a start waits for a process that is about to end, or for commands that read.
+const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The database file is at most so far behind what was committed.
 const BEHIND: Duration = Duration::from_secs(1);
@@ -72,6 +80,8 @@ pub struct SqliteStore {
     readers: Arc<Readers>,
     /// None if the store was opened only to be read.
     writing: Option<Arc<Writing>>,
+    /// Where a store that was opened only to be read finds what a killed process has left in the journal.
+    overlay: Option<Arc<Overlay>>,
 }
 
 /// What commits go through.
@@ -135,6 +145,7 @@ impl SqliteOptions {
         Self {
             dir: dir.into(),
             durability: Durability::default(),
+            lock_timeout: DEFAULT_LOCK_TIMEOUT,
         }
     }
 }
@@ -157,6 +168,7 @@ impl SqliteStore {
                 fresh,
                 due: AtomicBool::new(false),
             })),
+            overlay: None,
         })
     }
 
@@ -166,21 +178,22 @@ impl SqliteStore {
         open::is_in(dir)
     }
 
-    /// Opens a data directory only to be read, also beside the process that writes it: what that one has
-    /// committed is seen after a second at most. Blocks.
+    /// Opens a data directory only to be read, also beside the process that writes it: what that one has committed is
+    /// seen after a second at most. Changes nothing, and keeps no other reader out. Blocks.
     ///
     /// # Errors
     ///
     /// If there is no database in it, or it cannot be read.
     pub fn open_to_read(dir: &Path) -> Result<Self, Error> {
         let database = open::existing(dir)?;
-        if journal::is_left_in(dir) {
-            // Of a process that runs, which then has the lock, or of one that was killed.
-            drop(Self::open(&SqliteOptions::new(dir)));
-        }
+        let overlay = Overlay::open(dir, &database).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the journal cannot be read: the latest tasks may be missing");
+            None
+        });
         Ok(Self {
             readers: Arc::new(Readers::new(database)),
             writing: None,
+            overlay: overlay.map(Arc::new),
         })
     }
 
@@ -190,6 +203,9 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
     {
+        if let Some(overlay) = self.overlay.clone() {
+            return readers::blocking(move || overlay.read(ask)).await;
+        }
         let writing = self.writing.clone();
         self.readers
             .read(move |db| {

@@ -1,9 +1,12 @@
 //! Opening: the directory, its lock, and the connections to the database in it.
 
 use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Durability, SqliteOptions, schema};
@@ -11,14 +14,16 @@ use crate::store::Error;
 use crate::store::files::{make_dir, private_file, unusable};
 
 /// The database in the data directory.
-const DATABASE: &str = "switchboard.db";
+pub(super) const DATABASE: &str = "switchboard.db";
 
 /// Whether a directory has a database.
 pub(super) fn is_in(dir: &Path) -> bool {
     dir.join(DATABASE).exists()
 }
-/// Whoever holds a lock on this file may write.
+/// Whoever holds an exclusive lock on this file may write. Commands that read after a crash share a lock on it.
 const LOCK: &str = "switchboard.lock";
+/// How often a directory that is in use is tried again.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The page size of a new database. Rows are about a kilobyte and come in order, so that large pages make few
 /// writes of them.
 const PAGE_SIZE: u32 = 16 * 1024;
@@ -49,7 +54,7 @@ pub(super) struct Opened {
 pub(super) fn open(options: &SqliteOptions) -> Result<Opened, Error> {
     let dir = &options.dir;
     make_dir(dir).map_err(|e| unusable(dir, &e))?;
-    let lock = lock(dir)?;
+    let lock = lock(dir, options.lock_timeout)?;
     let path = dir.join(DATABASE);
     private_file(&path).map_err(|e| unusable(&path, &e))?;
     let mut writer = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -124,16 +129,57 @@ fn connect(path: &Path, mode: OpenFlags) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// Makes sure that no other process, and no other store of this one, has the directory open.
-fn lock(dir: &Path) -> Result<File, Error> {
+/// A connection on which commits of the journal can be read without being stored: it writes them to a transaction that
+/// never ends.
+pub(super) fn replayer(path: &Path) -> Result<Connection, Error> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(connection)
+}
+
+/// Makes sure that no other process, and no other store of this one, has the directory open. Waits for up to `timeout`:
+/// the process before this one may be about to end, and a command may be reading.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the system has no way to wait for a lock for some time only"
+)]
+fn lock(dir: &Path, timeout: Duration) -> Result<File, Error> {
     let path = dir.join(LOCK);
     let file = private_file(&path).map_err(|e| unusable(&path, &e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Unavailable(format!(
-            "{} is in use by another switchboard: stop that one, or choose another data directory",
-            dir.display()
-        ))),
+    let mut waited = Duration::ZERO;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if waited < timeout => {
+                thread::sleep(LOCK_POLL_INTERVAL);
+                waited += LOCK_POLL_INTERVAL;
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::Unavailable(format!(
+                    "{} is in use by another switchboard: stop that one, or choose another data directory",
+                    dir.display()
+                )));
+            }
+            Err(TryLockError::Error(error)) => return Err(unusable(&path, &error)),
+        }
+    }
+}
+
+/// A lock that makes a server that starts wait, and is shared with other readers. A copy of a data directory may have no
+/// file for it: nobody else uses that one.
+pub(super) struct ReadLock(#[expect(dead_code, reason = "held, not used")] Option<File>);
+
+/// Locks the directory of a process that is gone. `None` if a server has it open.
+pub(super) fn lock_to_read(dir: &Path) -> Result<Option<ReadLock>, Error> {
+    let path = dir.join(LOCK);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(ReadLock(None))),
+        Err(error) => return Err(unusable(&path, &error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Some(ReadLock(Some(file)))),
+        Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(unusable(&path, &error)),
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct Writer {
     last: u64,
     /// The last commit that readers see.
     settled: u64,
-    /// What an earlier process has left in the journal is in the database.
+    /// The database, and in it what an earlier process has left in the journal, is durable.
     recovered: bool,
     json: Vec<u8>,
     /// On the data directory; released after the connection is closed.
@@ -63,7 +63,7 @@ impl Writer {
             json: Vec::new(),
             _lock: opened.lock,
         };
-        writer.take_over()?;
+        writer.take_over(id)?;
         match writer.recover() {
             // A full disk is no reason not to start: what is stored can be read.
             Err(Error::Unavailable(error)) => {
@@ -132,8 +132,8 @@ impl Writer {
         let outcome = applied.and(synced).and_then(|()| self.database().keep());
         match outcome {
             Ok(()) => {
-                self.journal.keep(end);
                 self.last += 1;
+                self.journal.keep(self.last, end);
             }
             Err(_) => self.undo(),
         }
@@ -152,28 +152,43 @@ impl Writer {
     /// Makes the open transaction anew from the journal, if an error has ended or torn it.
     fn catch_up(&mut self) -> Result<(), Error> {
         if !self.database().is_open()? && self.last > self.settled {
-            let frames = self.journal.read()?;
-            self.database().replay(&frames, self.settled, self.last)?;
+            let found = self.journal.read()?;
+            self.database()
+                .replay(&found.frames, self.settled, self.last)?;
         }
         Ok(())
     }
 
     /// Writes what an earlier process has left in the journal to a transaction.
-    fn take_over(&mut self) -> Result<(), Error> {
-        let frames = self.journal.read()?;
-        let last = frames.last().map_or(0, |frame| frame.number);
-        if last > self.settled {
+    fn take_over(&mut self, id: u64) -> Result<(), Error> {
+        let found = self.journal.read()?;
+        let frames = match found.complete_database() {
+            // The database was lost before anything of it was durable, which versions that did not sync a new one
+            // allowed. The journal has all of it.
+            Some(lost) if lost != id && self.database().is_new()? => {
+                tracing::warn!(
+                    commits = found.last,
+                    "database is new, restoring it from its journal"
+                );
+                self.database().take_id(lost)?;
+                self.journal.belong_to(lost);
+                &found.frames
+            }
+            _ => found.of_database(id)?,
+        };
+        if found.last > self.settled {
             self.fresh.add_any();
-            self.database().replay(&frames, self.settled, last)?;
-            tracing::info!(commits = last - self.settled, "taken over from the journal");
-            self.last = last;
+            self.database().replay(frames, self.settled, found.last)?;
+            let commits = found.last - self.settled;
+            tracing::info!(commits, "journal replayed");
+            self.last = found.last;
         }
-        // Otherwise there is nothing that its files could be needed for.
-        self.recovered = frames.is_empty();
         Ok(())
     }
 
-    /// Makes durable what was taken over, so that both files can be written anew.
+    /// Makes durable what was taken over, so that both files can be written anew. Also if nothing was: the tables, the
+    /// database's id and what a killed process had written may not have been synced, and the journal is worth nothing
+    /// without them.
     fn recover(&mut self) -> Result<(), Error> {
         if !self.recovered {
             self.settle()?;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use switchboard_types::model::TaskState;
 use tempfile::TempDir;
@@ -24,10 +25,15 @@ fn copy(names: &[&str], from: &Path, to: &Path) {
 }
 
 fn copy_of(dir: &Path) -> TempDir {
-    let copy_dir = tempfile::tempdir().unwrap();
+    let copy_dir = in_memory();
     copy(&DATABASE, dir, copy_dir.path());
     copy(&JOURNAL, dir, copy_dir.path());
     copy_dir
+}
+
+/// A directory that is lost with the power, where syncs take no time.
+fn in_memory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
 fn open_in(dir: &Path) -> SqliteStore {
@@ -143,10 +149,15 @@ async fn a_database_older_than_its_journal_is_refused_with_advice() {
     let error = SqliteStore::open(&SqliteOptions::new(mixed.path())).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("not of the same moment"), "{text}");
+    assert!(
+        !text.contains("remove") && !text.contains("delete"),
+        "{text}"
+    );
     // And it stays so, until somebody decides.
     SqliteStore::open(&SqliteOptions::new(mixed.path())).unwrap_err();
+    let safe = in_memory();
     for name in JOURNAL {
-        fs::remove_file(mixed.path().join(name)).unwrap();
+        fs::rename(mixed.path().join(name), safe.path().join(name)).unwrap();
     }
     open_in(mixed.path());
 }
@@ -175,6 +186,95 @@ async fn who_reads_after_a_kill_sees_everything() {
     let reader = SqliteStore::open_to_read(dir.path()).unwrap();
     run(&store, "SELECT 1");
     story.assert_stored_in(&reader).await;
+}
+
+#[tokio::test]
+async fn who_reads_after_a_kill_changes_nothing_and_keeps_no_reader_out() {
+    let (dir, store) = open();
+    let story = stored(&store, 1).await;
+    let killed = copy_of(dir.path());
+    let lock = killed.path().join("switchboard.lock");
+    fs::write(&lock, "").unwrap();
+    let contents = |name: &str| fs::read(killed.path().join(name)).unwrap();
+    let before = JOURNAL.map(contents);
+    let readers = [(); 2].map(|()| SqliteStore::open_to_read(killed.path()).unwrap());
+    story.assert_stored_in(&readers[0]).await;
+    story.assert_stored_in(&readers[1]).await;
+    assert_eq!(JOURNAL.map(contents), before);
+    // A server that starts does not wait for them, though they go on.
+    let impatient = SqliteOptions {
+        lock_timeout: Duration::ZERO,
+        ..SqliteOptions::new(killed.path())
+    };
+    let server = SqliteStore::open(&impatient).unwrap();
+    story.assert_stored_in(&server).await;
+    story.assert_stored_in(&readers[0]).await;
+    // One that reads at that moment shares the lock. It is waited for.
+    drop(server);
+    let reading = fs::File::open(&lock).unwrap();
+    reading.lock_shared().unwrap();
+    let refused = SqliteStore::open(&impatient).unwrap_err().to_string();
+    assert!(refused.contains("in use"), "{refused}");
+    let patient = SqliteOptions::new(killed.path());
+    let server = std::thread::spawn(move || SqliteStore::open(&patient).unwrap());
+    drop(reading);
+    story.assert_stored_in(&server.join().unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_database_that_was_lost_while_it_was_new_is_restored_from_its_journal() {
+    let (dir, store) = open();
+    let stories = [stored(&store, 1).await, stored(&store, 2).await];
+    let lost = tempfile::tempdir().unwrap();
+    copy(&JOURNAL, dir.path(), lost.path());
+    // Twice: the database has the id of its journal for good.
+    drop(open_in(lost.path()));
+    let store = open_in(lost.path());
+    for story in &stories {
+        story.assert_stored_in(&store).await;
+    }
+    let third = stored(&store, 3).await;
+    third
+        .assert_stored_in(&open_in(copy_of(lost.path()).path()))
+        .await;
+}
+
+/// Every acknowledged commit is there, or the start is refused: never is one lost without a word.
+#[tokio::test]
+async fn damage_at_any_byte_of_the_journal_is_found_or_harmless() {
+    let (dir, store) = open();
+    let mut stories = Vec::new();
+    for n in 0..3 {
+        let mut story = Story::new(n);
+        story.tell(story.artifact("x", false), None);
+        commit(&store, [story.append(0)]).await;
+        stories.push(story);
+    }
+    let killed = copy_of(dir.path());
+    let journal = fs::read(killed.path().join(JOURNAL[0])).unwrap();
+    let end = journal.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    let (mut refused, mut harmless) = (0, 0);
+    for at in 0..end {
+        let damaged = copy_of(killed.path());
+        let mut data = journal.clone();
+        data[at] ^= 1 << (at % 8);
+        fs::write(damaged.path().join(JOURNAL[0]), &data).unwrap();
+        match SqliteStore::open(&SqliteOptions::new(damaged.path())) {
+            Ok(store) => {
+                for story in &stories {
+                    story.assert_stored_in(&store).await;
+                }
+                harmless += 1;
+            }
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.contains("acknowledged commits"), "{at}: {text}");
+                assert_eq!(fs::read(damaged.path().join(JOURNAL[0])).unwrap(), data);
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 500 && harmless > 0, "{refused}, {harmless}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,96 @@
+//! What the traced process does.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use switchboard_server::auth::Owner;
+use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
+use switchboard_server::store::{Store, TaskQuery};
+use switchboard_server::testing::store_suite::{Story, at, commit};
+use switchboard_types::model::TaskState;
+
+use super::trace::ACKNOWLEDGED;
+
+/// The variables that tell the process what to do, and where.
+pub(crate) const KIND: &str = "SWITCHBOARD_TEST_WORKLOAD";
+pub(crate) const ROOT: &str = "SWITCHBOARD_TEST_ROOT";
+
+/// The data directory. Both levels are new.
+pub(crate) const DATA: &str = "new/data";
+
+/// How much is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A few small tasks.
+    Few,
+    /// Some more of them, with reads in between.
+    Small,
+    /// Small ones, a clean stop, a start, and others.
+    Reopened,
+    /// Tasks that fill the journal again and again, so that checkpoints are made.
+    Large,
+}
+
+/// A task of a workload.
+pub(crate) fn story(kind: Kind, number: u32) -> Story {
+    let mut story = Story::new(100 + number);
+    if kind == Kind::Large {
+        story.tell(story.artifact(&"x".repeat(60_000), false), None);
+    } else {
+        story.step(TaskState::Completed, at(1));
+    }
+    story
+}
+
+struct Workload {
+    kind: Kind,
+    acknowledged: File,
+}
+
+impl Workload {
+    /// Commits tasks, and says so after each. Reads now and then, which ends the open transaction.
+    async fn commit(&mut self, store: &SqliteStore, numbers: std::ops::Range<u32>) {
+        for number in numbers {
+            commit(store, [story(self.kind, number).append(0)]).await;
+            let line = format!("{number}\n");
+            self.acknowledged.write_all(line.as_bytes()).unwrap();
+            if self.kind != Kind::Few && number % 7 == 3 {
+                let query = TaskQuery::of("echo".into(), Owner::new("caller-a"));
+                store.list(query).await.unwrap();
+            }
+        }
+    }
+}
+
+/// Not a test by itself: what the traced process runs. It ends without closing the store.
+#[tokio::test]
+async fn run() {
+    let (Ok(kind), Ok(root)) = (std::env::var(KIND), std::env::var(ROOT)) else {
+        return;
+    };
+    let (kind, tasks) = match &*kind {
+        "Few" => (Kind::Few, 4),
+        "Small" => (Kind::Small, 12),
+        "Reopened" => (Kind::Reopened, 6),
+        "Large" => (Kind::Large, 40),
+        other => panic!("{other}"),
+    };
+    let root = Path::new(&root);
+    let options = SqliteOptions::new(root.join(DATA));
+    let store = SqliteStore::open(&options).unwrap();
+    let mut log = OpenOptions::new();
+    let log = log.create(true).append(true);
+    let acknowledged = log.open(root.join(ACKNOWLEDGED)).unwrap();
+    let mut workload = Workload { kind, acknowledged };
+    workload.commit(&store, 0..tasks).await;
+    if kind == Kind::Reopened {
+        store.close().await.unwrap();
+        drop(store);
+        let store = SqliteStore::open(&options).unwrap();
+        workload.commit(&store, tasks..2 * tasks).await;
+        std::mem::forget(store);
+    } else {
+        std::mem::forget(store);
+    }
+}
