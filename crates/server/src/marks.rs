@@ -34,19 +34,12 @@ pub(crate) fn get(message: &Message, name: &str) -> Result<Option<Value>, TooLon
 
 /// Metadata with that member. What else stands there stays as it is written.
 pub(crate) fn set(metadata: Option<&Object>, name: &str, value: Value) -> Object {
-    let before = metadata.map_or("{}", Object::as_str).trim();
-    let is_marked = metadata.is_some_and(|m| m.get::<Value>(name).is_some());
-    let added = before.strip_suffix('}').filter(|_| !is_marked).map(|open| {
-        let comma = if open.trim_end() == "{" { "" } else { "," };
-        format!("{open}{comma}{}:{value}}}", Value::from(name))
-    });
-    let added = added.and_then(|text| Json::parse(text).ok());
-    added
-        .and_then(|json| Object::try_from(json).ok())
-        .unwrap_or_else(|| {
-            let members = metadata.and_then(|metadata| metadata.as_json().read());
-            let mut members: Map<String, Value> = members.unwrap_or_default();
-            members.insert(name.to_owned(), value);
-            Object::from(&members)
-        })
+    let others = metadata.map(|metadata| metadata.without(&[name]));
+    let open = others.as_ref().map_or("{}", Object::as_str).trim_end();
+    let open = open.strip_suffix('}').unwrap_or("{");
+    let comma = if open.trim_end() == "{" { "" } else { "," };
+    let text = format!("{open}{comma}{}:{value}}}", Value::from(name));
+    let added = Json::parse_answer(text).and_then(Object::try_from);
+    // It nests too deep with the new member: that one is needed.
+    added.unwrap_or_else(|_| Object::from(&Map::from_iter([(name.to_owned(), value)])))
 }

@@ -193,7 +193,7 @@ pub(super) fn read(line: &str) -> Result<Line, String> {
         return Ok(Line::Blank);
     }
     // Only what may be passed on: neither too deep nor half a character.
-    let known = Json::parse(line.trim()).and_then(|json| {
+    let known = Json::parse_answer(line.trim()).and_then(|json| {
         let is_object = json.is_object().then_some(json);
         is_object.ok_or(switchboard_types::model::InvalidJson::NotAnObject)
     });

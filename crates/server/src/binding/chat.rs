@@ -6,9 +6,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use switchboard_types::model::{
-    Artifact, ContextId, Message, MessageId, Object, Part, Role, Task, TaskId, TaskState,
+    Artifact, ContextId, Json, Message, MessageId, Object, Part, Role, Task, TaskId, TaskState,
 };
 use switchboard_types::operation::{self, Operation, SendConfiguration, SendMessage};
 use switchboard_types::{Dialect, Error};
@@ -38,7 +39,7 @@ struct Said {
     /// The task whose question it answers.
     task_id: Option<String>,
     /// What else there is to know.
-    metadata: Option<Map<String, Value>>,
+    metadata: Option<Box<RawValue>>,
 }
 
 /// Answers what is said.
@@ -100,11 +101,15 @@ fn send(said: Said, id: String) -> Result<SendMessage, Error> {
     let context = said.session_id.filter(|id| !id.is_empty());
     let context = context.map(ContextId::new).transpose();
     let task = said.task_id.map(TaskId::new).transpose();
+    let metadata = said.metadata.map(|raw| {
+        let json = Json::from_request(raw).and_then(Object::try_from);
+        json.map_err(|reason| reason.at("metadata"))
+    });
     Ok(SendMessage {
         message: Message {
             context_id: context.map_err(wrong("sessionId"))?,
             task_id: task.map_err(wrong("taskId"))?,
-            metadata: said.metadata.as_ref().map(Object::from),
+            metadata: metadata.transpose()?,
             ..Message::new(id, Role::User, vec![Part::text(said.message)])
         },
         configuration: SendConfiguration::default(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::wire::{Way, envelope, exchange, healthy, post};
 
 /// A place in the parameters of a send, what stands there, and what is said about it.
-const EVERY_VERSION: [(&str, &str, &str); 39] = [
+const EVERY_VERSION: [(&str, &str, &str); 42] = [
     ("/message", "5", "message must be an object"),
     ("/message", "[]", "message must be an object"),
     ("/message", "null", "message is required"),
@@ -108,6 +108,21 @@ const EVERY_VERSION: [(&str, &str, &str); 39] = [
         "/message/metadata",
         r#"{"a":"\ud83d"}"#,
         "message.metadata has half a surrogate pair",
+    ),
+    (
+        "/message/metadata",
+        r#"{"skillId":"epic","skill\u0049d":"haiku"}"#,
+        "message.metadata.skillId is given twice",
+    ),
+    (
+        "/metadata",
+        r#"{"a":[{"b":1,"b":2}]}"#,
+        "metadata.a[0].b is given twice",
+    ),
+    (
+        "/metadata",
+        r#"{"a":1e400}"#,
+        "metadata has a number out of range",
     ),
     (
         "/message/extensions",

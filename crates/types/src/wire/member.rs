@@ -180,17 +180,22 @@ pub(crate) fn time(text: Option<Text<'_>>, at: &Path<'_>) -> Result<Option<Times
         .transpose()
 }
 
-/// Free JSON.
-pub(crate) fn free(raw: &RawValue, at: &Path<'_>) -> Result<Json, Error> {
-    Json::from_raw(raw.to_owned()).map_err(|reason| at.error(reason))
+/// Free JSON. In a request no member may be given twice: a policy would judge one, and the backend act on the other.
+pub(crate) fn free(raw: &RawValue, at: &Path<'_>, how: Reading) -> Result<Json, Error> {
+    let json = match how.request {
+        true => Json::from_request(raw.to_owned()),
+        false => Json::from_answer(raw.to_owned()),
+    };
+    json.map_err(|reason| reason.at(at))
 }
 
 /// A free JSON object.
 pub(crate) fn free_object(
     raw: Option<&RawValue>,
     at: &Path<'_>,
+    how: Reading,
 ) -> Result<Option<model::Object>, Error> {
-    raw.map(|raw| model::Object::try_from(free(raw, at)?).map_err(|reason| at.error(reason)))
+    raw.map(|raw| model::Object::try_from(free(raw, at, how)?).map_err(|reason| at.error(reason)))
         .transpose()
 }
 

@@ -169,7 +169,7 @@ where
             },
             artifacts: member::list(self.artifacts, &at.field("artifacts"), how)?,
             history: member::list(self.history, &at.field("history"), how)?,
-            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &at.field("metadata"), how)?,
             id,
             context_id,
         })
@@ -213,7 +213,7 @@ impl<P: IntoModel<Model = model::Part>> IntoModel for Artifact<'_, P> {
             description: member::not_empty(self.description),
             parts: member::parts(self.parts, &at.field("parts"), how)?,
             extensions: member::strings(self.extensions),
-            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &at.field("metadata"), how)?,
         })
     }
 }
@@ -246,7 +246,7 @@ impl<M: IntoModel<Model = model::Message>> IntoModel for StatusUpdate<'_, M> {
         Ok(model::StatusUpdate {
             context_id: member::context_or_task(self.context_id, &task_id, &at.field("contextId"))?,
             status: member::required(self.status, &at.field("status"), how)?,
-            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &at.field("metadata"), how)?,
             task_id,
         })
     }
@@ -262,7 +262,7 @@ impl<P: IntoModel<Model = model::Part>> IntoModel for ArtifactUpdate<'_, P> {
             artifact: member::required(self.artifact, &at.field("artifact"), how)?,
             append: self.append.unwrap_or(false),
             last_chunk: self.last_chunk.unwrap_or(false),
-            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &at.field("metadata"), how)?,
             task_id,
         })
     }

@@ -10,6 +10,8 @@ mod asked;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod duplicates;
+#[cfg(test)]
 mod encode;
 #[cfg(test)]
 mod errors;

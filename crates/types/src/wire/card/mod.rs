@@ -164,7 +164,7 @@ pub fn canonical_without_empty(card: &AgentCard) -> Vec<u8> {
 pub fn canonical_received(json: &[u8]) -> Result<Vec<u8>, Error> {
     let text = std::str::from_utf8(json)
         .map_err(|_| Error::new(ErrorKind::Parse, "card is not valid JSON: not UTF-8"))?;
-    let json = Json::parse(text)
+    let json = Json::parse_answer(text)
         .map_err(|reason| Error::new(ErrorKind::Parse, format!("card {reason}")))?;
     let card = Object::try_from(json)
         .map_err(|reason| Error::invalid_params("card", reason.to_string()))?;

@@ -99,7 +99,7 @@ impl<'a> Node<'a> {
     }
 
     fn free_object(&self) -> Result<Object, Error> {
-        Json::parse(self.text)
+        Json::parse_answer(self.text)
             .and_then(Object::try_from)
             .map_err(|e| self.error(&e.to_string()))
     }

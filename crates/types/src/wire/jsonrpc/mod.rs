@@ -214,7 +214,7 @@ fn unreadable(body: &[u8], error: &serde_json::Error) -> Refusal {
     } else if body.trim_ascii_start().starts_with(b"[") {
         invalid_request("batches are not supported")
     } else if body.trim_ascii_start().starts_with(b"{") {
-        invalid_request("a member is given twice")
+        invalid_request(&given_twice(error))
     } else {
         invalid_request("the request must be an object")
     };
@@ -222,6 +222,15 @@ fn unreadable(body: &[u8], error: &serde_json::Error) -> Refusal {
         id: Id::null(),
         error,
         not_jsonrpc: false,
+    }
+}
+
+/// Which member of the envelope is given twice. The parser stops at it, and names only members that it knows.
+fn given_twice(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.split('`').nth(1) {
+        Some(name) => format!("{name} is given twice"),
+        None => "a member is given twice".to_owned(),
     }
 }
 

@@ -45,6 +45,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 pub(crate) fn object_of<'a>(
     members: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Option<Object> {
+    let json = Json::from_answer(raw_object_of(members)?).ok()?;
+    Object::try_from(json).ok()
+}
+
+/// Writes an object of raw members that nobody has checked yet.
+pub(crate) fn raw_object_of<'a>(
+    members: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Option<Box<RawValue>> {
     let mut out = Vec::new();
     write::array(&mut out, members, |(key, value), out| {
         write::string(key, out);
@@ -55,8 +63,7 @@ pub(crate) fn object_of<'a>(
     if let [first, .., last] = out.as_mut_slice() {
         (*first, *last) = (b'{', b'}');
     }
-    let json = Json::parse(String::from_utf8(out).ok()?).ok()?;
-    Object::try_from(json).ok()
+    RawValue::from_string(String::from_utf8(out).ok()?).ok()
 }
 
 /// `object` with one more member; one of the same name wins.
@@ -99,7 +106,7 @@ pub(crate) fn unwrap(data: &Json, metadata: &Object) -> Option<(Json, Option<Obj
     } else {
         Some(object_of(rest)?)
     };
-    Some((Json::from_raw((*value).to_owned()).ok()?, metadata))
+    Some((Json::from_answer((*value).to_owned()).ok()?, metadata))
 }
 
 /// Data that is no object, as 0.x takes it, and the metadata with the mark.

@@ -188,11 +188,11 @@ impl IntoModel for Message<'_> {
             }
             (parts, _) => member::parts(parts, &at.field("parts"), how)?,
         };
-        let metadata = member::free_object(self.metadata, &at.field("metadata"))?;
+        let metadata = member::free_object(self.metadata, &at.field("metadata"), how)?;
         let metadata = match self.input_request {
             // Not a member of a message in any version: kept as metadata.
             Some(raw) => {
-                let request = member::free(raw, &at.field("inputRequest"))?;
+                let request = member::free(raw, &at.field("inputRequest"), how)?;
                 free::with(metadata.as_ref(), "inputRequest", request.as_str())
             }
             None => metadata,
@@ -250,7 +250,7 @@ impl<'a> Part<'a> {
         } else {
             None
         };
-        let data = member::free(inner.unwrap_or(raw), &at)?;
+        let data = member::free(inner.unwrap_or(raw), &at, how)?;
         // An array is taken as well: 0.2 §6.5.3 allows it.
         if data.is_object() || data.as_str().starts_with('[') {
             Ok(data)
@@ -260,13 +260,13 @@ impl<'a> Part<'a> {
     }
 
     /// Tool parts become data parts, the one form in which Switchboard tells of tools.
-    fn tool(&self, kind: &str, value: (&str, Option<&'a RawValue>)) -> Option<Json> {
+    fn tool(&self, kind: &str, value: (&str, Option<&'a RawValue>)) -> Option<Box<RawValue>> {
         let id = self.tool_use_id.or(self.id);
         let members = [("id", id), ("name", self.name), (value.0, value.1)];
         let told = members
             .iter()
             .filter_map(|(key, raw)| raw.map(|raw| (*key, raw.get())));
-        free::object_of([("type", kind)].into_iter().chain(told)).map(Json::from)
+        free::raw_object_of([("type", kind)].into_iter().chain(told))
     }
 }
 
@@ -285,7 +285,7 @@ impl IntoModel for Part<'_> {
 
     fn into_model(self, at: &Path<'_>, how: Reading) -> Result<model::Part, Error> {
         let kind = self.kind(at)?;
-        let metadata = member::free_object(self.metadata, &at.field("metadata"))?;
+        let metadata = member::free_object(self.metadata, &at.field("metadata"), how)?;
         let mut part = match kind {
             Kind::Text => match self.text {
                 Some(text) => model::Part::text(text.into_string()),
@@ -298,18 +298,18 @@ impl IntoModel for Part<'_> {
             }
             Kind::Data => return Ok(data_part(self.data(at, how)?, metadata)),
             Kind::ToolResult | Kind::ToolCall => {
-                let data = if matches!(kind, Kind::ToolResult) {
+                let raw = if matches!(kind, Kind::ToolResult) {
                     self.tool("\"tool-result\"", ("result", self.result))
                 } else {
                     self.tool("\"tool-call\"", ("arguments", self.input))
                 };
-                model::Part::data(data.ok_or_else(|| at.error("is nested too deep"))?)
+                model::Part::data(checked(raw, at, how)?)
             }
             Kind::Other if how.request => {
                 let kinds = "must be 'text', 'file' or 'data'";
                 return Err(at.field("kind").error(kinds));
             }
-            Kind::Other => foreign_part(&self, at)?,
+            Kind::Other => foreign_part(&self, at, how)?,
         };
         part.metadata = metadata;
         Ok(part)
@@ -317,7 +317,7 @@ impl IntoModel for Part<'_> {
 }
 
 /// A part of a kind nobody told us of, from an agent: what it holds is kept as data.
-fn foreign_part(part: &Part<'_>, at: &Path<'_>) -> Result<model::Part, Error> {
+fn foreign_part(part: &Part<'_>, at: &Path<'_>, how: Reading) -> Result<model::Part, Error> {
     let quote = |text: &str| serde_json::to_string(text).unwrap_or_default();
     let kind = quote(part.named_kind().unwrap_or_default());
     let text = part.text.as_ref().map(|text| quote(text.as_str()));
@@ -330,13 +330,15 @@ fn foreign_part(part: &Part<'_>, at: &Path<'_>) -> Result<model::Part, Error> {
         ("result", part.result.map(RawValue::get)),
         ("input", part.input.map(RawValue::get)),
     ];
-    free::object_of(
-        members
-            .into_iter()
-            .filter_map(|(key, raw)| Some((key, raw?))),
-    )
-    .map(|object| model::Part::data(object.into()))
-    .ok_or_else(|| at.error("is nested too deep"))
+    let members = members.into_iter();
+    let raw = free::raw_object_of(members.filter_map(|(key, raw)| Some((key, raw?))));
+    checked(raw, at, how).map(model::Part::data)
+}
+
+/// Data that was put together from members of a part.
+fn checked(raw: Option<Box<RawValue>>, at: &Path<'_>, how: Reading) -> Result<Json, Error> {
+    let raw = raw.ok_or_else(|| at.error("is not valid JSON"))?;
+    member::free(&raw, at, how)
 }
 
 /// A data part, unwrapped if it was wrapped.

@@ -143,7 +143,7 @@ impl SendParams<'_> {
         Ok(operation(Box::new(operation::SendMessage {
             message: message.into_model(&at_message, how)?,
             configuration,
-            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &at.field("metadata"), how)?,
         })))
     }
 }
@@ -190,7 +190,11 @@ impl<'a> TaskParams<'a> {
     pub(crate) fn cancel(mut self) -> Result<Operation, Error> {
         Ok(Operation::Cancel(operation::CancelTask {
             id: self.task()?,
-            metadata: member::free_object(self.metadata, &Path::ROOT.field("metadata"))?,
+            metadata: member::free_object(
+                self.metadata,
+                &Path::ROOT.field("metadata"),
+                strictly(Dialect::V0Json),
+            )?,
         }))
     }
 

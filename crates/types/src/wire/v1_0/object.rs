@@ -99,7 +99,7 @@ impl IntoModel for Message<'_> {
                 &at.field("referenceTaskIds"),
             )?,
             extensions: member::strings(self.extensions),
-            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &at.field("metadata"), how)?,
         })
     }
 }
@@ -107,7 +107,7 @@ impl IntoModel for Message<'_> {
 impl IntoModel for Part<'_> {
     type Model = model::Part;
 
-    fn into_model(self, at: &Path<'_>, _: Reading) -> Result<model::Part, Error> {
+    fn into_model(self, at: &Path<'_>, how: Reading) -> Result<model::Part, Error> {
         // Callers that print every member send `data: null` beside the one they mean.
         let others = self.text.is_some() || self.raw.is_some() || self.url.is_some();
         let data = self.data.filter(|raw| !others || raw.get() != "null");
@@ -119,14 +119,16 @@ impl IntoModel for Part<'_> {
                 Content::Raw(Bytes::from(bytes))
             }
             (None, None, Some(url), None) => Content::Url(url.into_string()),
-            (None, None, None, Some(data)) => Content::Data(member::free(data, &at.field("data"))?),
+            (None, None, None, Some(data)) => {
+                Content::Data(member::free(data, &at.field("data"), how)?)
+            }
             _ => return Err(at.error("must have exactly one of text, raw, url and data")),
         };
         Ok(model::Part {
             content,
             media_type: member::not_empty(self.media_type),
             filename: member::not_empty(self.filename),
-            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &at.field("metadata"), how)?,
         })
     }
 }

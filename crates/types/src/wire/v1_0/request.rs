@@ -154,7 +154,7 @@ impl SendMessage<'_> {
         let send = operation::SendMessage {
             message: member::required(self.message, &at.field("message"), HOW)?,
             configuration,
-            metadata: member::free_object(self.metadata, &at.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &at.field("metadata"), HOW)?,
         };
         Ok(Request {
             operation: operation(Box::new(send)),
@@ -192,7 +192,7 @@ impl TaskParams<'_> {
     pub(crate) fn cancel(self) -> Result<Request, Error> {
         let cancel = operation::CancelTask {
             id: member::required_id(self.id, &Path::ROOT.field("id"))?,
-            metadata: member::free_object(self.metadata, &Path::ROOT.field("metadata"))?,
+            metadata: member::free_object(self.metadata, &Path::ROOT.field("metadata"), HOW)?,
         };
         Ok(request(Operation::Cancel(cancel), self.tenant))
     }

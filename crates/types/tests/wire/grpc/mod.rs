@@ -33,13 +33,7 @@ const PYTHON: Spoken = Spoken {
 
 /// Free JSON in the one spelling that gRPC has.
 fn plain(json: &Json) -> Json {
-    // The one number of the samples that no double holds.
-    let text = if json.as_str().contains('"') {
-        json.as_str().replace(":1e400", ":\"1e400\"")
-    } else {
-        json.as_str().replace("1e400", "\"1e400\"")
-    };
-    let value: Value = serde_json::from_str(&text).unwrap();
+    let value: Value = serde_json::from_str(json.as_str()).unwrap();
     Json::parse(spelled(&value)).unwrap()
 }
 
