@@ -183,6 +183,7 @@ impl Engine {
         Ok(log.map(|log| Sent {
             since: if goes_on(send) { log.last().0 } else { 1 },
             log,
+            turn: None,
         }))
     }
 
@@ -204,6 +205,7 @@ impl First {
         Ok(Sent {
             log: Arc::clone(&self.log),
             since: self.since,
+            turn: None,
         })
     }
 }

@@ -13,7 +13,6 @@ use super::{Engine, untold};
 use crate::agent::Said;
 use crate::auth::Principal;
 use crate::clock;
-use crate::limit::Caller;
 use crate::log::{Entry, Log, TaskLog};
 use crate::store::{Change, Error, Head};
 
@@ -162,12 +161,11 @@ impl Engine {
             turn.canceled = canceled;
             if in_line {
                 log.stands_in_line();
-                self.start_when_there_is_room(log, turn, None);
+                self.start_when_there_is_room(log, turn);
             } else {
                 // It was at work, perhaps for another that waits for it: it goes on at once.
-                let turns = &self.shared.settings.turns;
-                let ticket = turns.promised(|| Caller::of(&turn.principal));
-                self.start(log, turn, None, ticket.or_none());
+                let ticket = self.promised_ticket(&turn);
+                self.start(log, turn, ticket.or_none());
             }
             recovered.resumed += 1;
         }

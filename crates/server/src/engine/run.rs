@@ -35,43 +35,48 @@ enum Ending {
 }
 
 impl Engine {
-    /// Starts a turn. A quick agent often ends at the first poll, before anything could be stored: then all
-    /// its events go into one commit, and there is nothing to spawn.
-    pub(super) fn start(
+    /// Starts a turn.
+    pub(super) fn start(&self, log: &Arc<TaskLog>, turn: Turn, ticket: TurnTicket) {
+        let running = self.prepare(log, turn, None, ticket);
+        self.launch(log, running);
+    }
+
+    /// Starts a turn that was promised to someone who is not there to be told that there is no room.
+    pub(super) fn start_when_there_is_room(&self, log: &Arc<TaskLog>, turn: Turn) {
+        let ticket = self.promised_ticket(&turn);
+        self.start(log, turn, ticket);
+    }
+
+    /// A ticket for a turn that cannot be refused any more.
+    pub(super) fn promised_ticket(&self, turn: &Turn) -> TurnTicket {
+        let turns = &self.shared.settings.turns;
+        turns.promised(|| Caller::of(&turn.principal))
+    }
+
+    /// A turn that is to be [launched](Self::launch). Nothing of it runs before: it may be made under the lock on an
+    /// idempotency key, where no agent may run.
+    pub(super) fn prepare(
         &self,
         log: &Arc<TaskLog>,
         turn: Turn,
         claim: Option<Claim>,
         ticket: TurnTicket,
-    ) {
+    ) -> BoxFuture<'static, ()> {
         if ticket.waits() {
             log.stands_in_line();
         }
-        let claimed = claim.is_some();
-        let mut running = Box::pin(self.clone().run(Arc::clone(log), turn, claim, ticket));
-        if claimed {
-            // Begun under the lock on its key, where no agent may run.
-            self.shared.tasks.spawn(running);
-        } else {
-            // Whatever it waits for, the spawned task will ask again with a waker of its own.
-            let mut context = Context::from_waker(Waker::noop());
-            if running.as_mut().poll(&mut context).is_pending() {
-                self.shared.tasks.spawn(running);
-            }
-        }
-        log.uncork();
+        Box::pin(self.clone().run(Arc::clone(log), turn, claim, ticket))
     }
 
-    /// Starts a turn that was promised to someone who is not there to be told that there is no room.
-    pub(super) fn start_when_there_is_room(
-        &self,
-        log: &Arc<TaskLog>,
-        turn: Turn,
-        claim: Option<Claim>,
-    ) {
-        let turns = &self.shared.settings.turns;
-        let ticket = turns.promised(|| Caller::of(&turn.principal));
-        self.start(log, turn, claim, ticket);
+    /// Polls a turn once, and spawns what is left of it. A quick agent often ends at the first poll, before anything
+    /// could be stored: then all its events go into one commit, and there is nothing to spawn.
+    pub(super) fn launch(&self, log: &Arc<TaskLog>, mut running: BoxFuture<'static, ()>) {
+        // Whatever it waits for, the spawned task will ask again with a waker of its own.
+        let mut context = Context::from_waker(Waker::noop());
+        if running.as_mut().poll(&mut context).is_pending() {
+            self.shared.tasks.spawn(running);
+        }
+        log.uncork();
     }
 
     /// Runs a turn, and those that follow from messages that came meanwhile.

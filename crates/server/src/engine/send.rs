@@ -1,6 +1,7 @@
 //! New task or next turn? And how long the caller waits.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -21,11 +22,16 @@ use crate::call::{self, ReplyBody};
 use crate::log::{Cursor, Joined, Origin, Received, TaskLog, Until};
 use crate::store::{Change, Delivery, Note, Webhook};
 
+/// How long a stream waits for a direct message reply before it shows a task instead.
+const DIRECT_REPLY_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Where a send has led.
 pub(super) struct Sent {
     pub(super) log: Arc<TaskLog>,
     /// The event that holds the caller's message.
     pub(super) since: u64,
+    /// The turn that begins with it, until it is launched.
+    pub(super) turn: Option<BoxFuture<'static, ()>>,
 }
 
 impl Engine {
@@ -38,15 +44,20 @@ impl Engine {
         let history_length = send.configuration.history_length;
         let at_once = send.configuration.return_immediately;
         let sent = self.accept(scope, send).await?;
+        if at_once && sent.log.is_held() {
+            // The caller does not wait (A2A 1.0 §3.2.2): an agent that did not reply at its first poll works on a task.
+            sent.log.publish();
+        }
         let guard = self.watch_client(&sent.log);
         if sent.since <= 1 && !sent.log.is_held() {
             // However long that takes, there is no task to answer with before.
             sent.log.stored_up_to(1).await.map_err(storage)?;
         }
         // Often it is over by then, and no clock is needed.
-        let task = match wait_for_answer(&sent, at_once).now_or_never() {
+        let (log, since) = (&sent.log, sent.since);
+        let task = match wait_for_answer(log, since, at_once).now_or_never() {
             Some(answer) => answer?,
-            None => self.wait_until_the_deadline(&sent, at_once).await?,
+            None => self.wait_until_the_deadline(log, since, at_once).await?,
         };
         guard.disarm();
         Ok(ReplyBody::Response(match task {
@@ -62,14 +73,15 @@ impl Engine {
     /// Boxed: a clock is a large thing to keep in the future of every call.
     fn wait_until_the_deadline<'a>(
         &'a self,
-        sent: &'a Sent,
+        log: &'a Arc<TaskLog>,
+        since: u64,
         at_once: bool,
     ) -> BoxFuture<'a, Result<Answer, Error>> {
         let deadline = self.shared.settings.blocking_deadline;
         Box::pin(async move {
-            match tokio::time::timeout(deadline, wait_for_answer(sent, at_once)).await {
+            match tokio::time::timeout(deadline, wait_for_answer(log, since, at_once)).await {
                 Ok(answer) => answer,
-                Err(_) => as_it_stands(&sent.log).await,
+                Err(_) => as_it_stands(log).await,
             }
         })
     }
@@ -83,7 +95,9 @@ impl Engine {
         self.require_streaming(scope)?;
         let sent = self.accept(scope, send).await?;
         if sent.since <= 1 {
-            if !sent.log.is_held() {
+            if sent.log.is_held() {
+                Box::pin(direct_reply_or_task(&sent.log)).await?;
+            } else {
                 // It comes soon, and then the head of the stream need not go out alone.
                 sent.log.stored_up_to(1).await.map_err(storage)?;
             }
@@ -94,8 +108,16 @@ impl Engine {
         Ok(Cursor::from_now(sent.log, Until::TurnEnds).guarded(self.client_guard()))
     }
 
-    /// Stores the message, as the beginning of a task or of its next turn.
+    /// Stores the message, as the beginning of a task or of its next turn, and starts that turn.
     async fn accept(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
+        let mut sent = self.store_message(scope, send).await?;
+        if let Some(turn) = sent.turn.take() {
+            self.launch(&sent.log, turn);
+        }
+        Ok(sent)
+    }
+
+    async fn store_message(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
         Self::require_user(&send.message)?;
         self.require_few_parts(&send.message)?;
         self.require_progress(&send.message)?;
@@ -216,7 +238,7 @@ impl Engine {
         let working = status_event(&origin, TaskState::Working, Said::default());
         let joined = log.receive(working, received, beside(webhook, claim, &origin.id));
         let since = log.last().0;
-        match joined {
+        let turn = match joined {
             Joined::Over(state) => {
                 return Err(Error::unsupported(format!(
                     "the task is {}: send a new message without taskId, in the same context",
@@ -225,7 +247,7 @@ impl Engine {
                 .fact("taskId", origin.id.as_str())
                 .fact("state", state.name()));
             }
-            Joined::Waits => {}
+            Joined::Waits => None,
             Joined::Begins { canceled, question } => {
                 // The task shows what is kept, as it always will: so the agent knows a secret.
                 let mut turn =
@@ -234,15 +256,12 @@ impl Engine {
                 turn.question = question;
                 turn.metadata = send.metadata;
                 turn.accepted_output_modes = send.configuration.accepted_output_modes;
-                match ticket {
-                    // With its claim, if there is one: then the key is locked, and no agent may run.
-                    Ok(ticket) => self.start(&log, turn, claim.cloned(), ticket),
-                    // A turn ran when there was no room for another, and has ended since.
-                    Err(_) => self.start_when_there_is_room(&log, turn, claim.cloned()),
-                }
+                // Without one, a turn ran when there was no room for another, and has ended since.
+                let ticket = ticket.unwrap_or_else(|_| self.promised_ticket(&turn));
+                Some(self.prepare(&log, turn, claim.cloned(), ticket))
             }
-        }
-        Ok(Sent { log, since })
+        };
+        Ok(Sent { log, since, turn })
     }
 
     /// A new task.
@@ -305,8 +324,12 @@ impl Engine {
             decided: Decided::Now(decision.map(Box::new)),
             place: Arc::clone(&self.shared.place),
         };
-        self.start(&log, turn, claim, ticket);
-        Ok(Sent { log, since: 1 })
+        let turn = self.prepare(&log, turn, claim, ticket);
+        Ok(Sent {
+            log,
+            since: 1,
+            turn: Some(turn),
+        })
     }
 
     /// The webhook that came with a send; armed before the first event that follows.
@@ -349,20 +372,26 @@ async fn as_it_stands(log: &Arc<TaskLog>) -> Result<Answer, Error> {
     view.ok_or_else(Error::internal)
 }
 
-async fn wait_for_answer(sent: &Sent, at_once: bool) -> Result<Answer, Error> {
-    if let Some(message) = sent.log.decided().await.map_err(storage)? {
+/// Waits a moment for a direct message reply. Then a task is published: the caller of a stream must not wait in silence
+/// for an agent that takes its time, without an id to cancel or come back to.
+async fn direct_reply_or_task(log: &Arc<TaskLog>) -> Result<(), Error> {
+    if let Ok(decided) = tokio::time::timeout(DIRECT_REPLY_TIMEOUT, log.decided()).await {
+        return decided.map(drop).map_err(storage);
+    }
+    log.publish();
+    log.stored_up_to(1).await.map_err(storage)
+}
+
+async fn wait_for_answer(log: &TaskLog, since: u64, at_once: bool) -> Result<Answer, Error> {
+    if let Some(message) = log.decided().await.map_err(storage)? {
         return Ok(Answer::Message(message));
     }
     if !at_once {
-        return sent
-            .log
-            .settled(sent.since)
-            .await
-            .map(Answer::Task)
-            .map_err(storage);
+        let settled = log.settled(since).await;
+        return settled.map(Answer::Task).map_err(storage);
     }
-    sent.log.stored_up_to(sent.since).await.map_err(storage)?;
-    match sent.log.view() {
+    log.stored_up_to(since).await.map_err(storage)?;
+    match log.view() {
         Some((_, task)) => Ok(Answer::Task(task)),
         None => Err(Error::internal()),
     }

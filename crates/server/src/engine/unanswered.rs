@@ -71,7 +71,7 @@ impl Engine {
                 let (engine, owner) = (self.latest(), log.origin().owner.clone());
                 let mut turn = engine.turn_for(owner.into(), log, message, 0, canceled);
                 turn.input_timed_out = input_timed_out;
-                engine.start_when_there_is_room(log, turn, None);
+                engine.start_when_there_is_room(log, turn);
             }
             None => log.turn_is_over(),
         }

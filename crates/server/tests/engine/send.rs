@@ -273,6 +273,94 @@ async fn a_bare_message_is_the_only_item_of_its_stream() {
     assert!(matches!(&seen[0].1, switchboard_types::model::Event::Message(m) if m.text() == "hi"));
 }
 
+/// Replies directly, after a while.
+fn replies_late() -> FnAgent {
+    FnAgent::new(|_turn, _progress| async move {
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        Ok(Outcome::Reply(Said::text("at last")))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_send_that_does_not_wait_gets_a_task_from_an_agent_that_replies_late() {
+    for key in [None, Some("k")] {
+        let line = line_with(replies_late(), by_message());
+        let began = tokio::time::Instant::now();
+        let mut asked = send(says("hello"));
+        asked.configuration.return_immediately = true;
+        let asked = line.ask(Operation::Send(asked.into()), |call| {
+            call.params.idempotency_key = key.map(str::to_owned);
+        });
+        let ReplyBody::Response(Response::SentTask(view)) = asked.await.unwrap() else {
+            panic!("not a task");
+        };
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        assert!(!view.task.status.state.is_terminal());
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        let done = line.get(&view.task.id).await.unwrap();
+        assert_eq!(done.status.state, TaskState::Completed);
+        assert_eq!(done.status.message.as_ref().unwrap().text(), "at last");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_send_that_does_not_wait_still_gets_a_direct_reply_that_is_ready() {
+    for key in [None, Some("k")] {
+        let line = line_with(replies(), by_message());
+        let mut asked = send(says("hello"));
+        asked.configuration.return_immediately = true;
+        let asked = line.ask(Operation::Send(asked.into()), |call| {
+            call.params.idempotency_key = key.map(str::to_owned);
+        });
+        let ReplyBody::Response(Response::SentMessage(message)) = asked.await.unwrap() else {
+            panic!("not a message");
+        };
+        assert_eq!(message.text(), "hi");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeated_send_that_does_not_wait_makes_a_task_of_the_first_one() {
+    let line = line_with(replies_late(), by_message());
+    let ask = |at_once: bool| {
+        let mut asked = send(says("hello"));
+        asked.configuration.return_immediately = at_once;
+        line.ask(Operation::Send(asked.into()), |call| {
+            call.params.idempotency_key = Some("k".to_owned());
+        })
+    };
+    let again = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        (ask(true).await, tokio::time::Instant::now())
+    };
+    let began = tokio::time::Instant::now();
+    let (first, (again, answered)) = tokio::join!(ask(false), again);
+    let id_of = |body: Result<ReplyBody, _>| match body.unwrap() {
+        ReplyBody::Response(Response::SentTask(view)) => view.task.id.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(answered - began, Duration::from_secs(2));
+    assert_eq!(id_of(first), id_of(again));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stream_of_an_agent_that_replies_late_shows_a_task_meanwhile() {
+    let line = line_with(replies_late(), by_message());
+    let began = tokio::time::Instant::now();
+    let mut stream = line.stream(says("hello")).await.unwrap();
+    let first = stream.next().await.unwrap().unwrap();
+    assert_eq!(state_of(&first[0].entry.event), Some(TaskState::Submitted));
+    assert!(began.elapsed() < Duration::from_secs(2));
+    let rest = rest(&mut stream).await;
+    let (_, last, is_last) = rest.last().unwrap();
+    let switchboard_types::model::Event::Status(done) = last else {
+        panic!("{last:?}");
+    };
+    assert!(is_last);
+    assert_eq!(done.status.state, TaskState::Completed);
+    assert_eq!(done.status.message.as_ref().unwrap().text(), "at last");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_may_reply_can_still_make_a_task() {
     let line = line_with(replies(), by_message());

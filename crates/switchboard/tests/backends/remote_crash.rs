@@ -144,6 +144,46 @@ async fn a_task_that_an_agent_of_bare_answers_became_is_not_sent_again_after_a_c
     assert_eq!(stranger.asked().len(), 1);
 }
 
+/// A caller that does not wait gets a task from an agent that could reply directly; the reply ends that task, even if the
+/// server is killed meanwhile.
+#[tokio::test]
+async fn a_direct_reply_that_nobody_waits_for_ends_its_task_after_a_crash() {
+    let mut ours =
+        Server::serve("agents: {late: {reply: message, script: [{wait: 3s}, {reply: at last}]}}")
+            .await;
+    let began = Instant::now();
+    let send = json!({"message": say("hello")["message"], "configuration": {"blocking": false}});
+    let task = ours.result("late", "message/send", send).await;
+    assert!(began.elapsed() < Duration::from_secs(2));
+    assert_eq!(task["kind"], "task", "{task}");
+    ours.kill().await;
+    ours.restart().await;
+    let states = ["completed", "failed"];
+    let done = ours.until("late", &task["id"], &states).await;
+    assert_eq!(text_of(&done["status"]["message"]), "at last");
+}
+
+#[tokio::test]
+async fn a_remote_direct_reply_that_nobody_waits_for_is_not_asked_for_again_after_a_crash() {
+    let stranger = Stranger::start().await;
+    let yaml = format!(
+        "agents: {{bare: {{reply: message, a2a: {{url: '{}'}}, \
+         identity: {{headers: {{x-key: '${{KEY}}'}}}}}}}}",
+        stranger.base
+    );
+    let mut ours = Server::serve_with(&yaml, &[], &[("KEY", "k")]).await;
+    let send = json!({"message": say("hang")["message"], "configuration": {"blocking": false}});
+    let task = ours.result("bare", "message/send", send).await;
+    assert_eq!(task["kind"], "task", "{task}");
+    until_asked(&stranger).await;
+    ours.kill().await;
+    ours.restart().await;
+    let failed = ours.until("bare", &task["id"], &["failed"]).await;
+    let text = text_of(&failed["status"]["message"]);
+    assert!(text.ends_with("it is not known whether it ran"), "{text}");
+    assert_eq!(stranger.asked().len(), 1);
+}
+
 #[tokio::test]
 async fn an_agent_that_knows_repeated_messages_is_sent_the_same_one_again_after_a_crash() {
     let stranger = Stranger::start().await;

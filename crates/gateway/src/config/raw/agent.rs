@@ -114,7 +114,9 @@ pub(crate) struct Agent {
     pub(crate) visible: Option<bool>,
     /// What callers may ask of it.
     pub(crate) limits: Option<AgentLimits>,
-    /// What it answers with.
+    /// What it answers with. With `message` the agent may reply directly, without a task, as long as its caller waits:
+    /// a caller that does not (`returnImmediately`, 0.3 `blocking: false`) gets a task unless the reply is ready, and so
+    /// does a stream after one second.
     #[schemars(extend("default" = "task"))]
     pub(crate) reply: Option<ReplyKind>,
     /// Offers streaming and subscriptions.
