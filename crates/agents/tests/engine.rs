@@ -196,6 +196,7 @@ fn profile(name: &str) -> Profile {
         },
         extended: None,
         shape: CardShape::Union,
+        file_bytes: None,
         is_default: true,
     }
 }

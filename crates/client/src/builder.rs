@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
+use switchboard_types::FileBytes;
 
 use crate::auth::{Credentials, Prompt};
 use crate::client::Client;
@@ -41,6 +42,7 @@ pub(crate) struct Settings {
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) cache: Option<CardCache>,
     pub(crate) quirks: Option<Quirks>,
+    pub(crate) file_bytes: FileBytes,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) signatures: Signatures,
 }
@@ -62,6 +64,7 @@ impl Default for Settings {
             headers: Vec::new(),
             cache: None,
             quirks: None,
+            file_bytes: FileBytes::default(),
             recorder: None,
             signatures: Signatures::default(),
         }
@@ -167,6 +170,15 @@ impl Builder {
     #[must_use]
     pub fn quirks(mut self, quirks: Quirks) -> Self {
         self.0.quirks = Some(quirks);
+        self
+    }
+
+    /// What the field for the bytes of a file holds in 0.3 over HTTP+JSON and gRPC, where the SDKs disagree and no card
+    /// tells. Base64 text, unless set: the SDKs for Python, Java and Go. [`FileBytes::Raw`] is for agents made with the
+    /// SDK for JavaScript, and for those that follow the .proto file.
+    #[must_use]
+    pub fn file_bytes(mut self, files: FileBytes) -> Self {
+        self.0.file_bytes = files;
         self
     }
 

@@ -13,13 +13,27 @@ pub enum ProtocolVersion {
     V1_0,
 }
 
+/// What the field `file_with_bytes` of the 0.3 proto holds, over gRPC and in `ProtoJSON`.
+///
+/// The official SDKs disagree, and nothing in a message tells which one wrote it: see
+/// docs/adr/0013-file-bytes-in-a2a-0-3.md.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FileBytes {
+    /// The base64 text of the file, as the SDKs for Python, Java and Go write and read it. `ProtoJSON` encodes that
+    /// text once more.
+    #[default]
+    Base64,
+    /// The file itself, as the .proto file says and the SDK for JavaScript does.
+    Raw,
+}
+
 /// A JSON dialect: how the model is spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// 0.x JSON: `kind` discriminators (JSON-RPC 0.x; REST 0.3 by the letter of its text).
     V0Json,
     /// 0.x `ProtoJSON` (REST 0.3 as the official SDKs ship it).
-    V0Proto,
+    V0Proto(FileBytes),
     /// 1.0 `ProtoJSON`.
     V1,
 }
@@ -87,7 +101,12 @@ pub enum Notified {
 
 impl Dialect {
     /// Every dialect.
-    pub const ALL: [Self; 3] = [Self::V1, Self::V0Json, Self::V0Proto];
+    pub const ALL: [Self; 4] = [
+        Self::V1,
+        Self::V0Json,
+        Self::V0Proto(FileBytes::Base64),
+        Self::V0Proto(FileBytes::Raw),
+    ];
 
     /// Its place in [`Dialect::ALL`].
     #[must_use]
@@ -95,17 +114,39 @@ impl Dialect {
         match self {
             Self::V1 => 0,
             Self::V0Json => 1,
-            Self::V0Proto => 2,
+            Self::V0Proto(FileBytes::Base64) => 2,
+            Self::V0Proto(FileBytes::Raw) => 3,
         }
     }
 
-    /// What is spoken over a binding in a version. Over gRPC it is what the messages stand for.
+    /// What is spoken over a binding in a version. Over gRPC it is what the messages stand for. Where files have two
+    /// forms, this is the default one: see [`with_files`](Self::with_files).
     #[must_use]
     pub fn spoken(binding: &Binding, version: ProtocolVersion) -> Self {
         match (version, binding) {
             (ProtocolVersion::V1_0, _) => Self::V1,
-            (ProtocolVersion::V0_3, Binding::HttpJson | Binding::Grpc) => Self::V0Proto,
+            (ProtocolVersion::V0_3, Binding::HttpJson | Binding::Grpc) => {
+                Self::V0Proto(FileBytes::default())
+            }
             (ProtocolVersion::V0_3, Binding::JsonRpc | Binding::Other(_)) => Self::V0Json,
+        }
+    }
+
+    /// The same dialect with this form of files, where it has two.
+    #[must_use]
+    pub fn with_files(self, files: FileBytes) -> Self {
+        match self {
+            Self::V0Proto(_) => Self::V0Proto(files),
+            Self::V0Json | Self::V1 => self,
+        }
+    }
+
+    /// The form of files, where a dialect has two.
+    #[must_use]
+    pub fn files(self) -> Option<FileBytes> {
+        match self {
+            Self::V0Proto(files) => Some(files),
+            Self::V0Json | Self::V1 => None,
         }
     }
 
@@ -132,17 +173,18 @@ impl Dialect {
     #[must_use]
     pub fn version(self) -> ProtocolVersion {
         match self {
-            Self::V0Json | Self::V0Proto => ProtocolVersion::V0_3,
+            Self::V0Json | Self::V0Proto(_) => ProtocolVersion::V0_3,
             Self::V1 => ProtocolVersion::V1_0,
         }
     }
 
-    /// A short name for storage: push configs are rendered in the dialect they were made in.
+    /// A short name for storage: push configs are rendered in the dialect they were made in. The two forms of files
+    /// share one, because no webhook is rendered in either: see [`of_webhooks`](Self::of_webhooks).
     #[must_use]
     pub fn tag(self) -> &'static str {
         match self {
             Self::V0Json => "0.3",
-            Self::V0Proto => "0.3-proto",
+            Self::V0Proto(_) => "0.3-proto",
             Self::V1 => "1.0",
         }
     }
@@ -184,7 +226,7 @@ mod tests {
         for dialect in Dialect::ALL {
             let told = dialect.of_webhooks();
             assert_eq!(told.version(), dialect.version());
-            assert_ne!(told, Dialect::V0Proto);
+            assert_eq!(told.files(), None);
         }
     }
 

@@ -32,15 +32,20 @@ pub(crate) fn answer(data: &[u8]) {
         Outcome::Neither => return,
     };
     // Cards have a target of their own.
-    let Ok(response) = wire::decode_response(dialect, method, result) else {
+    let Ok(mut response) = wire::decode_response(dialect, method, result) else {
         return;
     };
     if matches!(response, Response::Card(_)) {
         return;
     }
-    // References to tasks are read in ProtoJSON of 0.3, but not written.
-    if dialect == Dialect::V0Proto && result.contains("eference") {
-        return;
+    // In ProtoJSON of 0.3 more is read than is written: references to tasks, names of files, metadata of parts.
+    if dialect.files().is_some() {
+        let mut out = Vec::new();
+        wire::encode_response(dialect, &response, &mut out);
+        let Ok(less) = wire::decode_response(dialect, method, must_be_a_json_line(&out)) else {
+            return;
+        };
+        response = less;
     }
     let mut out = Vec::new();
     jsonrpc::write_response(&mut out, &answer.id, dialect, &response);

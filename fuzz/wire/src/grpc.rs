@@ -1,8 +1,8 @@
 //! gRPC messages, in both packages. What is taken must come back the same after encoding.
 
-use switchboard_types::ProtocolVersion;
 use switchboard_types::operation::Method;
-use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
+use switchboard_types::wire::grpc::{self, Spoken};
+use switchboard_types::{FileBytes, ProtocolVersion};
 
 /// What may be spoken.
 const SPOKEN: [Spoken; 3] = [
@@ -16,7 +16,7 @@ const SPOKEN: [Spoken; 3] = [
     },
     Spoken {
         version: ProtocolVersion::V0_3,
-        files: FileBytes::Text,
+        files: FileBytes::Base64,
     },
 ];
 

@@ -50,7 +50,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// Every dialect.
-pub(crate) const DIALECTS: [Dialect; 3] = [Dialect::V1, Dialect::V0Json, Dialect::V0Proto];
+pub(crate) const DIALECTS: [Dialect; 4] = Dialect::ALL;
 
 /// An input whose first byte picks a dialect and whose rest is text.
 pub(crate) fn in_dialect(data: &[u8]) -> Option<(Dialect, &str)> {

@@ -2,7 +2,7 @@
 
 use switchboard_types::operation::Method;
 use switchboard_types::wire::{self, jsonrpc, rest};
-use switchboard_types::{Dialect, Error};
+use switchboard_types::{Dialect, Error, FileBytes};
 
 use crate::{DIALECTS, must_be_a_json_line};
 
@@ -61,10 +61,12 @@ pub(crate) fn rest(data: &[u8]) {
     let Ok(route) = rest::route(verb, path) else {
         return;
     };
-    if let Err((dialect, error)) = rest::decode(&route, query, body) {
-        let (status, body) = rest::write_error(dialect, &error);
-        assert!((400..600).contains(&status), "{status}");
-        must_be_a_json_line(&body);
+    for files in [FileBytes::Base64, FileBytes::Raw] {
+        if let Err((dialect, error)) = rest::decode(&route, files, query, body) {
+            let (status, body) = rest::write_error(dialect, &error);
+            assert!((400..600).contains(&status), "{status}");
+            must_be_a_json_line(&body);
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use switchboard_client::{
 };
 use switchboard_server::backend::{Drift, Health};
 use switchboard_server::clock;
+use switchboard_types::FileBytes;
 use switchboard_types::model::AgentCard;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
@@ -45,6 +46,8 @@ pub struct Settings {
     pub idempotent: bool,
     /// It takes the name that we give to a conversation. If not, it is not told one before it has given one itself.
     pub names_contexts: bool,
+    /// What the field for the bytes of a file holds in 0.3 over HTTP+JSON and gRPC.
+    pub file_bytes: FileBytes,
     /// How often its card is read again.
     pub refresh: Duration,
     /// How often and how soon to ask again.
@@ -63,6 +66,7 @@ impl Settings {
             tls: Tls::new(),
             idempotent: false,
             names_contexts: true,
+            file_bytes: FileBytes::default(),
             refresh: Duration::from_secs(300),
             retry: Retry {
                 longest: Duration::from_secs(5),
@@ -186,6 +190,7 @@ impl Line {
         let mut builder = Client::builder()
             .preference(settings.preference.clone())
             .address(settings.address)
+            .file_bytes(settings.file_bytes)
             .tls(settings.tls.clone())
             .retry(settings.retry)
             .credentials(credentials);

@@ -197,13 +197,14 @@ fn assemble(
             return Err(Error::new(Kind::CardInvalid, message)
                 .hinting("name the agent by its http:// address if that is meant"));
         }
+        let dialect =
+            |version| Dialect::spoken(&interface.binding, version).with_files(settings.file_bytes);
         let link = |version| Link {
             url: url.clone(),
             version,
-            dialect: Dialect::spoken(&interface.binding, version),
+            dialect: dialect(version),
             plain_card: ProtocolVersion::has_plain_card(&interface.version),
             tenant: interface.tenant.clone(),
-            files_as_text: quirks.files_as_text,
             shared: Arc::clone(&shared),
         };
         let transport = transport::open(&interface.binding, link(chosen.version))?;
@@ -213,7 +214,7 @@ fn assemble(
         });
         Ok(Candidate {
             elsewhere: address::differs(&url, given),
-            dialect: Dialect::spoken(&interface.binding, chosen.version),
+            dialect: dialect(chosen.version),
             transport,
             older: older.transpose()?,
             url,

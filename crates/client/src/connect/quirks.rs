@@ -33,9 +33,6 @@ pub struct Quirks {
     pub merges_data: bool,
     /// Conversations are UUIDs; errors about others get a hint.
     pub uuid_contexts: bool,
-    /// Over gRPC 0.3 it sends and takes base64 text for the bytes of a file, as the Python SDK does. No card tells:
-    /// set it by hand for such an agent.
-    pub files_as_text: bool,
 }
 
 impl Quirks {
@@ -53,7 +50,6 @@ impl Quirks {
             runs_again: langgraph,
             merges_data: langgraph,
             uuid_contexts: langgraph,
-            files_as_text: false,
         }
     }
 

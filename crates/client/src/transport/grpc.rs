@@ -18,7 +18,7 @@ use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use switchboard_types::Error as Answered;
 use switchboard_types::operation::{Method, Operation};
-use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
+use switchboard_types::wire::grpc::{self, Spoken};
 use tokio::time::{Instant, timeout, timeout_at};
 use tonic::codec::{DecodeBuf, Decoder, Streaming};
 use tonic::{Code, Status};
@@ -75,16 +75,9 @@ impl Transport for Grpc {
 }
 
 impl Grpc {
-    /// Bytes that are base64 by chance look like text: only the user's word makes them that.
     fn spoken(&self) -> Spoken {
-        Spoken {
-            version: self.0.version,
-            files: if self.0.files_as_text {
-                FileBytes::Text
-            } else {
-                FileBytes::Raw
-            },
-        }
+        let files = self.0.dialect.files().unwrap_or_default();
+        Spoken::new(self.0.version, files)
     }
 
     fn request(&self, operation: &Operation, deadline: Instant) -> Result<Outgoing, Error> {

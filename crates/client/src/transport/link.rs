@@ -39,8 +39,6 @@ pub(crate) struct Link {
     pub(crate) plain_card: bool,
     /// Sent back with every request, exactly as the card has it (A2A 1.0 §8.3.2).
     pub(crate) tenant: Option<String>,
-    /// Over gRPC 0.3 the bytes of files are base64 text.
-    pub(crate) files_as_text: bool,
     pub(crate) shared: Arc<Shared>,
 }
 

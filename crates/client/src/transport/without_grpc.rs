@@ -13,9 +13,6 @@ pub(crate) const SPOKEN: bool = false;
 ///
 /// Always.
 pub(crate) fn open(link: Link) -> Result<Arc<dyn Transport>, Error> {
-    let Link {
-        url, files_as_text, ..
-    } = link;
-    tracing::debug!(%url, files_as_text, "no gRPC");
+    tracing::debug!(url = %link.url, "no gRPC");
     Err(Error::new(Kind::NotOffered, "gRPC is not built in"))
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::header::{HeaderValue, USER_AGENT};
-use switchboard_client::{CallOptions, Client, Kind, Preference, Quirks, Recorder, Sent, text};
+use switchboard_client::{CallOptions, Client, Kind, Preference, Recorder, Sent, text};
 use switchboard_types::model::{Binding, Content, Event, Json, Part, TaskId, TaskState};
 use switchboard_types::operation::{GetTask, Operation, SendMessage};
 use switchboard_types::{ErrorKind, ProtocolVersion};
@@ -24,7 +23,6 @@ fn old() -> Preference {
 fn rich() -> SendMessage {
     let mut send = text("one two");
     let mut file = Part::new(Content::Raw(bytes::Bytes::from_static(b"\x00\xffraw")));
-    file.filename = Some("a.bin".to_owned());
     file.media_type = Some("application/octet-stream".to_owned());
     send.message.parts.push(file);
     let data = Json::parse(r#"{"a":[1,2.5,null,"x"],"b":{"c":true}}"#).unwrap();
@@ -118,47 +116,6 @@ async fn a_caller_that_does_not_wait_long_gives_up() {
         .await;
     assert_eq!(late.unwrap_err().kind(), Kind::Timeout);
     house.close().await;
-}
-
-/// Our server takes callers that say so for the Python SDK, which sends and takes base64 text.
-#[tokio::test]
-async fn files_are_text_for_agents_that_need_it() {
-    let house = House::open().await;
-    let agent = Client::builder()
-        .preference(old())
-        .quirks(Quirks {
-            files_as_text: true,
-            ..Quirks::default()
-        })
-        .header(USER_AGENT, HeaderValue::from_static("grpc-python/1.85.1"))
-        .connect(house.base.as_str())
-        .await
-        .unwrap();
-    // Sent as they are they would be taken for text.
-    a_file_comes_back_as_it_was(&agent).await;
-    house.close().await;
-}
-
-#[tokio::test]
-async fn files_are_bytes_unless_told_otherwise() {
-    let house = House::open().await;
-    let agent = connect(&house.base, &old()).await;
-    a_file_comes_back_as_it_was(&agent).await;
-    house.close().await;
-}
-
-/// A file whose bytes are base64 by chance.
-async fn a_file_comes_back_as_it_was(agent: &Client) {
-    let content = Content::Raw(bytes::Bytes::from_static(b"deadbeefdeadbeef"));
-    let mut send = text("hi");
-    send.message.parts.push(Part::new(content.clone()));
-    let Sent::Task(task) = agent.send(send).await.unwrap() else {
-        panic!("no task");
-    };
-    let files: Vec<Part> = parts_of(&task).concat();
-    let files = files.into_iter().filter(|part| part.as_text().is_none());
-    let files: Vec<Content> = files.map(|part| part.content).collect();
-    assert_eq!(files, [content.clone(), content]);
 }
 
 #[tokio::test]

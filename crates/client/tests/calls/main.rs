@@ -13,6 +13,7 @@ mod answered;
 mod credentials;
 mod extended_card;
 mod failures;
+mod files;
 mod front_page;
 mod grpc;
 mod interfaces;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use switchboard_agents::profile as agents;
 use switchboard_server::engine::Profile;
+use switchboard_types::FileBytes;
 use switchboard_types::model;
 use switchboard_types::wire::card::CardShape;
 
@@ -27,12 +28,18 @@ impl Check<'_> {
             Some(raw::CardShape::V1_0) => CardShape::V1,
             Some(raw::CardShape::V0_3) => CardShape::V0,
         };
+        let file_bytes = match raw.file_bytes {
+            None | Some(raw::CallerFileBytes::Auto) => None,
+            Some(raw::CallerFileBytes::Base64) => Some(FileBytes::Base64),
+            Some(raw::CallerFileBytes::Raw) => Some(FileBytes::Raw),
+        };
         let mut card = self.card(at, name, raw, base);
         card.capabilities.extended_agent_card = Some(extended.is_some());
         Profile {
             extended: extended.map(|extended| self.extended(at, &card, extended)),
             card,
             shape,
+            file_bytes,
             is_default: false,
         }
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use switchboard_agents::profile::{self as agents, Fact};
 use switchboard_agents::remote::Settings;
 use switchboard_client::{Address, Preference, Reference, Tls};
-use switchboard_types::ProtocolVersion;
 use switchboard_types::model::Binding;
+use switchboard_types::{FileBytes, ProtocolVersion};
 
 use super::Backend;
 use super::agent::join;
@@ -44,6 +44,9 @@ impl Check<'_> {
         }
         settings.extensions = raw.extensions.unwrap_or_default();
         settings.idempotent = raw.idempotent.unwrap_or(false);
+        if raw.file_bytes == Some(raw::AgentFileBytes::Raw) {
+            settings.file_bytes = FileBytes::Raw;
+        }
         settings.names_contexts = raw.contexts != Some(raw::Contexts::Theirs);
         let refresh = Duration::from_secs(300);
         settings.refresh = self.some_time(&join(&at, Key("refresh")), raw.refresh, refresh);

@@ -6,9 +6,11 @@ use hyper::header::{HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use switchboard_types::model::Message;
 use switchboard_types::operation::Operation;
-use switchboard_types::{Dialect, Error, ErrorKind};
+use switchboard_types::{Dialect, Error, ErrorKind, FileBytes};
 
-use super::{A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, no_such_agent, version_in_query};
+use super::{
+    A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, file_bytes, no_such_agent, version_in_query,
+};
 use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target, no_such_tenant};
 use crate::hops::{self, Hops};
@@ -93,6 +95,14 @@ impl<'a> Asked<'a> {
     /// The query string.
     pub(super) fn query(&self) -> Option<&'a str> {
         self.head.uri.query()
+    }
+
+    /// The form of files that the caller writes and reads, where `dialect` has two.
+    pub(super) fn file_bytes(&self, dialect: Dialect) -> FileBytes {
+        let listing = self.presented.at.as_deref();
+        let two_forms = dialect.files().is_some();
+        let found = two_forms.then(|| file_bytes::of_caller(listing, &self.head.headers));
+        found.unwrap_or_default()
     }
 
     /// The call, once the binding knows the operation. Only now is it sure which agent is meant, so only now is the

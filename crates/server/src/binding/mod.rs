@@ -7,6 +7,7 @@ mod asked;
 pub(crate) mod card;
 pub(crate) mod catalog;
 pub(crate) mod chat;
+mod file_bytes;
 mod frames;
 #[cfg(feature = "grpc")]
 pub(crate) mod grpc;

@@ -65,7 +65,8 @@ fn read_call(
     if !body.is_empty() {
         asked.require_json().map_err(early)?;
     }
-    let (dialect, request) = rest::decode(route, asked.query(), &body)
+    let files = asked.file_bytes(shape);
+    let (dialect, request) = rest::decode(route, files, asked.query(), &body)
         .map_err(|(dialect, error)| (dialect, error.into()))?;
     let call = asked
         .call(dialect, request.operation, request.tenant)

@@ -3,7 +3,7 @@
 use switchboard_types::model::{AgentCard, Binding, Interface, Message};
 use switchboard_types::operation::Response;
 use switchboard_types::wire::card::CardShape;
-use switchboard_types::{Error, ErrorKind, ProtocolVersion};
+use switchboard_types::{Error, ErrorKind, FileBytes, ProtocolVersion};
 
 use super::{Engine, Scope};
 use crate::binding::grpc;
@@ -17,6 +17,9 @@ pub struct Profile {
     pub extended: Option<AgentCard>,
     /// How the public card is spelled unless the caller asks for a version.
     pub shape: CardShape,
+    /// What the field for the bytes of a file holds in 0.3 over HTTP+JSON and gRPC; decided by caller if nothing is
+    /// configured.
+    pub file_bytes: Option<FileBytes>,
     /// Whether this agent is meant when nobody is named.
     pub is_default: bool,
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use switchboard_types::model::{Event, Message};
-use switchboard_types::{Dialect, ProtocolVersion, wire};
+use switchboard_types::{Dialect, wire};
 
 /// One event of a task's log.
 pub struct Entry {
@@ -20,8 +20,8 @@ pub struct Entry {
     encoded: OnceLock<Box<Encoded>>,
 }
 
-/// The wire forms of an event: JSON in each dialect, and a gRPC message in each version.
-type Encoded = [OnceLock<Bytes>; Dialect::ALL.len() + ProtocolVersion::ALL.len()];
+/// The wire forms of an event: JSON and a gRPC message in each dialect.
+type Encoded = [OnceLock<Bytes>; 2 * Dialect::ALL.len()];
 
 impl Entry {
     /// An entry at place `seq`.
@@ -43,17 +43,15 @@ impl Entry {
         })
     }
 
-    /// The event as a gRPC message of `version`, which `encode` makes if nobody did before.
+    /// The event as the gRPC message that stands for `dialect`, which `encode` makes if nobody did before.
     #[must_use]
     pub fn message(
         &self,
-        version: ProtocolVersion,
+        dialect: Dialect,
         last: bool,
         encode: impl FnOnce(bool) -> Bytes,
     ) -> Bytes {
-        let place = ProtocolVersion::ALL.iter().position(|one| *one == version);
-        let form = Dialect::ALL.len() + place.unwrap_or_default();
-        self.shared(form, last, encode)
+        self.shared(Dialect::ALL.len() + dialect.index(), last, encode)
     }
 
     fn shared(&self, form: usize, last: bool, encode: impl FnOnce(bool) -> Bytes) -> Bytes {

@@ -307,6 +307,7 @@ pub fn profile() -> Profile {
         },
         extended: None,
         shape: CardShape::Union,
+        file_bytes: None,
         is_default: true,
     }
 }

@@ -1,13 +1,15 @@
 //! The ten operations of package `a2a.v1`.
 
-use switchboard_proto::v0_3 as wire;
+use switchboard_proto::{v0_3 as wire, v1_0};
+use switchboard_server::http::Limits;
+use switchboard_types::FileBytes;
 use tonic::Code;
 use wire::file_part::File;
 use wire::part::Part;
 use wire::send_message_response::Payload;
 use wire::stream_response::Payload as Item;
 
-use crate::peer::{ANN, Caller, OLD, all, reason, serve};
+use crate::peer::{ANN, Caller, NEW, OLD, all, reason, serve, serve_as};
 
 fn rpc(name: &str) -> String {
     format!("{OLD}/{name}")
@@ -85,22 +87,17 @@ async fn a_message_may_be_answered_by_a_message() {
     server.drain().await;
 }
 
-#[tokio::test]
-async fn the_bytes_of_files_are_raw_but_for_the_python_sdk() {
-    let server = serve().await;
-    let bytes_of = |task: wire::Task| match task.artifacts[0].parts.last().unwrap().part.clone() {
-        Some(Part::File(file)) => match file.file {
-            Some(File::FileWithBytes(bytes)) => bytes,
-            other => panic!("no bytes: {other:?}"),
-        },
-        other => panic!("no file: {other:?}"),
-    };
-    let task = sent(&server.caller(), &says("hello")).await;
-    assert_eq!(&bytes_of(task)[..], b"\x00raw");
-    let python = server.caller().with("user-agent", "grpc-python/1.85.1");
+const PYTHON: &str = "grpc-python/1.85.1 grpc-c/45.0.0 (linux; chttp2)";
+const JAVASCRIPT: &str = "grpc-node-js/1.14.7";
+
+/// `deadbeef` is a file that is base64 text by chance.
+const FILE: &[u8] = b"deadbeef";
+const FILE_IN_BASE64: &[u8] = b"ZGVhZGJlZWY=";
+
+fn with_file(field: &'static [u8]) -> wire::SendMessageRequest {
     let mut send = says("hello");
     let file = wire::FilePart {
-        file: Some(File::FileWithBytes("SGk=".into())),
+        file: Some(File::FileWithBytes(field.into())),
         mime_type: "text/plain".to_owned(),
         name: "hi.txt".to_owned(),
     };
@@ -108,19 +105,85 @@ async fn the_bytes_of_files_are_raw_but_for_the_python_sdk() {
         part: Some(Part::File(file)),
         metadata: None,
     });
-    let task = sent(&python, &send).await;
-    let Some(Part::File(back)) = &task.artifacts[0].parts[1].part else {
-        panic!("no file");
+    send
+}
+
+fn fields(parts: &[wire::Part]) -> Vec<&[u8]> {
+    let fields = parts.iter().filter_map(|part| match &part.part {
+        Some(Part::File(file)) => match &file.file {
+            Some(File::FileWithBytes(field)) => Some(&field[..]),
+            other => panic!("no bytes: {other:?}"),
+        },
+        _ => None,
+    });
+    fields.collect()
+}
+
+/// What a caller sends and gets in 0.3, against what is stored: A2A 1.0 has one form only.
+async fn files_are(caller: &Caller, field: &'static [u8], own: &[u8]) {
+    let task = sent(caller, &with_file(field)).await;
+    assert_eq!(fields(&task.artifacts[0].parts), [field, own]);
+    let mut stream = caller
+        .stream(rpc("SendStreamingMessage"), &with_file(field))
+        .await
+        .unwrap();
+    let mut streamed = Vec::new();
+    while let Some(item) = stream.message().await.unwrap() {
+        let item = <wire::StreamResponse as prost::Message>::decode(item).unwrap();
+        if let Some(Item::ArtifactUpdate(update)) = item.payload {
+            let parts = update.artifact.unwrap().parts;
+            streamed.extend(fields(&parts).into_iter().map(<[u8]>::to_vec));
+        }
+    }
+    assert_eq!(streamed, [field, own]);
+    let get = v1_0::GetTaskRequest {
+        id: task.id,
+        ..Default::default()
     };
-    assert_eq!(back.file, Some(File::FileWithBytes("SGk=".into())));
-    assert_eq!(back.name, "hi.txt");
-    assert_eq!(&bytes_of(task)[..], b"AHJhdw==");
-    // From everyone else they are what they are.
-    let raw = sent(&server.caller(), &send).await;
-    let Some(Part::File(back)) = &raw.artifacts[0].parts[1].part else {
-        panic!("no file");
-    };
-    assert_eq!(back.file, Some(File::FileWithBytes("SGk=".into())));
+    let stored: v1_0::Task = caller.call(format!("{NEW}/GetTask"), &get).await.unwrap();
+    let part = stored.history[0].parts.last().unwrap();
+    let file = v1_0::part::Content::Raw(FILE.into());
+    assert_eq!(part.content, Some(file));
+    assert_eq!(part.filename, "hi.txt");
+}
+
+#[tokio::test]
+async fn files_are_base64_text_but_for_callers_from_javascript() {
+    let server = serve().await;
+    let python = server.caller().with("user-agent", PYTHON);
+    for caller in [server.caller(), python] {
+        files_are(&caller, FILE_IN_BASE64, b"AHJhdw==").await;
+    }
+    let javascript = server.caller().with("user-agent", JAVASCRIPT);
+    files_are(&javascript, FILE, b"\x00raw").await;
+    server.drain().await;
+}
+
+#[tokio::test]
+async fn an_agent_has_one_form_of_files_for_all_callers_if_it_is_configured() {
+    for (form, field, own) in [
+        (FileBytes::Base64, FILE_IN_BASE64, &b"AHJhdw=="[..]),
+        (FileBytes::Raw, FILE, b"\x00raw"),
+    ] {
+        let server = serve_as(Limits::default(), Some(form)).await;
+        for name in [PYTHON, JAVASCRIPT] {
+            let caller = server.caller().with("user-agent", name);
+            files_are(&caller, field, own).await;
+        }
+        server.drain().await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_base64_text_is_refused_with_the_setting_that_helps() {
+    let server = serve().await;
+    let refused = server
+        .caller()
+        .respond(rpc("SendMessage"), &with_file(b"\x00\x01\xfe\xff"))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(refused.message().contains("`file_bytes: raw`"), "{refused}");
     server.drain().await;
 }
 

@@ -20,6 +20,7 @@ use switchboard_server::log::Log;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
 use switchboard_server::testing::agent::{FnAgent, Line, profile};
+use switchboard_types::FileBytes;
 use switchboard_types::model::{
     AgentCard, Artifact, ArtifactId, Content, Extension, Json, Part, Secret, Skill,
 };
@@ -63,7 +64,13 @@ pub(crate) async fn serve() -> Server {
 }
 
 pub(crate) async fn serve_with(limits: Limits) -> Server {
+    serve_as(limits, None).await
+}
+
+/// With this form of files in 0.3, or the caller's.
+pub(crate) async fn serve_as(limits: Limits, file_bytes: Option<FileBytes>) -> Server {
     let mut profile = profile();
+    profile.file_bytes = file_bytes;
     profile.card.capabilities.extended_agent_card = Some(true);
     profile.card.capabilities.extensions.push(Extension {
         uri: EXTENSION.to_owned(),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use switchboard_server::push::Settings;
 use switchboard_server::store::{Change, Delivery, Snapshot};
-use switchboard_types::Dialect;
 use switchboard_types::model::{Authentication, PushConfigId, Secret, TaskId, TaskState};
+use switchboard_types::{Dialect, FileBytes};
 
 use crate::receiver::{Answer, Receiver, seqs};
 use crate::scene::{Happen, Scene, loopback, quick, webhook};
@@ -185,7 +185,10 @@ async fn the_whole_task_stands_in_for_events_that_were_folded_away() {
 async fn what_0_x_does_not_hear_is_counted_without_a_commit_each() {
     let receiver = Receiver::start().await;
     let scene = Scene::start(quick());
-    let task = scene.task("t", &[("w", &receiver.url("/"), Dialect::V0Proto)]);
+    let task = scene.task(
+        "t",
+        &[("w", &receiver.url("/"), Dialect::V0Proto(FileBytes::Base64))],
+    );
     task.becomes(TaskState::Working);
     for _ in 0..200 {
         task.produces("x");

@@ -10,7 +10,7 @@ use switchboard_types::operation::{
     Operation, SendConfiguration, SendMessage, Subscribe,
 };
 use switchboard_types::wire::{grpc, jsonrpc, rest};
-use switchboard_types::{Dialect, ProtocolVersion};
+use switchboard_types::{Dialect, FileBytes, ProtocolVersion};
 
 use crate::credentials::Header;
 use crate::world::World;
@@ -150,7 +150,7 @@ impl Way {
                 (asked.verb, path, asked.body)
             }
             Kind::Grpc => {
-                let spoken = grpc::Spoken::new(self.version, grpc::FileBytes::Raw);
+                let spoken = grpc::Spoken::new(self.version, FileBytes::default());
                 let message = grpc::encode_request(spoken, operation, None).unwrap();
                 let mut frame = vec![0];
                 frame.extend(u32::try_from(message.len()).unwrap().to_be_bytes());

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use switchboard_types::wire::jsonrpc::{Id, write_error};
 use switchboard_types::wire::rest;
-use switchboard_types::{Dialect, Error, ErrorKind};
+use switchboard_types::{Dialect, Error, ErrorKind, FileBytes};
 
 use crate::pages::Page;
 
@@ -42,6 +42,6 @@ fn row(kind: ErrorKind) -> String {
         number(Dialect::V0Json),
         kind.reason(),
         status(Dialect::V1),
-        status(Dialect::V0Proto),
+        status(Dialect::V0Proto(FileBytes::Base64)),
     )
 }

@@ -110,7 +110,7 @@ fn in_either<T>(
             let older = older(answered(Dialect::V0Json));
             older.map_err(|_| error)
         }),
-        Dialect::V0Json | Dialect::V0Proto => older(answered(dialect)),
+        Dialect::V0Json | Dialect::V0Proto(_) => older(answered(dialect)),
     }
 }
 

@@ -69,12 +69,11 @@ pub fn decode_params(
     let params = if params == "null" { "{}" } else { params };
     match dialect {
         Dialect::V1 => v1_0::request::decode(method, params),
-        Dialect::V0Json | Dialect::V0Proto => {
-            v0_3::request::decode(dialect, method, params).map(|operation| Request {
+        Dialect::V0Json | Dialect::V0Proto(_) => v0_3::request::decode(dialect, method, params)
+            .map(|operation| Request {
                 operation,
                 tenant: None,
-            })
-        }
+            }),
     }
 }
 
@@ -89,7 +88,7 @@ pub fn encode_params(
 ) {
     match dialect {
         Dialect::V1 => v1_0::params::encode(operation, tenant, out),
-        Dialect::V0Json | Dialect::V0Proto => v0_3::params::encode(dialect, operation, out),
+        Dialect::V0Json | Dialect::V0Proto(_) => v0_3::params::encode(dialect, operation, out),
     }
 }
 
@@ -97,7 +96,7 @@ pub fn encode_params(
 pub fn encode_response(dialect: Dialect, response: &Response, out: &mut Vec<u8>) {
     match dialect {
         Dialect::V1 => encode_v1(response, out),
-        Dialect::V0Json | Dialect::V0Proto => encode_v0(dialect, response, out),
+        Dialect::V0Json | Dialect::V0Proto(_) => encode_v0(dialect, response, out),
     }
 }
 
@@ -121,7 +120,7 @@ fn encode_v1(response: &Response, out: &mut Vec<u8>) {
 
 fn encode_v0(dialect: Dialect, response: &Response, out: &mut Vec<u8>) {
     let writer = v0_3::encode::Writer::new(dialect);
-    let proto = dialect == Dialect::V0Proto;
+    let proto = dialect.files().is_some();
     match response {
         Response::SentTask(view) if proto => write::object(out, |o| {
             writer.task_view(view, o.value("task"));
@@ -164,7 +163,7 @@ pub fn decode_error(dialect: Dialect, http_status: Option<u16>, json: &str) -> E
 pub fn encode_event(dialect: Dialect, event: &Event, last: bool, out: &mut Vec<u8>) {
     match dialect {
         Dialect::V1 => v1_0::encode::event(event, out),
-        Dialect::V0Json | Dialect::V0Proto => {
+        Dialect::V0Json | Dialect::V0Proto(_) => {
             v0_3::encode::Writer::new(dialect).event(event, last, out);
         }
     }
@@ -179,7 +178,7 @@ pub fn decode_event(dialect: Dialect, json: &str) -> Result<Event, Error> {
     let how = answered(dialect);
     match dialect {
         Dialect::V1 => v1_0::object::decode_event(json, how),
-        Dialect::V0Json | Dialect::V0Proto => v0_3::event::decode(json, how),
+        Dialect::V0Json | Dialect::V0Proto(_) => v0_3::event::decode(json, how),
     }
 }
 
@@ -219,7 +218,7 @@ pub fn decode_stored(json: &str, task: &TaskId, context: &ContextId) -> Result<E
 pub fn encode_task(dialect: Dialect, task: &Task, out: &mut Vec<u8>) {
     match dialect {
         Dialect::V1 => v1_0::encode::task(task, out),
-        Dialect::V0Json | Dialect::V0Proto => v0_3::encode::Writer::new(dialect).task(task, out),
+        Dialect::V0Json | Dialect::V0Proto(_) => v0_3::encode::Writer::new(dialect).task(task, out),
     }
 }
 
@@ -232,7 +231,7 @@ pub fn decode_task(dialect: Dialect, json: &str) -> Result<Task, Error> {
     let how = answered(dialect);
     match dialect {
         Dialect::V1 => read::decode::<v1_0::object::Task<'_>>(json)?.into_model(&Path::ROOT, how),
-        Dialect::V0Json | Dialect::V0Proto => {
+        Dialect::V0Json | Dialect::V0Proto(_) => {
             read::decode::<v0_3::object::Task<'_>>(json)?.into_model(&Path::ROOT, how)
         }
     }
@@ -242,7 +241,7 @@ pub fn decode_task(dialect: Dialect, json: &str) -> Result<Task, Error> {
 pub fn encode_message(dialect: Dialect, message: &Message, out: &mut Vec<u8>) {
     match dialect {
         Dialect::V1 => v1_0::encode::message(message, out),
-        Dialect::V0Json | Dialect::V0Proto => {
+        Dialect::V0Json | Dialect::V0Proto(_) => {
             v0_3::encode::Writer::new(dialect).message(message, out);
         }
     }
@@ -259,7 +258,7 @@ pub fn decode_message(dialect: Dialect, json: &str) -> Result<Message, Error> {
         Dialect::V1 => {
             read::decode::<v1_0::object::Message<'_>>(json)?.into_model(&Path::ROOT, how)
         }
-        Dialect::V0Json | Dialect::V0Proto => {
+        Dialect::V0Json | Dialect::V0Proto(_) => {
             read::decode::<v0_3::object::Message<'_>>(json)?.into_model(&Path::ROOT, how)
         }
     }
@@ -269,7 +268,7 @@ pub fn decode_message(dialect: Dialect, json: &str) -> Result<Message, Error> {
 pub fn encode_push_config(dialect: Dialect, config: &PushConfig, out: &mut Vec<u8>) {
     match dialect {
         Dialect::V1 => v1_0::encode::push_config(config, out),
-        Dialect::V0Json | Dialect::V0Proto => {
+        Dialect::V0Json | Dialect::V0Proto(_) => {
             v0_3::encode::Writer::new(dialect).push_config(config, out);
         }
     }
@@ -284,7 +283,7 @@ pub fn decode_push_config(dialect: Dialect, json: &str) -> Result<PushConfig, Er
     let how = answered(dialect);
     match dialect {
         Dialect::V1 => read::decode::<WirePushConfig<'_>>(json)?.into_model(&Path::ROOT, how),
-        Dialect::V0Json | Dialect::V0Proto => {
+        Dialect::V0Json | Dialect::V0Proto(_) => {
             read::decode::<v0_3::push::NamedConfig<'_>>(json)?.into_model(&Path::ROOT, how)
         }
     }
@@ -295,7 +294,7 @@ pub fn decode_push_config(dialect: Dialect, json: &str) -> Result<PushConfig, Er
 pub fn error_status(dialect: Dialect, kind: ErrorKind) -> u16 {
     match dialect {
         Dialect::V1 => v1_0::error::row(kind).status,
-        Dialect::V0Json | Dialect::V0Proto => v0_3::error::row(kind).status,
+        Dialect::V0Json | Dialect::V0Proto(_) => v0_3::error::row(kind).status,
     }
 }
 
@@ -304,7 +303,7 @@ pub fn error_status(dialect: Dialect, kind: ErrorKind) -> u16 {
 pub fn error_code(dialect: Dialect, kind: ErrorKind) -> i32 {
     match dialect {
         Dialect::V1 => v1_0::error::row(kind).code,
-        Dialect::V0Json | Dialect::V0Proto => v0_3::error::row(kind).code,
+        Dialect::V0Json | Dialect::V0Proto(_) => v0_3::error::row(kind).code,
     }
 }
 

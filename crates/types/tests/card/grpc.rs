@@ -3,20 +3,17 @@
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use switchboard_types::ProtocolVersion;
 use switchboard_types::model::{
     AgentCard, Json, OAuthFlow, Object, SecurityRequirement, SecurityScheme,
 };
 use switchboard_types::operation::{Method, Response};
-use switchboard_types::wire::grpc::{FileBytes, Spoken, decode_response, encode_response};
+use switchboard_types::wire::grpc::{Spoken, decode_response, encode_response};
+use switchboard_types::{FileBytes, ProtocolVersion};
 
 use super::roundtrip::{after_v0, after_v1, card};
 
 fn through(version: ProtocolVersion, card: &AgentCard) -> AgentCard {
-    let spoken = Spoken {
-        version,
-        files: FileBytes::Raw,
-    };
+    let spoken = Spoken::new(version, FileBytes::default());
     let bytes = encode_response(spoken, &Response::Card(Box::new(card.clone())));
     match decode_response(spoken, Method::ExtendedCard, &bytes).unwrap() {
         Response::Card(card) => *card,

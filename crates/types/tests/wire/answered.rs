@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use switchboard_types::model::{Content, PushConfig, Task, TaskState};
 use switchboard_types::operation::{Method, PushConfigPage, Response, TaskPage, TaskView};
-use switchboard_types::{Dialect, Error, ErrorKind, wire};
+use switchboard_types::{Dialect, Error, ErrorKind, FileBytes, wire};
 
 use crate::sample;
 
@@ -38,7 +38,7 @@ fn s0_034_parts_that_are_no_objects_are_passed_over() {
             json!({"message": {"role": "assistant", "parts": odd}}),
         ),
         (
-            Dialect::V0Proto,
+            Dialect::V0Proto(FileBytes::Base64),
             json!({"message": {"role": "ROLE_AGENT", "content": odd}}),
         ),
         (

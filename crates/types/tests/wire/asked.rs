@@ -1,6 +1,5 @@
 //! Calls and requests of a client, to the letter.
 
-use switchboard_types::Dialect;
 use switchboard_types::model::{
     Id, Json, Message, Object, Part, PushConfig, Role, TaskState, Timestamp,
 };
@@ -9,6 +8,7 @@ use switchboard_types::operation::{
     Operation, SendConfiguration, SendMessage, Subscribe,
 };
 use switchboard_types::wire::{jsonrpc, rest};
+use switchboard_types::{Dialect, FileBytes};
 
 fn id<K>(text: &str) -> Id<K> {
     Id::new(text).unwrap()
@@ -67,7 +67,11 @@ fn a_prompt_is_said_as_each_version_says_it() {
         )
     );
     assert_eq!(
-        request(Dialect::V0Proto, &Operation::Stream(hello()), None),
+        request(
+            Dialect::V0Proto(FileBytes::Base64),
+            &Operation::Stream(hello()),
+            None
+        ),
         concat!(
             "POST /v1/message:stream\n",
             r#"{"message":{"role":"ROLE_USER","content":[{"text":"hello"}],"messageId":"m"}}"#,
@@ -99,7 +103,7 @@ fn a_webhook_in_a_send_names_no_task() {
     for (dialect, name) in [
         (Dialect::V1, "taskPushNotificationConfig"),
         (Dialect::V0Json, "pushNotificationConfig"),
-        (Dialect::V0Proto, "pushNotification"),
+        (Dialect::V0Proto(FileBytes::Base64), "pushNotification"),
     ] {
         let text = request(dialect, &send, None);
         let config = format!(r#""{name}":{{"url":"https://hook.example/"}}"#);
@@ -230,7 +234,10 @@ fn every_operation_has_its_request() {
         ),
     ] {
         assert_eq!(request(Dialect::V1, &operation, None), newer);
-        assert_eq!(request(Dialect::V0Proto, &operation, None), older);
+        assert_eq!(
+            request(Dialect::V0Proto(FileBytes::Base64), &operation, None),
+            older
+        );
     }
 }
 
@@ -257,7 +264,7 @@ fn a_tenant_stands_in_the_path_if_it_can() {
         "POST /tasks/t:cancel\n{\"tenant\":\"v1\"}"
     );
     assert_eq!(
-        request(Dialect::V0Proto, &cancel, Some("acme")),
+        request(Dialect::V0Proto(FileBytes::Base64), &cancel, Some("acme")),
         "POST /v1/tasks/t:cancel\n{}"
     );
 }

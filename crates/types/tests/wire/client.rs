@@ -118,7 +118,8 @@ proptest! {
             prop_assert_eq!(route.version, dialect.version(), "{:?}", asked);
             prop_assert_eq!(route.method, operation.method());
             let body = asked.body.as_deref().unwrap_or_default();
-            let (spoken, request) = rest::decode(&route, Some(&asked.query), body).unwrap();
+            let files = dialect.files().unwrap_or_default();
+            let (spoken, request) = rest::decode(&route, files, Some(&asked.query), body).unwrap();
             prop_assert_eq!(&request.operation, &said(dialect, operation.clone()), "{:?}", asked);
             let tenant = tenant.clone().filter(|_| dialect == Dialect::V1);
             prop_assert_eq!(request.tenant, tenant, "{:?}", asked);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use switchboard_types::Dialect;
 use switchboard_types::model::{Event, Task};
 use switchboard_types::operation::{PushConfigPage, Response, TaskPage, TaskView};
 use switchboard_types::wire;
+use switchboard_types::{Dialect, FileBytes};
 
 const TASK: &str = r#"{"id":"t","contextId":"c","status":{"state":"TASK_STATE_CANCELED",
     "message":{"messageId":"m2","role":"ROLE_AGENT","parts":[{"text":"bye"}]},
@@ -62,15 +62,18 @@ fn a_task_in_0_x_json_has_kind_first_everywhere() {
 #[test]
 fn a_task_in_0_x_proto_json_has_content_and_no_kind() {
     assert_eq!(
-        response(Dialect::V0Proto, &Response::SentTask(view(Some(1), true))),
+        response(
+            Dialect::V0Proto(FileBytes::Base64),
+            &Response::SentTask(view(Some(1), true))
+        ),
         concat!(
             r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_CANCELLED","#,
             r#""message":{"role":"ROLE_AGENT","content":[{"text":"bye"}],"messageId":"m2"},"#,
             r#""timestamp":"2025-10-30T10:00:00.000Z"},"#,
             r#""artifacts":[{"artifactId":"a","name":"n","parts":["#,
-            r#"{"file":{"name":"f","mimeType":"a/b","fileWithBytes":"AA=="}},"#,
+            r#"{"file":{"mimeType":"a/b","fileWithBytes":"QUE9PQ=="}},"#,
             r#"{"file":{"fileWithUri":"https://f.example"}},"#,
-            r#"{"data":{"data":{"k":1}},"metadata":{"x":1}}]}],"#,
+            r#"{"data":{"data":{"k":1}}}]}],"#,
             r#""history":[{"role":"ROLE_USER","content":[{"text":"hi"}],"messageId":"m1","#,
             r#""taskId":"t","contextId":"c","extensions":["urn:e"],"#,
             r#""metadata":{}}],"metadata":{"k":"v"}}}"#,
@@ -149,7 +152,7 @@ fn final_is_told_only_in_0_x_and_there_always() {
             )
         );
         assert_eq!(
-            event(Dialect::V0Proto, &status, last),
+            event(Dialect::V0Proto(FileBytes::Base64), &status, last),
             format!(
                 r#"{{"statusUpdate":{{"taskId":"t","contextId":"c","status":{{"state":"TASK_STATE_WORKING"}},"final":{last}}}}}"#
             )
@@ -171,7 +174,7 @@ fn webhooks_are_flat_nested_or_named() {
     let nested = format!(r#"{{"taskId":"t","pushNotificationConfig":{inner}}}"#);
     assert_eq!(response(Dialect::V0Json, &answer), nested);
     assert_eq!(
-        response(Dialect::V0Proto, &answer),
+        response(Dialect::V0Proto(FileBytes::Base64), &answer),
         format!(
             r#"{{"name":"tasks/t/pushNotificationConfigs/p","pushNotificationConfig":{inner}}}"#
         )
@@ -194,8 +197,11 @@ fn names_of_webhooks_hold_any_ids() {
     ] {
         let config = format!(r#"{{"id":"{id}","taskId":"{task}","url":"https://h.example/"}}"#);
         let config = wire::decode_push_config(Dialect::V1, &config).unwrap();
-        let named = response(Dialect::V0Proto, &Response::PushConfig(config.clone()));
-        let again = wire::decode_push_config(Dialect::V0Proto, &named).unwrap();
+        let named = response(
+            Dialect::V0Proto(FileBytes::Base64),
+            &Response::PushConfig(config.clone()),
+        );
+        let again = wire::decode_push_config(Dialect::V0Proto(FileBytes::Base64), &named).unwrap();
         assert_eq!(again, config, "{named}");
     }
 }
@@ -203,6 +209,9 @@ fn names_of_webhooks_hold_any_ids() {
 #[test]
 fn a_deleted_webhook_is_null_in_0_x_json_and_empty_elsewhere() {
     assert_eq!(response(Dialect::V0Json, &Response::Deleted), "null");
-    assert_eq!(response(Dialect::V0Proto, &Response::Deleted), "{}");
+    assert_eq!(
+        response(Dialect::V0Proto(FileBytes::Base64), &Response::Deleted),
+        "{}"
+    );
     assert_eq!(response(Dialect::V1, &Response::Deleted), "{}");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_types::wire::jsonrpc::{self, Id};
 use switchboard_types::wire::{self, rest};
-use switchboard_types::{Dialect, Error, ErrorKind};
+use switchboard_types::{Dialect, Error, ErrorKind, FileBytes};
 
 /// Kind, code and status in 1.0, code and status in 0.x.
 const TABLE: [(ErrorKind, i32, u16, i32, u16); 23] = [
@@ -62,7 +62,7 @@ fn numbers_and_statuses_are_those_of_the_specification() {
     for (kind, code, status, old_code, old_status) in TABLE {
         assert_eq!(wire::error_code(Dialect::V1, kind), code, "{kind:?}");
         assert_eq!(wire::error_status(Dialect::V1, kind), status, "{kind:?}");
-        for dialect in [Dialect::V0Json, Dialect::V0Proto] {
+        for dialect in [Dialect::V0Json, Dialect::V0Proto(FileBytes::Base64)] {
             assert_eq!(wire::error_code(dialect, kind), old_code, "{kind:?}");
             assert_eq!(wire::error_status(dialect, kind), old_status, "{kind:?}");
         }
@@ -166,7 +166,10 @@ fn rest_of_1_0_answers_in_the_envelope_of_aip_193() {
 
 #[test]
 fn rest_of_0_x_answers_in_both_known_forms() {
-    let (status, body) = rest::write_error(Dialect::V0Proto, &Error::task_not_found("t1"));
+    let (status, body) = rest::write_error(
+        Dialect::V0Proto(FileBytes::Base64),
+        &Error::task_not_found("t1"),
+    );
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(status, 404);
     assert_eq!(body["code"], -32001);
@@ -181,7 +184,8 @@ fn rest_of_0_x_answers_in_both_known_forms() {
 #[test]
 fn rest_of_0_x_names_errors_as_the_official_sdk_does() {
     let name = |kind| {
-        let (_, body) = rest::write_error(Dialect::V0Proto, &Error::new(kind, "x"));
+        let (_, body) =
+            rest::write_error(Dialect::V0Proto(FileBytes::Base64), &Error::new(kind, "x"));
         serde_json::from_slice::<Value>(&body).unwrap()["type"].take()
     };
     assert_eq!(name(ErrorKind::Parse), "JSONParseError");

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use switchboard_types::wire::jsonrpc::{self, Id, Outcome};
 use switchboard_types::wire::{self, rest};
-use switchboard_types::{Dialect, Error, ErrorKind};
+use switchboard_types::{Dialect, Error, ErrorKind, FileBytes};
 
 fn kind(dialect: Dialect, status: u16, body: &Value) -> ErrorKind {
     wire::decode_error(dialect, Some(status), &body.to_string()).kind()
@@ -35,7 +35,7 @@ fn every_kind_survives_every_way() {
             .fact("hint", "try again");
         for way in [over_jsonrpc, over_rest] {
             assert_eq!(way(Dialect::V1, &error), error);
-            for dialect in [Dialect::V0Json, Dialect::V0Proto] {
+            for dialect in [Dialect::V0Json, Dialect::V0Proto(FileBytes::Base64)] {
                 let again = way(dialect, &error);
                 assert_eq!(again.kind(), kind);
                 assert_eq!(again.facts(), error.facts(), "{again}");
@@ -169,7 +169,11 @@ fn without_a_reason_the_status_and_the_text_tell() {
             json!({"error": {"code": status, "message": text}}),
             json!({"code": status, "message": text}),
         ] {
-            let error = wire::decode_error(Dialect::V0Proto, Some(status), &body.to_string());
+            let error = wire::decode_error(
+                Dialect::V0Proto(FileBytes::Base64),
+                Some(status),
+                &body.to_string(),
+            );
             assert_eq!(error.kind(), expected, "{status} {body}");
             assert_eq!(error.message(), text, "{body}");
         }

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use switchboard_types::model::{Content, Message, Role, TaskState};
 use switchboard_types::operation::{ListTasks, Method, Operation, SendMessage};
 use switchboard_types::wire::{self, Request};
-use switchboard_types::{Dialect, Error};
+use switchboard_types::{Dialect, Error, FileBytes};
 
 fn ask(dialect: Dialect, method: Method, params: &str) -> Result<Request, Error> {
     let params = RawValue::from_string(params.to_owned()).unwrap();
@@ -153,7 +153,7 @@ fn content_is_text_or_parts() {
     let content = |content: &str| {
         let params =
             format!(r#"{{"message":{{"messageId":"m","role":"user","content":{content}}}}}"#);
-        send(Dialect::V0Proto, &params).message
+        send(Dialect::V0Proto(FileBytes::Base64), &params).message
     };
     assert_eq!(content("\"hi\"").text(), "hi");
     let message = content(
@@ -332,7 +332,10 @@ fn a_webhook_of_0_x_without_an_id_is_the_default_one_of_its_task() {
     };
     let old = r#"{"taskId":"t","pushNotificationConfig":{"url":"https://h.example/"}}"#;
     assert_eq!(id(Dialect::V0Json, old).as_deref(), Some("default"));
-    assert_eq!(id(Dialect::V0Proto, old).as_deref(), Some("default"));
+    assert_eq!(
+        id(Dialect::V0Proto(FileBytes::Base64), old).as_deref(),
+        Some("default")
+    );
     let new = r#"{"taskId":"t","url":"https://h.example/"}"#;
     assert_eq!(id(Dialect::V1, new), None);
 }
@@ -340,7 +343,11 @@ fn a_webhook_of_0_x_without_an_id_is_the_default_one_of_its_task() {
 #[test]
 fn an_empty_token_and_an_empty_authentication_are_none() {
     let config = r#"{"taskId":"t","url":"https://h.example/","token":"","authentication":{}}"#;
-    for dialect in [Dialect::V0Json, Dialect::V0Proto, Dialect::V1] {
+    for dialect in [
+        Dialect::V0Json,
+        Dialect::V0Proto(FileBytes::Base64),
+        Dialect::V1,
+    ] {
         let request = ask(dialect, Method::CreatePushConfig, config).unwrap();
         let Operation::CreatePushConfig(config) = request.operation else {
             panic!("not a webhook");
@@ -372,7 +379,11 @@ fn webhooks_come_in_every_shape_of_0_x() {
         r#"{"parent":"tasks/t","config_id":"p","config":{"url":"https://h.example/"}}"#,
         r#"{"taskId":"t","id":"p","url":"https://h.example/"}"#,
     ] {
-        assert_eq!(config(Dialect::V0Proto, shape), plain, "{shape}");
+        assert_eq!(
+            config(Dialect::V0Proto(FileBytes::Base64), shape),
+            plain,
+            "{shape}"
+        );
     }
     let error = ask(
         Dialect::V0Json,

@@ -1,11 +1,12 @@
 //! One test for each row of `LOSSES`, and one that counts them.
 
-use switchboard_types::Dialect;
 use switchboard_types::model::{Content, Event, Json, Message, Object, Part, Role, TaskState};
 use switchboard_types::operation::{Method, Operation, PushConfigPage, Response};
 use switchboard_types::wire::{self, v0_3::LOSSES};
+use switchboard_types::{Dialect, FileBytes};
 
-const ZERO: [Dialect; 2] = [Dialect::V0Json, Dialect::V0Proto];
+const PROTO: Dialect = Dialect::V0Proto(FileBytes::Base64);
+const ZERO: [Dialect; 2] = [Dialect::V0Json, PROTO];
 
 fn there_and_back(dialect: Dialect, part: Part) -> (String, Part) {
     let id = switchboard_types::model::MessageId::new("m").unwrap();
@@ -26,7 +27,7 @@ fn params(text: &str) -> Box<serde_json::value::RawValue> {
 
 #[test]
 fn every_row_is_tested_here() {
-    assert_eq!(LOSSES.len(), 8);
+    assert_eq!(LOSSES.len(), 10);
 }
 
 #[test]
@@ -48,33 +49,63 @@ fn file_names_of_text_and_data_are_dropped() {
             part.filename = Some("notes.md".into());
             assert_eq!(there_and_back(dialect, part).1.filename, None);
         }
-        let mut file = Part::new(Content::Url("https://files.example/a".into()));
+    }
+    for mut file in files() {
         file.filename = Some("notes.md".into());
-        assert_eq!(there_and_back(dialect, file.clone()).1, file);
+        assert_eq!(there_and_back(Dialect::V0Json, file.clone()).1, file);
+    }
+}
+
+fn files() -> [Part; 2] {
+    let bytes = Content::Raw("some bytes".into());
+    let url = Content::Url("https://files.example/a".into());
+    [Part::new(bytes), Part::new(url)]
+}
+
+#[test]
+fn names_of_files_are_dropped_in_proto_json() {
+    for mut file in files() {
+        file.filename = Some("notes.md".into());
+        let (text, back) = there_and_back(PROTO, file.clone());
+        assert!(!text.contains("notes.md"), "{text}");
+        file.filename = None;
+        assert_eq!(back, file);
+    }
+}
+
+#[test]
+fn metadata_of_parts_are_dropped_in_proto_json() {
+    let [bytes, url] = files();
+    for mut part in [Part::text("x"), data("{}"), bytes, url] {
+        part.metadata = Some(Object::try_from(Json::parse(r#"{"a":1}"#).unwrap()).unwrap());
+        assert_eq!(there_and_back(Dialect::V0Json, part.clone()).1, part);
+        let (text, back) = there_and_back(PROTO, part.clone());
+        assert!(!text.contains("metadata"), "{text}");
+        part.metadata = None;
+        assert_eq!(back, part);
     }
 }
 
 #[test]
 fn data_that_is_no_object_is_wrapped_and_unwrapped() {
-    for (dialect, sent) in [
-        (
-            Dialect::V0Json,
-            r#"{"kind":"data","data":{"value":[1,2]},"metadata":{"a":1,"data_part_compat":true}}"#,
-        ),
-        (
-            Dialect::V0Proto,
-            r#"{"data":{"data":{"value":[1,2]}},"metadata":{"a":1,"data_part_compat":true}}"#,
-        ),
-    ] {
-        let mut part = data("[1,2]");
-        part.metadata = Some(Object::try_from(Json::parse(r#"{"a":1}"#).unwrap()).unwrap());
-        let (text, back) = there_and_back(dialect, part.clone());
-        assert!(text.contains(sent), "{text}");
-        assert_eq!(back, part);
-        for scalar in ["null", "7", "\"x\"", "false"] {
-            assert_eq!(there_and_back(dialect, data(scalar)).1, data(scalar));
-        }
+    let mut part = data("[1,2]");
+    part.metadata = Some(Object::try_from(Json::parse(r#"{"a":1}"#).unwrap()).unwrap());
+    let (text, back) = there_and_back(Dialect::V0Json, part.clone());
+    let sent =
+        r#"{"kind":"data","data":{"value":[1,2]},"metadata":{"a":1,"data_part_compat":true}}"#;
+    assert!(text.contains(sent), "{text}");
+    assert_eq!(back, part);
+    for scalar in ["null", "7", "\"x\"", "false"] {
+        let (_, back) = there_and_back(Dialect::V0Json, data(scalar));
+        assert_eq!(back, data(scalar));
     }
+    // Without metadata of parts there is no mark.
+    let (text, back) = there_and_back(PROTO, data("[1,2]"));
+    assert!(
+        text.contains(r#"{"data":{"data":{"value":[1,2]}}}"#),
+        "{text}"
+    );
+    assert_eq!(back, data(r#"{"value":[1,2]}"#));
 }
 
 #[test]
@@ -95,7 +126,7 @@ fn an_array_of_webhooks_has_no_next_page() {
     wire::encode_response(Dialect::V0Json, &page, &mut out);
     assert_eq!(out, b"[]");
     out.clear();
-    wire::encode_response(Dialect::V0Proto, &page, &mut out);
+    wire::encode_response(PROTO, &page, &mut out);
     assert_eq!(out, br#"{"configs":[],"nextPageToken":"more"}"#);
 }
 
@@ -121,10 +152,10 @@ fn unknown_is_unspecified_in_proto_json() {
         "status":{"state":"unknown"},"final":false}"#;
     let event = wire::decode_event(Dialect::V0Json, sent).unwrap();
     let mut out = Vec::new();
-    wire::encode_event(Dialect::V0Proto, &event, false, &mut out);
+    wire::encode_event(PROTO, &event, false, &mut out);
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("TASK_STATE_UNSPECIFIED"), "{text}");
-    let Event::Status(update) = wire::decode_event(Dialect::V0Proto, &text).unwrap() else {
+    let Event::Status(update) = wire::decode_event(PROTO, &text).unwrap() else {
         panic!("not a status");
     };
     assert_eq!(update.status.state, TaskState::Unknown);
@@ -135,7 +166,7 @@ fn references_to_other_tasks_are_dropped_in_proto_json() {
     let id = switchboard_types::model::MessageId::new("m").unwrap();
     let mut message = Message::new(id, Role::User, vec![Part::text("x")]);
     message.reference_task_ids = vec![switchboard_types::model::TaskId::new("t").unwrap()];
-    for (dialect, kept) in [(Dialect::V0Json, 1), (Dialect::V0Proto, 0)] {
+    for (dialect, kept) in [(Dialect::V0Json, 1), (PROTO, 0)] {
         let mut out = Vec::new();
         wire::encode_message(dialect, &message, &mut out);
         let text = String::from_utf8(out).unwrap();

@@ -1,9 +1,10 @@
 //! Routes, queries and bodies of REST.
 
+use switchboard_types::model::Content;
 use switchboard_types::operation::{Method, Operation};
 use switchboard_types::wire::Request;
 use switchboard_types::wire::rest::{self, RouteError, route};
-use switchboard_types::{Dialect, Error, ErrorKind, ProtocolVersion};
+use switchboard_types::{Dialect, Error, ErrorKind, FileBytes, ProtocolVersion};
 
 fn ask(
     verb: &str,
@@ -11,8 +12,18 @@ fn ask(
     query: &str,
     body: &str,
 ) -> Result<(Dialect, Request), (Dialect, Error)> {
+    ask_as(FileBytes::Base64, verb, path, query, body)
+}
+
+fn ask_as(
+    files: FileBytes,
+    verb: &str,
+    path: &str,
+    query: &str,
+    body: &str,
+) -> Result<(Dialect, Request), (Dialect, Error)> {
     let route = route(verb, path).unwrap();
-    rest::decode(&route, Some(query), body.as_bytes())
+    rest::decode(&route, files, Some(query), body.as_bytes())
 }
 
 #[test]
@@ -192,7 +203,7 @@ fn path_query_and_body_must_agree() {
 fn cancel_takes_any_empty_body_and_metadata() {
     for (path, dialect) in [
         ("/tasks/t:cancel", Dialect::V1),
-        ("/v1/tasks/t:cancel", Dialect::V0Proto),
+        ("/v1/tasks/t:cancel", Dialect::V0Proto(FileBytes::Base64)),
     ] {
         for body in [
             "",
@@ -233,11 +244,11 @@ fn the_body_shows_the_spelling_of_0_3() {
         ),
         (
             r#"{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"x"}]}}"#,
-            Dialect::V0Proto,
+            Dialect::V0Proto(FileBytes::Base64),
         ),
         (
             r#"{"request":{"message_id":"m","role":1,"content":[{"data":{"data":{"k":1}}}]},"configuration":{"blocking":true}}"#,
-            Dialect::V0Proto,
+            Dialect::V0Proto(FileBytes::Base64),
         ),
     ] {
         let (spoken, request) = ask("POST", "/v1/message:send", "", body).unwrap();
@@ -271,7 +282,7 @@ fn what_proto_json_of_0_3_leaves_out_of_a_configuration_is_false() {
 #[test]
 fn requests_of_0_3_without_a_body_are_proto_json() {
     let (dialect, request) = ask("GET", "/v1/tasks/t", "history_length=2", "").unwrap();
-    assert_eq!(dialect, Dialect::V0Proto);
+    assert_eq!(dialect, Dialect::V0Proto(FileBytes::Base64));
     let Operation::Get(get) = request.operation else {
         panic!("not a get");
     };
@@ -303,4 +314,51 @@ fn a_webhook_of_0_3_takes_its_task_from_the_path() {
         ask("POST", "/v1/tasks/t/pushNotificationConfigs", "", other).unwrap_err();
     assert_eq!(dialect, Dialect::V0Json);
     assert_eq!(error.violations()[0].field, "taskId");
+}
+
+/// `deadbeef`: a file that is base64 text by chance, as each SDK writes it.
+#[test]
+fn file_with_bytes_of_0_3_holds_what_the_caller_is_said_to_write() {
+    let body = |file: &str| {
+        format!(
+            r#"{{"message":{{"messageId":"m","role":"ROLE_USER","content":[{{"file":{file}}}]}}}}"#
+        )
+    };
+    let sent = |files, body: &str| {
+        let (dialect, request) = ask_as(files, "POST", "/v1/message:send", "", body)?;
+        assert_eq!(dialect.files(), Some(files), "the answer has the same form");
+        match request.operation {
+            Operation::Send(send) => Ok(send.message.parts[0].content.clone()),
+            other => panic!("not a send: {other:?}"),
+        }
+    };
+    let file = Ok(Content::Raw("deadbeef".into()));
+    let python = body(r#"{"fileWithBytes":"WkdWaFpHSmxaV1k9"}"#);
+    assert_eq!(sent(FileBytes::Base64, &python), file);
+    let strict = body(r#"{"fileWithBytes":"ZGVhZGJlZWY="}"#);
+    assert_eq!(sent(FileBytes::Raw, &strict), file);
+    // `bytes` is not ProtoJSON, and has one form only.
+    let plain = body(r#"{"bytes":"ZGVhZGJlZWY="}"#);
+    assert_eq!(sent(FileBytes::Base64, &plain), file);
+    assert_eq!(sent(FileBytes::Raw, &plain), file);
+    let other = body(r#"{"fileWithBytes":"AAH+/w=="}"#);
+    let (_, error) = sent(FileBytes::Base64, &other).unwrap_err();
+    assert_eq!(
+        error.violations()[0].field,
+        "message.content[0].file.fileWithBytes"
+    );
+    assert!(error.message().contains("`file_bytes: raw`"), "{error}");
+}
+
+#[test]
+fn file_with_bytes_beside_a_kind_is_the_file() {
+    let body = r#"{"message":{"kind":"message","messageId":"m","role":"user",
+        "parts":[{"kind":"file","file":{"fileWithBytes":"AAH+/w=="}}]}}"#;
+    let (dialect, request) = ask("POST", "/v1/message:send", "", body).unwrap();
+    assert_eq!(dialect, Dialect::V0Json);
+    let Operation::Send(send) = request.operation else {
+        panic!("not a send");
+    };
+    let file = Content::Raw(b"\x00\x01\xfe\xff".to_vec().into());
+    assert_eq!(send.message.parts[0].content, file);
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use switchboard_types::Dialect;
-use switchboard_types::model::{Artifact, Content, Event, Message, Part};
+use switchboard_types::model::{Artifact, Content, Event, Json, Message, Part};
 use switchboard_types::wire::{self, jsonrpc, rest};
+use switchboard_types::{Dialect, FileBytes};
 
 use crate::sample;
 
-const DIALECTS: [Dialect; 3] = [Dialect::V1, Dialect::V0Json, Dialect::V0Proto];
+const DIALECTS: [Dialect; 4] = Dialect::ALL;
 
 /// The text of what `encode` writes: JSON on one line.
 fn line(encode: impl FnOnce(&mut Vec<u8>)) -> String {
@@ -21,8 +21,18 @@ fn line(encode: impl FnOnce(&mut Vec<u8>)) -> String {
     text
 }
 
-/// What 0.x can carry of a part: the first three rows of `LOSSES`.
-pub(crate) fn lose_in_part(part: &mut Part) {
+/// What 0.x can carry of a part: the first five rows of `LOSSES`.
+pub(crate) fn lose_in_part(dialect: Dialect, part: &mut Part) {
+    if dialect.files().is_some() {
+        part.filename = None;
+        part.metadata = None;
+        if let Content::Data(data) = &mut part.content
+            && !data.is_object()
+        {
+            let wrapped = format!(r#"{{"value":{}}}"#, data.as_str());
+            *data = Json::parse(wrapped).unwrap();
+        }
+    }
     if matches!(part.content, Content::Text(_) | Content::Data(_)) {
         part.media_type = None;
         part.filename = None;
@@ -44,8 +54,9 @@ fn is_empty(object: &switchboard_types::model::Object) -> bool {
 
 /// What 0.x can carry of a message.
 pub(crate) fn lose_in_message(dialect: Dialect, message: &mut Message) {
-    message.parts.iter_mut().for_each(lose_in_part);
-    if dialect == Dialect::V0Proto {
+    let parts = message.parts.iter_mut();
+    parts.for_each(|part| lose_in_part(dialect, part));
+    if dialect.files().is_some() {
         message.reference_task_ids.clear();
     }
 }
@@ -57,7 +68,9 @@ pub(crate) fn lose(dialect: Dialect, mut event: Event) -> Event {
     let said = |message: &mut Arc<Message>| lose_in_message(dialect, Arc::make_mut(message));
     let made = |artifact: &mut Arc<Artifact>| {
         let parts = &mut Arc::make_mut(artifact).parts;
-        parts.iter_mut().for_each(lose_in_part);
+        parts
+            .iter_mut()
+            .for_each(|part| lose_in_part(dialect, part));
     };
     match &mut event {
         Event::Task(task) => {
@@ -155,7 +168,7 @@ proptest! {
         query in "(pageSize|status|%|=|&|[0-9]|\\+|historyLength){0,8}",
     ) {
         if let Ok(route) = rest::route(&verb, &path) {
-            let _ = rest::decode(&route, Some(&query), b"{}");
+            let _ = rest::decode(&route, FileBytes::Base64, Some(&query), b"{}");
         }
     }
 }

@@ -192,6 +192,7 @@ fn profile(name: &str) -> Profile {
         card,
         extended: Some(extended),
         shape: CardShape::Union,
+        file_bytes: None,
         is_default: name == "echo",
     }
 }

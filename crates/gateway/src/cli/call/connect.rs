@@ -191,6 +191,7 @@ fn builder(settings: &Settings) -> Result<switchboard_client::Builder, Failure> 
     if settings.use_given_address {
         builder = builder.address(Address::Given);
     }
+    builder = builder.file_bytes(settings.file_bytes);
     builder = builder.timeout(settings.timeout.unwrap_or(Duration::MAX));
     for extension in &settings.extensions {
         builder = builder.extension(extension);

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use switchboard_types::ProtocolVersion;
 use switchboard_types::model::{Binding, Secret};
+use switchboard_types::{FileBytes, ProtocolVersion};
 
 use super::args::AgentFlags;
 use super::failure::Failure;
@@ -37,6 +37,7 @@ pub(super) struct Settings {
     pub(super) timeout: Option<Duration>,
     pub(super) poll_interval: Duration,
     pub(super) use_given_address: bool,
+    pub(super) file_bytes: FileBytes,
     pub(super) insecure: bool,
     pub(super) ca: Option<PathBuf>,
     pub(super) client_cert: Option<PathBuf>,
@@ -74,6 +75,7 @@ impl Settings {
         let timeout = p.time("timeout", flags.timeout.as_ref(), TIMEOUT)?;
         let poll_interval = p.time("poll-interval", flags.poll_interval.as_ref(), POLL_INTERVAL)?;
         let use_given_address = p.switch("use-given-address", flags.use_given_address)?;
+        let file_bytes = p.text("file-bytes", flags.file_bytes.as_ref());
         let insecure = p.switch("insecure", flags.insecure)?;
         let ca = p.path("ca", flags.ca.as_ref());
         let client_cert = p.path("client-cert", flags.client_cert.as_ref());
@@ -110,6 +112,7 @@ impl Settings {
             timeout: Some(timeout).filter(|time| !time.is_zero()),
             poll_interval,
             use_given_address,
+            file_bytes: file_bytes.map_or(Ok(FileBytes::default()), |f| parse_file_bytes(&f))?,
             insecure,
             ca,
             client_cert,
@@ -188,6 +191,17 @@ fn parse_binding(text: &str) -> Result<Binding, Failure> {
         _ => Err(wrong(
             "transport",
             &format!("`{text}` is none of jsonrpc, http+json, grpc"),
+        )),
+    }
+}
+
+fn parse_file_bytes(text: &str) -> Result<FileBytes, Failure> {
+    match text.to_ascii_lowercase().as_str() {
+        "base64" => Ok(FileBytes::Base64),
+        "raw" => Ok(FileBytes::Raw),
+        _ => Err(wrong(
+            "file-bytes",
+            &format!("`{text}` is neither base64 nor raw"),
         )),
     }
 }

@@ -132,6 +132,9 @@ pub(crate) struct Agent {
     /// The shape of the card.
     #[schemars(extend("default" = "union"))]
     pub(crate) card: Option<CardShape>,
+    /// What `file_with_bytes` holds in A2A 0.3 over HTTP+JSON and gRPC, where the official SDKs disagree.
+    #[schemars(extend("default" = "auto"))]
+    pub(crate) file_bytes: Option<CallerFileBytes>,
     /// What a task may cost, with all that it hands on to other agents: they get what is left of it.
     pub(crate) budget: Option<Budget>,
     /// How long things may take.
@@ -247,6 +250,18 @@ pub(crate) enum ReplyKind {
     Task,
     /// A bare message where the agent chooses so, otherwise a task.
     Message,
+}
+
+/// What `file_with_bytes` holds in A2A 0.3 over HTTP+JSON and gRPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CallerFileBytes {
+    /// The base64 text of the file; the file itself for callers whose user agent is a JavaScript runtime.
+    Auto,
+    /// The base64 text of the file, as the SDKs for Python, Java and Go have it.
+    Base64,
+    /// The file itself, as the .proto file says and the SDK for JavaScript has it.
+    Raw,
 }
 
 /// The shape of a card.

@@ -32,6 +32,9 @@ pub(crate) struct A2a {
     /// Who gives names to its conversations.
     #[schemars(extend("default" = "ours"))]
     pub(crate) contexts: Option<Contexts>,
+    /// What `file_with_bytes` holds in A2A 0.3 over HTTP+JSON and gRPC, where the official SDKs disagree.
+    #[schemars(extend("default" = "base64"))]
+    pub(crate) file_bytes: Option<AgentFileBytes>,
     /// How often its card is read again.
     #[schemars(extend("default" = "5m"))]
     pub(crate) refresh: Option<Time>,
@@ -76,6 +79,16 @@ pub(crate) enum Address {
     Card,
     /// The one in `url`: for agents behind a proxy they know nothing of.
     Given,
+}
+
+/// What `file_with_bytes` of a remote agent holds in A2A 0.3 over HTTP+JSON and gRPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AgentFileBytes {
+    /// The base64 text of the file, as the SDKs for Python, Java and Go have it.
+    Base64,
+    /// The file itself, as the .proto file says and the SDK for JavaScript has it.
+    Raw,
 }
 
 /// Who gives names to conversations.

@@ -25,13 +25,15 @@ use serde::Deserialize;
 pub(crate) use access::{Access, Rule, RuleOn};
 pub(crate) use admin::{Admin, AdminListen};
 pub(crate) use agent::{
-    Agent, Agents, CardShape, ExtendedCard, Extension, OnDisconnect, OnInputTimeout, ReplyKind,
-    Skill, Timeouts,
+    Agent, Agents, CallerFileBytes, CardShape, ExtendedCard, Extension, OnDisconnect,
+    OnInputTimeout, ReplyKind, Skill, Timeouts,
 };
 pub(crate) use auth::{
     AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Mtls, Named, Requirement,
 };
-pub(crate) use backend::{A2a, Address, Binding, Contexts, Identity, TokenClient, Version};
+pub(crate) use backend::{
+    A2a, Address, AgentFileBytes, Binding, Contexts, Identity, TokenClient, Version,
+};
 pub(crate) use cors::Cors;
 pub(crate) use exec::{Exec, Talk};
 pub(crate) use langgraph::LangGraph;

@@ -5,7 +5,7 @@ use std::vec;
 
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
+use switchboard_types::wire::grpc::{self, Spoken};
 use switchboard_types::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -111,23 +111,20 @@ impl Reader {
 fn encode(spoken: Spoken, item: &Item) -> Bytes {
     let entry = &item.entry;
     let encode = |last| Bytes::from(grpc::encode_event(spoken, &entry.event, last));
-    match spoken.files {
-        // Where it is not told, readers that stay and readers that leave get the same.
-        FileBytes::Raw if !spoken.tells_last() => {
-            entry.message(spoken.version, entry.ends_the_task(), encode)
-        }
-        FileBytes::Raw => entry.message(spoken.version, item.last, encode),
-        // For one SDK only, so not kept.
-        FileBytes::Text => encode(item.last),
-    }
+    // Where it is not told, readers that stay and readers that leave get the same.
+    let last = match spoken.tells_last() {
+        true => item.last,
+        false => entry.ends_the_task(),
+    };
+    entry.message(spoken.dialect(), last, encode)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use switchboard_types::ProtocolVersion;
     use switchboard_types::model::{ContextId, Event, StatusUpdate, TaskId, TaskState, TaskStatus};
+    use switchboard_types::{FileBytes, ProtocolVersion};
 
     use super::*;
     use crate::log::Entry;
@@ -145,7 +142,7 @@ mod tests {
             metadata: None,
         });
         let entry = Arc::new(Entry::new(1, event, None));
-        [(FileBytes::Raw, false), (FileBytes::Text, true)].map(|(files, last)| {
+        [(FileBytes::Raw, false), (FileBytes::Base64, true)].map(|(files, last)| {
             let entry = Arc::clone(&entry);
             encode(Spoken::new(version, files), &Item { entry, last })
         })

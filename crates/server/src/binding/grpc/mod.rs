@@ -23,11 +23,11 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 use http_body_util::Full;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
-use hyper::header::{HeaderMap, HeaderName, USER_AGENT};
+use hyper::header::{HeaderMap, HeaderName};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Version};
 use switchboard_types::operation::Method;
-use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
+use switchboard_types::wire::grpc::{self, Spoken};
 use switchboard_types::{Error, ErrorKind, ProtocolVersion};
 use tonic::metadata::MetadataMap;
 use tonic::server::{Grpc, ServerStreamingService};
@@ -36,7 +36,9 @@ use tonic::{Code, Status};
 use self::codec::Bytewise;
 use self::deadline::Deadline;
 use self::messages::Messages;
-use super::{Asked, challenge, no_grpc, tell_extensions, tell_scopes, tell_when_to_retry};
+use super::{
+    Asked, challenge, file_bytes, no_grpc, tell_extensions, tell_scopes, tell_when_to_retry,
+};
 use crate::auth::{Presented, Refusal};
 use crate::call::{Call, ReplyBody};
 use crate::http::{Body, Peer, Service};
@@ -87,12 +89,13 @@ pub(crate) async fn answer(
             return refuse(status(version, &error));
         }
     };
+    let files = file_bytes::of_caller(presented.at.as_deref(), &head.headers);
     let rpc = Rpc {
         service,
         head,
         peer,
         presented,
-        spoken: Spoken::new(version, files(head)),
+        spoken: Spoken::new(version, files),
         method,
     };
     let mut request = Request::new(Full::new(body));
@@ -173,17 +176,6 @@ impl Rpc<'_> {
 fn agent(head: &Parts) -> Option<&str> {
     let agent = head.headers.get(AGENT);
     agent.map(|name| name.to_str().unwrap_or_default())
-}
-
-/// What this caller takes the bytes of files for. The Python SDK for 0.3 is alone with its way, and says who it is.
-fn files(head: &Parts) -> FileBytes {
-    let agent = head.headers.get(USER_AGENT);
-    let agent = agent.and_then(|value| value.to_str().ok());
-    if agent.is_some_and(|name| name.contains("grpc-python")) {
-        FileBytes::Text
-    } else {
-        FileBytes::Raw
-    }
 }
 
 fn is_plain(head: &Parts) -> bool {

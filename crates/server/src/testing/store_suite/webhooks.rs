@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use switchboard_types::Dialect;
 use switchboard_types::model::{
     Authentication, PushConfig, PushConfigId, Secret, TaskState, Timestamp,
 };
+use switchboard_types::{Dialect, FileBytes};
 
 use super::story::{Story, at, commit};
 use crate::store::{Change, DeadLetter, Delivery, Store, Webhook};
@@ -52,7 +52,7 @@ pub(super) async fn webhooks_stay_in_the_order_they_were_made(store: Arc<dyn Sto
     let (story, other) = (begun(&*store, 1).await, begun(&*store, 2).await);
     let mut hooks = ["b", "c", "a"].map(|id| webhook(&story, id, 0));
     hooks[1].dialect = Dialect::V0Json;
-    hooks[2].dialect = Dialect::V0Proto;
+    hooks[2].dialect = Dialect::V0Proto(FileBytes::default());
     hooks[2].config.token = None;
     hooks[2].config.authentication = None;
     hooks[2].delivery = failing(1);

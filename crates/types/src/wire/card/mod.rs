@@ -71,7 +71,7 @@ impl CardShape {
     pub fn answered_in(dialect: Dialect) -> Self {
         match dialect {
             Dialect::V1 => Self::V1,
-            Dialect::V0Json | Dialect::V0Proto => Self::V0,
+            Dialect::V0Json | Dialect::V0Proto(_) => Self::V0,
         }
     }
 }

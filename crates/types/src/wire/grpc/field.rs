@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::FileBytes;
 use crate::error::Error;
 use crate::model::{
     Authentication, ContextId, Id, Message, MessageId, Part, Role, Secret, TaskId, TaskState,
     TaskStatus, Timestamp,
 };
 use crate::version::Dialect;
+use crate::version::FileBytes;
 use crate::wire::member;
 use crate::wire::object::Reading;
 use crate::wire::path::Path;

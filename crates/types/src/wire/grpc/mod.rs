@@ -25,7 +25,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind};
 use crate::model::{AgentCard, Binding, Event, Task};
 use crate::operation::{Method, Operation, Response, TaskView};
-use crate::version::{Dialect, ProtocolVersion};
+use crate::version::{Dialect, FileBytes, ProtocolVersion};
 use crate::wire::Request;
 
 pub use losses::LOSSES;
@@ -36,22 +36,12 @@ pub use switchboard_proto::DESCRIPTORS;
 /// The services, as reflection and health name them.
 pub const SERVICES: [&str; 2] = ["lf.a2a.v1.A2AService", "a2a.v1.A2AService"];
 
-/// What a peer takes the bytes of a file for, in 0.3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FileBytes {
-    /// The bytes of the file, as the .proto file has it.
-    #[default]
-    Raw,
-    /// Base64 text: what the Python SDK writes and expects.
-    Text,
-}
-
 /// What is spoken with a peer: a package, and how it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spoken {
     /// The version, which the package tells.
     pub version: ProtocolVersion,
-    /// Only 0.3 has two ways.
+    /// What the field for the bytes of a file holds. Only 0.3 has two forms.
     pub files: FileBytes,
 }
 
@@ -79,7 +69,7 @@ impl Spoken {
     /// The dialect its messages stand for.
     #[must_use]
     pub fn dialect(self) -> Dialect {
-        Dialect::spoken(&Binding::Grpc, self.version)
+        Dialect::spoken(&Binding::Grpc, self.version).with_files(self.files)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::version::Dialect;
 pub fn method_name(dialect: Dialect, method: Method) -> &'static str {
     match dialect {
         Dialect::V1 => method.name(),
-        Dialect::V0Json | Dialect::V0Proto => match method {
+        Dialect::V0Json | Dialect::V0Proto(_) => match method {
             Method::Send => "message/send",
             Method::Stream => "message/stream",
             Method::Get => "tasks/get",
@@ -29,7 +29,7 @@ pub fn method_name(dialect: Dialect, method: Method) -> &'static str {
 pub fn offers(dialect: Dialect, method: Method) -> bool {
     match dialect {
         Dialect::V1 => true,
-        Dialect::V0Json | Dialect::V0Proto => method != Method::List,
+        Dialect::V0Json | Dialect::V0Proto(_) => method != Method::List,
     }
 }
 

@@ -299,7 +299,7 @@ fn wants_1_0(method: &str, version: &str) -> Error {
 #[must_use]
 pub fn refuses_in_stream(dialect: Dialect) -> bool {
     match dialect {
-        Dialect::V0Json | Dialect::V0Proto => true,
+        Dialect::V0Json | Dialect::V0Proto(_) => true,
         Dialect::V1 => false,
     }
 }
@@ -355,7 +355,7 @@ pub fn write_error(out: &mut Vec<u8>, id: &Id, dialect: Dialect, error: &Error) 
     open(out, id, "error");
     match dialect {
         Dialect::V1 => v1_0::error::jsonrpc(error, out),
-        Dialect::V0Json | Dialect::V0Proto => v0_3::error::jsonrpc(error, out),
+        Dialect::V0Json | Dialect::V0Proto(_) => v0_3::error::jsonrpc(error, out),
     }
     out.push(b'}');
 }

@@ -22,9 +22,9 @@ use super::read::{self, Text};
 use super::{Request, v0_3, v1_0};
 use crate::error::{Error, ErrorKind};
 use crate::operation::{Method, Operation};
-use crate::version::{Dialect, ProtocolVersion};
+use crate::version::{Dialect, FileBytes, ProtocolVersion};
 
-/// Decodes a request to `route`, and tells in which dialect to answer.
+/// Decodes a request to `route` of a caller with this form of files, and tells in which dialect to answer.
 ///
 /// 0.3 has two spellings; a body shows which one, and without a body it is `ProtoJSON`, which the
 /// official SDKs expect.
@@ -35,6 +35,7 @@ use crate::version::{Dialect, ProtocolVersion};
 /// with the dialect to say it in.
 pub fn decode(
     route: &Route,
+    files: FileBytes,
     query: Option<&str>,
     body: &[u8],
 ) -> Result<(Dialect, Request), (Dialect, Error)> {
@@ -42,13 +43,15 @@ pub fn decode(
         ProtocolVersion::V1_0 => decode_v1(route, query, body)
             .map(|request| (Dialect::V1, request))
             .map_err(|error| (Dialect::V1, error)),
-        ProtocolVersion::V0_3 => decode_v0(route, query, body).map(|(dialect, operation)| {
-            let request = Request {
-                operation,
-                tenant: None,
-            };
-            (dialect, request)
-        }),
+        ProtocolVersion::V0_3 => {
+            decode_v0(route, files, query, body).map(|(dialect, operation)| {
+                let request = Request {
+                    operation,
+                    tenant: None,
+                };
+                (dialect, request)
+            })
+        }
     }
 }
 
@@ -57,7 +60,7 @@ pub fn decode(
 pub fn dialect_of(version: ProtocolVersion) -> Dialect {
     match version {
         ProtocolVersion::V1_0 => Dialect::V1,
-        ProtocolVersion::V0_3 => Dialect::V0Proto,
+        ProtocolVersion::V0_3 => Dialect::V0Proto(FileBytes::default()),
     }
 }
 
@@ -103,7 +106,7 @@ pub fn write_error(dialect: Dialect, error: &Error) -> (u16, Vec<u8>) {
     let mut out = Vec::with_capacity(256);
     match dialect {
         Dialect::V1 => v1_0::error::rest(error, &mut out),
-        Dialect::V0Json | Dialect::V0Proto => v0_3::error::rest(error, &mut out),
+        Dialect::V0Json | Dialect::V0Proto(_) => v0_3::error::rest(error, &mut out),
     }
     (super::error_status(dialect, error.kind()), out)
 }
@@ -205,15 +208,16 @@ fn list_tasks<'a>(
 
 fn decode_v0(
     route: &Route,
+    files: FileBytes,
     query: Option<&str>,
     body: &[u8],
 ) -> Result<(Dialect, Operation), (Dialect, Error)> {
     // Until the body says otherwise.
-    let proto = |error| (Dialect::V0Proto, error);
+    let proto = |error| (Dialect::V0Proto(files), error);
     let (dialect, operation) = match route.method {
         Method::Send | Method::Stream => {
             let params: v0_3::request::SendParams<'_> = count::decode_bytes(body).map_err(proto)?;
-            let dialect = params.dialect();
+            let dialect = params.dialect().with_files(files);
             let operation = params.send(
                 dialect,
                 if route.method == Method::Send {
@@ -226,10 +230,10 @@ fn decode_v0(
         }
         Method::CreatePushConfig => {
             let params: v0_3::push::SetPushConfig<'_> = read::decode_bytes(body).map_err(proto)?;
-            let dialect = params.dialect();
+            let dialect = params.dialect().with_files(files);
             (dialect, params.operation(dialect, route.task_id.as_deref()))
         }
-        _ => (Dialect::V0Proto, bodiless_v0(route, query, body)),
+        _ => (Dialect::V0Proto(files), bodiless_v0(route, query, body)),
     };
     operation
         .map(|operation| (dialect, operation))

@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use super::free;
 use super::object::role_name;
+use super::{file, free};
 use crate::model::{
-    Artifact, ArtifactUpdate, Content, Event, Json, Message, Part, PushConfig, Role, StatusUpdate,
-    Task, TaskState, TaskStatus,
+    Artifact, ArtifactUpdate, Content, Event, Json, Message, Object, Part, PushConfig, Role,
+    StatusUpdate, Task, TaskState, TaskStatus,
 };
 use crate::operation::{PushConfigPage, TaskPage, TaskView};
-use crate::version::Dialect;
+use crate::version::{Dialect, FileBytes};
 use crate::wire::v1_0::encode::state_name as proto_state_name;
 use crate::wire::write::{Members, array, object, string};
 
@@ -20,12 +20,15 @@ use crate::wire::write::{Members, array, object, string};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Writer {
     proto: bool,
+    /// What `fileWithBytes` holds; only for `ProtoJSON`.
+    files: FileBytes,
 }
 
 impl Writer {
     pub(crate) fn new(dialect: Dialect) -> Self {
         Self {
-            proto: dialect == Dialect::V0Proto,
+            proto: dialect.files().is_some(),
+            files: dialect.files().unwrap_or_default(),
         }
     }
 
@@ -127,25 +130,28 @@ impl Writer {
             Content::Text(text) => {
                 self.kind(o, "text");
                 o.str("text", text);
-                o.opt_json("metadata", part.metadata.as_ref());
+                self.part_metadata(part.metadata.as_ref(), o);
             }
             Content::Raw(bytes) => {
                 self.kind(o, "file");
-                let member = if self.proto { "fileWithBytes" } else { "bytes" };
                 o.object("file", |o| {
-                    file_members(part, o);
-                    o.base64(member, bytes);
+                    self.file_members(part, o);
+                    if self.proto {
+                        o.base64("fileWithBytes", &file::write(bytes, self.files));
+                    } else {
+                        o.base64("bytes", bytes);
+                    }
                 });
-                o.opt_json("metadata", part.metadata.as_ref());
+                self.part_metadata(part.metadata.as_ref(), o);
             }
             Content::Url(url) => {
                 self.kind(o, "file");
                 let member = if self.proto { "fileWithUri" } else { "uri" };
                 o.object("file", |o| {
-                    file_members(part, o);
+                    self.file_members(part, o);
                     o.str(member, url);
                 });
-                o.opt_json("metadata", part.metadata.as_ref());
+                self.part_metadata(part.metadata.as_ref(), o);
             }
             Content::Data(data) => {
                 self.kind(o, "data");
@@ -154,7 +160,22 @@ impl Writer {
         });
     }
 
-    /// 0.x takes only objects: everything else is wrapped, and marked as such.
+    /// The proto of 0.3 has no name of a file, and readers of `ProtoJSON` refuse what their proto does not have.
+    fn file_members(self, part: &Part, o: &mut Members<'_>) {
+        if !self.proto {
+            o.opt_str("name", part.filename.as_deref());
+        }
+        o.opt_str("mimeType", part.media_type.as_deref());
+    }
+
+    /// The proto of 0.3 has no metadata of parts either.
+    fn part_metadata(self, metadata: Option<&Object>, o: &mut Members<'_>) {
+        if !self.proto {
+            o.opt_json("metadata", metadata);
+        }
+    }
+
+    /// 0.x takes only objects: everything else is wrapped, and marked as such where parts have metadata.
     fn data(self, data: &Json, part: &Part, o: &mut Members<'_>) {
         let wrapped = !data.is_object();
         let fill = |o: &mut Members<'_>| {
@@ -169,10 +190,10 @@ impl Writer {
         } else {
             fill(o);
         }
-        if wrapped {
+        if wrapped && !self.proto {
             o.opt_json("metadata", free::wrap(part.metadata.as_ref()).as_ref());
         } else {
-            o.opt_json("metadata", part.metadata.as_ref());
+            self.part_metadata(part.metadata.as_ref(), o);
         }
     }
 
@@ -300,9 +321,4 @@ impl Writer {
             state => state.name(),
         }
     }
-}
-
-fn file_members(part: &Part, o: &mut Members<'_>) {
-    o.opt_str("name", part.filename.as_deref());
-    o.opt_str("mimeType", part.media_type.as_deref());
 }

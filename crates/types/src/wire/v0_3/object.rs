@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor, value::SeqAccessDeserializer};
 use serde_json::value::RawValue;
 
-use super::free;
+use super::{file, free};
 use crate::error::Error;
 use crate::model::{self, Content, Json, Role};
-use crate::version::Dialect;
+use crate::version::FileBytes;
 use crate::wire::member;
 use crate::wire::object::{self, IntoModel, Reading};
 use crate::wire::path::Path;
@@ -111,14 +111,10 @@ struct File<'a> {
         alias = "media_type"
     )]
     media_type: Option<Text<'a>>,
-    #[serde(
-        default,
-        borrow,
-        alias = "data",
-        alias = "fileWithBytes",
-        alias = "file_with_bytes"
-    )]
+    #[serde(default, borrow, alias = "data")]
     bytes: Option<Text<'a>>,
+    #[serde(default, borrow, rename = "fileWithBytes", alias = "file_with_bytes")]
+    file_with_bytes: Option<Text<'a>>,
     #[serde(
         default,
         borrow,
@@ -243,7 +239,7 @@ impl<'a> Part<'a> {
     fn data(&self, at: &Path<'_>, how: Reading) -> Result<Json, Error> {
         let at = at.field("data");
         let raw = self.data.ok_or_else(|| at.missing())?;
-        let inner = if how.dialect == Dialect::V0Proto && self.named_kind().is_none() {
+        let inner = if how.dialect.files().is_some() && self.named_kind().is_none() {
             serde_json::from_str::<Obj<DataPart<'a>>>(raw.get())
                 .ok()
                 .and_then(|wrapper| wrapper.0.data)
@@ -293,8 +289,10 @@ impl IntoModel for Part<'_> {
                 None => model::Part::text(""),
             },
             Kind::File => {
+                // With a kind it is JSON, where bytes are base64 whatever their member is called.
+                let files = how.dialect.files().filter(|_| self.named_kind().is_none());
                 let file = self.file.ok_or_else(|| at.field("file").missing())?;
-                file.0.into_model(&at.field("file"), how)?
+                file.0.into_part(&at.field("file"), files)?
             }
             Kind::Data => return Ok(data_part(self.data(at, how)?, metadata)),
             Kind::ToolResult | Kind::ToolCall => {
@@ -352,17 +350,20 @@ pub(crate) fn data_part(data: Json, metadata: Option<model::Object>) -> model::P
     part
 }
 
-impl IntoModel for File<'_> {
-    type Model = model::Part;
-
-    fn into_model(self, at: &Path<'_>, _: Reading) -> Result<model::Part, Error> {
-        let content = match (self.bytes, self.uri) {
-            (Some(bytes), None) => {
-                let bytes = read::base64(bytes.as_str())
-                    .ok_or_else(|| at.field("bytes").error("must be base64"))?;
-                Content::Raw(Bytes::from(bytes))
+impl File<'_> {
+    /// `files` is what `fileWithBytes` holds beneath the base64 of `ProtoJSON`; without it that is the file.
+    fn into_part(self, at: &Path<'_>, files: Option<FileBytes>) -> Result<model::Part, Error> {
+        let content = match (self.bytes, self.file_with_bytes, self.uri) {
+            (Some(bytes), None, None) => Content::Raw(decoded(&bytes, &at.field("bytes"))?),
+            (None, Some(bytes), None) => {
+                let at = at.field("fileWithBytes");
+                let field = decoded(&bytes, &at)?;
+                Content::Raw(match files {
+                    Some(files) => file::read(field, files, &at)?,
+                    None => field,
+                })
             }
-            (None, Some(uri)) => Content::Url(uri.into_string()),
+            (None, None, Some(uri)) => Content::Url(uri.into_string()),
             _ => return Err(at.error("must have exactly one of bytes and uri")),
         };
         let mut part = model::Part::new(content);
@@ -370,6 +371,11 @@ impl IntoModel for File<'_> {
         part.filename = member::not_empty(self.name);
         Ok(part)
     }
+}
+
+fn decoded(text: &Text<'_>, at: &Path<'_>) -> Result<Bytes, Error> {
+    let bytes = read::base64(text.as_str()).ok_or_else(|| at.error("must be base64"))?;
+    Ok(Bytes::from(bytes))
 }
 
 /// The role as 0.x JSON spells it.

@@ -28,7 +28,7 @@ pub(crate) fn encode(dialect: Dialect, operation: &Operation, out: &mut Vec<u8>)
             o.opt_json("metadata", cancel.metadata.as_ref());
         }
         Operation::Subscribe(subscribe) => o.str("id", subscribe.id.as_str()),
-        Operation::CreatePushConfig(config) if dialect == Dialect::V0Proto => {
+        Operation::CreatePushConfig(config) if dialect.files().is_some() => {
             create_members(writer, config, o);
         }
         Operation::CreatePushConfig(config) => writer.push_config_members(config, o),

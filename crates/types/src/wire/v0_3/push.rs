@@ -6,7 +6,7 @@ use super::request::strictly;
 use crate::error::Error;
 use crate::model;
 use crate::operation::Operation;
-use crate::version::Dialect;
+use crate::version::{Dialect, FileBytes};
 use crate::wire::member;
 use crate::wire::object::{self, IntoModel, PushConfig, Reading};
 use crate::wire::path::Path;
@@ -86,7 +86,7 @@ impl<'a> SetPushConfig<'a> {
         if plain && !named {
             Dialect::V0Json
         } else {
-            Dialect::V0Proto
+            Dialect::V0Proto(FileBytes::default())
         }
     }
 

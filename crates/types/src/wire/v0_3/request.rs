@@ -11,7 +11,7 @@ use super::push::{SetPushConfig, with_id};
 use crate::error::Error;
 use crate::model;
 use crate::operation::{self, Method, Operation};
-use crate::version::Dialect;
+use crate::version::{Dialect, FileBytes};
 use crate::wire::count;
 use crate::wire::member;
 use crate::wire::object::{IntoModel, PushConfig, Reading};
@@ -112,11 +112,11 @@ pub(crate) struct TaskParams<'a> {
 }
 
 impl SendParams<'_> {
-    /// The spelling of the message.
+    /// The spelling of the message, which does not show the form of files.
     pub(crate) fn dialect(&self) -> Dialect {
         match &self.message {
             Some(message) if message.0.has_kind() => Dialect::V0Json,
-            _ => Dialect::V0Proto,
+            _ => Dialect::V0Proto(FileBytes::default()),
         }
     }
 
@@ -163,7 +163,7 @@ impl IntoModel for Configuration<'_> {
             // No default is stated; the official SDK waits. In the spelling of the proto `false` is
             // left out, so what is not there is said.
             return_immediately: match how.dialect {
-                Dialect::V0Proto => self.blocking != Some(true),
+                Dialect::V0Proto(_) => self.blocking != Some(true),
                 _ => self.blocking == Some(false),
             },
         })

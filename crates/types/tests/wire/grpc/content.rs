@@ -6,10 +6,11 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use prost::Message as _;
 use switchboard_proto::{v0_3, v1_0};
+use switchboard_types::Error;
 use switchboard_types::model::{Artifact, Content, Event, Json, Part, Task};
 use switchboard_types::wire::grpc::{self, Spoken};
 
-use super::{NEW, OLD, PYTHON, said, whole_view};
+use super::{NEW, OLD, STRICT, said, whole_view};
 use crate::sample;
 
 fn there_and_back(spoken: Spoken, part: Part) -> Part {
@@ -68,22 +69,66 @@ fn moments_are_cut_to_microseconds() {
     }
 }
 
+/// What the field holds in the message that is written.
+fn field(spoken: Spoken, file: &Part) -> bytes::Bytes {
+    let bytes = grpc::encode_event(spoken, &Event::Message(Arc::new(said(file.clone()))), false);
+    let item = v0_3::StreamResponse::decode(&*bytes).unwrap();
+    let Some(v0_3::stream_response::Payload::Msg(mut said)) = item.payload else {
+        panic!("no message");
+    };
+    match said.content.remove(0).part {
+        Some(v0_3::part::Part::File(v0_3::FilePart {
+            file: Some(v0_3::file_part::File::FileWithBytes(field)),
+            ..
+        })) => field,
+        other => panic!("no file: {other:?}"),
+    }
+}
+
+/// The part that is read from a message whose field holds this.
+fn read_field(spoken: Spoken, field: &'static [u8]) -> Result<Part, Error> {
+    let file = v0_3::FilePart {
+        file: Some(v0_3::file_part::File::FileWithBytes(field.into())),
+        ..Default::default()
+    };
+    let said = v0_3::Message {
+        message_id: "m".into(),
+        role: v0_3::Role::User.into(),
+        content: vec![v0_3::Part {
+            part: Some(v0_3::part::Part::File(file)),
+            metadata: None,
+        }],
+        ..Default::default()
+    };
+    let item = v0_3::StreamResponse {
+        payload: Some(v0_3::stream_response::Payload::Msg(said)),
+    };
+    match grpc::decode_event(spoken, &item.encode_to_vec())? {
+        Event::Message(said) => Ok(said.parts[0].clone()),
+        other => panic!("no message: {other:?}"),
+    }
+}
+
+/// `deadbeef` is a file that is base64 text by chance.
 #[test]
-fn files_of_the_python_sdk_are_base64_text() {
-    let file = Part::new(Content::Raw("Hi\u{e9}".as_bytes().to_vec().into()));
-    let bytes = grpc::encode_event(PYTHON, &Event::Message(Arc::new(said(file.clone()))), false);
-    assert!(bytes.windows(8).any(|w| w == b"SGnDqQ=="), "{bytes:?}");
-    assert_eq!(there_and_back(PYTHON, file.clone()), file);
-    // Read raw it stays as it came; what is no base64 was meant as it stands.
-    let Event::Message(raw) = grpc::decode_event(OLD, &bytes).unwrap() else {
-        panic!("no message");
-    };
-    assert_eq!(raw.parts[0].content, Content::Raw("SGnDqQ==".into()));
-    let bytes = grpc::encode_event(OLD, &Event::Message(Arc::new(said(file.clone()))), false);
-    let Event::Message(odd) = grpc::decode_event(PYTHON, &bytes).unwrap() else {
-        panic!("no message");
-    };
-    assert_eq!(odd.parts[0], file);
+fn the_field_for_the_bytes_of_a_file_holds_base64_text_or_the_file() {
+    let file = |bytes: &'static [u8]| Part::new(Content::Raw(bytes.into()));
+    for (content, text) in [
+        (&b""[..], &b""[..]),
+        (b"deadbeef", b"ZGVhZGJlZWY="),
+        (b"\x00\x01\xfe\xff", b"AAH+/w=="),
+    ] {
+        assert_eq!(field(OLD, &file(content)), text);
+        assert_eq!(read_field(OLD, text), Ok(file(content)));
+        assert_eq!(field(STRICT, &file(content)), content);
+        assert_eq!(read_field(STRICT, content), Ok(file(content)));
+    }
+    let error = read_field(OLD, b"\x00\x01\xfe\xff").unwrap_err();
+    assert_eq!(
+        error.violations()[0].field,
+        "message.content[0].file.fileWithBytes"
+    );
+    assert!(error.message().contains("`file_bytes: raw`"), "{error}");
 }
 
 #[test]

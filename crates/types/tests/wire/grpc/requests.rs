@@ -5,9 +5,9 @@ use switchboard_proto::{v0_3, v1_0};
 use switchboard_types::model::Part;
 use switchboard_types::operation::{Method, Operation, SendMessage};
 use switchboard_types::wire::grpc::{self};
-use switchboard_types::{Dialect, ErrorKind};
+use switchboard_types::{Dialect, ErrorKind, FileBytes};
 
-use super::{NEW, OLD, said};
+use super::{NEW, OLD, STRICT, said};
 
 #[test]
 fn a_caller_of_0_3_waits_if_it_says_so_or_says_nothing() {
@@ -141,5 +141,6 @@ fn names_of_0_3_must_be_names() {
     };
     assert_eq!(get.task_id.as_str(), "a/b");
     assert_eq!(get.id.unwrap().as_str(), "c");
-    assert_eq!(OLD.dialect(), Dialect::V0Proto);
+    assert_eq!(OLD.dialect(), Dialect::V0Proto(FileBytes::Base64));
+    assert_eq!(STRICT.dialect(), Dialect::V0Proto(FileBytes::Raw));
 }

@@ -98,6 +98,10 @@ pub struct AgentFlags {
     /// Go to the host named by -a, whatever host the card names
     #[arg(long)]
     pub use_given_address: bool,
+    /// What an agent of A2A 0.3 over HTTP+JSON or gRPC holds files as: base64 (Python, Java, Go) or raw (JavaScript)
+    /// [default: base64]
+    #[arg(long, value_name = "FORM")]
+    pub file_bytes: Option<String>,
     /// Take any certificate: only for tests
     #[arg(long)]
     pub insecure: bool,

@@ -11,8 +11,9 @@ use super::{card, read};
 use crate::error::Error;
 use crate::model::Event;
 use crate::operation::{Method, PushConfigPage, Response};
+use crate::version::FileBytes;
 use crate::wire::grpc::field::{self, How};
-use crate::wire::grpc::{FileBytes, no_such_rpc, parse, whole};
+use crate::wire::grpc::{no_such_rpc, parse, whole};
 use crate::wire::path::Path;
 
 /// What an agent says is read leniently.

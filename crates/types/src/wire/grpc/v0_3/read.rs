@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use switchboard_proto::v0_3 as wire;
 use wire::file_part::File;
 use wire::part::Part as WirePart;
@@ -13,12 +12,10 @@ use crate::model::{
     Artifact, ArtifactUpdate, Content, Event, Message, Part, PushConfig, Secret, StatusUpdate,
     Task, TaskId, TaskStatus,
 };
-use crate::wire::grpc::FileBytes;
 use crate::wire::grpc::field::{self, How};
 use crate::wire::grpc::json;
 use crate::wire::path::Path;
-use crate::wire::read::base64;
-use crate::wire::v0_3::{object, push};
+use crate::wire::v0_3::{file, object, push};
 
 pub(super) fn task(task: wire::Task, at: &Path<'_>, how: How) -> Result<Task, Error> {
     let id: TaskId = field::id(task.id, &at.field("id"))?;
@@ -88,22 +85,15 @@ fn part(part: wire::Part, at: &Path<'_>, how: How) -> Result<Part, Error> {
 fn file_part(file: wire::FilePart, at: &Path<'_>, how: How) -> Result<Part, Error> {
     let content = match file.file {
         Some(File::FileWithUri(url)) => Content::Url(url),
-        Some(File::FileWithBytes(bytes)) => Content::Raw(file_bytes(bytes, how.files)),
+        Some(File::FileWithBytes(field)) => {
+            Content::Raw(file::read(field, how.files, &at.field("fileWithBytes"))?)
+        }
         None => return Err(at.error("must have exactly one of fileWithUri and fileWithBytes")),
     };
     let mut part = Part::new(content);
     part.media_type = field::set(file.mime_type);
     part.filename = field::set(file.name);
     Ok(part)
-}
-
-/// The bytes of a file. Whoever writes base64 text writes nothing else, so what is none was meant as it stands.
-fn file_bytes(bytes: Bytes, files: FileBytes) -> Bytes {
-    let text = match files {
-        FileBytes::Raw => None,
-        FileBytes::Text => std::str::from_utf8(&bytes).ok().and_then(base64),
-    };
-    text.map_or(bytes, Bytes::from)
 }
 
 fn artifact(artifact: wire::Artifact, at: &Path<'_>, how: How) -> Result<Artifact, Error> {

@@ -14,10 +14,10 @@ use crate::operation::{
     CancelTask, DeletePushConfig, GetPushConfig, GetTask, ListPushConfigs, Method, Operation,
     SendConfiguration, SendMessage, Subscribe,
 };
-use crate::version::ProtocolVersion;
+use crate::version::{FileBytes, ProtocolVersion};
 use crate::wire::grpc::count::{self, Shape};
 use crate::wire::grpc::field::{self, How};
-use crate::wire::grpc::{FileBytes, json, no_such_rpc, parse};
+use crate::wire::grpc::{json, no_such_rpc, parse};
 use crate::wire::path::Path;
 use crate::wire::v0_3::push;
 

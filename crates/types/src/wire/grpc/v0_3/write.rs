@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use switchboard_proto::v0_3 as wire;
 use wire::file_part::File;
 use wire::part::Part as WirePart;
@@ -15,12 +12,12 @@ use crate::model::{
     TaskStatus,
 };
 use crate::operation::TaskView;
-use crate::wire::grpc::FileBytes;
+use crate::version::FileBytes;
 use crate::wire::grpc::field;
 use crate::wire::grpc::json;
-use crate::wire::v0_3::free;
+use crate::wire::v0_3::{file, free};
 
-/// Writes for a peer that takes the bytes of files in one way or the other.
+/// Writes for a peer with this form of files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Writer(pub(super) FileBytes);
 
@@ -78,7 +75,7 @@ impl Writer {
     }
 
     fn part(self, part: &Part) -> wire::Part {
-        let file = |file| {
+        let file_part = |file| {
             WirePart::File(wire::FilePart {
                 file: Some(file),
                 mime_type: field::unset(part.media_type.as_deref()),
@@ -88,8 +85,11 @@ impl Writer {
         let metadata = json::to_optional_struct(part.metadata.as_ref());
         let (content, metadata) = match &part.content {
             Content::Text(text) => (WirePart::Text(text.clone()), metadata),
-            Content::Raw(bytes) => (file(File::FileWithBytes(self.file_bytes(bytes))), metadata),
-            Content::Url(url) => (file(File::FileWithUri(url.clone())), metadata),
+            Content::Raw(bytes) => {
+                let field = file::write(bytes, self.0);
+                (file_part(File::FileWithBytes(field)), metadata)
+            }
+            Content::Url(url) => (file_part(File::FileWithUri(url.clone())), metadata),
             Content::Data(data) => {
                 let (data, marked) = object_data(data, part);
                 (WirePart::Data(wire::DataPart { data }), marked)
@@ -98,13 +98,6 @@ impl Writer {
         wire::Part {
             part: Some(content),
             metadata,
-        }
-    }
-
-    fn file_bytes(self, bytes: &Bytes) -> Bytes {
-        match self.0 {
-            FileBytes::Raw => bytes.clone(),
-            FileBytes::Text => STANDARD.encode(bytes).into(),
         }
     }
 
