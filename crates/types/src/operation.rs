@@ -240,6 +240,20 @@ pub enum Response {
     Card(Box<AgentCard>),
 }
 
+impl Response {
+    /// Roughly how many bytes it takes on the wire.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::SentTask(view) | Self::Task(view) => view.weight(),
+            Self::SentMessage(message) => message.weight(),
+            Self::Tasks(page) => page.tasks.iter().map(TaskView::weight).sum(),
+            // Bounded by how many webhooks a task may have, and by the configuration.
+            Self::PushConfig(_) | Self::PushConfigs(_) | Self::Deleted | Self::Card(_) => 0,
+        }
+    }
+}
+
 /// A task, and how much of it the caller wants to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskView {
@@ -252,6 +266,32 @@ pub struct TaskView {
 }
 
 impl TaskView {
+    /// All of a task.
+    #[must_use]
+    pub fn whole(task: Arc<Task>) -> Self {
+        Self {
+            task,
+            history_length: None,
+            artifacts: true,
+        }
+    }
+
+    /// Roughly how many bytes of it are shown.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let task = &self.task;
+        if self.artifacts && self.history_length.is_none() {
+            return task.weight();
+        }
+        let artifacts = task.artifacts.iter().filter(|_| self.artifacts);
+        let artifacts: usize = artifacts.map(|artifact| artifact.weight()).sum();
+        let history = self.history().iter();
+        let history: usize = history.map(|message| message.weight()).sum();
+        let free = task.metadata.as_ref();
+        let free = free.map_or(0, |object| object.as_json().as_str().len());
+        256 + task.status.weight() + artifacts + history + free
+    }
+
     /// The messages to show.
     #[must_use]
     pub fn history(&self) -> &[Arc<Message>] {

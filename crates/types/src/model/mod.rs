@@ -11,6 +11,7 @@ mod push;
 mod security;
 mod task;
 mod time;
+mod weight;
 
 pub use artifact::Artifact;
 pub use card::{

@@ -9,6 +9,7 @@
 //! - [`jsonrpc`], [`rest`], [`sse`]: the envelopes of a binding.
 //! - `grpc`: the messages of gRPC, where that is built in.
 //! - `answer`, `fault`: what an agent answers, and how it says that it cannot.
+//! - `rendering`: large values as JSON, piece by piece.
 //! - `object`, `member`, `read`, `write`, `path`: what they share.
 //!
 //! The functions here pick the version by [`Dialect`]; the bindings of the server, its stores and
@@ -25,6 +26,7 @@ mod member;
 mod object;
 mod path;
 mod read;
+mod rendering;
 pub mod rest;
 pub mod sse;
 pub mod v0_3;
@@ -38,6 +40,8 @@ pub use v1_0::encode::state_name;
 use self::card::CardShape;
 use self::object::{IntoModel, PushConfig as WirePushConfig, Reading};
 use self::path::Path;
+pub use self::rendering::Rendering;
+use self::write::Out;
 use crate::error::{Error, ErrorKind};
 use crate::model::{
     ArtifactUpdate, ContextId, Event, Message, PushConfig, StatusUpdate, Task, TaskId,
@@ -94,31 +98,37 @@ pub fn encode_params(
 
 /// Encodes an answer: the `result` of JSON-RPC, the body of REST.
 pub fn encode_response(dialect: Dialect, response: &Response, out: &mut Vec<u8>) {
+    write_response(dialect, response, out);
+}
+
+fn write_response<O: Out>(dialect: Dialect, response: &Response, out: &mut O) {
     match dialect {
         Dialect::V1 => encode_v1(response, out),
         Dialect::V0Json | Dialect::V0Proto(_) => encode_v0(dialect, response, out),
     }
 }
 
-fn encode_v1(response: &Response, out: &mut Vec<u8>) {
+fn encode_v1<O: Out>(response: &Response, out: &mut O) {
     use v1_0::encode;
     match response {
         Response::SentTask(view) => write::object(out, |o| {
             encode::task_view(view, o.value("task"));
         }),
         Response::SentMessage(message) => write::object(out, |o| {
-            encode::message(message, o.value("message"));
+            encode::shared_message(message, o.value("message"));
         }),
         Response::Task(view) => encode::task_view(view, out),
         Response::Tasks(page) => encode::task_page(page, out),
-        Response::PushConfig(config) => encode::push_config(config, out),
-        Response::PushConfigs(page) => encode::push_config_page(page, out),
-        Response::Deleted => out.extend_from_slice(b"{}"),
-        Response::Card(card) => card::encode_card(CardShape::answered_in(Dialect::V1), card, out),
+        Response::PushConfig(config) => encode::push_config(config, out.buffer()),
+        Response::PushConfigs(page) => encode::push_config_page(page, out.buffer()),
+        Response::Deleted => out.buffer().extend_from_slice(b"{}"),
+        Response::Card(card) => {
+            card::encode_card(CardShape::answered_in(Dialect::V1), card, out.buffer());
+        }
     }
 }
 
-fn encode_v0(dialect: Dialect, response: &Response, out: &mut Vec<u8>) {
+fn encode_v0<O: Out>(dialect: Dialect, response: &Response, out: &mut O) {
     let writer = v0_3::encode::Writer::new(dialect);
     let proto = dialect.files().is_some();
     match response {
@@ -126,16 +136,18 @@ fn encode_v0(dialect: Dialect, response: &Response, out: &mut Vec<u8>) {
             writer.task_view(view, o.value("task"));
         }),
         Response::SentMessage(message) if proto => write::object(out, |o| {
-            writer.message(message, o.value("message"));
+            writer.shared_message(message, o.value("message"));
         }),
         Response::SentTask(view) | Response::Task(view) => writer.task_view(view, out),
-        Response::SentMessage(message) => writer.message(message, out),
+        Response::SentMessage(message) => writer.shared_message(message, out),
         Response::Tasks(page) => writer.task_page(page, out),
-        Response::PushConfig(config) => writer.push_config(config, out),
-        Response::PushConfigs(page) => writer.push_config_page(page, out),
-        Response::Deleted if proto => out.extend_from_slice(b"{}"),
-        Response::Deleted => out.extend_from_slice(b"null"),
-        Response::Card(card) => card::encode_card(CardShape::answered_in(dialect), card, out),
+        Response::PushConfig(config) => writer.push_config(config, out.buffer()),
+        Response::PushConfigs(page) => writer.push_config_page(page, out.buffer()),
+        Response::Deleted if proto => out.buffer().extend_from_slice(b"{}"),
+        Response::Deleted => out.buffer().extend_from_slice(b"null"),
+        Response::Card(card) => {
+            card::encode_card(CardShape::answered_in(dialect), card, out.buffer());
+        }
     }
 }
 
@@ -161,6 +173,10 @@ pub fn decode_error(dialect: Dialect, http_status: Option<u16>, json: &str) -> E
 
 /// Encodes a stream item. `last`: nothing follows it on this response, which 0.x says as `final`.
 pub fn encode_event(dialect: Dialect, event: &Event, last: bool, out: &mut Vec<u8>) {
+    write_event(dialect, event, last, out);
+}
+
+fn write_event<O: Out>(dialect: Dialect, event: &Event, last: bool, out: &mut O) {
     match dialect {
         Dialect::V1 => v1_0::encode::event(event, out),
         Dialect::V0Json | Dialect::V0Proto(_) => {

@@ -1,70 +1,122 @@
 //! A JSON writer that appends to a buffer: no tree, no error to handle, nothing allocated.
 //!
-//! It writes what the encoders of `v1_0` and `v0_3` tell it, in their order, on one line.
+//! It writes what the encoders of `v1_0` and `v0_3` tell it, in their order, on one line. Encoders of what can be
+//! large are generic over [`Out`]: the same code fills a buffer, and makes the outlines of `rendering`.
 
 use std::io::Write as _;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 
+use super::rendering::{Elements, Value};
 use crate::model::{Json, Object, Timestamp};
 
+/// Where an encoder writes: a buffer, or an outline that leaves large values out.
+pub(crate) trait Out: Sized {
+    /// The buffer to write to.
+    fn buffer(&mut self) -> &mut Vec<u8>;
+
+    /// Leaves a value out, to be rendered later in this place. `false`: write it now.
+    fn leaves_out(&mut self, _value: impl FnOnce() -> Value) -> bool {
+        false
+    }
+
+    /// Leaves an array out: these elements of the value that is being written.
+    fn leaves_out_elements(&mut self, _elements: Elements) -> bool {
+        false
+    }
+
+    /// Leaves a string out.
+    fn leaves_out_string(&mut self, _text: &str) -> bool {
+        false
+    }
+
+    /// Leaves free JSON out.
+    fn leaves_out_json(&mut self, _json: &Json) -> bool {
+        false
+    }
+
+    /// Leaves the bytes of a file out, quotes and all.
+    fn leaves_out_raw(&mut self, _bytes: &Bytes) -> bool {
+        false
+    }
+}
+
+impl Out for Vec<u8> {
+    #[inline]
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        self
+    }
+}
+
 /// The members of an object that is being written.
-pub(crate) struct Members<'a> {
-    out: &'a mut Vec<u8>,
+pub(crate) struct Members<'a, O = Vec<u8>> {
+    out: &'a mut O,
     empty: bool,
 }
 
 /// Writes an object whose members `fill` gives.
-pub(crate) fn object(out: &mut Vec<u8>, fill: impl FnOnce(&mut Members<'_>)) {
-    out.push(b'{');
+pub(crate) fn object<O: Out>(out: &mut O, fill: impl FnOnce(&mut Members<'_, O>)) {
+    out.buffer().push(b'{');
     fill(&mut Members { out, empty: true });
-    out.push(b'}');
+    out.buffer().push(b'}');
 }
 
 /// Writes an array of `items`, each by `each`.
-pub(crate) fn array<T>(
-    out: &mut Vec<u8>,
+pub(crate) fn array<T, O: Out>(
+    out: &mut O,
     items: impl IntoIterator<Item = T>,
-    mut each: impl FnMut(T, &mut Vec<u8>),
+    mut each: impl FnMut(T, &mut O),
 ) {
-    out.push(b'[');
+    out.buffer().push(b'[');
     for (index, item) in items.into_iter().enumerate() {
         if index > 0 {
-            out.push(b',');
+            out.buffer().push(b',');
         }
         each(item, out);
     }
-    out.push(b']');
+    out.buffer().push(b']');
 }
 
 /// Writes a string.
-pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
-    // A buffer takes every write, and a string always prints.
-    let _ = serde_json::to_writer(out, text);
+pub(crate) fn string<O: Out>(text: &str, out: &mut O) {
+    if !out.leaves_out_string(text) {
+        // A buffer takes every write, and a string always prints.
+        let _ = serde_json::to_writer(out.buffer(), text);
+    }
 }
 
-impl Members<'_> {
+/// Writes the bytes of a file: standard alphabet, padded.
+pub(crate) fn base64(bytes: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + bytes.len().div_ceil(3) * 4, 0);
+    let written = STANDARD.encode_slice(bytes, &mut out[start..]).unwrap_or(0);
+    out.truncate(start + written);
+}
+
+impl<O: Out> Members<'_, O> {
     /// Begins the member `name`; the caller writes its value.
-    pub(crate) fn value(&mut self, name: &str) -> &mut Vec<u8> {
+    pub(crate) fn value(&mut self, name: &str) -> &mut O {
+        let out = self.out.buffer();
         if !self.empty {
-            self.out.push(b',');
+            out.push(b',');
         }
         self.empty = false;
-        self.out.push(b'"');
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
+        out.push(b'"');
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
         self.out
     }
 
     /// A member whose name is not ours: it may hold anything.
     pub(crate) fn foreign(&mut self, name: &str, text: &str) {
         if !self.empty {
-            self.out.push(b',');
+            self.out.buffer().push(b',');
         }
         self.empty = false;
         string(name, self.out);
-        self.out.push(b':');
+        self.out.buffer().push(b':');
         string(text, self.out);
     }
 
@@ -81,11 +133,11 @@ impl Members<'_> {
 
     pub(crate) fn bool(&mut self, name: &str, value: bool) {
         let text: &[u8] = if value { b"true" } else { b"false" };
-        self.value(name).extend_from_slice(text);
+        self.value(name).buffer().extend_from_slice(text);
     }
 
     pub(crate) fn number(&mut self, name: &str, value: impl std::fmt::Display) {
-        let _ = write!(self.value(name), "{value}");
+        let _ = write!(self.value(name).buffer(), "{value}");
     }
 
     pub(crate) fn opt_number(&mut self, name: &str, value: Option<u32>) {
@@ -95,7 +147,10 @@ impl Members<'_> {
     }
 
     pub(crate) fn json(&mut self, name: &str, json: &Json) {
-        self.value(name).extend_from_slice(json.as_str().as_bytes());
+        let out = self.value(name);
+        if !out.leaves_out_json(json) {
+            out.buffer().extend_from_slice(json.as_str().as_bytes());
+        }
     }
 
     pub(crate) fn opt_json(&mut self, name: &str, object: Option<&Object>) {
@@ -104,29 +159,45 @@ impl Members<'_> {
         }
     }
 
-    /// Left out when empty.
+    /// The extensions of a message or artifact, as a rule; left out when empty.
     pub(crate) fn strings(&mut self, name: &str, texts: &[String]) {
         if !texts.is_empty() {
-            array(self.value(name), texts, |text, out| string(text, out));
+            self.elements(name, Elements::Extensions, texts, |text, out| {
+                string(text, out);
+            });
         }
     }
 
     pub(crate) fn time(&mut self, name: &str, time: Timestamp) {
-        let _ = write!(self.value(name), "\"{time}\"");
+        let _ = write!(self.value(name).buffer(), "\"{time}\"");
     }
 
     /// Standard alphabet, padded.
-    pub(crate) fn base64(&mut self, name: &str, bytes: &[u8]) {
+    pub(crate) fn base64(&mut self, name: &str, bytes: &Bytes) {
         let out = self.value(name);
-        out.push(b'"');
-        let start = out.len();
-        out.resize(start + bytes.len().div_ceil(3) * 4, 0);
-        let written = STANDARD.encode_slice(bytes, &mut out[start..]).unwrap_or(0);
-        out.truncate(start + written);
-        out.push(b'"');
+        if !out.leaves_out_raw(bytes) {
+            let out = out.buffer();
+            out.push(b'"');
+            base64(bytes, out);
+            out.push(b'"');
+        }
     }
 
-    pub(crate) fn object(&mut self, name: &str, fill: impl FnOnce(&mut Members<'_>)) {
+    /// An array that may be large: its elements can be rendered later, one by one.
+    pub(crate) fn elements<T>(
+        &mut self,
+        name: &str,
+        elements: Elements,
+        items: impl IntoIterator<Item = T>,
+        each: impl FnMut(T, &mut O),
+    ) {
+        let out = self.value(name);
+        if !out.leaves_out_elements(elements) {
+            array(out, items, each);
+        }
+    }
+
+    pub(crate) fn object(&mut self, name: &str, fill: impl FnOnce(&mut Members<'_, O>)) {
         object(self.value(name), fill);
     }
 
@@ -134,7 +205,7 @@ impl Members<'_> {
         &mut self,
         name: &str,
         items: impl IntoIterator<Item = T>,
-        each: impl FnMut(T, &mut Vec<u8>),
+        each: impl FnMut(T, &mut O),
     ) {
         array(self.value(name), items, each);
     }
@@ -155,7 +226,7 @@ mod tests {
             o.number("n", u64::MAX);
             o.strings("none", &[]);
             o.strings("s", &["p".into(), "q".into()]);
-            o.base64("raw", &[0xfb, 0xff]);
+            o.base64("raw", &Bytes::from_static(&[0xfb, 0xff]));
             o.object("o", |_| {});
         });
         assert_eq!(

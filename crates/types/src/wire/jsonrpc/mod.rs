@@ -350,6 +350,14 @@ pub fn write_event(out: &mut Vec<u8>, id: &Id, event_json: &[u8]) {
     out.push(b'}');
 }
 
+/// What stands around a result that is rendered piece by piece: before and after it.
+#[must_use]
+pub fn around_result(id: &Id) -> (Vec<u8>, Vec<u8>) {
+    let mut before = Vec::with_capacity(64);
+    open(&mut before, id, "result");
+    (before, b"}".to_vec())
+}
+
 /// Appends a failed answer.
 pub fn write_error(out: &mut Vec<u8>, id: &Id, dialect: Dialect, error: &Error) {
     open(out, id, "error");

@@ -7,4 +7,4 @@ mod read;
 mod write;
 
 pub use read::{Frame, Reader, TooLong};
-pub use write::{KEEP_ALIVE, write_frame};
+pub use write::{KEEP_ALIVE, around_data, write_frame};

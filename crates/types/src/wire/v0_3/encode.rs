@@ -13,8 +13,9 @@ use crate::model::{
 };
 use crate::operation::{PushConfigPage, TaskPage, TaskView};
 use crate::version::{Dialect, FileBytes};
+use crate::wire::rendering::{Elements, Value};
 use crate::wire::v1_0::encode::state_name as proto_state_name;
-use crate::wire::write::{Members, array, object, string};
+use crate::wire::write::{Members, Out, array, object, string};
 
 /// Writes in one of the two spellings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,29 +33,36 @@ impl Writer {
         }
     }
 
-    fn kind(self, o: &mut Members<'_>, kind: &str) {
+    fn kind<O: Out>(self, o: &mut Members<'_, O>, kind: &str) {
         if !self.proto {
             o.str("kind", kind);
         }
     }
 
     /// A whole task.
-    pub(crate) fn task(self, task: &Task, out: &mut Vec<u8>) {
+    pub(crate) fn task<O: Out>(self, task: &Task, out: &mut O) {
         self.task_shown(task, &task.history, Some(&task.artifacts), out);
     }
 
     /// As much of a task as the caller wants to see.
-    pub(crate) fn task_view(self, view: &TaskView, out: &mut Vec<u8>) {
+    pub(crate) fn task_view<O: Out>(self, view: &TaskView, out: &mut O) {
+        if !out.leaves_out(|| Value::Task(view.clone())) {
+            self.task_outline(view, out);
+        }
+    }
+
+    /// The members of a task that is rendered piece by piece.
+    pub(crate) fn task_outline<O: Out>(self, view: &TaskView, out: &mut O) {
         let artifacts = view.artifacts.then_some(view.task.artifacts.as_slice());
         self.task_shown(&view.task, view.history(), artifacts, out);
     }
 
-    fn task_shown(
+    fn task_shown<O: Out>(
         self,
         task: &Task,
         history: &[Arc<Message>],
         artifacts: Option<&[Arc<Artifact>]>,
-        out: &mut Vec<u8>,
+        out: &mut O,
     ) {
         object(out, |o| {
             self.kind(o, "task");
@@ -62,12 +70,19 @@ impl Writer {
             o.str("contextId", task.context_id.as_str());
             self.status(&task.status, o.value("status"));
             if let Some(artifacts) = artifacts.filter(|artifacts| !artifacts.is_empty()) {
-                o.array("artifacts", artifacts, |artifact, out| {
-                    self.artifact(artifact, out);
-                });
+                o.elements(
+                    "artifacts",
+                    Elements::Artifacts,
+                    artifacts,
+                    |artifact, out| {
+                        self.artifact(artifact, out);
+                    },
+                );
             }
             if !history.is_empty() {
-                o.array("history", history, |said, out| self.message(said, out));
+                o.elements("history", Elements::History, history, |said, out| {
+                    self.message(said, out);
+                });
             }
             o.opt_json("metadata", task.metadata.as_ref());
         });
@@ -75,20 +90,22 @@ impl Writer {
 
     /// A page of tasks, in the form of the drafts that followed 0.3: with the token, so that a
     /// caller can turn the page.
-    pub(crate) fn task_page(self, page: &TaskPage, out: &mut Vec<u8>) {
+    pub(crate) fn task_page<O: Out>(self, page: &TaskPage, out: &mut O) {
         object(out, |o| {
-            o.array("tasks", &page.tasks, |view, out| self.task_view(view, out));
+            o.elements("tasks", Elements::Tasks, &page.tasks, |view, out| {
+                self.task_outline(view, out);
+            });
             o.str("nextPageToken", &page.next_page_token);
             o.number("pageSize", page.page_size);
             o.number("totalSize", page.total_size);
         });
     }
 
-    fn status(self, status: &TaskStatus, out: &mut Vec<u8>) {
+    fn status<O: Out>(self, status: &TaskStatus, out: &mut O) {
         object(out, |o| {
             o.str("state", self.state_name(status.state));
             if let Some(said) = &status.message {
-                self.message(said, o.value("message"));
+                self.shared_message(said, o.value("message"));
             }
             if let Some(time) = status.timestamp {
                 o.time("timestamp", time);
@@ -96,13 +113,22 @@ impl Writer {
         });
     }
 
+    /// A message that can be rendered later.
+    pub(crate) fn shared_message<O: Out>(self, said: &Arc<Message>, out: &mut O) {
+        if !out.leaves_out(|| Value::Message(Arc::clone(said))) {
+            self.message(said, out);
+        }
+    }
+
     /// A message.
-    pub(crate) fn message(self, message: &Message, out: &mut Vec<u8>) {
+    pub(crate) fn message<O: Out>(self, message: &Message, out: &mut O) {
         object(out, |o| {
             self.kind(o, "message");
             o.str("role", self.role_name(message.role));
             let parts = if self.proto { "content" } else { "parts" };
-            o.array(parts, &message.parts, |part, out| self.part(part, out));
+            o.elements(parts, Elements::Parts, &message.parts, |part, out| {
+                self.part(part, out);
+            });
             o.str("messageId", message.id.as_str());
             if let Some(task) = &message.task_id {
                 o.str("taskId", task.as_str());
@@ -112,8 +138,9 @@ impl Writer {
             }
             // Readers of ProtoJSON refuse a whole message for a member that their proto does not have.
             if !self.proto && !message.reference_task_ids.is_empty() {
-                o.array(
+                o.elements(
                     "referenceTaskIds",
+                    Elements::References,
                     &message.reference_task_ids,
                     |id, out| {
                         string(id.as_str(), out);
@@ -125,7 +152,8 @@ impl Writer {
         });
     }
 
-    fn part(self, part: &Part, out: &mut Vec<u8>) {
+    /// A part.
+    pub(crate) fn part<O: Out>(self, part: &Part, out: &mut O) {
         object(out, |o| match &part.content {
             Content::Text(text) => {
                 self.kind(o, "text");
@@ -161,7 +189,7 @@ impl Writer {
     }
 
     /// The proto of 0.3 has no name of a file, and readers of `ProtoJSON` refuse what their proto does not have.
-    fn file_members(self, part: &Part, o: &mut Members<'_>) {
+    fn file_members<O: Out>(self, part: &Part, o: &mut Members<'_, O>) {
         if !self.proto {
             o.opt_str("name", part.filename.as_deref());
         }
@@ -169,16 +197,16 @@ impl Writer {
     }
 
     /// The proto of 0.3 has no metadata of parts either.
-    fn part_metadata(self, metadata: Option<&Object>, o: &mut Members<'_>) {
+    fn part_metadata<O: Out>(self, metadata: Option<&Object>, o: &mut Members<'_, O>) {
         if !self.proto {
             o.opt_json("metadata", metadata);
         }
     }
 
     /// 0.x takes only objects: everything else is wrapped, and marked as such where parts have metadata.
-    fn data(self, data: &Json, part: &Part, o: &mut Members<'_>) {
+    fn data<O: Out>(self, data: &Json, part: &Part, o: &mut Members<'_, O>) {
         let wrapped = !data.is_object();
-        let fill = |o: &mut Members<'_>| {
+        let fill = |o: &mut Members<'_, O>| {
             if wrapped {
                 o.object("data", |o| o.json("value", data));
             } else {
@@ -197,37 +225,46 @@ impl Writer {
         }
     }
 
-    fn artifact(self, artifact: &Artifact, out: &mut Vec<u8>) {
+    /// An artifact.
+    pub(crate) fn artifact<O: Out>(self, artifact: &Artifact, out: &mut O) {
         object(out, |o| {
             o.str("artifactId", artifact.id.as_str());
             o.opt_str("name", artifact.name.as_deref());
             o.opt_str("description", artifact.description.as_deref());
-            o.array("parts", &artifact.parts, |part, out| self.part(part, out));
+            o.elements("parts", Elements::Parts, &artifact.parts, |part, out| {
+                self.part(part, out);
+            });
             o.strings("extensions", &artifact.extensions);
             o.opt_json("metadata", artifact.metadata.as_ref());
         });
     }
 
     /// A stream item. `last` becomes `final`: nothing follows on this response.
-    pub(crate) fn event(self, event: &Event, last: bool, out: &mut Vec<u8>) {
+    pub(crate) fn event<O: Out>(self, event: &Event, last: bool, out: &mut O) {
         if self.proto {
             object(out, |o| match event {
-                Event::Task(task) => self.task(task, o.value("task")),
-                Event::Message(said) => self.message(said, o.value("message")),
+                Event::Task(task) => self.shared_task(task, o.value("task")),
+                Event::Message(said) => self.shared_message(said, o.value("message")),
                 Event::Status(update) => self.status_update(update, last, o.value("statusUpdate")),
                 Event::Artifact(update) => self.artifact_update(update, o.value("artifactUpdate")),
             });
         } else {
             match event {
-                Event::Task(task) => self.task(task, out),
-                Event::Message(said) => self.message(said, out),
+                Event::Task(task) => self.shared_task(task, out),
+                Event::Message(said) => self.shared_message(said, out),
                 Event::Status(update) => self.status_update(update, last, out),
                 Event::Artifact(update) => self.artifact_update(update, out),
             }
         }
     }
 
-    fn status_update(self, update: &StatusUpdate, last: bool, out: &mut Vec<u8>) {
+    fn shared_task<O: Out>(self, task: &Arc<Task>, out: &mut O) {
+        if !out.leaves_out(|| Value::Task(TaskView::whole(Arc::clone(task)))) {
+            self.task(task, out);
+        }
+    }
+
+    fn status_update<O: Out>(self, update: &StatusUpdate, last: bool, out: &mut O) {
         object(out, |o| {
             self.kind(o, "status-update");
             o.str("taskId", update.task_id.as_str());
@@ -238,12 +275,15 @@ impl Writer {
         });
     }
 
-    fn artifact_update(self, update: &ArtifactUpdate, out: &mut Vec<u8>) {
+    fn artifact_update<O: Out>(self, update: &ArtifactUpdate, out: &mut O) {
         object(out, |o| {
             self.kind(o, "artifact-update");
             o.str("taskId", update.task_id.as_str());
             o.str("contextId", update.context_id.as_str());
-            self.artifact(&update.artifact, o.value("artifact"));
+            let (piece, out) = (&update.artifact, o.value("artifact"));
+            if !out.leaves_out(|| Value::Artifact(Arc::clone(piece))) {
+                self.artifact(piece, out);
+            }
             // Written even when false, as every example of 0.x does.
             o.bool("append", update.append);
             o.bool("lastChunk", update.last_chunk);

@@ -10,7 +10,8 @@ use crate::model::{
     StatusUpdate, Task, TaskId, TaskState, TaskStatus,
 };
 use crate::operation::{PushConfigPage, TaskPage, TaskView};
-use crate::wire::write::{Members, array, object};
+use crate::wire::rendering::{Elements, Value};
+use crate::wire::write::{Members, Out, array, object};
 
 /// Which members of a task to write.
 #[derive(Clone, Copy)]
@@ -22,7 +23,7 @@ struct Shown<'a> {
 }
 
 /// A whole task.
-pub(crate) fn task(task: &Task, out: &mut Vec<u8>) {
+pub(crate) fn task<O: Out>(task: &Task, out: &mut O) {
     let shown = Shown {
         history: &task.history,
         artifacts: Some(&task.artifacts),
@@ -32,15 +33,23 @@ pub(crate) fn task(task: &Task, out: &mut Vec<u8>) {
 }
 
 /// As much of a task as the caller wants to see.
-pub(crate) fn task_view(view: &TaskView, out: &mut Vec<u8>) {
-    task_shown(&view.task, shown(view, false), out);
+pub(crate) fn task_view<O: Out>(view: &TaskView, out: &mut O) {
+    if !out.leaves_out(|| Value::Task(view.clone())) {
+        task_shown(&view.task, shown(view, false), out);
+    }
+}
+
+/// The members of a task that is rendered piece by piece; in a page, artifacts that were asked for are present even
+/// when empty.
+pub(crate) fn task_outline<O: Out>(view: &TaskView, in_page: bool, out: &mut O) {
+    task_shown(&view.task, shown(view, in_page), out);
 }
 
 /// A page of tasks. Artifacts were asked for: present even when empty; else absent from every task
 /// (A2A 1.0 §3.1.4).
-pub(crate) fn task_page(page: &TaskPage, out: &mut Vec<u8>) {
+pub(crate) fn task_page<O: Out>(page: &TaskPage, out: &mut O) {
     object(out, |o| {
-        o.array("tasks", &page.tasks, |view, out| {
+        o.elements("tasks", Elements::Tasks, &page.tasks, |view, out| {
             task_shown(&view.task, shown(view, true), out);
         });
         o.str("nextPageToken", &page.next_page_token);
@@ -57,7 +66,7 @@ fn shown(view: &TaskView, even_empty: bool) -> Shown<'_> {
     }
 }
 
-fn task_shown(task: &Task, shown: Shown<'_>, out: &mut Vec<u8>) {
+fn task_shown<O: Out>(task: &Task, shown: Shown<'_>, out: &mut O) {
     object(out, |o| {
         o.str("id", task.id.as_str());
         o.str("contextId", task.context_id.as_str());
@@ -65,20 +74,24 @@ fn task_shown(task: &Task, shown: Shown<'_>, out: &mut Vec<u8>) {
         if let Some(artifacts) = shown.artifacts
             && (shown.even_empty || !artifacts.is_empty())
         {
-            o.array("artifacts", artifacts, |piece, out| artifact(piece, out));
+            o.elements("artifacts", Elements::Artifacts, artifacts, |piece, out| {
+                artifact(piece, out);
+            });
         }
         if !shown.history.is_empty() {
-            o.array("history", shown.history, |said, out| message(said, out));
+            o.elements("history", Elements::History, shown.history, |said, out| {
+                message(said, out);
+            });
         }
         o.opt_json("metadata", task.metadata.as_ref());
     });
 }
 
-fn status(status: &TaskStatus, out: &mut Vec<u8>) {
+fn status<O: Out>(status: &TaskStatus, out: &mut O) {
     object(out, |o| {
         o.str("state", state_name(status.state));
         if let Some(said) = &status.message {
-            message(said, o.value("message"));
+            shared_message(said, o.value("message"));
         }
         if let Some(time) = status.timestamp {
             o.time("timestamp", time);
@@ -86,8 +99,15 @@ fn status(status: &TaskStatus, out: &mut Vec<u8>) {
     });
 }
 
+/// A message that can be rendered later.
+pub(crate) fn shared_message<O: Out>(said: &Arc<Message>, out: &mut O) {
+    if !out.leaves_out(|| Value::Message(Arc::clone(said))) {
+        message(said, out);
+    }
+}
+
 /// A message.
-pub(crate) fn message(message: &Message, out: &mut Vec<u8>) {
+pub(crate) fn message<O: Out>(message: &Message, out: &mut O) {
     object(out, |o| {
         o.str("messageId", message.id.as_str());
         if let Some(context) = &message.context_id {
@@ -97,12 +117,13 @@ pub(crate) fn message(message: &Message, out: &mut Vec<u8>) {
             o.str("taskId", task.as_str());
         }
         o.str("role", role_name(message.role));
-        o.array("parts", &message.parts, part);
+        o.elements("parts", Elements::Parts, &message.parts, part);
         o.opt_json("metadata", message.metadata.as_ref());
         o.strings("extensions", &message.extensions);
         if !message.reference_task_ids.is_empty() {
-            o.array(
+            o.elements(
                 "referenceTaskIds",
+                Elements::References,
                 &message.reference_task_ids,
                 |id, out| {
                     crate::wire::write::string(id.as_str(), out);
@@ -112,7 +133,8 @@ pub(crate) fn message(message: &Message, out: &mut Vec<u8>) {
     });
 }
 
-fn part(part: &Part, out: &mut Vec<u8>) {
+/// A part.
+pub(crate) fn part<O: Out>(part: &Part, out: &mut O) {
     object(out, |o| {
         match &part.content {
             Content::Text(text) => o.str("text", text),
@@ -126,26 +148,32 @@ fn part(part: &Part, out: &mut Vec<u8>) {
     });
 }
 
-fn artifact(artifact: &Artifact, out: &mut Vec<u8>) {
+/// An artifact.
+pub(crate) fn artifact<O: Out>(artifact: &Artifact, out: &mut O) {
     object(out, |o| {
         o.str("artifactId", artifact.id.as_str());
         o.opt_str("name", artifact.name.as_deref());
         o.opt_str("description", artifact.description.as_deref());
-        o.array("parts", &artifact.parts, part);
+        o.elements("parts", Elements::Parts, &artifact.parts, part);
         o.opt_json("metadata", artifact.metadata.as_ref());
         o.strings("extensions", &artifact.extensions);
     });
 }
 
 /// A stream item: one member names what it is. 1.0 has no mark for the last one.
-pub(crate) fn event(event: &Event, out: &mut Vec<u8>) {
+pub(crate) fn event<O: Out>(event: &Event, out: &mut O) {
     object(out, |o| item(event, o));
 }
 
-fn item(event: &Event, o: &mut Members<'_>) {
+fn item<O: Out>(event: &Event, o: &mut Members<'_, O>) {
     match event {
-        Event::Task(whole) => task(whole, o.value("task")),
-        Event::Message(said) => message(said, o.value("message")),
+        Event::Task(whole) => {
+            let out = o.value("task");
+            if !out.leaves_out(|| Value::Task(TaskView::whole(Arc::clone(whole)))) {
+                task(whole, out);
+            }
+        }
+        Event::Message(said) => shared_message(said, o.value("message")),
         Event::Status(update) => o.object("statusUpdate", |o| status_update(update, o)),
         Event::Artifact(update) => o.object("artifactUpdate", |o| artifact_update(update, o)),
     }
@@ -165,25 +193,28 @@ pub(crate) fn stored_event(event: &Event, task: &TaskId, context: &ContextId, ou
     });
 }
 
-fn status_update(update: &StatusUpdate, o: &mut Members<'_>) {
+fn status_update<O: Out>(update: &StatusUpdate, o: &mut Members<'_, O>) {
     o.str("taskId", update.task_id.as_str());
     o.str("contextId", update.context_id.as_str());
     change_of_status(update, o);
 }
 
-fn change_of_status(update: &StatusUpdate, o: &mut Members<'_>) {
+fn change_of_status<O: Out>(update: &StatusUpdate, o: &mut Members<'_, O>) {
     status(&update.status, o.value("status"));
     o.opt_json("metadata", update.metadata.as_ref());
 }
 
-fn artifact_update(update: &ArtifactUpdate, o: &mut Members<'_>) {
+fn artifact_update<O: Out>(update: &ArtifactUpdate, o: &mut Members<'_, O>) {
     o.str("taskId", update.task_id.as_str());
     o.str("contextId", update.context_id.as_str());
     piece_of_artifact(update, o);
 }
 
-fn piece_of_artifact(update: &ArtifactUpdate, o: &mut Members<'_>) {
-    artifact(&update.artifact, o.value("artifact"));
+fn piece_of_artifact<O: Out>(update: &ArtifactUpdate, o: &mut Members<'_, O>) {
+    let (piece, out) = (&update.artifact, o.value("artifact"));
+    if !out.leaves_out(|| Value::Artifact(Arc::clone(piece))) {
+        artifact(piece, out);
+    }
     if update.append {
         o.bool("append", true);
     }
