@@ -22,8 +22,9 @@ const PIECE: usize = 32 << 10;
 /// What weighs less is written whole.
 const SMALL: usize = 8 << 10;
 
-/// How much of a text or file is written at once; a multiple of three, so that base64 needs no padding within.
-const SLICE: usize = 12 << 10;
+/// How much of a text or file is written at once; a multiple of nine, so that base64, and base64 of that, needs no
+/// padding within.
+const SLICE: usize = 9 << 10;
 
 /// A document that is written piece by piece.
 pub struct Rendering {
@@ -84,7 +85,8 @@ enum Gap {
     /// One of the subject's own strings.
     Text(usize),
     Json(Json),
-    Raw(Bytes),
+    /// The bytes of a file, and whether they are written as base64 of their base64 text.
+    Raw(Bytes, bool),
 }
 
 /// What is being written.
@@ -112,6 +114,7 @@ enum Frame {
     },
     Raw {
         bytes: Bytes,
+        twice: bool,
         written: usize,
     },
 }
@@ -224,13 +227,21 @@ impl Rendering {
                     self.stack.push(Frame::Json { json, written });
                 }
             }
-            Frame::Raw { bytes, written } => {
+            Frame::Raw {
+                bytes,
+                twice,
+                written,
+            } => {
                 let rest = bytes.get(written..).unwrap_or_default();
                 let slice = &rest[..rest.len().min(SLICE)];
-                write::base64(slice, out);
+                write::raw(slice, twice, out);
                 if slice.len() < rest.len() {
                     let written = written + slice.len();
-                    self.stack.push(Frame::Raw { bytes, written });
+                    self.stack.push(Frame::Raw {
+                        bytes,
+                        twice,
+                        written,
+                    });
                 } else {
                     out.push(b'"');
                 }
@@ -264,9 +275,13 @@ impl Rendering {
                 });
             }
             Gap::Json(json) => self.stack.push(Frame::Json { json, written: 0 }),
-            Gap::Raw(bytes) => {
+            Gap::Raw(bytes, twice) => {
                 out.push(b'"');
-                self.stack.push(Frame::Raw { bytes, written: 0 });
+                self.stack.push(Frame::Raw {
+                    bytes,
+                    twice,
+                    written: 0,
+                });
             }
         }
     }
@@ -371,7 +386,7 @@ fn encode<O: Out>(dialect: Dialect, subject: &Subject, out: &mut O) {
                 v1_0::encode::part(part, out);
             }
         }
-        (subject, Dialect::V0Json | Dialect::V0Proto) => {
+        (subject, Dialect::V0Json | Dialect::V0Proto(_)) => {
             let writer = v0_3::encode::Writer::new(dialect);
             match subject {
                 Subject::Task { view, .. } => writer.task_outline(view, out),
@@ -543,7 +558,7 @@ impl Out for Outline<'_> {
         json.as_str().len() > SMALL && self.leave(Gap::Json(json.clone()))
     }
 
-    fn leaves_out_raw(&mut self, bytes: &Bytes) -> bool {
-        bytes.len() > SMALL && self.leave(Gap::Raw(bytes.clone()))
+    fn leaves_out_raw(&mut self, bytes: &Bytes, twice: bool) -> bool {
+        bytes.len() > SMALL && self.leave(Gap::Raw(bytes.clone(), twice))
     }
 }

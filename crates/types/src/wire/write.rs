@@ -37,8 +37,8 @@ pub(crate) trait Out: Sized {
         false
     }
 
-    /// Leaves the bytes of a file out, quotes and all.
-    fn leaves_out_raw(&mut self, _bytes: &Bytes) -> bool {
+    /// Leaves the bytes of a file out, quotes and all. `twice`: as base64 of their base64 text.
+    fn leaves_out_raw(&mut self, _bytes: &Bytes, _twice: bool) -> bool {
         false
     }
 }
@@ -87,8 +87,17 @@ pub(crate) fn string<O: Out>(text: &str, out: &mut O) {
     }
 }
 
-/// Writes the bytes of a file: standard alphabet, padded.
-pub(crate) fn base64(bytes: &[u8], out: &mut Vec<u8>) {
+/// Writes the bytes of a file as base64, or as base64 of that.
+pub(crate) fn raw(bytes: &[u8], twice: bool, out: &mut Vec<u8>) {
+    if twice {
+        base64(STANDARD.encode(bytes).as_bytes(), out);
+    } else {
+        base64(bytes, out);
+    }
+}
+
+/// Standard alphabet, padded.
+fn base64(bytes: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + bytes.len().div_ceil(3) * 4, 0);
     let written = STANDARD.encode_slice(bytes, &mut out[start..]).unwrap_or(0);
@@ -172,13 +181,13 @@ impl<O: Out> Members<'_, O> {
         let _ = write!(self.value(name).buffer(), "\"{time}\"");
     }
 
-    /// Standard alphabet, padded.
-    pub(crate) fn base64(&mut self, name: &str, bytes: &Bytes) {
+    /// The bytes of a file as base64, or as base64 of that.
+    pub(crate) fn raw(&mut self, name: &str, bytes: &Bytes, twice: bool) {
         let out = self.value(name);
-        if !out.leaves_out_raw(bytes) {
+        if !out.leaves_out_raw(bytes, twice) {
             let out = out.buffer();
             out.push(b'"');
-            base64(bytes, out);
+            raw(bytes, twice, out);
             out.push(b'"');
         }
     }
@@ -226,12 +235,13 @@ mod tests {
             o.number("n", u64::MAX);
             o.strings("none", &[]);
             o.strings("s", &["p".into(), "q".into()]);
-            o.base64("raw", &Bytes::from_static(&[0xfb, 0xff]));
+            o.raw("raw", &Bytes::from_static(&[0xfb, 0xff]), false);
+            o.raw("text", &Bytes::from_static(&[0xfb, 0xff]), true);
             o.object("o", |_| {});
         });
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            r#"{"a":"x\n\"y\"\u0001","b":true,"n":18446744073709551615,"s":["p","q"],"raw":"+/8=","o":{}}"#
+            r#"{"a":"x\n\"y\"\u0001","b":true,"n":18446744073709551615,"s":["p","q"],"raw":"+/8=","text":"Ky84PQ==","o":{}}"#
         );
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use switchboard_types::model::Event;
 use switchboard_types::operation::{Method, Operation};
 use switchboard_types::wire::{self, jsonrpc, rest};
-use switchboard_types::{Dialect, Error, ErrorKind};
+use switchboard_types::{Dialect, Error, ErrorKind, FileBytes};
 
 /// One step to a value: a member, or an element of an array.
 type Step = (Option<String>, usize);
@@ -152,13 +152,13 @@ fn require_named(error: &Error, path: &[Step], text: &str) {
 }
 
 fn decode(dialect: Dialect, text: &str) -> Result<Operation, Error> {
-    if dialect != Dialect::V0Proto {
+    if dialect != Dialect::V0Proto(FileBytes::Raw) {
         let params = serde_json::from_str(text).unwrap();
         let request = wire::decode_params(dialect, Method::Send, Some(params));
         return request.map(|request| request.operation);
     }
     let route = rest::route("POST", "/v1/message:send").unwrap();
-    let request = rest::decode(&route, None, text.as_bytes());
+    let request = rest::decode(&route, FileBytes::Raw, None, text.as_bytes());
     request
         .map(|(_, request)| request.operation)
         .map_err(|(_, error)| error)
@@ -169,7 +169,7 @@ fn no_member_of_a_request_may_be_given_twice() {
     for (dialect, request) in [
         (Dialect::V1, v1()),
         (Dialect::V0Json, v0_json()),
-        (Dialect::V0Proto, v0_proto()),
+        (Dialect::V0Proto(FileBytes::Raw), v0_proto()),
     ] {
         let once = decode(dialect, &request.to_string());
         assert!(once.is_ok(), "{dialect:?}: {once:?}");
@@ -253,7 +253,7 @@ fn in_answers_the_last_of_duplicate_members_stays() {
 fn over_grpc_the_last_of_duplicate_keys_is_the_only_one_passed_on() {
     use prost::Message as _;
     use switchboard_types::ProtocolVersion;
-    use switchboard_types::wire::grpc::{self, FileBytes, Spoken};
+    use switchboard_types::wire::grpc::{self, Spoken};
 
     let params = r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},
         "metadata":{"skillId":"epic"}}"#;

@@ -12,7 +12,7 @@ use switchboard_types::wire::{self, Rendering, jsonrpc, sse};
 
 use crate::sample;
 
-const DIALECTS: [Dialect; 3] = [Dialect::V1, Dialect::V0Json, Dialect::V0Proto];
+const DIALECTS: [Dialect; 4] = Dialect::ALL;
 
 /// A control character takes six bytes on the wire, and a piece ends after the slice that fills it.
 const MAX_PIECE: usize = 6 * (64 << 10);

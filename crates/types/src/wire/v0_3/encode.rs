@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use super::free;
 use super::object::role_name;
-use super::{file, free};
 use crate::model::{
     Artifact, ArtifactUpdate, Content, Event, Json, Message, Object, Part, PushConfig, Role,
     StatusUpdate, Task, TaskState, TaskStatus,
@@ -165,9 +165,10 @@ impl Writer {
                 o.object("file", |o| {
                     self.file_members(part, o);
                     if self.proto {
-                        o.base64("fileWithBytes", &file::write(bytes, self.files));
+                        let twice = self.files == FileBytes::Base64;
+                        o.raw("fileWithBytes", bytes, twice);
                     } else {
-                        o.base64("bytes", bytes);
+                        o.raw("bytes", bytes, false);
                     }
                 });
                 self.part_metadata(part.metadata.as_ref(), o);

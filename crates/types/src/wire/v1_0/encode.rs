@@ -138,7 +138,7 @@ pub(crate) fn part<O: Out>(part: &Part, out: &mut O) {
     object(out, |o| {
         match &part.content {
             Content::Text(text) => o.str("text", text),
-            Content::Raw(bytes) => o.base64("raw", bytes),
+            Content::Raw(bytes) => o.raw("raw", bytes, false),
             Content::Url(url) => o.str("url", url),
             Content::Data(data) => o.json("data", data),
         }
