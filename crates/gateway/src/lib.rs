@@ -13,6 +13,7 @@
 //! - `discover`: agents that are not in the file, but found elsewhere.
 //! - `otlp`: spans for a collector.
 //! - [`policy`]: what callers may do, by rules.
+//! - `printable`: what may reach a terminal.
 //! - [`reload`]: a configuration that changes while the server runs.
 //! - `remotes`: agents elsewhere that stand behind ours, and what their cards say.
 //! - [`route`]: which agent a call is for.
@@ -32,6 +33,7 @@ mod conformance;
 mod discover;
 mod otlp;
 pub mod policy;
+mod printable;
 pub mod reload;
 mod remotes;
 pub mod route;

@@ -136,6 +136,7 @@ async fn fill(store: &SqliteStore) {
     let webhook = Webhook {
         task: working.head.id.clone(),
         id: id.clone(),
+        owner: working.head.owner.clone(),
         config: PushConfig {
             id: Some(id.clone()),
             task_id: Some(working.head.id.clone()),

@@ -10,6 +10,9 @@
 //! | `SWITCHBOARD_AGENT` | the agent |
 //! | `SWITCHBOARD_MESSAGE` | the message as JSON, as below; not if it is larger than 64 KiB |
 //!
+//! In both protocols stdin is a file that is complete before the command starts, so a command never sees a part of its
+//! input, even if Switchboard is killed meanwhile.
+//!
 //! # [`Protocol::Text`]
 //!
 //! The text of the message is on stdin, one part after the other, data as JSON; a message with files is rejected. What
@@ -62,8 +65,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use switchboard_server::agent::{Agent, AgentError, Ask, Outcome, Progress, Restart, Said, Turn};
 use switchboard_server::backend::Health;
-use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::process::ChildStdout;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -138,12 +140,11 @@ impl ExecAgent {
     async fn take(
         &self,
         process: &mut Process,
-        input: String,
         progress: &Progress,
     ) -> Result<Outcome, AgentError> {
         let mut tail = Tail::without(self.settings.secrets());
         let mut writer = Writer::new(progress, OUTPUT, self.settings.coalesce);
-        let heard = self.converse(process, input, &mut tail, &mut writer).await;
+        let heard = self.converse(process, &mut tail, &mut writer).await;
         if writer.has_text() {
             // Also of what failed, so that it can be seen how far it came.
             writer.close(None).await?;
@@ -166,28 +167,20 @@ impl ExecAgent {
     async fn converse(
         &self,
         process: &mut Process,
-        input: String,
         tail: &mut Tail,
         writer: &mut Writer<'_>,
     ) -> Heard {
-        let (stdin, stdout, stderr) = match process.pipes() {
+        let (stdout, stderr) = match process.pipes() {
             Ok(pipes) => pipes,
             Err(error) => return Heard::Failed(error),
         };
         // All to their ends, but for what ends the turn at once.
         let over = CancellationToken::new();
         let pipes = async {
-            tokio::try_join!(
-                self.hear(stdout, writer, &over),
-                async {
-                    drained(&over, feed(stdin, &input)).await;
-                    Ok(())
-                },
-                async {
-                    drained(&over, tail.fill(stderr)).await;
-                    Ok(())
-                },
-            )
+            tokio::try_join!(self.hear(stdout, writer, &over), async {
+                drained(&over, tail.fill(stderr)).await;
+                Ok(())
+            },)
         };
         tokio::pin!(pipes);
         let (heard, ended) = tokio::select! {
@@ -286,11 +279,6 @@ async fn drained(over: &CancellationToken, with_pipe: impl Future<Output = ()>) 
     }
 }
 
-/// Gives the command its input. One that does not read it does not need it.
-async fn feed(mut stdin: ChildStdin, input: &str) {
-    drop(stdin.write_all(input.as_bytes()).await);
-}
-
 #[async_trait]
 impl Agent for ExecAgent {
     fn on_restart(&self) -> Restart {
@@ -335,7 +323,7 @@ impl Agent for ExecAgent {
         let program = self.settings.command.first().map_or("", String::as_str);
         let errand = progress.asks(&turn, Ask::Command(program));
         variables.extend(errand.trace().map(|t| ("TRACEPARENT", t.traceparent())));
-        let mut process = match Process::start(&self.settings, variables) {
+        let mut process = match Process::start(&self.settings, variables, &input) {
             Ok(process) => process,
             Err(error) => {
                 let failed = Err(error);
@@ -344,7 +332,7 @@ impl Agent for ExecAgent {
             }
         };
         left::runs(&turn, life, process.id(), &progress).await?;
-        let taken = Box::pin(self.take(&mut process, input, &progress));
+        let taken = Box::pin(self.take(&mut process, &progress));
         let outcome = tokio::select! {
             biased;
             () = turn.canceled.cancelled() => Err(AgentError::over()),

@@ -1,13 +1,15 @@
 //! A command in a process group of its own, of which nothing is left in the end.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use switchboard_server::agent::AgentError;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::Settings;
@@ -48,18 +50,29 @@ pub(super) struct Process {
 }
 
 impl Process {
+    /// Starts the command of `settings` with `input` on stdin.
+    ///
+    /// The input is complete before the command starts: through a pipe, a command that outlives us would read what we
+    /// had written by then as the whole.
     pub(super) fn start(
         settings: &Settings,
         variables: Vec<(&'static str, String)>,
+        input: &str,
     ) -> Result<Self, AgentError> {
         let Some((program, arguments)) = settings.command.split_first() else {
             return Err(AgentError::new("the agent has no command"));
         };
+        let input = input_file(input).map_err(|error| {
+            tracing::warn!(%error, program, "the input of a command cannot be written");
+            AgentError::unavailable(format!(
+                "the command cannot be started: its input cannot be written: {error}"
+            ))
+        })?;
         let mut command = Command::new(program);
         command
             .args(arguments)
             .env_clear()
-            .stdin(Stdio::piped())
+            .stdin(Stdio::from(input))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -93,11 +106,10 @@ impl Process {
     }
 
     /// Its ends of the pipes; once.
-    pub(super) fn pipes(&mut self) -> Result<(ChildStdin, ChildStdout, ChildStderr), AgentError> {
+    pub(super) fn pipes(&mut self) -> Result<(ChildStdout, ChildStderr), AgentError> {
         let child = &mut self.child;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        match pipes {
-            (Some(stdin), Some(stdout), Some(stderr)) => Ok((stdin, stdout, stderr)),
+        match (child.stdout.take(), child.stderr.take()) {
+            (Some(stdout), Some(stderr)) => Ok((stdout, stderr)),
             _ => Err(AgentError::new("the command has no pipes")),
         }
     }
@@ -145,4 +157,29 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }
+}
+
+/// A nameless file with that content, to be read from its start.
+fn input_file(content: &str) -> io::Result<File> {
+    let mut file = nameless_file()?;
+    file.write_all(content.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// In memory, so that no message is ever on a disk that we do not know.
+#[cfg(target_os = "linux")]
+fn nameless_file() -> io::Result<File> {
+    use rustix::fs::{MemfdFlags, memfd_create};
+
+    let flags = MemfdFlags::CLOEXEC;
+    // Hardened systems want to be promised that nobody runs it; kernels before 6.3 do not know that promise.
+    let made = memfd_create("stdin", flags | MemfdFlags::NOEXEC_SEAL);
+    let made = made.or_else(|_| memfd_create("stdin", flags))?;
+    Ok(File::from(made))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless_file() -> io::Result<File> {
+    tempfile::tempfile()
 }

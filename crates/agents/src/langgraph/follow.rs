@@ -106,7 +106,7 @@ impl Run<'_> {
     ///
     /// # Errors
     ///
-    /// If that may be possible later.
+    /// If that may be possible later, or the server refuses.
     pub(super) async fn cancel(&mut self) -> Result<(), AgentError> {
         let there = |note: &Note| note.at.state != State::Unsent || note.at.task.is_some();
         if !self.note.as_ref().is_some_and(there) {
@@ -118,10 +118,7 @@ impl Run<'_> {
         {
             return match error {
                 IdentityError::Unavailable(why) => Err(AgentError::unavailable(why).untold()),
-                error => {
-                    tracing::warn!(%error, %task, "a run was not canceled");
-                    Ok(())
-                }
+                error => Err(refused(task, error.to_string())),
             };
         }
         // What was renewed may have expired since.
@@ -135,15 +132,24 @@ impl Run<'_> {
             }
         }
         match told {
-            Ok(()) => return Ok(()),
-            Err(Stop::Fault(fault)) if fault.may_pass() => return Err(fault.told().untold()),
+            Ok(()) => Ok(()),
+            Err(Stop::Fault(fault)) if fault.may_pass() => Err(fault.told().untold()),
             Err(Stop::Ended(Err(error))) if error.kind() == AgentErrorKind::Unavailable => {
-                return Err(error.untold());
+                Err(error.untold())
             }
-            Err(Stop::Fault(fault)) => tracing::warn!(%fault, %task, "a run was not canceled"),
-            Err(_) => tracing::warn!(%task, "a run was not canceled"),
+            // What is not there does not go on.
+            Err(Stop::Fault(fault @ Fault::Missing(_))) => {
+                tracing::warn!(%fault, %task, "a run was not canceled");
+                Ok(())
+            }
+            Err(Stop::Fault(fault)) => Err(refused(task, fault.to_string())),
+            Err(Stop::Ended(Err(error)) | Stop::Unheard(error)) => {
+                Err(refused(task, error.to_string()))
+            }
+            Err(Stop::Ended(Ok(_))) => {
+                Err(refused(task, "there are no credentials for it".to_owned()))
+            }
         }
-        Ok(())
     }
 
     async fn stop(&mut self) -> Result<(), Stop> {
@@ -241,4 +247,10 @@ impl Run<'_> {
 struct Patience {
     until: Instant,
     pause: Duration,
+}
+
+/// The run may go on, and asking again would not help.
+fn refused(task: &TaskId, reason: String) -> AgentError {
+    tracing::warn!(reason, %task, "a run was not canceled");
+    AgentError::over().cancel_refused(reason)
 }

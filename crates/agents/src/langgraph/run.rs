@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
     async fn leave(&mut self, error: AgentError) -> AgentError {
         match self.cancel().await {
             Ok(()) => error,
-            Err(_) => error.untold(),
+            Err(stop) => error.not_stopped(stop),
         }
     }
 

@@ -150,7 +150,7 @@ impl Following<'_> {
             Err(error) if !self.runs => Err(error),
             Err(error) => Err(match self.stop().await {
                 Ok(()) => error,
-                Err(_) => error.untold(),
+                Err(stop) => error.not_stopped(stop),
             }),
         }
     }

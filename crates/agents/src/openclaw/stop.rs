@@ -20,7 +20,7 @@ const BEGINS: Duration = Duration::from_secs(15);
 ///
 /// # Errors
 ///
-/// If the gateway has not heard of it.
+/// If the gateway has not heard of it, or can stop none.
 pub(super) async fn stop(
     line: &Line,
     session: &str,
@@ -54,7 +54,7 @@ pub(super) async fn stop(
 /// What a gateway did when it was to stop a run.
 #[derive(PartialEq, Eq)]
 enum Aborted {
-    /// It stopped it, or can stop none.
+    /// It stopped it.
     Heard,
     /// It knows no such run that goes on.
     Nothing,
@@ -83,11 +83,9 @@ async fn abort(line: &Line, session: &str, run: &str) -> Result<Aborted, AgentEr
             Err(why) => return Err(unheard(&why)),
         }
     }
-    tracing::warn!(
-        run,
-        "OpenClaw did not stop a run: its gateway may be too old for that"
-    );
-    Ok(Aborted::Heard)
+    let reason = "the OpenClaw gateway cannot stop runs: it may be too old for that";
+    tracing::warn!(run, reason, "a run was not stopped");
+    Err(AgentError::over().cancel_refused(reason))
 }
 
 fn unheard(why: &Unanswered) -> AgentError {

@@ -54,10 +54,7 @@ impl Run<'_> {
             return match error {
                 IdentityError::Unavailable(why) => Err(AgentError::unavailable(why)),
                 // That will not be otherwise later.
-                error => {
-                    tracing::warn!(%error, task = %self.turn.task_id(), "a remote task was not canceled");
-                    Ok(())
-                }
+                error => Err(self.refused(error.to_string())),
             };
         }
         let client = self.line.client().await;
@@ -66,7 +63,7 @@ impl Run<'_> {
             Some(known) => Some(known),
             None => match self.listed(&client).await {
                 Ok(listed) => listed,
-                Err(stop) => return self.uncanceled(stop),
+                Err(stop) => return Err(self.uncanceled(stop)),
             },
         };
         match task {
@@ -89,7 +86,7 @@ impl Run<'_> {
     ///
     /// # Errors
     ///
-    /// If that may be possible later.
+    /// If that may be possible later, or the agent refuses to cancel a task that goes on.
     pub(super) async fn cancel(
         &mut self,
         client: &Client,
@@ -98,29 +95,45 @@ impl Run<'_> {
         // What was renewed may have expired since.
         self.renewed = false;
         let cancel = move |options| async move { client.cancel_with(task, &options).await };
-        match self.insist(cancel).await {
-            Ok(_) => Ok(()),
-            Err(stop) => self.uncanceled(stop),
+        let Err(stop) = self.insist(cancel).await else {
+            return Ok(());
+        };
+        let refused = matches!(&stop, Stop::Failed(error) if !may_pass(error));
+        if refused && self.is_over(client, task).await {
+            return Ok(());
+        }
+        Err(self.uncanceled(stop))
+    }
+
+    /// Whether an upstream task that was not canceled needs no cancel: the answer is the same for one that is over and
+    /// for one that cannot be canceled.
+    async fn is_over(&mut self, client: &Client, task: &TaskId) -> bool {
+        let get = move |options| async move { client.get_with(task, Some(0), &options).await };
+        match self.insist(get).await {
+            Ok(found) => found.status.state.is_terminal(),
+            Err(Stop::Failed(error)) => error.is(ErrorKind::TaskNotFound),
+            Err(Stop::Ended(_)) => false,
         }
     }
 
-    /// Something was not canceled.
-    ///
-    /// # Errors
-    ///
-    /// If that may be possible later.
-    fn uncanceled(&self, stop: Stop) -> Result<(), AgentError> {
-        let task = self.turn.task_id();
+    /// Why something was not canceled.
+    fn uncanceled(&self, stop: Stop) -> AgentError {
         match stop {
-            Stop::Failed(error) if may_pass(&error) => return Err(self.untold(&error)),
+            Stop::Failed(error) if may_pass(&error) => self.untold(&error),
+            Stop::Failed(error) => self.refused(without(&self.shown, error.to_string())),
             Stop::Ended(Err(error)) if error.kind() == AgentErrorKind::Unavailable => {
-                return Err(error.untold());
+                error.untold()
             }
-            Stop::Failed(error) if error.is(ErrorKind::TaskNotCancelable) => {}
-            Stop::Failed(error) => tracing::warn!(%error, %task, "a remote task was not canceled"),
-            Stop::Ended(_) => tracing::warn!(%task, "a remote task was not canceled"),
+            Stop::Ended(Err(error)) => self.refused(error.to_string()),
+            Stop::Ended(Ok(_)) => self.refused("there are no credentials for it".to_owned()),
         }
-        Ok(())
+    }
+
+    /// The upstream task may go on, and asking again would not help.
+    fn refused(&self, reason: String) -> AgentError {
+        let task = self.turn.task_id();
+        tracing::warn!(reason, %task, "a remote task was not canceled");
+        AgentError::over().cancel_refused(reason)
     }
 
     /// Asks; once more with another identity, if the first one is refused.

@@ -117,13 +117,13 @@ impl<'a> Run<'a> {
                 if matches!(error.kind(), Kind::Unreachable | Kind::Interrupted) {
                     self.line.forget();
                 }
-                let untold = match error.kind() {
-                    Kind::Unintelligible | Kind::TooLarge => self.abandon().await.is_err(),
-                    _ => self.leaves(&error) && may_pass(&error),
-                };
-                Err(match untold {
-                    true => failed.untold(),
-                    false => failed,
+                Err(match error.kind() {
+                    Kind::Unintelligible | Kind::TooLarge => match self.abandon().await {
+                        Ok(()) => failed,
+                        Err(stop) => failed.not_stopped(stop),
+                    },
+                    _ if self.leaves(&error) && may_pass(&error) => failed.untold(),
+                    _ => failed,
                 })
             }
         }

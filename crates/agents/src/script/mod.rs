@@ -238,14 +238,19 @@ impl Agent for ScriptAgent {
     /// Whoever works for it, or has asked something for it, need not any more.
     async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
         let others = self.others(&turn);
+        let mut refused = None;
         for (agent, task) in turn.delegated().await? {
-            others.cancel(&agent, task).await?;
+            match others.cancel(&agent, task).await {
+                // The others are told all the same.
+                Err(error) if error.refused_cancel().is_some() => refused = Some(error),
+                told => told?,
+            }
         }
         // Not all are noted, if there were many.
-        match asked_last(&turn).await {
-            Some(asked) => others.withdraw(asked).await,
-            None => Ok(()),
+        if let Some(asked) = asked_last(&turn).await {
+            others.withdraw(asked).await?;
         }
+        refused.map_or(Ok(()), Err)
     }
 
     /// An agent that does not wait any more for what it has asked knows it, and so does one that asks for more. What is

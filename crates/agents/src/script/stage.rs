@@ -9,6 +9,7 @@ use serde_json::Value;
 use switchboard_server::agent::{AgentError, Progress, Said};
 use switchboard_server::auth::Principal;
 use switchboard_server::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
+use switchboard_server::engine::refused_cancel;
 use switchboard_server::log::{Cursor, Item};
 use switchboard_server::trace::{Kind, Recording, Trace, names};
 use switchboard_types::model::{Artifact, Event, Task, TaskId};
@@ -151,21 +152,26 @@ impl Others<'_> {
     ///
     /// # Errors
     ///
-    /// If it may be otherwise later.
+    /// If it may be otherwise later, or what works for that task may go on.
     pub(super) async fn cancel(&self, agent: &str, id: TaskId) -> Result<(), AgentError> {
         let task = id.clone();
         let cancel = Operation::Cancel(CancelTask { id, metadata: None });
         match self.ask(agent, cancel).await {
+            Ok(ReplyBody::Response(Response::Task(view))) => match refused_cancel(&view.task) {
+                Some(reason) => Err(AgentError::over().cancel_refused(reason)),
+                None => Ok(()),
+            },
             Ok(_) => Ok(()),
             Err(error) if error.kind() == ErrorKind::Unavailable => {
                 Err(AgentError::unavailable(words(error)).untold())
             }
             Err(error) => {
                 let over = [ErrorKind::TaskNotCancelable, ErrorKind::TaskNotFound];
-                if !over.contains(&error.kind()) {
-                    tracing::warn!(agent, %task, %error, "a delegated task was not canceled");
+                if over.contains(&error.kind()) {
+                    return Ok(());
                 }
-                Ok(())
+                tracing::warn!(agent, %task, %error, "a delegated task was not canceled");
+                Err(AgentError::over().cancel_refused(words(error)))
             }
         }
     }

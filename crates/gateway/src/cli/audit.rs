@@ -13,6 +13,7 @@ use super::{Failure, block_on, out};
 use crate::app;
 use crate::config::Env;
 use crate::config::value::Time;
+use crate::printable;
 
 pub(super) const AUDIT: &str = "\
 Examples:
@@ -96,7 +97,7 @@ fn line(entry: &AuditEntry, text: &mut String) -> std::fmt::Result {
     ];
     for (word, what) in told {
         if let Some(what) = what {
-            write!(text, "  {word} {}", what.escape_debug())?;
+            write!(text, "  {word} {}", printable::line(what))?;
         }
     }
     if !entry.detail.is_empty() {

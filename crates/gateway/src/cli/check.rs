@@ -1,13 +1,12 @@
 //! `switchboard check`: looks for mistakes without starting anything.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use switchboard_server::sign::Use;
 
 use super::args::{CheckArgs, Global, Place};
 use super::serve::file;
-use super::{Failure, block_on, out};
+use super::{Failure, block_on, err, out};
 use crate::config::question::Question;
 use crate::config::{Agent, Config, Env, Own, Signing, SigningKey, Source, Store, load};
 use crate::policy::explain;
@@ -33,7 +32,7 @@ pub(super) fn run(args: &CheckArgs, global: &Global, env: &Env) -> Result<(), Fa
         };
     }
     for doubt in &config.doubts {
-        writeln!(io::stderr().lock(), "warning: {doubt}")?;
+        err(format_args!("warning: {doubt}\n"))?;
     }
     Ok(out(format_args!("{name}: OK\n{}", summary(&config)))?)
 }

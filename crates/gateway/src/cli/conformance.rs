@@ -1,6 +1,5 @@
 //! `switchboard conformance`: an agent against the checklist, and what came of it.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -9,7 +8,7 @@ use http::{HeaderName, HeaderValue};
 use switchboard_types::model::Secret;
 
 use super::args::Output;
-use super::{Failure, block_on, out};
+use super::{Failure, block_on, err, out};
 use crate::config::value::Time;
 use crate::conformance::{Level, Plan, Unreachable, report, request, run as check};
 
@@ -115,7 +114,7 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<(), Failure> {
     let mut result = Ok(());
     let ran = block_on(async {
         let report = check(plan, &|progress| {
-            drop(writeln!(io::stderr().lock(), "checking {progress}"));
+            drop(err(format_args!("checking {progress}\n")));
         })
         .await?;
         if let Some(file) = &args.report {

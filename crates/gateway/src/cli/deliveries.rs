@@ -11,6 +11,7 @@ use super::args::{DeliveriesArgs, Global};
 use super::{Failure, block_on, out};
 use crate::app;
 use crate::config::Env;
+use crate::printable;
 
 pub(super) fn run(args: &DeliveriesArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let config = args.kept.load(global, env)?;
@@ -45,10 +46,11 @@ fn show_late(webhook: &Webhook, json: bool, text: &mut String) -> std::fmt::Resu
         });
         return writeln!(text, "{line}");
     }
+    let (url, error) = (printable::line(url), printable::line(error));
     writeln!(
         text,
         "failing  task {} event {} to {url}: {error} ({} attempts, again at {})",
-        webhook.task,
+        printable::line(webhook.task.as_str()),
         delivery.delivered + 1,
         delivery.attempts,
         retry_at.as_deref().unwrap_or("once"),
@@ -65,10 +67,12 @@ fn show_dead(letter: &DeadLetter, json: bool, text: &mut String) -> std::fmt::Re
         });
         return writeln!(text, "{line}");
     }
+    let task = printable::line(letter.task.as_str());
+    let (url, error) = (printable::line(url), printable::line(&letter.error));
     writeln!(
         text,
-        "dead     task {} event {} to {url}: {} ({} attempts, given up at {})",
-        letter.task, letter.seq, letter.error, letter.attempts, letter.at,
+        "dead     task {task} event {} to {url}: {error} ({} attempts, given up at {})",
+        letter.seq, letter.attempts, letter.at,
     )
 }
 

@@ -1,7 +1,6 @@
 //! `switchboard key`: makes, lists and revokes API keys, beside a running server.
 
 use std::fmt::Write;
-use std::io;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -11,10 +10,11 @@ use switchboard_server::store::access::{KeyId, KeyRecord};
 use switchboard_types::model::Timestamp;
 
 use super::args::{Global, Kept};
-use super::{Failure, block_on, out};
+use super::{Failure, block_on, err, out};
 use crate::app;
 use crate::config::Env;
 use crate::config::value::Time;
+use crate::printable;
 
 pub(super) const KEY: &str = "\
 Examples:
@@ -126,11 +126,8 @@ fn create(args: CreateArgs, global: &Global, env: &Env) -> Result<(), Failure> {
             return Ok(());
         }
         out(format_args!("{}\n", key.reveal()))?;
-        let mut stderr = io::stderr().lock();
-        io::Write::write_fmt(
-            &mut stderr,
-            format_args!("key {} is made; it is not shown again\n", record.id),
-        )?;
+        let id = &record.id;
+        err(format_args!("key {id} is made; it is not shown again\n"))?;
         Ok(())
     })
 }
@@ -199,18 +196,19 @@ fn shown(record: &KeyRecord) -> Value {
 fn line(record: &KeyRecord, text: &mut String) -> std::fmt::Result {
     let agents = record.agents.as_ref();
     let agents = agents.map_or_else(|| "all agents".to_owned(), |agents| agents.join(", "));
-    write!(text, "{}  {agents}", record.id)?;
+    write!(text, "{}  {}", record.id, printable::line(&agents))?;
     if !record.label.is_empty() {
         write!(text, "  {:?}", record.label)?;
     }
     if !record.scopes.is_empty() {
-        write!(text, "  scopes {}", record.scopes.join(" "))?;
+        let scopes = printable::line(&record.scopes.join(" "));
+        write!(text, "  scopes {scopes}")?;
     }
     write!(
         text,
         "  made {} by {}",
         record.made,
-        record.made_by.escape_debug()
+        printable::line(&record.made_by)
     )?;
     match record.last_used {
         Some(at) => write!(text, "  used {at}")?,

@@ -25,6 +25,7 @@ use clap::{CommandFactory, Parser};
 pub use args::{Cli, Command};
 
 use crate::config::{Env, Problems, schema};
+use crate::printable;
 
 /// Reads the command line, does what it says, and tells how it went.
 pub fn run() -> ExitCode {
@@ -38,7 +39,8 @@ pub fn run() -> ExitCode {
     match dispatch(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            drop(writeln!(io::stderr().lock(), "{failure}"));
+            // If nobody reads there is nobody to tell.
+            drop(err(format_args!("{failure}\n")));
             ExitCode::from(failure.code())
         }
     }
@@ -95,15 +97,28 @@ fn completion(shell: clap_complete::Shell) -> Result<(), Failure> {
     Ok(out(format_args!("{}", String::from_utf8_lossy(&script)))?)
 }
 
-/// Writes a result to standard output. A reader that has gone away (`| head`) is no error.
+/// Writes a result to standard output, text or JSON, without what would drive the terminal. A reader that has gone away (`| head`) is no error.
 pub(crate) fn out(text: fmt::Arguments<'_>) -> io::Result<()> {
     heard(text).map(drop)
 }
 
+/// Writes to standard error what is no result.
+pub(crate) fn err(text: fmt::Arguments<'_>) -> io::Result<()> {
+    let text = text.to_string();
+    io::stderr()
+        .lock()
+        .write_all(printable::escape(&text).as_bytes())
+}
+
 /// Writes to standard output, and tells whether someone reads it.
 fn heard(text: fmt::Arguments<'_>) -> io::Result<bool> {
+    let text = text.to_string();
+    let text = printable::escape(&text);
     let mut stdout = io::stdout().lock();
-    match stdout.write_fmt(text).and_then(|()| stdout.flush()) {
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(error),

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use http::HeaderMap;
 
+use crate::printable;
+
 /// How much of a body is kept for the report.
 const KEPT: usize = 16 * 1024;
 
@@ -56,7 +58,7 @@ pub(crate) fn shown(headers: &HeaderMap, secret: Option<&str>) -> Vec<(String, S
         let value = if hidden {
             "(hidden)".to_owned()
         } else {
-            plain(&String::from_utf8_lossy(value.as_bytes()))
+            printable::line(&String::from_utf8_lossy(value.as_bytes()))
         };
         (name.as_str().to_owned(), value)
     };
@@ -92,23 +94,12 @@ pub(crate) fn address(url: &url::Url, secret: Option<&str>) -> String {
 /// A body that may be shown: not longer than a reader can take, and without control codes.
 pub(crate) fn body(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let mut kept = plain(&text[..text.floor_char_boundary(KEPT)]);
-    if text.len() > kept.len().max(KEPT) {
+    let end = text.floor_char_boundary(KEPT);
+    let mut kept = printable::lines(&text[..end]);
+    if end < text.len() {
         let _ = write!(kept, "… ({} bytes)", bytes.len());
     }
     kept
-}
-
-/// A text that moves no cursor and colours nothing.
-fn plain(text: &str) -> String {
-    let shown = |c: char| {
-        if c.is_control() && c != '\n' && c != '\t' {
-            '\u{fffd}'
-        } else {
-            c
-        }
-    };
-    text.replace("\r\n", "\n").chars().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -132,7 +123,7 @@ mod tests {
 
     #[test]
     fn bodies_hold_no_control_codes_and_end() {
-        assert_eq!(body(b"a\x1b[31mb\r\nc\td"), "a\u{fffd}[31mb\nc\td");
+        assert_eq!(body(b"a\x1b[31mb\r\nc\td"), "a\\u001b[31mb\nc\td");
         let long = body(&vec![b'x'; 3 * KEPT]);
         assert!(long.len() < 2 * KEPT && long.ends_with("bytes)"), "{long}");
     }

@@ -159,7 +159,7 @@ async fn tasks_that_name_each_other_and_tasks_of_elsewhere_are_shown_once() {
             "├─ agent-b  completed  4.000 s  3 events, 4 B in, 0 B out  b  <- asked for",
             r#"│  ├─ internal:llm-call  m-1  1.203 s  9 tokens in, 2 tokens out  {"attempt":2}  error: no paper"#,
             "│  └─ internal:note  [1]",
-            "└─ f ar  unknown  z  at http://h/",
+            "└─ f\\u001bar  unknown  z  at http://h/",
         ]
     );
     assert_eq!(tree.input.unwrap()["parts"][0]["text"], "four");

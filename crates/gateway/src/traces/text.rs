@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use serde_json::Value;
 
 use super::node::{Internal, Node};
+use crate::printable::line;
 
 /// The tree, one line for each task and for each thing an agent told of its work.
 pub(crate) fn tree(node: &Node) -> Result<String, fmt::Error> {
@@ -18,7 +19,7 @@ pub(crate) fn tree(node: &Node) -> Result<String, fmt::Error> {
 
 fn task(node: &Node, first: &str, rest: &str, out: &mut String) -> fmt::Result {
     let asked = if node.asked { "  <- asked for" } else { "" };
-    write!(out, "{first}{}  {}", plain(&node.agent), node.state)?;
+    write!(out, "{first}{}  {}", line(&node.agent), node.state)?;
     if let Some(millis) = node.duration_ms {
         write!(out, "  {}", lasted(millis))?;
     }
@@ -26,9 +27,9 @@ fn task(node: &Node, first: &str, rest: &str, out: &mut String) -> fmt::Result {
         let (events, bytes_in, bytes_out) = (node.events, node.bytes_in, node.bytes_out);
         write!(out, "  {events} events, {bytes_in} B in, {bytes_out} B out")?;
     }
-    write!(out, "  {}", plain(&node.task_id))?;
+    write!(out, "  {}", line(&node.task_id))?;
     if let Some(url) = &node.url {
-        write!(out, "  at {}", plain(url))?;
+        write!(out, "  at {}", line(url))?;
     }
     writeln!(out, "{asked}")?;
     let shown: Vec<&Internal> = node.internal.iter().filter(|it| !it.is_child()).collect();
@@ -63,7 +64,7 @@ fn task(node: &Node, first: &str, rest: &str, out: &mut String) -> fmt::Result {
         task(child, &first, &rest, out)?;
     }
     if let Some(error) = &node.error {
-        writeln!(out, "{}error: {}", branch().0, plain(error))?;
+        writeln!(out, "{}error: {}", branch().0, line(error))?;
     }
     Ok(())
 }
@@ -76,12 +77,12 @@ impl Internal {
 
     /// What everyone tells in the same words comes first, the rest as it was told.
     fn told(&self) -> String {
-        let mut told = plain(&self.name);
+        let mut told = line(&self.name);
         let Value::Object(mut rest) = self.value.clone() else {
-            return format!("{told}  {}", plain(&self.value.to_string()));
+            return format!("{told}  {}", line(&self.value.to_string()));
         };
         if let Some(Value::String(model)) = rest.remove("model") {
-            told += &format!("  {}", plain(&model));
+            told += &format!("  {}", line(&model));
         }
         if let Some(millis) = rest.remove("durationMs").and_then(|it| it.as_u64()) {
             told += &format!("  {}", lasted(millis));
@@ -93,19 +94,16 @@ impl Internal {
         }
         let error = rest.remove("error");
         if !rest.is_empty() {
-            told += &format!("  {}", plain(&Value::Object(rest).to_string()));
+            told += &format!("  {}", line(&Value::Object(rest).to_string()));
         }
         if let Some(error) = error {
-            let text = error.as_str().map_or_else(|| error.to_string(), plain);
+            let text = error
+                .as_str()
+                .map_or_else(|| line(&error.to_string()), line);
             told += &format!("  error: {text}");
         }
         told
     }
-}
-
-/// A text of others, as a terminal can take it.
-fn plain(text: &str) -> String {
-    text.replace(char::is_control, " ")
 }
 
 fn lasted(millis: u64) -> String {

@@ -264,6 +264,7 @@ pub struct AgentError {
     pub(crate) spent: Option<Spent>,
     pub(crate) references: Vec<TaskId>,
     pub(crate) untold: bool,
+    refused_cancel: Option<String>,
 }
 
 /// What kind of failure.
@@ -286,6 +287,7 @@ impl AgentError {
             spent: None,
             references: Vec::new(),
             untold: false,
+            refused_cancel: None,
         }
     }
 
@@ -328,6 +330,29 @@ impl AgentError {
     pub fn untold(mut self) -> Self {
         self.untold = true;
         self
+    }
+
+    /// The same, and the upstream may go on: it was told that the task is over and refused to stop, for this reason. To
+    /// tell it again would not help. The caller reads the reason in the status of the task, operators in its trace.
+    #[must_use]
+    pub fn cancel_refused(mut self, reason: impl Into<String>) -> Self {
+        self.refused_cancel = Some(reason.into());
+        self
+    }
+
+    /// The same, after the upstream was to be stopped and that failed with `stop`: it refused, or could not be told.
+    #[must_use]
+    pub fn not_stopped(self, stop: Self) -> Self {
+        match stop.refused_cancel {
+            Some(reason) => self.cancel_refused(reason),
+            None => self.untold(),
+        }
+    }
+
+    /// Why the upstream refused to stop, if it did.
+    #[must_use]
+    pub fn refused_cancel(&self) -> Option<&str> {
+        self.refused_cancel.as_deref()
     }
 
     /// What kind of failure.

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use switchboard_types::model::{
-    ContextId, Event, Id, Message, Object, Role, StatusUpdate, Task, TaskId, TaskState, TaskStatus,
+    ContextId, Event, Id, Message, Object, Part, Role, StatusUpdate, Task, TaskId, TaskState,
+    TaskStatus,
 };
 use uuid::Uuid;
 
 use crate::agent::Said;
 use crate::clock;
 use crate::log::Origin;
+use crate::marks;
 
 /// A fresh identifier. Version 7: they grow with time, so stores add at the end.
 pub(crate) fn fresh_id<K>() -> Id<K> {
@@ -79,6 +82,43 @@ pub(super) fn failure(text: &str, reason: &str) -> Said {
         metadata: Some(Object::from(&metadata)),
         ..Said::text(text)
     }
+}
+
+/// The member of a status's and its message's metadata which says that the upstream may go on with a task that is over.
+const UPSTREAM: &str = "switchboard/upstream";
+
+/// What a task says at its end if the upstream refused to stop: that it may go on, and why; beside what it says anyway.
+pub(super) fn with_refused_cancel(said: Said, refused: Option<String>) -> Said {
+    let Some(reason) = refused else {
+        return said;
+    };
+    let text = format!("the upstream refused to cancel and may go on: {reason}");
+    let upstream = json!({ "mayContinue": true, "reason": reason });
+    let mut parts = said.parts;
+    parts.push(Part::text(text));
+    Said {
+        parts,
+        metadata: Some(marks::set(
+            said.metadata.as_ref(),
+            UPSTREAM,
+            upstream.clone(),
+        )),
+        message_metadata: Some(marks::set(
+            said.message_metadata.as_ref(),
+            UPSTREAM,
+            upstream,
+        )),
+        ..said
+    }
+}
+
+/// Why the upstream of a canceled task refused to stop, if it did.
+#[must_use]
+pub fn refused_cancel(task: &Task) -> Option<String> {
+    let message = task.status.message.as_ref();
+    let message = message.filter(|_| task.status.state == TaskState::Canceled)?;
+    let upstream = marks::get(message, UPSTREAM).ok()??;
+    Some(upstream["reason"].as_str()?.to_owned())
 }
 
 /// The message as it goes into the task's history.

@@ -48,6 +48,7 @@ use crate::store;
 
 pub use card::Profile;
 pub(crate) use client::ClientGuard;
+pub use events::refused_cancel;
 pub(crate) use events::{fresh_id, named};
 pub use question::{asks_for_secret, is_redacted, place_of};
 pub(crate) use voice::Voice;

@@ -72,6 +72,7 @@ impl Engine {
         Ok(Webhook {
             task: task.clone(),
             id: id.clone(),
+            owner: scope.principal.owner().clone(),
             config: self.shared.guard.sealed(PushConfig {
                 id: Some(id),
                 task_id: Some(task.clone()),

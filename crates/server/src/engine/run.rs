@@ -13,7 +13,7 @@ use switchboard_types::model::{Event, Message, TaskState};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::events::{bare_message, failure, status_event};
+use super::events::{bare_message, failure, status_event, with_refused_cancel};
 use super::idempotency::Claim;
 use super::watched::{Watched, Work};
 use super::{Engine, Voice, recorded, untold};
@@ -231,7 +231,13 @@ impl Engine {
             }
             None => ended.is_untold().then(|| untold::noted(log.origin(), None)),
         };
-        let ending = self.ending(log, ended, affordable, is_canceled);
+        let refused = ended.refused_cancel();
+        let ending = match self.ending(log, ended, affordable, is_canceled) {
+            Ending::Status(state, said) => {
+                Ending::Status(state, with_refused_cancel(said, refused))
+            }
+            reply @ Ending::Reply(_) => reply,
+        };
         if let (Some(recording), Ending::Status(state, _)) = (&mut recording, &ending) {
             recorded::ends(recording, *state);
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use switchboard_types::model::{Event, TaskId, TaskStatus, Timestamp};
 use switchboard_types::wire;
 use tokio::time::{sleep, timeout};
@@ -15,7 +15,7 @@ use super::run::last_message;
 use crate::agent::AgentError;
 use crate::auth::Principal;
 use crate::clock;
-use crate::log::{Origin, TaskLog};
+use crate::log::{Origin, TaskLog, internal_note};
 use crate::store::{Change, Head, Note, UNTOLD};
 
 /// How long one attempt may take.
@@ -85,8 +85,13 @@ impl Engine {
                 () = stopped => return,
             };
             let agent = &*self.shared.name;
-            match told {
+            match &told {
                 Ok(()) => break,
+                Err(error) if let Some(reason) = error.refused_cancel() => {
+                    tracing::warn!(agent, task = %id, reason, "the upstream refused to cancel and may go on");
+                    self.note_refusal(&id, reason).await;
+                    break;
+                }
                 Err(error) if clock::until(give_up).is_zero() => {
                     tracing::warn!(%error, agent, task = %id, "what stands behind the agent was never told that the task is over");
                     break;
@@ -104,6 +109,16 @@ impl Engine {
         }
         if let Err(error) = self.shared.log.commit(note(&id, Value::Null)).await {
             tracing::warn!(%error, task = %id, "it could not be noted that this was told");
+        }
+    }
+
+    /// Notes for operators that the upstream refused to stop: the task is over, so its status cannot say so any more.
+    async fn note_refusal(&self, id: &TaskId, reason: &str) {
+        let value =
+            json!({ "error": format!("the upstream refused to cancel and may go on: {reason}") });
+        let note = internal_note(id, 0, "cancel-refused", value);
+        if let Err(error) = self.shared.log.commit(Change::Note(note)).await {
+            tracing::warn!(%error, task = %id, "could not record that the upstream refused to cancel");
         }
     }
 

@@ -34,6 +34,16 @@ impl Watched {
         }
     }
 
+    /// Why the upstream refused to stop, if it did.
+    pub(super) fn refused_cancel(&self) -> Option<String> {
+        let worked = match self {
+            Self::Ended(worked) => Some(worked),
+            Self::Canceled(late) | Self::TimedOut(late) => late.as_ref(),
+        };
+        let error = worked?.as_ref().ok()?.as_ref().err()?;
+        error.refused_cancel().map(str::to_owned)
+    }
+
     /// The question that it waits with, though its task is over and nobody will answer it.
     pub(super) fn asks_in_vain(&self, is_canceled: bool) -> Option<(TaskState, &Said)> {
         let came_to = match self {

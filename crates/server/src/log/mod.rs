@@ -26,6 +26,7 @@ use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
 pub use entry::Entry;
+pub(crate) use task_log::internal_note;
 pub use task_log::{INTERNAL, Joined, Origin, Received, TaskLog, Waited};
 pub use upkeep::{Retention, Swept};
 

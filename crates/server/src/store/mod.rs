@@ -220,6 +220,8 @@ pub struct Webhook {
     pub task: TaskId,
     /// Its id.
     pub id: PushConfigId,
+    /// Whose task it is. A store may take it from the task rather than keep it twice.
+    pub owner: Owner,
     /// As the client gave it.
     pub config: PushConfig,
     /// How the client spells A2A: payloads are rendered so.

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use serde_json::json;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn};
 use switchboard_server::engine::recover::recover;
-use switchboard_server::engine::{OnInputTimeout, Settings};
-use switchboard_server::log::Log;
+use switchboard_server::engine::{OnInputTimeout, Settings, refused_cancel};
+use switchboard_server::log::{INTERNAL, Log};
 use switchboard_server::store::{Change, MemoryStore, Note, Store, UNTOLD};
 use switchboard_server::testing::agent::{Line, says};
 use switchboard_server::testing::store_suite::{Story, at, commit};
@@ -32,7 +32,7 @@ struct Distant {
 impl Agent for Distant {
     async fn run(&self, turn: Turn, _: Progress) -> Result<Outcome, AgentError> {
         match turn.message.text().as_str() {
-            "ask" => return Ok(Outcome::InputRequired(Said::text("which one?"))),
+            "ask" | "ask in vain" => return Ok(Outcome::InputRequired(Said::text("which one?"))),
             "lose" => return Err(AgentError::unavailable("it is gone").untold()),
             "break" => panic!("broken"),
             "hang" => pending().await,
@@ -41,6 +41,7 @@ impl Agent for Distant {
         match turn.message.text().as_str() {
             "ask late" => Ok(Outcome::InputRequired(Said::text("which one?"))),
             "tell" => Err(AgentError::over()),
+            "refuse" => Err(AgentError::over().cancel_refused("it cannot stop")),
             _ => Err(AgentError::over().untold()),
         }
     }
@@ -53,6 +54,9 @@ impl Agent for Distant {
             turn.task.id.clone(),
             question.unwrap_or_default(),
         ));
+        if turn.message.text() == "ask in vain" {
+            return Err(AgentError::over().cancel_refused("it cannot stop"));
+        }
         match told.len() <= self.deaf {
             true => Err(AgentError::unavailable("it is away")),
             false => Ok(()),
@@ -221,4 +225,43 @@ async fn an_agent_that_comes_back_tells_what_failed_while_it_was_gone() {
     let life = life.next().await;
     sleep(Duration::from_secs(1)).await;
     assert_eq!(life.told(), [(task.id.clone(), String::new())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canceled_task_says_that_its_upstream_refused_to_stop() {
+    let life = Life::first(0).await;
+    let task = life.line.send_at_once(says("refuse")).await.unwrap();
+    let canceled = life.line.cancel(&task.id).await.unwrap();
+    assert_eq!(canceled.status.state, TaskState::Canceled);
+    let message = canceled.status.message.as_ref().unwrap();
+    assert_eq!(
+        message.text(),
+        "the upstream refused to cancel and may go on: it cannot stop"
+    );
+    let metadata = message.metadata.as_ref().unwrap();
+    let upstream: serde_json::Value = metadata.get("switchboard/upstream").unwrap();
+    let expected = json!({"mayContinue": true, "reason": "it cannot stop"});
+    assert_eq!(upstream, expected);
+    assert_eq!(refused_cancel(&canceled).as_deref(), Some("it cannot stop"));
+    // To tell it again would not help.
+    sleep(Duration::from_secs(600)).await;
+    assert_eq!(life.told(), []);
+    assert_eq!(life.untold().await, []);
+}
+
+/// The task was over before: its status cannot say so, but its trace does.
+#[tokio::test(start_paused = true)]
+async fn operators_learn_that_an_upstream_refused_to_stop_after_the_end() {
+    let life = Life::first(0).await;
+    let task = life.canceled("ask in vain").await;
+    sleep(Duration::from_secs(600)).await;
+    assert_eq!(life.told(), [(task.clone(), "which one?".to_owned())]);
+    assert_eq!(life.untold().await, []);
+    let notes = life.store.notes(&task).await.unwrap();
+    let mut notes = notes.iter().filter(|note| note.name.starts_with(INTERNAL));
+    let note = &notes.next().unwrap().value;
+    assert_eq!(note["name"], "cancel-refused");
+    let error = "the upstream refused to cancel and may go on: it cannot stop";
+    assert_eq!(note["value"]["error"], error);
+    assert_eq!(notes.next(), None);
 }

@@ -5,6 +5,8 @@ mod disk;
 #[cfg(test)]
 mod failure;
 #[cfg(test)]
+mod fairness;
+#[cfg(test)]
 mod guarded;
 #[cfg(test)]
 mod order;

@@ -302,8 +302,8 @@ async fn a_slow_receiver_delays_nobody_else() {
     let (slow, quick_one) = (Receiver::start().await, Receiver::start().await);
     slow.always(Answer::new(200).gated());
     let scene = Scene::start(Settings {
-        concurrency: 4,
-        per_host: 2,
+        concurrency: 8,
+        per_host: 3,
         ..quick()
     });
     for n in 0..20 {

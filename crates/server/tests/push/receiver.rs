@@ -32,6 +32,8 @@ struct Shared {
     answers: Mutex<VecDeque<Answer>>,
     /// What is answered when nothing else is told.
     usual: Mutex<Answer>,
+    /// Answers to all requests whose path begins so, however many.
+    by_path: Mutex<Vec<(&'static str, Answer)>>,
     changed: Notify,
     gate: Semaphore,
 }
@@ -93,6 +95,7 @@ impl Receiver {
             got: Mutex::default(),
             answers: Mutex::default(),
             usual: Mutex::new(Answer::new(200)),
+            by_path: Mutex::default(),
             changed: Notify::new(),
             gate: Semaphore::new(0),
         });
@@ -133,6 +136,11 @@ impl Receiver {
         *self.shared.usual.lock().unwrap() = answer;
     }
 
+    /// Answers every request whose path begins so.
+    pub(crate) fn at(&self, path: &'static str, answer: Answer) {
+        self.shared.by_path.lock().unwrap().push((path, answer));
+    }
+
     pub(crate) fn open_gate(&self) {
         self.shared.gate.add_permits(Semaphore::MAX_PERMITS >> 1);
     }
@@ -158,17 +166,26 @@ impl Receiver {
         soon(enough).await
     }
 
+    fn answer(&self, path: &str) -> Answer {
+        let by_path = self.shared.by_path.lock().unwrap();
+        if let Some((_, answer)) = by_path.iter().find(|(start, _)| path.starts_with(start)) {
+            return answer.clone();
+        }
+        let told = self.shared.answers.lock().unwrap().pop_front();
+        told.unwrap_or_else(|| self.shared.usual.lock().unwrap().clone())
+    }
+
     async fn serve(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
         let (head, body) = request.into_parts();
+        let path = head.uri.to_string();
         let got = Got {
             method: head.method,
-            path: head.uri.to_string(),
+            path: path.clone(),
             headers: head.headers,
             body: body.collect().await.unwrap().to_bytes(),
         };
         self.shared.got.lock().unwrap().push(got);
-        let told = self.shared.answers.lock().unwrap().pop_front();
-        let answer = told.unwrap_or_else(|| self.shared.usual.lock().unwrap().clone());
+        let answer = self.answer(&path);
         self.shared.changed.notify_waiters();
         if answer.gated {
             drop(self.shared.gate.acquire().await);

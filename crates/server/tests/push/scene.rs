@@ -17,6 +17,9 @@ use switchboard_types::model::{
 
 use crate::receiver::soon;
 
+/// Whose tasks those are that no test gives to anyone else.
+const OWNER: &str = "owner";
+
 pub(crate) struct Scene {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) log: Log,
@@ -95,10 +98,19 @@ impl Scene {
     }
 
     pub(crate) fn task_with(&self, id: &str, webhooks: Vec<Webhook>) -> Arc<TaskLog> {
+        self.task_of(OWNER, id, webhooks)
+    }
+
+    /// A new task of that owner, with these webhooks.
+    pub(crate) fn task_of(&self, owner: &str, id: &str, webhooks: Vec<Webhook>) -> Arc<TaskLog> {
+        let webhooks = webhooks.into_iter().map(|webhook| Webhook {
+            owner: Owner::new(owner),
+            ..webhook
+        });
         let log = self.log.create(Origin {
             id: TaskId::new(id).unwrap(),
             agent: Arc::from("agent"),
-            owner: Owner::new("owner"),
+            owner: Owner::new(owner),
             context: ContextId::new("context").unwrap(),
         });
         let task = Task {
@@ -109,7 +121,7 @@ impl Scene {
             history: Vec::new(),
             metadata: None,
         };
-        let beside = webhooks.into_iter().map(Change::PutWebhook).collect();
+        let beside = webhooks.map(Change::PutWebhook).collect();
         log.begin(task.into(), beside, None, false);
         log.uncork();
         log
@@ -159,6 +171,7 @@ pub(crate) fn webhook(task: &str, id: &str, url: &str, dialect: Dialect) -> Webh
     Webhook {
         task: task.clone(),
         id: id.clone(),
+        owner: Owner::new(OWNER),
         config: PushConfig {
             id: Some(id),
             task_id: Some(task),

@@ -14,4 +14,5 @@ mod owners;
 mod secrets;
 mod skills;
 mod ways;
+mod webhooks;
 mod world;

@@ -33,6 +33,49 @@ async fn after_a_crash_of_ours_the_command_is_ended_and_not_run_again() {
     gone(&pids).await;
 }
 
+/// More than fits into a pipe, to a command that reads it only once we are dead.
+#[tokio::test]
+async fn a_command_that_outlives_a_crash_of_ours_has_its_whole_input() {
+    let script = "echo run >> runs.txt
+        while [ -e late.sh ] && ! [ -e go ]; do sleep 0.02; done
+        cat > part && mv part got";
+    for protocol in ["text", "json"] {
+        let yaml =
+            format!("agents: {{late: {{exec: {{command: [sh, late.sh], protocol: {protocol}}}}}}}");
+        let files = [("late.sh", script.as_bytes().to_vec())];
+        let mut ours = Server::serve_with(&yaml, &files, &[]).await;
+        let text = "0123456789abcdef".repeat(20_000);
+        let mut message = say(&text);
+        message["configuration"] = json!({"blocking": false});
+        ours.result("late", "message/send", message).await;
+        soon(async {
+            while runs(&ours) < 1 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+        ours.kill().await;
+        let here = ours.data();
+        std::fs::write(here.with_file_name("go"), "").unwrap();
+        let got = soon(async {
+            loop {
+                if let Ok(got) = std::fs::read_to_string(here.with_file_name("got")) {
+                    return got;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+        match protocol {
+            "text" => assert!(got == text, "{} of {} bytes", got.len(), text.len()),
+            _ => {
+                let line: Value = serde_json::from_str(&got).unwrap();
+                assert!(line["text"] == text.as_str());
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_a_command_left_behind_that_died_with_ours_is_ended_too() {
     let mut ours = commands().await;

@@ -41,6 +41,8 @@ struct Server {
     /// How often it was asked for all of them.
     lists: AtomicUsize,
     canceled: Mutex<Vec<String>>,
+    /// It cancels nothing, and tasks are in that state then.
+    refuses: Mutex<Option<&'static str>>,
     /// The ids of all messages that came, those of strangers as well.
     came: Mutex<Vec<String>>,
     /// How long it takes to show its card, and how often that was asked for.
@@ -78,6 +80,7 @@ impl Keeper {
             looks: watch::Sender::new(0),
             lists: AtomicUsize::new(0),
             canceled: Mutex::default(),
+            refuses: Mutex::default(),
             came: Mutex::default(),
             shy: Mutex::default(),
             cards: watch::Sender::new(0),
@@ -103,6 +106,11 @@ impl Keeper {
     /// From now on it answers nobody, and what stands before it answers so; or it answers everybody.
     pub(crate) fn is_away(&self, away: Option<StatusCode>) {
         *self.server.away.lock().unwrap() = away;
+    }
+
+    /// From now on it refuses to cancel. Each task that it is to cancel turns out to be in this state.
+    pub(crate) fn refuses_to_cancel(&self, state: &'static str) {
+        *self.server.refuses.lock().unwrap() = Some(state);
     }
 
     /// It gives its own names to conversations from now on.
@@ -294,10 +302,13 @@ async fn answer(State(server): Known, headers: HeaderMap, body: Bytes) -> Respon
             let id = params["id"].as_str().unwrap().to_owned();
             server.canceled.lock().unwrap().push(id);
             let at = place(&params["id"]);
-            server
-                .tasks
-                .send_modify(|tasks| tasks[at].state = "canceled");
-            Ok(server.shown(at))
+            let refuses = *server.refuses.lock().unwrap();
+            let state = refuses.unwrap_or("canceled");
+            server.tasks.send_modify(|tasks| tasks[at].state = state);
+            match refuses {
+                Some(_) => Err((-32002, "I never stop".to_owned())),
+                None => Ok(server.shown(at)),
+            }
         }
         "ListTasks" => {
             let many = server.tasks.borrow().len();

@@ -260,3 +260,74 @@ async fn work_is_handed_on_to_agents_that_do_not_stream() {
     assert_eq!(crate::support::text_of(&last["status"]["message"]), "done");
     assert_eq!(tasks(&upstream, "deaf").await.len(), 1);
 }
+
+const ROUTED: &str =
+    "desk: {script: [{complete: own}], routes: [{to: far}]}\n  far: {a2a: {url: 'URL'}}";
+
+/// The cancel counts here, but nobody is led to believe that it does there.
+#[tokio::test]
+async fn a_cancel_that_the_upstream_refuses_says_so_in_the_task() {
+    for agents in ["desk: {a2a: {url: 'URL'}}", ROUTED] {
+        let keeper = Keeper::start().await;
+        let agents = agents.replace("URL", &keeper.base);
+        let ours = Server::serve(&format!("agents:\n  {agents}\n")).await;
+        let task = begin(&ours, "long", None).await;
+        keeper.until_heard(1).await;
+        keeper.until_followed().await;
+        keeper.refuses_to_cancel("working");
+        let gone = ours
+            .result("desk", "tasks/cancel", json!({"id": task}))
+            .await;
+        assert_eq!(gone["status"]["state"], "canceled", "{gone}");
+        let said = &gone["status"]["message"];
+        let text = crate::support::text_of(said);
+        assert!(text.contains("refused to cancel and may go on"), "{gone}");
+        assert!(text.contains("I never stop"), "{gone}");
+        let upstream = &said["metadata"]["switchboard/upstream"];
+        assert_eq!(upstream["mayContinue"], true, "{gone}");
+        assert_eq!(keeper.canceled(), ["task-0"]);
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_that_finds_the_upstream_task_over_says_nothing() {
+    let keeper = Keeper::start().await;
+    let ours = before(&keeper.base).await;
+    let task = begin(&ours, "long", None).await;
+    keeper.until_heard(1).await;
+    keeper.until_followed().await;
+    keeper.refuses_to_cancel("completed");
+    let gone = ours
+        .result("desk", "tasks/cancel", json!({"id": task}))
+        .await;
+    assert_eq!(gone["status"]["state"], "canceled", "{gone}");
+    assert_eq!(gone["status"].get("message"), None, "{gone}");
+}
+
+/// Nothing runs here that could wait for the refusal: the task is over first, and its trace tells of it.
+#[tokio::test]
+async fn a_refused_cancel_of_a_task_that_waits_is_in_its_trace() {
+    let keeper = Keeper::start().await;
+    let ours = before(&keeper.base).await;
+    let task = begin(&ours, "ask", None).await;
+    ours.until("desk", &task, &["input-required"]).await;
+    keeper.refuses_to_cancel("input-required");
+    cancel(&ours, &task).await;
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    loop {
+        let ran = tokio::process::Command::new(env!("CARGO_BIN_EXE_switchboard"))
+            .args(["trace", task.as_str().unwrap(), "--data"])
+            .arg(ours.data())
+            .output()
+            .await
+            .unwrap();
+        let shown = String::from_utf8(ran.stdout).unwrap();
+        if shown.contains("refused to cancel and may go on") {
+            assert!(shown.contains("internal:cancel-refused"), "{shown}");
+            break;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{shown}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(keeper.canceled(), ["task-0"], "it is asked once");
+}

@@ -36,6 +36,9 @@ agents:
           - when: { text: '^escape' }
             do:
               - complete: "red \u001b[31m end"
+          - when: { text: 'deceive' }
+            do:
+              - fail: "a\u202eb\u200bc\u2028d\u2029e\u009b31mf\u2066g\ufeffh"
           - when: { text: '^short' }
             do:
               - reply: "Just a word."
@@ -141,9 +144,14 @@ impl Ran {
             out: text(&output.stdout),
             err: text(&output.stderr),
         };
-        let control = |c: char| c.is_control() && c != '\n' && c != '\t';
-        assert!(!ran.out.contains(control), "{ran:?}");
-        assert!(!ran.err.contains(control), "{ran:?}");
+        let deceives = |c: char| match c {
+            '\n' | '\t' => false,
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
+            '\u{feff}' => true,
+            _ => c.is_control(),
+        };
+        assert!(!ran.out.contains(deceives), "{ran:?}");
+        assert!(!ran.err.contains(deceives), "{ran:?}");
         ran
     }
 

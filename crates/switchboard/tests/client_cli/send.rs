@@ -194,9 +194,58 @@ async fn parts_arrive_in_their_order() {
 #[tokio::test]
 async fn what_an_agent_says_does_not_drive_the_terminal() {
     let agent = Agent::start().await;
-    // Every run is checked for control characters.
+    // Every run is checked for such characters.
     let ran = agent.run(&["send", "escape"]).await;
-    assert!(ran.out.contains("red  [31m end"), "{}", ran.out);
+    assert!(ran.out.contains(r"red \u001b[31m end"), "{}", ran.out);
+}
+
+/// Overrides of the writing direction, what nobody sees, separators of lines, and controls beyond ASCII.
+#[tokio::test]
+async fn what_an_agent_says_does_not_deceive_the_reader_in_text_or_json() {
+    let agent = Agent::start().await;
+    let marked = r"a\u202eb\u200bc\u2028d\u2029e\u009b31mf\u2066g\ufeffh";
+    let sent = agent.run(&["send", "deceive"]).await;
+    assert!(sent.out.contains(marked), "{sent:?}");
+    let id = sent.field("Task").to_owned();
+    let data = agent.server.data();
+    let data = data.to_str().unwrap();
+    let raw = "a\u{202e}b\u{200b}c\u{2028}d\u{2029}e\u{9b}31mf\u{2066}g\u{feff}h";
+    for command in [
+        agent.command(&["task", "get", &id, "-o", "json"]),
+        agent.command(&["task", "get", &id]),
+        agent.command(&["task", "subscribe", &id, "--stream", "-o", "json"]),
+        bare(
+            &agent.dir,
+            &["trace", &id, "--json", "--content", "--data", data],
+        ),
+        bare(&agent.dir, &["trace", &id, "--data", data]),
+    ] {
+        let json = command
+            .as_std()
+            .get_args()
+            .any(|arg| arg == "json" || arg == "--json");
+        let shown = ran(command).await;
+        if json {
+            let parsed = shown
+                .out
+                .lines()
+                .map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let texts: Vec<String> = parsed.flat_map(|value| strings(&value)).collect();
+            assert!(texts.iter().any(|text| text.contains(raw)), "{shown:?}");
+        } else {
+            assert!(shown.out.contains(marked), "{shown:?}");
+        }
+    }
+}
+
+/// All strings of a JSON value.
+fn strings(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(list) => list.iter().flat_map(strings).collect(),
+        Value::Object(members) => members.values().flat_map(strings).collect(),
+        _ => Vec::new(),
+    }
 }
 
 #[tokio::test]

@@ -111,6 +111,28 @@ async fn what_a_task_has_made_is_saved() {
     assert_eq!(over["files"].as_array().unwrap().len(), 3, "{over}");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_download_is_never_written_through_a_link() {
+    let agent = Agent::start().await;
+    let sent = agent.json(&["send", "files please"]).await;
+    let id = sent["task"]["id"].as_str().unwrap();
+    let (out, outside) = (agent.dir.path().join("out"), agent.dir.path().join("key"));
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(&outside, "precious").unwrap();
+    std::os::unix::fs::symlink(&outside, out.join("notes.txt")).unwrap();
+    let download = ["task", "download", id, "--dir", "out"];
+    let refused = agent.run(&download).await;
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    agent
+        .json(&[&download[..], &["--overwrite"]].concat())
+        .await;
+    assert_eq!(std::fs::read_to_string(outside).unwrap(), "precious");
+    let notes = out.join("notes.txt");
+    assert!(!std::fs::symlink_metadata(&notes).unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(notes).unwrap(), "first\n\nsecond");
+}
+
 #[tokio::test]
 async fn webhooks_are_made_shown_and_removed() {
     let agent = Agent::start().await;

@@ -1,7 +1,7 @@
 //! `switchboard chat`: a conversation. Answers to questions of the agent go to its task, everything else begins a
 //! new one in the same conversation.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use switchboard_client::{Sent, answer_text, text};
@@ -11,9 +11,9 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use super::args::ChatArgs;
 use super::follow::{Followed, Follower};
 use super::send::context_id;
-use super::text::clean;
 use super::{Connected, End, Failure};
-use crate::cli::out;
+use crate::cli::{err, out};
+use crate::printable;
 
 /// Where the conversation stands.
 #[derive(Debug, Default)]
@@ -30,11 +30,10 @@ pub(super) async fn run(args: &ChatArgs, connected: &Connected) -> Result<End, F
         waits: None,
     };
     if terminal {
-        let name = clean(&connected.client.card().name, false);
-        writeln!(
-            io::stderr().lock(),
-            "talking to {name}; an empty line or Ctrl-D ends"
-        )?;
+        let name = printable::line(&connected.client.card().name);
+        err(format_args!(
+            "talking to {name}; an empty line or Ctrl-D ends\n"
+        ))?;
     }
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     loop {
@@ -114,19 +113,17 @@ impl Talk {
                 }
             }
         }
-        Ok(out(format_args!("{}\n", clean(&said, true)))?)
+        Ok(out(format_args!("{}\n", printable::lines(&said)))?)
     }
 
     /// Tells how to come back.
     fn leave(&self, connected: &Connected, end: End) -> Result<End, Failure> {
         let agent = super::connect::quoted(&connected.settings.shown_agent());
-        let mut stderr = io::stderr().lock();
         if let Some(context) = &self.context {
             let context = super::connect::quoted(context.as_str());
-            writeln!(
-                stderr,
-                "Resume: switchboard chat -a {agent} --context-id {context}"
-            )?;
+            err(format_args!(
+                "Resume: switchboard chat -a {agent} --context-id {context}\n"
+            ))?;
         }
         Ok(end)
     }

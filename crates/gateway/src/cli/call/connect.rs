@@ -1,6 +1,6 @@
 //! From settings to an agent.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +18,10 @@ use tokio::time::Instant;
 use super::debug;
 use super::failure::{Failure, Local};
 use super::settings::Settings;
-use super::text::{Page, clean};
+use super::text::Page;
 use crate::cli::args::Output;
+use crate::cli::err;
+use crate::printable;
 
 /// An agent, and how its user wants to be talked to.
 #[derive(Debug)]
@@ -156,12 +158,9 @@ struct AtTheTerminal;
 #[async_trait]
 impl Prompt for AtTheTerminal {
     async fn device_code(&self, url: &str, code: &str) {
-        let (url, code) = (clean(url, false), clean(code, false));
+        let (url, code) = (printable::line(url), printable::line(code));
         // If nobody reads, nobody enters it, and the code expires.
-        drop(writeln!(
-            io::stderr().lock(),
-            "open {url} and enter the code {code}"
-        ));
+        drop(err(format_args!("open {url} and enter the code {code}\n")));
     }
 }
 
@@ -233,7 +232,7 @@ fn tell_version(client: &Client, settings: &Settings) -> Result<(), Failure> {
     let spoken = client.interface().version;
     if settings.version.is_none() && spoken != ProtocolVersion::ALL[0] {
         let warning = format!("the agent speaks A2A {}, an older version", spoken.name());
-        writeln!(io::stderr().lock(), "warning: {warning}")?;
+        err(format_args!("warning: {warning}\n"))?;
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! What is sent and received, on standard error. Credentials are taken out by the client before we see it.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
 
 use switchboard_client::Exchange;
 
-use super::text::clean;
+use crate::cli::err;
+use crate::printable;
 
 /// Tells one exchange.
 pub(super) fn tell(exchange: &Exchange) {
@@ -24,7 +24,7 @@ pub(super) fn tell(exchange: &Exchange) {
         &exchange.response_body,
     );
     // If nobody reads there is nobody to tell.
-    drop(io::stderr().lock().write_all(text.as_bytes()));
+    drop(err(format_args!("{text}")));
 }
 
 fn lines(text: &mut String, mark: char, headers: &[(String, String)], body: &str) {
@@ -32,11 +32,11 @@ fn lines(text: &mut String, mark: char, headers: &[(String, String)], body: &str
         _ = writeln!(
             text,
             "debug: {mark} {}: {}",
-            clean(name, false),
-            clean(value, false)
+            printable::line(name),
+            printable::line(value)
         );
     }
-    for line in clean(body, true).lines() {
+    for line in printable::lines(body).lines() {
         _ = writeln!(text, "debug: {mark} {line}");
     }
 }

@@ -1,7 +1,5 @@
 //! `switchboard task download`: what a task has made, as files.
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -11,6 +9,8 @@ use super::args::TaskDownloadArgs;
 use super::failure::Local;
 use super::task::task_id;
 use super::{Connected, End, Failure, print_json, print_text};
+use crate::printable;
+use crate::trust::files;
 
 /// A file that was written, or a link that was found.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ fn file_name(artifact: &Artifact, at: usize, part: &Part) -> String {
 fn plain(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let tame = |c: char| {
-        if c.is_control() || "<>:\"|?*".contains(c) {
+        if c.is_control() || printable::is_unsafe(c) || "<>:\"|?*".contains(c) {
             '_'
         } else {
             c
@@ -173,17 +173,7 @@ fn ending(part: &Part) -> &'static str {
 }
 
 fn write(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Failure> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if overwrite {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
-    }
-    let written = options
-        .open(path)
-        .and_then(|mut file| file.write_all(bytes));
-    written.map_err(|error| {
+    files::save(path, bytes, overwrite).map_err(|error| {
         let failed = Failure::local(Local::Internal, format!("{}: {error}", path.display()));
         if error.kind() == std::io::ErrorKind::AlreadyExists {
             failed.hint("give --overwrite, or another --dir")
@@ -235,6 +225,7 @@ mod tests {
             ("/etc/passwd", "passwd"),
             ("..\\..\\a.txt", "a.txt"),
             ("a\u{1b}[2J.txt", "a_[2J.txt"),
+            ("invoice\u{202e}fdp.exe", "invoice_fdp.exe"),
             ("report.pdf", "report.pdf"),
             ("..", ""),
             (".bashrc", "bashrc"),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::text::clean;
+use crate::printable;
 
 /// Why a client command did not do what it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,9 +115,14 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // An agent's words must not drive the terminal.
-        write!(f, "error: {} ({})", clean(&self.message, true), self.code)?;
+        write!(
+            f,
+            "error: {} ({})",
+            printable::lines(&self.message),
+            self.code
+        )?;
         match &self.hint {
-            Some(hint) => write!(f, "\n  hint: {}", clean(hint, false)),
+            Some(hint) => write!(f, "\n  hint: {}", printable::line(hint)),
             None => Ok(()),
         }
     }

@@ -24,7 +24,6 @@ mod settings;
 mod task;
 mod text;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use switchboard_types::Dialect;
@@ -33,11 +32,12 @@ use switchboard_types::wire;
 
 use super::args::{Command, Output};
 use crate::config::Env;
+use crate::printable;
 use args::{AgentFlags, AuthCommand, CardCommand, ConfigCommand, PushConfigCommand, TaskCommand};
 use connect::Connected;
 use failure::Failure;
 use settings::Settings;
-use text::{Page, clean};
+use text::Page;
 
 /// What a process ends with that was interrupted from the keyboard.
 const INTERRUPTED: u8 = 130;
@@ -77,7 +77,7 @@ fn tell(failure: &Failure, json: bool) {
     if json {
         drop(super::out(format_args!("{}\n", failure.envelope())));
     } else {
-        drop(writeln!(io::stderr().lock(), "{failure}"));
+        drop(super::err(format_args!("{failure}\n")));
     }
 }
 
@@ -94,7 +94,7 @@ fn settled(command: &Command, mut settings: Settings, env: &Env) -> Result<End, 
         settings.take_login(env);
     }
     for warning in &settings.warnings {
-        writeln!(io::stderr().lock(), "warning: {}", clean(warning, false))?;
+        super::err(format_args!("warning: {}\n", printable::line(warning)))?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

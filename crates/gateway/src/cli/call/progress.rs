@@ -1,10 +1,9 @@
 //! What goes on, on standard error: a line whenever the task's state or its words change.
 
-use std::io::{self, Write};
-
 use switchboard_types::model::{Event, TaskState, TaskStatus};
 
-use super::text::clean;
+use crate::cli::err;
+use crate::printable;
 
 /// What was told last.
 #[derive(Debug, Default)]
@@ -37,14 +36,9 @@ impl Progress {
         }
         let (state, line) = &now;
         let colon = if line.is_empty() { "" } else { ": " };
-        let mut stderr = io::stderr().lock();
+        let (state, line) = (state.name(), printable::line(line));
         // If nobody reads there is nobody to tell.
-        drop(writeln!(
-            stderr,
-            "{}{colon}{}",
-            state.name(),
-            clean(line, false)
-        ));
+        drop(err(format_args!("{state}{colon}{line}\n")));
         self.told = Some(now);
     }
 }

@@ -1,6 +1,5 @@
 //! `switchboard send`: one message, and what comes of it.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use switchboard_client::{Sent, parts};
@@ -11,6 +10,7 @@ use super::args::{BelongsFlags, SendArgs};
 use super::follow::{Followed, Follower};
 use super::task::task_id;
 use super::{Connected, End, Failure, print_event_json, print_task, print_text};
+use crate::cli::err;
 
 pub(super) async fn run(args: &SendArgs, connected: &Connected) -> Result<End, Failure> {
     let mut asked = parts(args.parts.read(args.message.as_deref())?);
@@ -19,7 +19,7 @@ pub(super) async fn run(args: &SendArgs, connected: &Connected) -> Result<End, F
     let streams = connected.client.card().capabilities.streaming == Some(true);
     asked.configuration.return_immediately = args.no_wait || !streams;
     for warning in connected.client.warnings(&asked) {
-        writeln!(io::stderr().lock(), "warning: {warning}")?;
+        err(format_args!("warning: {warning}\n"))?;
     }
     let followed = if asked.configuration.return_immediately {
         let sent = connected.ask(connected.client.send(asked)).await?;
@@ -68,7 +68,7 @@ pub(super) fn conclude(
                 page.stands(&task);
                 connected.resume(&mut page, &task);
                 // The result of a command that was left is no result: programs find it where people do.
-                drop(write!(io::stderr().lock(), "{}", page.into_text()));
+                drop(err(format_args!("{}", page.into_text())));
             }
             Ok(End::Interrupted)
         }
@@ -89,7 +89,7 @@ fn warn(connected: &Connected, task: &Task) {
     let resume = resume
         .map(|command| format!("\n  hint: {command}"))
         .unwrap_or_default();
-    drop(writeln!(io::stderr().lock(), "warning: {told}{resume}"));
+    drop(err(format_args!("warning: {told}{resume}\n")));
 }
 
 fn print_sent(connected: &Connected, sent: &Sent) -> Result<(), Failure> {

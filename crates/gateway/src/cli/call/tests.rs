@@ -180,7 +180,7 @@ fn text_has_no_control_characters_whatever_the_agent_says() {
     );
     assert_eq!(
         page.into_text(),
-        "Agent: red  [31m State: fake\nText:\nline\nnext \n\ttab 2J\n \nState: fake\n\n"
+        "Agent: red \\u001b[31m State: fake\nText:\nline\nnext\\u0007\n\ttab\\u009b2J\n \nState: fake\n\n"
     );
 }
 

@@ -1,5 +1,5 @@
-//! What agents say, for people: one `Label: value` a line, longer things as blocks, and never a control
-//! character, whatever the agent sent.
+//! What agents say, for people: one `Label: value` a line, longer things as blocks, and never a character that drives
+//! or deceives a terminal, whatever the agent sent.
 
 use std::fmt::Write;
 
@@ -8,6 +8,8 @@ use switchboard_types::model::{
     AgentCard, Artifact, Content, Event, Message, Part, PushConfig, SecurityScheme, Task, TaskState,
 };
 use switchboard_types::wire;
+
+use crate::printable;
 
 /// Lines and blocks, in the order in which they were said.
 #[derive(Debug, Default)]
@@ -32,7 +34,7 @@ impl Page {
 
     /// A line.
     pub(super) fn field(&mut self, label: &str, value: impl AsRef<str>) {
-        let value = clean(value.as_ref(), false);
+        let value = printable::line(value.as_ref());
         // Writing to a String cannot fail.
         _ = writeln!(self.text, "{label}: {value}");
     }
@@ -48,7 +50,7 @@ impl Page {
     /// an agent says cannot pass for a field of ours.
     pub(super) fn block(&mut self, label: &str, content: &str) {
         _ = writeln!(self.text, "{label}:");
-        for line in clean(content, true).trim_end_matches('\n').split('\n') {
+        for line in printable::lines(content).trim_end_matches('\n').split('\n') {
             _ = writeln!(self.text, "{}", if line.is_empty() { " " } else { line });
         }
         self.text.push('\n');
@@ -220,13 +222,4 @@ fn scheme_name(scheme: &SecurityScheme) -> String {
         SecurityScheme::OpenIdConnect { .. } => "OpenID Connect".to_owned(),
         SecurityScheme::MutualTls { .. } => "mutual TLS".to_owned(),
     }
-}
-
-/// Without control characters: an agent must not drive the reader's terminal. Lines stay where they may be.
-pub(super) fn clean(text: &str, lines: bool) -> String {
-    let keep = |c: char| !c.is_control() || (lines && matches!(c, '\n' | '\t'));
-    text.replace("\r\n", "\n")
-        .chars()
-        .map(|c| if keep(c) { c } else { ' ' })
-        .collect()
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{Line, Report};
 use crate::conformance::check::Verdict;
+use crate::printable;
 
 const STYLE: &str = "\
 body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#1b1b1b;background:#fff}
@@ -150,6 +151,7 @@ fn said(line: &Line, page: &mut String) -> std::fmt::Result {
 
 /// Text that the page does not take for its own.
 fn escaped(text: &str) -> String {
+    let text = printable::escape(text);
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Report;
 use crate::conformance::check::Verdict;
+use crate::printable;
 
 /// How much of an exchange is shown.
 const SHOWN: usize = 4000;
@@ -17,7 +18,8 @@ pub(crate) fn write(report: &Report) -> String {
 }
 
 fn lines(report: &Report, text: &mut String) -> std::fmt::Result {
-    writeln!(text, "{} ({})", plain(&report.name), report.card)?;
+    let (name, card) = (printable::line(&report.name), printable::line(&report.card));
+    writeln!(text, "{name} ({card})")?;
     for interface in &report.interfaces {
         let note = interface
             .unchecked
@@ -27,9 +29,9 @@ fn lines(report: &Report, text: &mut String) -> std::fmt::Result {
         writeln!(
             text,
             "  {} {}{}",
-            plain(&interface.place),
-            plain(&interface.url),
-            plain(&note)
+            printable::line(&interface.place),
+            printable::line(&interface.url),
+            printable::line(&note)
         )?;
     }
     writeln!(text)?;
@@ -43,9 +45,9 @@ fn lines(report: &Report, text: &mut String) -> std::fmt::Result {
             "{:<11}  {:<7}  {:<14}  {}{}",
             line.verdict.name(),
             line.check.id,
-            plain(&line.place),
+            printable::line(&line.place),
             line.check.title,
-            plain(&why)
+            printable::line(&why)
         )?;
     }
     for line in report.failures() {
@@ -58,17 +60,17 @@ fn lines(report: &Report, text: &mut String) -> std::fmt::Result {
             "\n{} {} {}, {}",
             line.level().name(),
             check.id,
-            plain(&line.place),
+            printable::line(&line.place),
             check.title
         )?;
-        writeln!(text, "  found   {}", plain(&fault.why))?;
+        writeln!(text, "  found   {}", printable::line(&fault.why))?;
         writeln!(text, "  clause  {}", check.clause)?;
         writeln!(text, "  hint    {}", check.hint)?;
         if let Some(exchange) = &fault.exchange {
             let shown = exchange.text();
             let cut = shown.floor_char_boundary(SHOWN);
             for line in shown[..cut].lines() {
-                writeln!(text, "  | {}", plain(line))?;
+                writeln!(text, "  | {}", printable::line(line))?;
             }
             if cut < shown.len() {
                 writeln!(text, "  | … (the whole is in --report and -o json)")?;
@@ -81,19 +83,6 @@ fn lines(report: &Report, text: &mut String) -> std::fmt::Result {
         writeln!(text, "rules of A2A 1.0: {}", rules.text())?;
     }
     Ok(())
-}
-
-/// What an agent said may not move the cursor.
-fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\t' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]

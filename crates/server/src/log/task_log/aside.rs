@@ -2,6 +2,7 @@
 //! its trace, and never leaves by A2A.
 
 use serde_json::{Value, json};
+use switchboard_types::model::TaskId;
 
 use super::{TaskLog, lock};
 use crate::clock;
@@ -18,23 +19,28 @@ const LARGEST: usize = 4 << 10;
 impl TaskLog {
     /// Keeps something that happened. It is stored with the next event, so it costs no commit of its own.
     pub fn internal(&self, name: &str, value: Value) {
-        let at = clock::now();
-        let size = value.to_string().len();
-        let value = match size <= LARGEST {
-            true => value,
-            false => json!({ "left_out": format!("{size} bytes: more than {LARGEST}") }),
-        };
         let mut inner = lock(&self.inner);
         if inner.internal == MOST {
             return;
         }
         inner.internal += 1;
-        let order = format!("{:016x}-{:03}", at.as_micros(), inner.internal);
-        let happened = json!({ "name": name, "at": at.to_string(), "value": value });
-        inner.beside.push(Change::Note(Note {
-            task: self.id().clone(),
-            name: format!("{INTERNAL}{order}"),
-            value: happened,
-        }));
+        let note = internal_note(self.id(), inner.internal, name, value);
+        inner.beside.push(Change::Note(note));
+    }
+}
+
+/// The note of something that happens now; `number` tells it from others of the same moment.
+pub(crate) fn internal_note(task: &TaskId, number: u32, name: &str, value: Value) -> Note {
+    let at = clock::now();
+    let size = value.to_string().len();
+    let value = match size <= LARGEST {
+        true => value,
+        false => json!({ "left_out": format!("{size} bytes: more than {LARGEST}") }),
+    };
+    let order = format!("{:016x}-{number:03}", at.as_micros());
+    Note {
+        task: task.clone(),
+        name: format!("{INTERNAL}{order}"),
+        value: json!({ "name": name, "at": at.to_string(), "value": value }),
     }
 }

@@ -31,6 +31,7 @@ use crate::store::{Change, Head};
 use crate::trace::Trace;
 
 pub use aside::INTERNAL;
+pub(crate) use aside::internal_note;
 use inner::{Inner, RunningTurn, puts_webhook};
 pub(super) use storing::{Batch, Found};
 pub use waiting::Waited;

@@ -8,6 +8,7 @@
 
 mod backoff;
 mod clients;
+mod lane;
 mod post;
 mod queue;
 mod render;
@@ -24,8 +25,8 @@ use tokio::time::{Instant, sleep_until};
 
 pub(super) use self::clients::Clients;
 use self::post::Poster;
-use self::queue::{HostName, Key, Next, Queue};
-use self::worker::{Context, Ended};
+use self::queue::{Ended, HostName, Key, Next, Queue, Route};
+use self::worker::Context;
 use super::target::Guard;
 use crate::clock;
 use crate::log::Log;
@@ -47,9 +48,10 @@ pub struct Settings {
     pub timeout: Duration,
     /// How much of that for name resolution, connection and handshake.
     pub connect_timeout: Duration,
-    /// How many webhooks are called at the same time.
+    /// How many webhooks are called at the same time. A quarter of it is for those whose last attempt failed, the rest
+    /// for first attempts; one owner gets at most three quarters of either.
     pub concurrency: usize,
-    /// How many of them at one receiver.
+    /// How many of one owner at one receiver, a quarter of it for those whose last attempt failed.
     pub per_host: usize,
     /// How long an event is tried before it becomes a dead letter.
     pub give_up_after: Duration,
@@ -66,7 +68,7 @@ impl Default for Settings {
         Self {
             timeout: Duration::from_secs(15),
             connect_timeout: Duration::from_secs(5),
-            concurrency: 64,
+            concurrency: 128,
             per_host: 8,
             give_up_after: Duration::from_secs(24 * 60 * 60),
             first_retry: Duration::from_secs(1),
@@ -105,8 +107,8 @@ impl Outbox {
     /// Delivers until shutdown: first what was left over, then what comes.
     pub fn start(log: Log, guard: Arc<Guard>, settings: Settings, tasks: Tasks) {
         let queue = Queue::new(settings.concurrency, settings.per_host);
-        // Every running worker reports once, so there is always room.
-        let (report, ended) = mpsc::channel(settings.concurrency.max(1));
+        // Every running worker reports once, so there is always room. The queue runs at least two.
+        let (report, ended) = mpsc::channel(settings.concurrency.max(2));
         let context = Arc::new(Context {
             log,
             poster: Poster::new(guard, &settings),
@@ -135,7 +137,7 @@ impl Outbox {
             tokio::select! {
                 () = context.stopping.cancelled() => return,
                 Some((key, ended)) = self.ended.recv() => {
-                    self.queue.done(key, ended.next, ended.answered);
+                    self.queue.done(key, ended);
                 }
                 tasks = context.log.to_push() => self.look_at(tasks).await,
                 () = wait_until(self.queue.next_wake()) => self.queue.wake(Instant::now()),
@@ -153,6 +155,7 @@ impl Outbox {
                 ended: Ended {
                     next: Next::At(Instant::now() + SWEEP),
                     answered: None,
+                    failing: None,
                 },
                 to: self.report.clone(),
             };
@@ -209,7 +212,12 @@ impl Outbox {
             Instant::now() + wait.min(backoff::longest(&self.context.settings))
         });
         let key = (webhook.task.clone(), webhook.id.clone());
-        self.queue.add(key, host(&webhook.config.url), until);
+        let route = Route {
+            owner: webhook.owner.clone(),
+            host: host(&webhook.config.url),
+            failing: webhook.delivery.failing_since.is_some(),
+        };
+        self.queue.add(key, route, until);
     }
 }
 

@@ -1,20 +1,35 @@
 //! Who is next: pure bookkeeping, no I/O.
 //!
-//! A webhook is *ready*, *running* or *waiting* for its next try, or unknown here: then it costs nothing.
-//! Hosts take turns, and none may take all places: a slow one makes only its own webhooks wait, and one that
-//! does not answer at all is tried with one webhook at a time.
+//! A webhook is *ready*, *running* or *waiting* for its next attempt, or unknown here: then it costs nothing.
+//! Webhooks whose last attempt failed have a [`Lane`] of their own, so that however many of them hang until their
+//! timeout, most of the capacity is kept for first attempts. Within a lane owners take turns, then hosts.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use switchboard_types::model::{PushConfigId, TaskId};
 use tokio::time::Instant;
+
+use super::lane::Lane;
+use crate::auth::Owner;
+
+/// Retries get one slot in this many.
+const RETRY_SHARE: usize = 4;
 
 /// Names a webhook.
 pub(super) type Key = (TaskId, PushConfigId);
 
 /// Names a receiver.
 pub(super) type HostName = Arc<str>;
+
+/// Where a webhook waits for its turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Route {
+    pub(super) owner: Owner,
+    pub(super) host: HostName,
+    /// Its last attempt failed.
+    pub(super) failing: bool,
+}
 
 /// What is to become of a webhook that was running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,16 +42,22 @@ pub(super) enum Next {
     At(Instant),
 }
 
+/// How a webhook's turn ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ended {
+    pub(super) next: Next,
+    /// Whether the receiver answered, if it was called.
+    pub(super) answered: Option<bool>,
+    /// Whether the last attempt failed, if that is known.
+    pub(super) failing: Option<bool>,
+}
+
 /// The order of deliveries.
 #[derive(Debug)]
 pub(super) struct Queue {
-    places: usize,
-    places_per_host: usize,
-    running: usize,
     known: HashMap<Key, State>,
-    hosts: HashMap<HostName, Host>,
-    /// Hosts with ready webhooks and a free place, each once.
-    turns: VecDeque<HostName>,
+    first_attempts: Lane,
+    retries: Lane,
     waiting: BTreeSet<(Instant, Key)>,
 }
 
@@ -44,45 +65,36 @@ pub(super) struct Queue {
 enum State {
     Ready,
     Running {
-        host: HostName,
-        /// Something happened meanwhile.
-        again: bool,
+        route: Route,
+        /// Something happened meanwhile: this is where the webhook belongs now.
+        again: Option<Route>,
     },
     Waiting {
-        host: HostName,
+        route: Route,
         until: Instant,
     },
 }
 
-#[derive(Debug, Default)]
-struct Host {
-    ready: VecDeque<Key>,
-    running: usize,
-    /// The last one that ran got no answer.
-    silent: bool,
-    /// In `turns`.
-    listed: bool,
-}
-
 impl Queue {
-    pub(super) fn new(places: usize, places_per_host: usize) -> Self {
+    /// A queue that runs up to `slots` webhooks at once, and up to `slots_per_host` of one owner at one host; at least
+    /// one first attempt and one retry.
+    pub(super) fn new(slots: usize, slots_per_host: usize) -> Self {
+        let retries = |slots: usize| (slots / RETRY_SHARE).max(1);
+        let first_attempts = |slots: usize| slots.saturating_sub(retries(slots)).max(1);
         Self {
-            places: places.max(1),
-            places_per_host: places_per_host.max(1),
-            running: 0,
             known: HashMap::new(),
-            hosts: HashMap::new(),
-            turns: VecDeque::new(),
+            first_attempts: Lane::new(first_attempts(slots), first_attempts(slots_per_host)),
+            retries: Lane::new(retries(slots), retries(slots_per_host)),
             waiting: BTreeSet::new(),
         }
     }
 
     /// There is something to do for this webhook: now, or not before `until`.
-    pub(super) fn add(&mut self, key: Key, host: HostName, until: Option<Instant>) {
+    pub(super) fn add(&mut self, key: Key, route: Route, until: Option<Instant>) {
         match self.known.get_mut(&key) {
             Some(State::Ready) => return,
             Some(State::Running { again, .. }) => {
-                *again = true;
+                *again = Some(route);
                 return;
             }
             Some(State::Waiting { until: planned, .. }) => {
@@ -95,56 +107,46 @@ impl Queue {
             None => {}
         }
         match until {
-            None => self.ready(key, &host),
-            Some(until) => self.wait(key, host, until),
+            None => self.ready(key, &route),
+            Some(until) => self.wait(key, route, until),
         }
     }
 
-    /// The next webhook to run, if a place is free.
+    /// The next webhook to run, if a slot is free.
     pub(super) fn next(&mut self) -> Option<Key> {
-        while self.running < self.places {
-            let name = self.turns.pop_front()?;
-            let Some(host) = self.hosts.get_mut(&name) else {
-                continue;
-            };
-            host.listed = false;
-            // It may have fallen silent since it was listed.
-            if host.running >= host.places(self.places_per_host) {
-                continue;
+        let lanes = [(false, &mut self.first_attempts), (true, &mut self.retries)];
+        for (failing, lane) in lanes {
+            if let Some((key, owner, host)) = lane.pop() {
+                let route = Route {
+                    owner,
+                    host,
+                    failing,
+                };
+                let running = State::Running { route, again: None };
+                self.known.insert(key.clone(), running);
+                return Some(key);
             }
-            let Some(key) = host.ready.pop_front() else {
-                continue;
-            };
-            host.running += 1;
-            self.running += 1;
-            let running = State::Running {
-                host: Arc::clone(&name),
-                again: false,
-            };
-            self.known.insert(key.clone(), running);
-            self.list(&name);
-            return Some(key);
         }
         None
     }
 
-    /// A webhook has stopped running. `answered` tells whether its host did, if it was called.
-    pub(super) fn done(&mut self, key: Key, next: Next, answered: Option<bool>) {
-        let Some(State::Running { host: name, again }) = self.known.remove(&key) else {
+    /// A webhook has stopped running.
+    pub(super) fn done(&mut self, key: Key, ended: Ended) {
+        let Some(State::Running { route, again }) = self.known.remove(&key) else {
             return;
         };
-        self.running = self.running.saturating_sub(1);
-        if let Some(host) = self.hosts.get_mut(&name) {
-            host.running = host.running.saturating_sub(1);
-            host.silent = answered.map_or(host.silent, |answered| !answered);
-        }
-        match next {
-            Next::At(until) => self.wait(key, Arc::clone(&name), until),
-            Next::Again => self.ready(key, &name),
-            Next::Idle if again => self.ready(key, &name),
+        self.lane(route.failing)
+            .release(&route.owner, &route.host, ended.answered);
+        let happened = again.is_some();
+        let mut route = again.unwrap_or(route);
+        // What was stored when something happened may be older than what the worker knows.
+        route.failing = ended.failing.unwrap_or(route.failing);
+        match ended.next {
+            Next::At(until) => self.wait(key, route, until),
+            Next::Again => self.ready(key, &route),
+            Next::Idle if happened => self.ready(key, &route),
             Next::Idle => {}
         }
-        self.list(&name);
     }
 
     /// Makes ready what has waited until `now`.
@@ -153,8 +155,8 @@ impl Queue {
             && *until <= now
             && let Some((_, key)) = self.waiting.pop_first()
         {
-            if let Some(State::Waiting { host, .. }) = self.known.remove(&key) {
-                self.ready(key, &host);
+            if let Some(State::Waiting { route, .. }) = self.known.remove(&key) {
+                self.ready(key, &route);
             }
         }
     }
@@ -164,146 +166,25 @@ impl Queue {
         self.waiting.first().map(|(until, _)| *until)
     }
 
-    fn ready(&mut self, key: Key, host: &HostName) {
+    fn ready(&mut self, key: Key, route: &Route) {
         self.known.insert(key.clone(), State::Ready);
-        let entry = self.hosts.entry(Arc::clone(host)).or_default();
-        entry.ready.push_back(key);
-        self.list(host);
+        self.lane(route.failing)
+            .push(&route.owner, &route.host, key);
     }
 
-    fn wait(&mut self, key: Key, host: HostName, until: Instant) {
+    fn wait(&mut self, key: Key, route: Route, until: Instant) {
         self.waiting.insert((until, key.clone()));
-        self.known.insert(key, State::Waiting { host, until });
+        self.known.insert(key, State::Waiting { route, until });
     }
 
-    /// Gives a host its turn if it can use one; forgets it if nothing is left of it.
-    fn list(&mut self, name: &HostName) {
-        let Some(host) = self.hosts.get_mut(name) else {
-            return;
-        };
-        let places = host.places(self.places_per_host);
-        if host.ready.is_empty() {
-            if host.running == 0 && !host.listed {
-                self.hosts.remove(name);
-            }
-        } else if !host.listed && host.running < places {
-            host.listed = true;
-            self.turns.push_back(Arc::clone(name));
+    fn lane(&mut self, failing: bool) -> &mut Lane {
+        if failing {
+            &mut self.retries
+        } else {
+            &mut self.first_attempts
         }
-    }
-}
-
-impl Host {
-    fn places(&self, at_most: usize) -> usize {
-        if self.silent { 1 } else { at_most }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    fn key(name: &str) -> Key {
-        (TaskId::new("t").unwrap(), PushConfigId::new(name).unwrap())
-    }
-
-    fn add(queue: &mut Queue, host: &str, names: &[&str]) {
-        for name in names {
-            queue.add(key(name), Arc::from(host), None);
-        }
-    }
-
-    fn running(queue: &mut Queue) -> Vec<String> {
-        std::iter::from_fn(|| queue.next())
-            .map(|(_, id)| id.as_str().to_owned())
-            .collect()
-    }
-
-    fn nothing_is_kept(queue: &Queue) -> bool {
-        queue.known.is_empty()
-            && queue.hosts.is_empty()
-            && queue.turns.is_empty()
-            && queue.waiting.is_empty()
-            && queue.running == 0
-    }
-
-    #[test]
-    fn hosts_take_turns_within_their_places() {
-        let mut queue = Queue::new(5, 2);
-        add(&mut queue, "a", &["a1", "a2", "a3"]);
-        add(&mut queue, "b", &["b1", "b2", "b3"]);
-        add(&mut queue, "c", &["c1"]);
-        assert_eq!(running(&mut queue), ["a1", "b1", "c1", "a2", "b2"]);
-        queue.done(key("c1"), Next::Idle, Some(true));
-        assert_eq!(running(&mut queue), [""; 0], "a and b have no place left");
-        queue.done(key("b1"), Next::Idle, Some(true));
-        assert_eq!(running(&mut queue), ["b3"]);
-    }
-
-    #[test]
-    fn a_silent_host_gets_one_place_until_it_answers() {
-        let mut queue = Queue::new(9, 3);
-        add(&mut queue, "a", &["a1", "a2", "a3", "a4", "a5"]);
-        assert_eq!(running(&mut queue), ["a1", "a2", "a3"]);
-        for name in ["a1", "a2"] {
-            queue.done(key(name), Next::Idle, Some(false));
-            assert_eq!(running(&mut queue), [""; 0]);
-        }
-        queue.done(key("a3"), Next::Idle, Some(false));
-        assert_eq!(running(&mut queue), ["a4"]);
-        add(&mut queue, "a", &["a6"]);
-        queue.done(key("a4"), Next::Idle, Some(true));
-        assert_eq!(running(&mut queue), ["a5", "a6"]);
-    }
-
-    #[test]
-    fn one_webhook_runs_once_at_a_time_and_again_if_something_happened() {
-        let mut queue = Queue::new(9, 9);
-        add(&mut queue, "a", &["a1", "a1"]);
-        assert_eq!(running(&mut queue), ["a1"]);
-        add(&mut queue, "a", &["a1", "a1"]);
-        assert_eq!(running(&mut queue), [""; 0]);
-        queue.done(key("a1"), Next::Idle, Some(true));
-        assert_eq!(running(&mut queue), ["a1"]);
-        queue.done(key("a1"), Next::Again, Some(true));
-        assert_eq!(running(&mut queue), ["a1"]);
-        queue.done(key("a1"), Next::Idle, None);
-        assert!(nothing_is_kept(&queue), "{queue:?}");
-    }
-
-    #[test]
-    fn waiting_webhooks_wake_in_time_and_not_for_news() {
-        let now = Instant::now();
-        let later = now + Duration::from_secs(1);
-        let mut queue = Queue::new(9, 9);
-        add(&mut queue, "a", &["a1"]);
-        assert_eq!(running(&mut queue), ["a1"]);
-        queue.done(key("a1"), Next::At(later), Some(false));
-        queue.add(
-            key("a1"),
-            Arc::from("a"),
-            Some(later + Duration::from_secs(1)),
-        );
-        queue.wake(now);
-        assert_eq!(running(&mut queue), [""; 0]);
-        assert_eq!(queue.next_wake(), Some(later));
-        queue.wake(later);
-        assert_eq!(running(&mut queue), ["a1"]);
-        queue.done(key("a1"), Next::Idle, Some(true));
-        assert!(nothing_is_kept(&queue), "{queue:?}");
-    }
-
-    #[test]
-    fn a_replaced_webhook_need_not_wait() {
-        let later = Instant::now() + Duration::from_secs(9);
-        let mut queue = Queue::new(9, 9);
-        queue.add(key("a1"), Arc::from("a"), Some(later));
-        queue.add(key("a1"), Arc::from("b"), None);
-        assert_eq!(running(&mut queue), ["a1"]);
-        assert_eq!(queue.next_wake(), None);
-        queue.done(key("a1"), Next::Idle, Some(true));
-        assert!(nothing_is_kept(&queue), "{queue:?}");
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::post::{Failure, Poster};
-use super::queue::{Key, Next};
+use super::queue::{Ended, Key, Next};
 use super::render::{self, Notice};
 use super::{Settings, backoff};
 use crate::clock;
@@ -41,14 +41,6 @@ pub(super) struct Context {
     pub(super) poster: Poster,
     pub(super) settings: Settings,
     pub(super) stopping: CancellationToken,
-}
-
-/// How a turn ended.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ended {
-    pub(super) next: Next,
-    /// Whether the receiver answered, if it was called.
-    pub(super) answered: Option<bool>,
 }
 
 /// One webhook's turn.
@@ -84,11 +76,13 @@ pub(super) async fn run(context: &Context, key: &Key) -> Ended {
             };
         }
     };
+    let failing = Some(webhook.delivery.failing_since.is_some());
     let wait = clock::until(webhook.delivery.retry_at.unwrap_or_else(clock::now));
     if !wait.is_zero() {
         let wait = wait.min(backoff::longest(&context.settings));
         return Ended {
             next: Next::At(Instant::now() + wait),
+            failing,
             ..Ended::idle()
         };
     }
@@ -97,6 +91,7 @@ pub(super) async fn run(context: &Context, key: &Key) -> Ended {
         Err(error) => {
             return Ended {
                 next: trouble(&error),
+                failing,
                 ..Ended::idle()
             };
         }
@@ -115,6 +110,7 @@ pub(super) async fn run(context: &Context, key: &Key) -> Ended {
     Ended {
         next,
         answered: turn.answered,
+        failing: Some(turn.delivery.failing_since.is_some()),
     }
 }
 
@@ -128,6 +124,7 @@ impl Ended {
         Self {
             next: Next::Idle,
             answered: None,
+            failing: None,
         }
     }
 }
@@ -165,10 +162,14 @@ impl Turn<'_> {
             self.delivery.delivered = entry.seq;
             return Ok(None);
         };
-        // Deleted or replaced meanwhile: what was meant for the old one is not for the new one.
+        // Deleted or replaced meanwhile: what was meant for the old one is not for the new one. The commit that
+        // replaced it has woken the outbox, which schedules the new one at its own host.
         match find(self.context, &(webhook.task.clone(), webhook.id.clone())).await? {
             None => return Ok(Some(Next::Idle)),
-            Some(stored) if stored != *webhook => return Ok(Some(Next::Again)),
+            Some(stored) if stored != *webhook => {
+                self.delivery = stored.delivery;
+                return Ok(Some(Next::Idle));
+            }
             Some(_) => {}
         }
         if let Some(reason) = self.gone.clone() {

@@ -1,5 +1,7 @@
 //! Webhooks, how far their delivery has come, and the deliveries that were given up.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, Row, params};
 use switchboard_types::model::{PushConfigId, TaskId, Timestamp};
 use switchboard_types::{Dialect, wire};
@@ -7,6 +9,7 @@ use switchboard_types::{Dialect, wire};
 use super::commit::Commit;
 use super::record::{DeliveryRecord, LetterRecord, WebhookRecord};
 use super::rows::{self, FORMAT, IdColumn, LAST_LIVE_STATE, ReadId, number};
+use crate::auth::Owner;
 use crate::store::{DeadLetter, Delivery, Error, Webhook};
 
 impl Commit<'_> {
@@ -90,7 +93,7 @@ impl Commit<'_> {
 pub(super) fn of(db: &Connection, task: &TaskId) -> Result<Vec<Webhook>, Error> {
     let mut statement = db.prepare_cached(
         "SELECT task, id, config, dialect, delivered, attempts, failing_since, retry_at, last_error,
-                format
+                format, (SELECT owner FROM scope JOIN task ON scope.id = task.scope WHERE task.id = ?1)
          FROM webhook WHERE task = ?1 ORDER BY made",
     )?;
     let mut found = statement.query([IdColumn::from(task)])?;
@@ -110,7 +113,7 @@ pub(super) fn undelivered(
     // `settled = 0` makes this a walk over the few that may have something left.
     let mut statement = db.prepare_cached(
         "SELECT webhook.task, webhook.id, config, dialect, delivered, attempts, failing_since, retry_at,
-                last_error, webhook.format
+                last_error, webhook.format, (SELECT owner FROM scope WHERE id = task.scope)
          FROM webhook INDEXED BY webhook_open CROSS JOIN task ON task.id = webhook.task
          WHERE settled = 0 AND delivered < task.seq AND (webhook.task, webhook.id) > (?1, ?2)
          ORDER BY webhook.task, webhook.id LIMIT ?3",
@@ -156,9 +159,12 @@ fn webhook(row: &Row<'_>) -> Result<Webhook, Error> {
     let tag: String = row.get(3)?;
     let dialect = Dialect::from_tag(&tag)
         .ok_or_else(|| Error::Damaged(format!("no dialect has the name {tag:?}")))?;
+    // A webhook goes with its task: one without an owner is about to.
+    let owner: Option<Arc<str>> = row.get(10)?;
     Ok(Webhook {
         task: row.get::<_, ReadId<_>>(0)?.0,
         id: row.get::<_, ReadId<_>>(1)?.0,
+        owner: Owner::new(owner.unwrap_or_default()),
         config: wire::decode_push_config(Dialect::V1, config).map_err(rows::damaged)?,
         dialect,
         delivery: Delivery {

@@ -16,6 +16,7 @@ pub(super) fn webhook(story: &Story, id: &str, delivered: u64) -> Webhook {
     Webhook {
         task: story.head.id.clone(),
         id: id.clone(),
+        owner: story.head.owner.clone(),
         config: PushConfig {
             id: Some(id),
             task_id: Some(story.head.id.clone()),
