@@ -11,6 +11,7 @@ use crate::connect;
 use crate::connect::address::Address;
 use crate::connect::cache::CardCache;
 use crate::connect::choose::Preference;
+use crate::connect::origin::Origin;
 use crate::connect::quirks::Quirks;
 use crate::connect::verify::Signatures;
 use crate::error::Error;
@@ -31,6 +32,7 @@ pub(crate) struct Settings {
     pub(crate) only_preferred: bool,
     pub(crate) address: Address,
     pub(crate) credentials: Credentials,
+    pub(crate) credentials_to: Vec<Origin>,
     pub(crate) prompt: Option<Arc<dyn Prompt>>,
     pub(crate) tls: Tls,
     pub(crate) retry: Retry,
@@ -52,6 +54,7 @@ impl Default for Settings {
             only_preferred: false,
             address: Address::default(),
             credentials: Credentials::none(),
+            credentials_to: Vec::new(),
             prompt: None,
             tls: Tls::default(),
             retry: Retry::default(),
@@ -96,6 +99,14 @@ impl Builder {
     #[must_use]
     pub fn credentials(mut self, credentials: Credentials) -> Self {
         self.0.credentials = credentials;
+        self
+    }
+
+    /// Lets credentials go to this origin, too: to the agent if its card names an address there, and to an issuer of
+    /// tokens there. Otherwise they go only to the origin of the reference.
+    #[must_use]
+    pub fn credentials_to(mut self, origin: Origin) -> Self {
+        self.0.credentials_to.push(origin);
         self
     }
 
