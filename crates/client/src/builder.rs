@@ -12,6 +12,7 @@ use crate::connect;
 use crate::connect::address::Address;
 use crate::connect::cache::CardCache;
 use crate::connect::choose::Preference;
+use crate::connect::origin::Origin;
 use crate::connect::quirks::Quirks;
 use crate::connect::verify::Signatures;
 use crate::error::Error;
@@ -32,6 +33,7 @@ pub(crate) struct Settings {
     pub(crate) only_preferred: bool,
     pub(crate) address: Address,
     pub(crate) credentials: Credentials,
+    pub(crate) credentials_to: Vec<Origin>,
     pub(crate) prompt: Option<Arc<dyn Prompt>>,
     pub(crate) tls: Tls,
     pub(crate) retry: Retry,
@@ -54,6 +56,7 @@ impl Default for Settings {
             only_preferred: false,
             address: Address::default(),
             credentials: Credentials::none(),
+            credentials_to: Vec::new(),
             prompt: None,
             tls: Tls::default(),
             retry: Retry::default(),
@@ -99,6 +102,14 @@ impl Builder {
     #[must_use]
     pub fn credentials(mut self, credentials: Credentials) -> Self {
         self.0.credentials = credentials;
+        self
+    }
+
+    /// Lets credentials go to this origin, too: to the agent if its card names an address there, and to an issuer of
+    /// tokens there. Otherwise they go only to the origin of the reference.
+    #[must_use]
+    pub fn credentials_to(mut self, origin: Origin) -> Self {
+        self.0.credentials_to.push(origin);
         self
     }
 

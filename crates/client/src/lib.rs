@@ -20,8 +20,8 @@
 //! message only if it never left, if the agent turned it away unseen, or with an idempotency key. Nothing runs in
 //! the background: a future or a stream that is dropped closes its connection, and the task goes on.
 //!
-//! Redirects are followed on the same host only. Credentials go where the card says, and never into logs, errors or
-//! recorded exchanges.
+//! Redirects are followed on the same host and port only. Credentials go to the origin that the user named and to those
+//! that [`Builder::credentials_to`] lists, whatever the card says, and never into logs, errors or recorded exchanges.
 
 mod answer;
 mod auth;
@@ -56,6 +56,7 @@ pub use client::{Answer, Client, Sent};
 pub use connect::address::Address;
 pub use connect::cache::CardCache;
 pub use connect::choose::{Chosen, Preference, Why};
+pub use connect::origin::Origin;
 pub use connect::quirks::Quirks;
 pub use connect::verify::{SignatureState, Signatures};
 pub use error::{Error, Kind};

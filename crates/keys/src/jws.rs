@@ -9,6 +9,7 @@ use serde::de::{Deserializer, IgnoredAny};
 
 use crate::algorithm::Algorithm;
 use crate::base64url::decoded;
+use crate::json::read_distinct;
 
 /// The longest token, in bytes. The same holds for the header and the signature of a detached one, whose payload is
 /// not ours to bound.
@@ -113,7 +114,7 @@ pub fn read_detached<'a>(
 
 fn header(protected: &str) -> Result<Header, JwsError> {
     let json = decoded(protected).ok_or(JwsError::Malformed("the header is not base64url"))?;
-    let read: Protected = serde_json::from_slice(&json)
+    let read: Protected = read_distinct(&json)
         .map_err(|_| JwsError::Malformed("the header is no JSON object that names an algorithm"))?;
     if read.crit {
         let message = "the header has extensions that must be understood: none is";

@@ -13,12 +13,14 @@
 //! | `secret` | a secret that two sides share; another type, so that a public key is never taken for one |
 //! | `private` | keys to sign with |
 //! | `seal` | secrets that are stored |
+//! | `json` | JSON in which no member is given twice |
 //! | `digest`, `random`, `base64url` | the small parts |
 
 mod algorithm;
 mod base64url;
 mod digest;
 mod error;
+mod json;
 mod jws;
 mod private;
 mod public;
@@ -30,6 +32,7 @@ pub use algorithm::Algorithm;
 pub use base64url::{decoded, encoded};
 pub use digest::{same, sha256, sha256_hex};
 pub use error::KeyError;
+pub use json::read_distinct;
 pub use jws::{Header, Jws, JwsError, read, read_detached};
 pub use private::{SigningKey, jwks};
 pub use public::PublicKeys;

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::algorithm::Algorithm;
 use crate::base64url::decoded;
 use crate::error::KeyError;
+use crate::json::read_distinct;
 use crate::jws::Jws;
 
 /// The most keys in a list: a signature that names none of them is tried with all.
@@ -70,7 +71,7 @@ impl PublicKeys {
     ///
     /// If it is no JWKS, none of its keys can be used, or more than 64 can.
     pub fn from_jwks(json: &[u8]) -> Result<Self, KeyError> {
-        let listed: Listed = serde_json::from_slice(json).map_err(KeyError::NotJwks)?;
+        let listed: Listed = read_distinct(json).map_err(KeyError::NotJwks)?;
         let listed = listed.keys.into_iter();
         let keys: Vec<Key> = listed
             .filter_map(|jwk| serde_json::from_value::<Jwk>(jwk).ok()?.read())

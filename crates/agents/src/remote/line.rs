@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use switchboard_client::{
-    Address, CallOptions, Client, Credentials, Error, Kind, Preference, Reference, Retry, Tls,
+    Address, CallOptions, Client, Credentials, Error, Kind, Origin, Preference, Reference, Retry,
+    Tls,
 };
 use switchboard_server::backend::{Drift, Health};
 use switchboard_server::clock;
@@ -38,6 +39,8 @@ pub struct Settings {
     pub preference: Preference,
     /// Whose host counts, where its card names another one.
     pub address: Address,
+    /// Origins that may receive the agent's and its callers' credentials, beside that of [`Settings::at`].
+    pub credentials_to: Vec<Origin>,
     /// Extensions to ask for.
     pub extensions: Vec<String>,
     /// Whom to trust.
@@ -62,6 +65,7 @@ impl Settings {
             at,
             preference: Preference::default(),
             address: Address::default(),
+            credentials_to: Vec::new(),
             extensions: Vec::new(),
             tls: Tls::new(),
             idempotent: false,
@@ -194,6 +198,9 @@ impl Line {
             .tls(settings.tls.clone())
             .retry(settings.retry)
             .credentials(credentials);
+        for origin in &settings.credentials_to {
+            builder = builder.credentials_to(origin.clone());
+        }
         for uri in &settings.extensions {
             builder = builder.extension(uri);
         }

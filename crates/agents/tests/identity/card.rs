@@ -20,7 +20,7 @@ fn card(version: &str, skills: &[&str]) -> String {
     json!({
         "name": "Poet", "description": "Writes", "version": version,
         "supportedInterfaces": [{
-            "url": "http://127.0.0.1:9/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0",
+            "url": "/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0",
         }],
         "capabilities": {}, "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
         "skills": skills.iter().map(skill).collect::<Vec<_>>(),

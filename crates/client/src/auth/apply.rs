@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::issuer::Terms;
 use super::oauth::Source;
 use super::{AccessToken, Credential, Credentials, Step};
+use crate::connect::origin::TrustedOrigins;
 use crate::error::{Error, Kind};
 use crate::transport::http::{Http, Outgoing};
 use crate::transport::record::Redaction;
@@ -33,6 +34,8 @@ pub(crate) struct Authority {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Means<'a> {
     pub(crate) http: &'a Http,
+    /// Who may receive the secret of an OAuth client.
+    pub(crate) trusted: &'a TrustedOrigins,
     /// We have a certificate of our own to show.
     pub(crate) certificate: bool,
     pub(crate) prompt: Option<&'a Arc<dyn super::Prompt>>,
@@ -294,7 +297,7 @@ fn fit(
                 client_secret: client_secret.clone(),
                 scopes: wanted.to_vec(),
             };
-            let source = Source::of(scheme, terms, means.http.clone(), means.prompt.cloned())?;
+            let source = Source::of(scheme, terms, means)?;
             return Ok(source.map(|source| Step::Token(Arc::new(source))));
         }
         _ => return Ok(None),

@@ -15,6 +15,7 @@ use url::form_urlencoded::{self, Serializer, byte_serialize};
 use super::apply::basic;
 use super::grant::{Granted, Metadata, refused};
 use super::held::too_late;
+use crate::connect::origin::TrustedOrigins;
 use crate::error::{Error, Kind};
 use crate::reference::is_local;
 use crate::transport::http::{Http, Outgoing};
@@ -54,6 +55,8 @@ pub(super) enum Endpoints {
         places: Vec<Url>,
         /// Whose it must be.
         issuer: Option<String>,
+        /// Where its endpoints must be; anywhere, if the user named the issuer.
+        trusted: Option<TrustedOrigins>,
     },
 }
 
@@ -79,7 +82,33 @@ impl Endpoints {
         Ok(Self::Described {
             places: vec![openid, oauth],
             issuer: Some(issuer.to_owned()),
+            trusted: None,
         })
+    }
+}
+
+impl Known {
+    /// Refuses endpoints that the user has not allowed. A card that is not the issuer's could name one of its own
+    /// where a secret, a refresh token or a device code goes.
+    ///
+    /// # Errors
+    ///
+    /// If a secret would go to an untrusted origin, or the endpoints of one flow are at several.
+    pub(super) fn require_trust(
+        &self,
+        has_secret: bool,
+        trusted: &TrustedOrigins,
+    ) -> Result<(), Error> {
+        if has_secret {
+            trusted.require(&self.token)?;
+        }
+        for other in self.device.iter().chain(&self.refresh) {
+            if !trusted.cover_both(&self.token, other) {
+                trusted.require(&self.token)?;
+                trusted.require(other)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -95,9 +124,13 @@ impl Issuer {
 
     /// Where to ask.
     pub(super) async fn endpoints(&self, deadline: Instant) -> Result<Arc<Known>, Error> {
-        let (places, issuer) = match &self.endpoints {
+        let (places, issuer, trusted) = match &self.endpoints {
             Endpoints::Known(known) => return Ok(Arc::clone(known)),
-            Endpoints::Described { places, issuer } => (places, issuer.as_deref()),
+            Endpoints::Described {
+                places,
+                issuer,
+                trusted,
+            } => (places, issuer.as_deref(), trusted),
         };
         let Ok(mut described) = timeout_at(deadline, self.described.lock()).await else {
             return Err(too_late());
@@ -108,6 +141,9 @@ impl Issuer {
             return Ok(Arc::clone(known));
         }
         let known = Arc::new(self.describe(places, issuer, deadline).await?);
+        if let Some(trusted) = trusted {
+            known.require_trust(self.terms.client_secret.is_some(), trusted)?;
+        }
         *described = Some((Arc::clone(&known), Instant::now()));
         Ok(known)
     }

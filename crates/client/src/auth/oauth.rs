@@ -8,12 +8,13 @@ use switchboard_types::model::{OAuthFlow, Secret, SecurityScheme};
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
+use super::apply::Means;
 use super::grant::{DeviceCode, Token, USUAL_INTERVAL, refused};
 use super::held::Held;
 use super::issuer::{Endpoints, Issuer, Known, Terms, endpoint};
 use super::{AccessToken, Prompt};
+use crate::connect::origin::TrustedOrigins;
 use crate::error::{Error, Kind};
-use crate::transport::http::Http;
 use crate::transport::record::shown;
 
 /// How long others wait while a person enters a code.
@@ -34,9 +35,9 @@ impl Source {
     pub(crate) fn of(
         scheme: &SecurityScheme,
         terms: Terms,
-        http: Http,
-        prompt: Option<Arc<dyn Prompt>>,
+        means: Means<'_>,
     ) -> Result<Option<Self>, Error> {
+        let trusted = means.trusted;
         let endpoints = match scheme {
             SecurityScheme::OAuth2 {
                 flows,
@@ -44,18 +45,21 @@ impl Source {
                 ..
             } => {
                 let known = flows.iter().find_map(|flow| known(flow, &terms));
-                match (known, metadata_url) {
-                    (Some(known), _) => Endpoints::Known(Arc::new(known?)),
-                    (None, Some(url)) => described(url)?,
+                match (known.transpose()?, metadata_url) {
+                    (Some(known), _) => {
+                        known.require_trust(terms.client_secret.is_some(), trusted)?;
+                        Endpoints::Known(Arc::new(known))
+                    }
+                    (None, Some(url)) => described(url, trusted)?,
                     (None, None) => return Ok(None),
                 }
             }
-            SecurityScheme::OpenIdConnect { url, .. } => described(url)?,
+            SecurityScheme::OpenIdConnect { url, .. } => described(url, trusted)?,
             _ => return Ok(None),
         };
         Ok(Some(Self {
-            issuer: Issuer::new(http, terms, endpoints),
-            prompt,
+            issuer: Issuer::new(means.http.clone(), terms, endpoints),
+            prompt: means.prompt.cloned(),
             held: Held::default(),
         }))
     }
@@ -194,9 +198,13 @@ fn known(flow: &OAuthFlow, terms: &Terms) -> Option<Result<Known, Error>> {
 }
 
 /// The endpoints that a document names.
-fn described(url: &str) -> Result<Endpoints, Error> {
+fn described(url: &str, trusted: &TrustedOrigins) -> Result<Endpoints, Error> {
+    let url = endpoint(url, Kind::CardInvalid)?;
+    // An issuer that the user trusts may have its token endpoint anywhere; another one must name a trusted one.
+    let trusted = (!trusted.cover(&url)).then(|| trusted.clone());
     Ok(Endpoints::Described {
-        places: vec![endpoint(url, Kind::CardInvalid)?],
+        places: vec![url],
         issuer: None,
+        trusted,
     })
 }

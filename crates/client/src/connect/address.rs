@@ -4,7 +4,6 @@ use switchboard_types::model::{Binding, Interface};
 use url::{Host, Url};
 
 use crate::error::{Error, Kind};
-use crate::reference::is_local;
 
 /// Whose host counts, where card and user name different ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -93,31 +92,9 @@ pub(crate) fn differs(url: &Url, given: Option<&Url>) -> bool {
     given.is_some_and(|given| given.host() != url.host())
 }
 
-/// Whether credentials may be sent there: encrypted, on this machine, or in clear because the user named it so.
-pub(crate) fn may_know_secrets(url: &Url, named: Option<&Url>) -> bool {
-    let by_user = |named: &Url| named.scheme() == "http" && named.host() == url.host();
-    url.scheme() != "http" || is_local(url) || named.is_some_and(by_user)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn credentials_go_in_clear_only_where_the_user_said_so() {
-        for (url, named, may) in [
-            ("https://a.example/", None, true),
-            ("http://a.example/", None, false),
-            ("http://localhost:1/", None, true),
-            ("http://a.example:9/x", Some("http://a.example/"), true),
-            ("http://a.example/", Some("https://a.example/"), false),
-            ("http://b.example/", Some("http://a.example/"), false),
-        ] {
-            let named = named.map(|named| Url::parse(named).unwrap());
-            let url = Url::parse(url).unwrap();
-            assert_eq!(may_know_secrets(&url, named.as_ref()), may, "{url}");
-        }
-    }
 
     /// Binding, what the card says, what the user gave, whose counts; what comes of it.
     const TABLE: &str = "

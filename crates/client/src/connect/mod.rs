@@ -6,6 +6,7 @@ mod catalog;
 pub(crate) mod choose;
 mod discover;
 mod fetch;
+pub(crate) mod origin;
 pub(crate) mod quirks;
 pub(crate) mod verify;
 
@@ -18,10 +19,10 @@ use switchboard_types::{Dialect, ProtocolVersion};
 use tokio::time::Instant;
 use url::Url;
 
-use self::address::Address;
 use self::choose::Chosen;
 use self::discover::Found;
 use self::fetch::Fetcher;
+use self::origin::TrustedOrigins;
 use self::quirks::Quirks;
 use crate::auth::{Authority, Means};
 use crate::builder::Settings;
@@ -166,14 +167,20 @@ fn assemble(
     if settings.only_preferred {
         chosen = choose::only_preferred(card, chosen)?;
     }
+    let trusted = TrustedOrigins::new(named, &settings.credentials_to);
     let means = Means {
         http: &http,
+        trusted: &trusted,
         certificate: settings.tls.identity.is_some(),
         prompt: settings.prompt.as_ref(),
     };
     let authority = Authority::of(card, &settings.credentials, means)?;
-    let secret = !authority.is_empty() || settings.credentials.are_with_calls();
-    let guarded = secret && settings.address != Address::Given;
+    let sends_secrets = !authority.is_empty()
+        || settings.credentials.are_with_calls()
+        || settings
+            .headers
+            .iter()
+            .any(|(_, value)| value.is_sensitive());
     let shared = Arc::new(Shared {
         authority,
         params: ServiceParams {
@@ -189,13 +196,8 @@ fn assemble(
     let candidate = |chosen: Chosen| {
         let interface = &chosen.interface;
         let url = address::resolve(interface, given, settings.address)?;
-        if guarded && !address::may_know_secrets(&url, named) {
-            let message = format!(
-                "{} is not encrypted: no credentials are sent there",
-                shown(&url)
-            );
-            return Err(Error::new(Kind::CardInvalid, message)
-                .hinting("name the agent by its http:// address if that is meant"));
+        if sends_secrets {
+            trusted.require(&url)?;
         }
         let dialect =
             |version| Dialect::spoken(&interface.binding, version).with_files(settings.file_bytes);

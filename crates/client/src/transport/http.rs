@@ -118,8 +118,8 @@ impl Http {
         Ok(self.h2.get_or_init(|| made))
     }
 
-    /// Sends a request and waits for the head of the answer. Redirects are followed on the same host only: another
-    /// one must not get what was meant for this one.
+    /// Sends a request and waits for the head of the answer. Redirects are followed on the same host and port only, or
+    /// from HTTP to HTTPS on the usual ports: another server must not get what was meant for this one.
     pub(crate) async fn open(&self, out: Outgoing, deadline: Instant) -> Result<Opened, Error> {
         let mut url = out.url.clone();
         for _ in 0..=MOST_REDIRECTS {
@@ -317,7 +317,8 @@ fn redirected(from: &Url, response: &Response) -> Result<Option<Url>, Error> {
     let same_host = to.host() == from.host();
     let downgraded = from.scheme() == "https" && to.scheme() != "https";
     let same_port = to.port_or_known_default() == from.port_or_known_default();
-    let upgraded = from.scheme() == "http" && to.scheme() == "https";
+    let ports = (from.port_or_known_default(), to.port_or_known_default());
+    let upgraded = to.scheme() == "https" && ports == (Some(80), Some(443));
     if same_host && !downgraded && (same_port || upgraded) {
         return Ok(Some(to));
     }

@@ -4,7 +4,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Deserialize;
-use switchboard_keys::{decoded, sha256_hex};
+use switchboard_keys::{decoded, read_distinct, sha256_hex};
 
 use super::Rejected;
 use super::seen::Mark;
@@ -82,7 +82,7 @@ pub(super) fn prove(
     if !keys.verify(&jws) {
         return no("the signature is wrong, or of a key that is not known");
     }
-    let claims = decoded(jws.payload).and_then(|json| serde_json::from_slice::<Claims>(&json).ok());
+    let claims = decoded(jws.payload).and_then(|json| read_distinct::<Claims>(&json).ok());
     let Some(claims) = claims else {
         return no("the signature says nothing");
     };

@@ -204,7 +204,13 @@ async fn tokens_are_asked_for_kept_and_replaced_when_they_are_refused() {
         client_secret: Some(secret()),
         scopes: Vec::new(),
     };
-    let agent = client(&odd, Credentials::any(credential)).await;
+    let agent = Client::builder()
+        .credentials(Credentials::any(credential))
+        .credentials_to(issuer.base.parse().unwrap())
+        .retry(Retry::never())
+        .connect(odd.base.as_str())
+        .await
+        .unwrap();
     for _ in 0..3 {
         agent.send(text("x")).await.unwrap();
     }
@@ -335,6 +341,7 @@ async fn nothing_is_shown_of_how_tokens_are_had() {
     };
     let agent = Client::builder()
         .credentials(Credentials::any(credential))
+        .credentials_to(issuer.base.parse().unwrap())
         .recorder(Recorder::new(move |exchange| {
             kept.lock().unwrap().push(exchange)
         }))

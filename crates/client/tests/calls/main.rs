@@ -21,6 +21,7 @@ mod langgraph;
 mod logs;
 mod odd_grpc;
 mod odd_streams;
+mod origins;
 mod quiet;
 mod raw;
 mod repeats;

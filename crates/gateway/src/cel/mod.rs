@@ -1,9 +1,11 @@
 //! Expressions that people write into the configuration, in the Common Expression Language (<https://cel.dev>): read
 //! once, with every name checked, and then asked often. What they are about is for others to say.
 //!
+//! - `cost`: how much work an expression can be.
 //! - `names`: which names an expression uses, and how deep it is.
 //! - `value`: what names stand for.
 
+mod cost;
 mod names;
 mod value;
 
@@ -27,6 +29,8 @@ const MOST_BRACKETS: usize = 32;
 const DEEPEST: usize = 64;
 /// How often a loop may stand in a loop: what takes a moment with one takes a day with three.
 const MOST_LOOPS: usize = 2;
+/// The largest regular expression, compiled: the interpreter compiles it each time it is used.
+const MAX_PATTERN: usize = 128 << 10;
 /// The stack of the thread that reads an expression: it needs more for each level than others need in all.
 const STACK: usize = 64 << 20;
 
@@ -117,12 +121,30 @@ impl Expression {
         self.names.texts.contains(text)
     }
 
+    /// Why it may be refused with large values, if it may: a loop over values within another one.
+    pub(crate) fn expense(&self) -> Option<String> {
+        (self.names.loops_over_values > 1).then(|| {
+            format!(
+                "has a loop within a loop: with large lists it takes more than {} steps, and is then not evaluated",
+                cost::MAX_STEPS
+            )
+        })
+    }
+
     /// Whether it is true.
     ///
     /// # Errors
     ///
-    /// If it cannot be told: something is missing or of another kind, or it is neither true nor false.
+    /// If it cannot be told: something is missing or of another kind, it is neither true nor false, or it could take
+    /// more than [`cost::MAX_STEPS`] with these values.
     pub(crate) fn is_true(&self, values: &Values) -> Result<bool, String> {
+        let (expression, names) = (self.program.expression(), &self.names);
+        if cost::exceeds(cost::MAX_STEPS, expression, names, values) {
+            return Err(format!(
+                "would take more than {} steps with these values",
+                cost::MAX_STEPS
+            ));
+        }
         let mut context = Context::with_env(Arc::clone(&ENV));
         for (name, value) in values {
             if self.mentions(name) {
@@ -178,6 +200,7 @@ fn read(source: &str, known: &[Variable]) -> Result<Expression, Unusable> {
         return Err(Unusable::new(message));
     }
     check(&names, known)?;
+    check_patterns(&names)?;
     Ok(Expression {
         source: source.into(),
         program,
@@ -215,6 +238,40 @@ fn check(names: &Names, known: &[Variable]) -> Result<(), Unusable> {
             let message = format!("there is no `{root}.{field}`");
             return Err(Unusable { message, ..unknown });
         }
+    }
+    Ok(())
+}
+
+/// # Errors
+///
+/// If a regular expression is invalid or too large, or comes from a value: whoever sends it decides how much work it is.
+fn check_patterns(names: &Names) -> Result<(), Unusable> {
+    if names.pattern_from_value {
+        return Err(Unusable {
+            message: "takes the regular expression of `matches` from a value".to_owned(),
+            hint: Some("write it out as a text, or use `contains`".to_owned()),
+        });
+    }
+    for pattern in &names.patterns {
+        let built = regex::RegexBuilder::new(pattern)
+            .size_limit(MAX_PATTERN)
+            .build();
+        built.map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => Unusable {
+                message: format!("has a regular expression that is too large: {pattern:?}"),
+                hint: Some(
+                    "repeat less, or name fewer characters: [a-z] is less than \\w".to_owned(),
+                ),
+            },
+            error => {
+                let text = error.to_string();
+                let why = text.lines().last().unwrap_or_default();
+                let why = why.trim_start_matches("error: ");
+                Unusable::new(format!(
+                    "has an invalid regular expression {pattern:?}: {why}"
+                ))
+            }
+        })?;
     }
     Ok(())
 }

@@ -48,8 +48,16 @@ pub(super) struct Names {
     pub(super) paths: Vec<Vec<String>>,
     /// How deep it is.
     pub(super) depth: usize,
+    /// How many nodes it has.
+    pub(super) nodes: usize,
     /// How many loops are within each other.
     pub(super) loops: usize,
+    /// How many loops over values, rather than over a list that is written out, are within each other.
+    pub(super) loops_over_values: usize,
+    /// The regular expressions that are written in it.
+    pub(super) patterns: Vec<String>,
+    /// A regular expression is not written in it, but comes from a value.
+    pub(super) pattern_from_value: bool,
 }
 
 /// Where the walk is.
@@ -57,8 +65,9 @@ pub(super) struct Names {
 struct Here<'e> {
     depth: usize,
     loops: usize,
-    /// The names of the loops around.
-    own: &'e [&'e str],
+    loops_over_values: usize,
+    /// The names of the loops around, and the texts that they stand for if those are written out.
+    own: &'e [(&'e str, Option<&'e [IdedExpr]>)],
 }
 
 impl Names {
@@ -67,6 +76,7 @@ impl Names {
         let here = Here {
             depth: 1,
             loops: 0,
+            loops_over_values: 0,
             own: &[],
         };
         names.walk(expression, here);
@@ -74,8 +84,10 @@ impl Names {
     }
 
     fn walk(&mut self, expression: &IdedExpr, here: Here<'_>) {
+        self.nodes += 1;
         self.depth = self.depth.max(here.depth);
         self.loops = self.loops.max(here.loops);
+        self.loops_over_values = self.loops_over_values.max(here.loops_over_values);
         let below = Here {
             depth: here.depth + 1,
             ..here
@@ -96,6 +108,9 @@ impl Names {
                 if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
                     self.functions.insert(name.clone());
                 }
+                if let ("matches", Some(pattern)) = (&**name, call.args.last()) {
+                    self.pattern(pattern, here);
+                }
                 for part in call.target.as_deref().into_iter().chain(&call.args) {
                     self.walk(part, below);
                 }
@@ -114,11 +129,16 @@ impl Names {
             Expr::Comprehension(all) => {
                 self.walk(&all.iter_range, below);
                 self.walk(&all.accu_init, below);
-                let mut own: Vec<&str> = here.own.to_vec();
-                own.extend([all.iter_var.as_str(), all.accu_var.as_str()]);
-                own.extend(all.iter_var2.as_deref());
+                let written = match &all.iter_range.expr {
+                    Expr::List(list) => Some(list.elements.as_slice()),
+                    _ => None,
+                };
+                let mut own = here.own.to_vec();
+                own.extend([(&*all.iter_var, written), (&*all.accu_var, None)]);
+                own.extend(all.iter_var2.as_deref().map(|name| (name, None)));
                 let within = Here {
                     loops: here.loops + 1,
+                    loops_over_values: here.loops_over_values + usize::from(written.is_none()),
                     own: &own,
                     ..below
                 };
@@ -127,6 +147,24 @@ impl Names {
                 }
             }
         }
+    }
+
+    /// A regular expression: a text, or each of the texts of a loop.
+    fn pattern(&mut self, pattern: &IdedExpr, here: Here<'_>) {
+        let named = |name: &String| here.own.iter().rev().find(|(own, _)| own == name);
+        let texts = match &pattern.expr {
+            Expr::Ident(name) => named(name).and_then(|(_, written)| *written),
+            _ => Some(std::slice::from_ref(pattern)),
+        };
+        for text in texts.unwrap_or_default() {
+            match &text.expr {
+                Expr::Literal(LiteralValue::String(text)) => {
+                    self.patterns.push(text.inner().to_owned());
+                }
+                _ => self.pattern_from_value = true,
+            }
+        }
+        self.pattern_from_value |= texts.is_none();
     }
 
     fn entries<'e>(&mut self, entries: impl Iterator<Item = &'e EntryExpr>, here: Here<'_>) {
@@ -152,7 +190,7 @@ impl Names {
         let Expr::Ident(name) = at else { return };
         // A dot at the beginning means the outermost of that name.
         let name = name.trim_start_matches('.');
-        let is_own = here.own.contains(&name) || name.starts_with('@');
+        let is_own = here.own.iter().any(|(own, _)| *own == name) || name.starts_with('@');
         if is_own || (path.is_empty() && TYPES.contains(&name)) {
             return;
         }

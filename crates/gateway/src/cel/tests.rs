@@ -114,7 +114,6 @@ fn what_cannot_be_told_is_an_error_without_anyones_values() {
             "9223372036854775807 + caller.claims.level > 0",
             "a number is too large",
         ),
-        ("caller.tenant.matches(\"(\")", "`matches` failed"),
     ] {
         assert_eq!(ask(source), Err(error.to_owned()), "{source}");
     }
@@ -216,4 +215,105 @@ fn an_expression_tells_what_it_looks_at() {
     );
     assert!(expression.mentions("operation") && !expression.mentions("now"));
     assert!(expression.has_text("corp") && !expression.has_text("tenant"));
+}
+
+#[test]
+fn regular_expressions_are_written_out_and_small() {
+    for (source, problem) in [
+        (
+            r#"caller.tenant.matches("(")"#,
+            "has an invalid regular expression",
+        ),
+        (
+            "caller.tenant.matches(operation)",
+            "takes the regular expression of `matches` from a value",
+        ),
+        (
+            "caller.scopes.exists(s, caller.tenant.matches(s))",
+            "takes the regular expression of `matches` from a value",
+        ),
+        (
+            r#"caller.tenant.matches("a" + operation)"#,
+            "takes the regular expression of `matches` from a value",
+        ),
+        (
+            r#"caller.tenant.matches("(\\w{1,50}){1,20}")"#,
+            "has a regular expression that is too large",
+        ),
+    ] {
+        let refusal = refused(source);
+        assert!(refusal.starts_with(problem), "{source}: {refusal}");
+    }
+    let each = r#"["^x", "^co"].exists(p, caller.tenant.matches(p))"#;
+    assert_eq!(ask(each), Ok(true));
+}
+
+/// Values with lists that a caller made as large as it could.
+fn large(elements: usize) -> Values {
+    let list: Vec<String> = (0..elements).map(|n| format!("e{n}")).collect();
+    let claims = json!({"list": list, "lists": [list], "text": "x".repeat(elements * 1000)});
+    let caller = Value::fields([
+        (
+            "scopes",
+            Some(Value::texts(list.iter().map(String::as_str))),
+        ),
+        ("claims", claims.as_object().map(Value::from)),
+    ]);
+    Values::from([("caller", caller), ("operation", "CancelTask".into())])
+}
+
+#[test]
+fn an_expression_that_could_take_too_long_is_not_evaluated() {
+    let asked = |source: &str, elements: usize| {
+        let expression = Expression::compile(source, &KNOWN).unwrap();
+        expression.is_true(&large(elements))
+    };
+    for source in [
+        "caller.scopes.exists(a, caller.scopes.exists(b, a + b == operation))",
+        "caller.claims.list.all(a, caller.claims.list.exists(b, a == b))",
+        "caller.claims.lists.exists(l, l.exists(a, l.all(b, a != b)))",
+        "caller.scopes.map(a, caller.scopes).exists(l, l.exists(b, b == operation))",
+        "(caller.scopes + caller.scopes).exists(a, caller.scopes.exists(b, a + b == operation))",
+        r#"caller.scopes.exists(a, a.matches("^[xyz]+$"))"#,
+        r#"caller.scopes.exists(a, caller.claims["list"].exists(b, a + b == operation))"#,
+    ] {
+        let Ok(expression) = Expression::compile(source, &KNOWN) else {
+            // Three loops are refused whatever they do.
+            continue;
+        };
+        let refusal = expression.is_true(&large(3_000)).unwrap_err();
+        assert!(
+            refusal.contains("more than 200000 steps"),
+            "{source}: {refusal}"
+        );
+        assert!(asked(source, 6).is_ok(), "{source}");
+    }
+    let many = vec![r#"caller.claims.text.contains("y")"#; 40].join(" || ");
+    assert!(asked(&many, 3_000).is_err());
+    assert_eq!(asked(&many, 100), Ok(false));
+    // One loop, one search: as large as a request can be.
+    for source in [
+        "caller.scopes.exists(a, a == operation)",
+        r#""e2999" in caller.claims.list && !caller.claims.text.contains("y")"#,
+    ] {
+        assert!(asked(source, 3_000).is_ok(), "{source}");
+    }
+}
+
+#[test]
+fn loops_within_loops_over_values_are_warned_of() {
+    for (source, is_expensive) in [
+        (
+            "caller.scopes.exists(a, caller.scopes.exists(b, a == b))",
+            true,
+        ),
+        (
+            r#"["a", "b"].all(a, caller.scopes.exists(b, a == b))"#,
+            false,
+        ),
+        ("caller.scopes.exists(a, a == operation)", false),
+    ] {
+        let expression = Expression::compile(source, &KNOWN).unwrap();
+        assert_eq!(expression.expense().is_some(), is_expensive, "{source}");
+    }
 }

@@ -11,6 +11,7 @@ use super::load::Check;
 use super::problem::Place;
 use super::raw;
 use super::yaml::{self, Step, Step::Item, Step::Key};
+use crate::cel::Expression;
 use crate::policy::{Effect, On, Rule};
 
 /// What those may do who may call an agent.
@@ -64,6 +65,7 @@ impl Check<'_> {
         let place = self.tree.place_of(at).clone();
         match Rule::new(name, place, effect, &when) {
             Ok(mut rule) => {
+                self.doubt_expense(&join(at, Key(effect.name())), &rule.when);
                 rule.tell = raw.tell.unwrap_or(false);
                 rule.on = match raw.on {
                     None | Some(raw::RuleOn::Caller) => On::Caller,
@@ -76,6 +78,15 @@ impl Check<'_> {
                 self.wrong(&join(at, Key(effect.name())), error.message, error.hint);
                 None
             }
+        }
+    }
+
+    /// Warns of an expression that may be refused when callers bring large lists.
+    pub(super) fn doubt_expense(&mut self, at: &[Step<'_>], when: &Expression) {
+        if let Some(message) = when.expense() {
+            let hint = "use one loop, or `in`; a rule that is not evaluated denies, or does not allow; a route does \
+                        not apply";
+            self.doubt(at, message, Some(hint.to_owned()));
         }
     }
 

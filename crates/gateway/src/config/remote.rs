@@ -42,6 +42,16 @@ impl Check<'_> {
         if raw.address == Some(raw::Address::Given) {
             settings.address = Address::Given;
         }
+        for (index, text) in raw.credentials_to.iter().flatten().enumerate() {
+            match text.parse() {
+                Ok(origin) => settings.credentials_to.push(origin),
+                Err(error) => {
+                    let place = join(&join(&at, Key("credentials_to")), Step::Item(index));
+                    let hint = error.hint().map(str::to_owned);
+                    self.wrong(&place, error.to_string(), hint);
+                }
+            }
+        }
         settings.extensions = raw.extensions.unwrap_or_default();
         settings.idempotent = raw.idempotent.unwrap_or(false);
         if raw.file_bytes == Some(raw::AgentFileBytes::Raw) {

@@ -27,7 +27,12 @@ impl Check<'_> {
         let name = raw.name.clone().unwrap_or_else(|| yaml::show(at));
         let place = self.tree.place_of(at).clone();
         match Route::read(raw, &name, place) {
-            Ok(route) => Some(route),
+            Ok(route) => {
+                if let Some(when) = &route.when {
+                    self.doubt_expense(&join(at, Key("when")), when);
+                }
+                Some(route)
+            }
             Err(wrong) => {
                 let key = wrong.key.as_deref().map(Key);
                 let at = [at, key.as_slice()].concat();

@@ -1,5 +1,8 @@
 //! Secrets, which come from the environment or from files, and those who have them.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
 use switchboard_server::auth::method::User;
 use switchboard_types::model::Secret;
 
@@ -110,6 +113,19 @@ impl Check<'_> {
             self.wrong(at, message, hint);
         };
         text.map_err(wrong).ok()
+    }
+
+    /// Warns of a private key that everyone on this machine can read. It is the operator's file, and orchestrators mount
+    /// keys like that, so it is used all the same.
+    pub(super) fn doubt_open_key(&mut self, at: &[Step<'_>], file: &Path) {
+        let mode = std::fs::metadata(file).map(|found| found.permissions().mode() & 0o777);
+        if let Ok(mode) = mode
+            && mode & 0o007 != 0
+        {
+            let message = format!("everyone on this machine can use this key (mode {mode:04o})");
+            let hint = format!("run `chmod 600 {}`", file.display());
+            self.doubt(at, message, Some(hint));
+        }
     }
 
     /// Whether a key stands in a file, and not in a flag or a variable.

@@ -127,6 +127,9 @@ impl Check<'_> {
                 return None;
             }
         };
+        if key.is_some() {
+            self.doubt_open_key(&join(at, Key("file")), &path);
+        }
         let name = |key: sign::SigningKey| match &kid {
             Some(kid) => key.with_kid(kid.clone()),
             None => key,
@@ -151,7 +154,11 @@ impl Check<'_> {
             self.wrong(&join(&at, Key("key_file")), message, Some(hint));
             return None;
         }
+        let file = raw.key_file.as_ref().map(|file| self.base.join(file));
         let (given, text) = self.secret(&at, "key", raw.key, raw.key_file)?;
+        if let Some(file) = file {
+            self.doubt_open_key(&join(&at, Key(given)), &file);
+        }
         let key = SealingKey::from_base64(text.reveal());
         if key.is_none() {
             self.wrong(

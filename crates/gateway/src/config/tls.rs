@@ -63,6 +63,7 @@ impl Check<'_> {
             key: Pem::File(key.clone()),
             clients: clients.clone(),
         });
+        self.doubt_open_key(&[Key("tls"), Key("key_file")], &key);
         let own = Own::Files { certificate, key };
         Some(Tls { own, clients })
     }

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
@@ -20,6 +20,29 @@ const EVERYONE: u32 = 0o666;
 /// If it is there, or cannot be written.
 pub(crate) fn make(file: &Path, text: &str) -> io::Result<()> {
     make_with(file, text.as_bytes(), OWNER_ONLY)
+}
+
+/// Refuses a file that everyone on this machine can use. One that a group can use is taken with a warning: orchestrators
+/// open volumes to a group, and would do so again.
+///
+/// # Errors
+///
+/// If others than its owner and group can read or write it; the error says what to do.
+pub(crate) fn require_private(file: &Path) -> io::Result<()> {
+    let mode = fs::metadata(file)?.permissions().mode() & 0o777;
+    let shown = file.display();
+    if mode & 0o007 != 0 {
+        let message = format!(
+            "everyone on this machine can use it (mode {mode:04o}): run `chmod 600 {shown}`, or replace the key if it \
+             may have been read"
+        );
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    if mode & 0o070 != 0 {
+        let mode = format!("{mode:04o}");
+        tracing::warn!(file = %shown, mode, "key file is accessible to its group: chmod 600 restricts it to its owner");
+    }
+    Ok(())
 }
 
 /// Writes a file in the place of the one that is there.
@@ -100,8 +123,6 @@ fn keep_name(file: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     #[test]
@@ -149,5 +170,31 @@ mod tests {
         save(&taken, b"new", true).unwrap_err();
         save(&taken, b"new", false).unwrap_err();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_key_that_everyone_can_use_is_refused_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("secret.key");
+        make(&file, "key").unwrap();
+        for (mode, is_private) in [
+            (0o600, true),
+            (0o400, true),
+            (0o640, true),
+            (0o660, true),
+            (0o644, false),
+            (0o604, false),
+            (0o602, false),
+        ] {
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            match require_private(&file) {
+                Ok(()) => assert!(is_private, "{mode:o}"),
+                Err(error) => {
+                    assert!(!is_private, "{mode:o}");
+                    let advice = format!("chmod 600 {}", file.display());
+                    assert!(error.to_string().contains(&advice), "{error}");
+                }
+            }
+        }
     }
 }

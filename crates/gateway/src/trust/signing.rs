@@ -103,17 +103,19 @@ fn device_key(file: &Path) -> anyhow::Result<SigningKey> {
             made => made?,
         }
     }
+    files::require_private(file)?;
     Ok(SigningKey::from_pem(&fs::read(file)?)?)
 }
 
-/// The key in a file, which is made if it is not there.
+/// The key in a file, which is made if it is not there. One that others may have read is refused.
 fn kept(file: &Path) -> io::Result<String> {
-    match fs::read_to_string(file) {
+    match files::require_private(file).and_then(|()| fs::read_to_string(file)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let text = SealingKey::fresh();
             match files::make(file, &format!("{text}\n")) {
                 // Another process was quicker: its key counts.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    files::require_private(file)?;
                     fs::read_to_string(file)
                 }
                 made => made.map(|()| text),

@@ -33,6 +33,8 @@ fn what_is_no_list_is_refused() {
         r#"{"keys":{}}"#,
         r#"{"keys":null}"#,
         r#"{"keys":[]"#,
+        r#"{"keys":[],"keys":[]}"#,
+        r#"{"keys":[{"kty":"EC","kid":"a","kid":"b"}]}"#,
     ] {
         let error = PublicKeys::from_jwks(text.as_bytes()).unwrap_err();
         assert!(matches!(error, KeyError::NotJwks(_)), "{text}: {error}");

@@ -56,6 +56,8 @@ fn headers_that_ask_for_what_is_not_done_are_refused() {
         (r#"{"alg":"ES256","alg":"none"}"#, "no JSON object"),
         (r#"{"alg":"none","alg":"ES256"}"#, "no JSON object"),
         (r#"{"alg":"ES256","kid":"a","kid":"b"}"#, "no JSON object"),
+        (r#"{"alg":"ES256","x5u":"a","x5u":"b"}"#, "no JSON object"),
+        (r#"{"alg":"ES256","x":{"y":1,"y":1}}"#, "no JSON object"),
         (r#"{"alg":"ES256","kid":1}"#, "no JSON object"),
         (r#"{"alg":"ES256","typ":{}}"#, "no JSON object"),
         (nested.as_str(), "no JSON object"),

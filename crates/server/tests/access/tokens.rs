@@ -28,7 +28,12 @@ fn by_secret(name: &str, issuer: Option<&str>) -> Arc<dyn Scheme> {
 
 /// A token with this header and these claims, signed by HMAC with that secret.
 fn hs256(secret: &[u8], header: &Value, claims: &Value) -> String {
-    let part = |value: &Value| encoded(value.to_string().as_bytes());
+    hs256_text(secret, &header.to_string(), &claims.to_string())
+}
+
+/// The same of any texts.
+fn hs256_text(secret: &[u8], header: &str, claims: &str) -> String {
+    let part = |text: &str| encoded(text.as_bytes());
     let signed = format!("{}.{}", part(header), part(claims));
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
     let signature = hmac::sign(&key, signed.as_bytes());
@@ -72,6 +77,29 @@ async fn a_token_signed_with_the_shared_secret_is_taken_and_no_other() {
     }
     let long = hs256(SECRET, &header(), &claims(&"a".repeat(9_000)));
     assert_eq!(status(&house, &long).await, 401);
+}
+
+#[tokio::test]
+async fn a_token_that_gives_a_claim_or_a_member_of_its_header_twice_is_refused() {
+    let house = desk(vec![by_secret("bearer", None)], lenient()).await;
+    let (header, good) = (header().to_string(), claims("ann").to_string());
+    let with = |text: &str, more: &str| text.replacen('{', &format!("{{{more},"), 1);
+    let token = hs256_text(SECRET, &header, &with(&good, r#""dept":"x""#));
+    assert_eq!(status(&house, &token).await, 404);
+    for more in [
+        r#""sub":"bob""#,
+        r#""s\u0075b":"bob""#,
+        r#""exp":1"#,
+        r#""dept":"x","dept":"y""#,
+        r#""address":{"city":"a","city":"b"}"#,
+    ] {
+        let token = hs256_text(SECRET, &header, &with(&good, more));
+        assert_eq!(status(&house, &token).await, 401, "{more}");
+    }
+    for more in [r#""alg":"HS256""#, r#""x5u":"a","x5u":"b""#] {
+        let token = hs256_text(SECRET, &with(&header, more), &good);
+        assert_eq!(status(&house, &token).await, 401, "{more}");
+    }
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::keeper::Keeper;
+use crate::stranger::Stranger;
 use crate::support::{Server, answer, say, text_of};
 
 /// Ours before an agent that wants the caller's own key.
@@ -281,4 +282,37 @@ async fn what_an_error_repeats_of_our_credentials_is_told_to_nobody() {
     let logged = ours.logged();
     assert!(logged.contains("what is ***?"), "{logged}");
     assert!(!logged.contains("s3cr3t"), "{logged}");
+}
+
+#[tokio::test]
+async fn credentials_go_to_the_origin_of_the_url_and_to_listed_ones_only() {
+    let (agent, other) = (Stranger::start().await, Stranger::start().await);
+    agent.moves_to(&other.base);
+    let yaml = |more: &str| {
+        format!(
+            "agents:\n  desk: {{a2a: {{url: '{0}'{more}}}, identity: {{forward: [x-key]}}}}\n  \
+             own: {{a2a: {{url: '{0}'{more}}}, identity: {{headers: {{x-key: '${{KEY}}'}}}}}}\n",
+            agent.base
+        )
+    };
+    let ours = Server::serve_with(&yaml(""), &[], &[("KEY", "s3cr3t")]).await;
+    let failed = tell(&ours, "mine", "x", &Value::Null, true).await;
+    assert_eq!(state(&failed), "failed", "{failed}");
+    let failed = ours.result("own", "message/send", say("x")).await;
+    assert_eq!(state(&failed), "failed", "{failed}");
+    assert!(other.asked().is_empty());
+    let log = ours.logged();
+    let wanted = format!("unless credentials_to lists {}", other.base);
+    assert!(log.contains(&wanted), "{log}");
+    assert!(!log.contains("s3cr3t"), "{log}");
+
+    let listed = yaml(&format!(", credentials_to: ['{}']", other.base));
+    let ours = Server::serve_with(&listed, &[], &[("KEY", "s3cr3t")]).await;
+    let done = tell(&ours, "mine", "x", &Value::Null, true).await;
+    assert_eq!(state(&done), "completed", "{done}");
+    let done = ours.result("own", "message/send", say("x")).await;
+    assert_eq!(state(&done), "completed", "{done}");
+    let keys = other.asked();
+    let keys: Vec<_> = keys.iter().map(|(headers, _)| &headers["x-key"]).collect();
+    assert_eq!(keys, ["mine", "s3cr3t"]);
 }

@@ -53,6 +53,11 @@ impl Stranger {
         self.memory.lock().unwrap().skills.push(skill.to_owned());
     }
 
+    /// From now on its card names this address.
+    pub(crate) fn moves_to(&self, base: &str) {
+        base.clone_into(&mut self.memory.lock().unwrap().base);
+    }
+
     /// The messages that were sent to it, with their headers.
     pub(crate) fn asked(&self) -> Vec<(HeaderMap, Value)> {
         self.memory.lock().unwrap().asked.clone()

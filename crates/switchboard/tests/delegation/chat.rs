@@ -93,10 +93,7 @@ async fn bad_input_is_refused_before_it_becomes_a_task() {
     let refused = answer(request.body(twice)).await;
     assert_eq!(refused.status, 400, "{refused:?}");
     let told = refused.body.to_string();
-    assert!(
-        told.contains("metadata.a.skillId is given twice"),
-        "{told}"
-    );
+    assert!(told.contains("metadata.a.skillId is given twice"), "{told}");
     let unknown = json!({"message": "x", "taskId": "nobody"});
     assert_eq!(chat(&server, "desk", unknown).await.status, 404);
     let nobody = chat(&server, "nobody", json!({"message": "x"})).await;

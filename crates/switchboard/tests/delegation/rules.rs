@@ -320,3 +320,35 @@ to counter by sums (switchboard.yaml:10:9)
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[tokio::test]
+async fn a_rule_that_a_caller_makes_too_expensive_does_not_apply() {
+    const NESTED: &str = r#"
+agents:
+  desk:
+    script: [{ complete: "own" }]
+    routes:
+      - name: twice
+        when: 'metadata.a.exists(x, metadata.a.exists(y, x + y == "b"))'
+        answer: routed
+"#;
+    let server = Server::serve(NESTED).await;
+    let send = |list: Vec<&str>| {
+        let mut params = say("x");
+        params["message"]["metadata"] = json!({ "a": list });
+        params
+    };
+    let routed = server
+        .result("desk", "message/send", send(vec!["", "b"]))
+        .await;
+    assert_eq!(text_of(&routed["status"]["message"]), "routed", "{routed}");
+    // About 10 KB: four million pairs.
+    let hostile = send(vec!["aa"; 2000]);
+    let own = server.result("desk", "message/send", hostile).await;
+    assert_eq!(text_of(&own["status"]["message"]), "own", "{own}");
+    let large = vec!["b"; 30_000];
+    let own = server.result("desk", "message/send", send(large)).await;
+    assert_eq!(text_of(&own["status"]["message"]), "own", "{own}");
+    let log = server.logged();
+    assert!(log.contains("more than 200000 steps"), "{log}");
+}

@@ -160,3 +160,30 @@ async fn a_key_of_the_operators_own_leaves_none_in_the_data_directory() {
         .iter()
         .for_each(is_theirs);
 }
+
+#[tokio::test]
+async fn a_key_that_everyone_can_read_stops_the_server_with_what_to_do() {
+    let mut server = Server::serve(AGENTS).await;
+    server.kill().await;
+    let file = server.data().join("secret.key");
+    let open = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(&file, open).expect("it is ours");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_switchboard"))
+        .args(["serve", "--config"])
+        .arg(server.configuration())
+        .arg("--data")
+        .arg(server.data())
+        .args(["--listen", "127.0.0.1:0"])
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{told}");
+    let advice = format!("chmod 600 {}", file.display());
+    assert!(
+        told.contains("mode 0644") && told.contains(&advice),
+        "{told}"
+    );
+    let closed = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(&file, closed).expect("it is ours");
+    server.restart().await;
+}

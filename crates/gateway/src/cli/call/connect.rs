@@ -192,6 +192,9 @@ fn builder(settings: &Settings) -> Result<switchboard_client::Builder, Failure> 
     }
     builder = builder.file_bytes(settings.file_bytes);
     builder = builder.timeout(settings.timeout.unwrap_or(Duration::MAX));
+    for origin in &settings.credentials_to {
+        builder = builder.credentials_to(origin.clone());
+    }
     for extension in &settings.extensions {
         builder = builder.extension(extension);
     }

@@ -4,10 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use switchboard_client::Origin;
 use switchboard_types::model::{Binding, Secret};
 use switchboard_types::{FileBytes, ProtocolVersion};
 
 use super::args::AgentFlags;
+use super::connect::failure;
 use super::failure::Failure;
 use super::login::{self, Found};
 use super::places::{Places, Row, Source, wrong};
@@ -30,6 +32,8 @@ pub(super) struct Settings {
     pub(super) client_id: Option<String>,
     pub(super) client_secret: Option<Secret>,
     pub(super) scopes: Vec<String>,
+    /// Who may receive them, beside the agent that was named.
+    pub(super) credentials_to: Vec<Origin>,
     /// The values may be credentials; nobody can tell.
     pub(super) service_parameters: Vec<(String, Secret)>,
     pub(super) extensions: Vec<String>,
@@ -70,6 +74,7 @@ impl Settings {
         let client_id = p.text("client-id", flags.client_id.as_ref());
         let client_secret = p.secret("client-secret", flags.client_secret.as_ref());
         let scopes = p.list("scope", &flags.scope);
+        let credentials_to = p.list("credentials-to", &flags.credentials_to);
         let parameters = p.list("svc-param", &flags.svc_param);
         let extensions = p.list("extension", &flags.extension);
         let timeout = p.time("timeout", flags.timeout.as_ref(), TIMEOUT)?;
@@ -104,6 +109,10 @@ impl Settings {
             client_id,
             client_secret: client_secret.map(Secret::new),
             scopes,
+            credentials_to: credentials_to
+                .iter()
+                .map(|text| text.parse().map_err(|error| failure(&error)))
+                .collect::<Result<_, _>>()?,
             service_parameters: parameters
                 .iter()
                 .map(|p| parse_pair(p))

@@ -21,6 +21,10 @@ pub(crate) struct A2a {
     /// Whose host counts if the card names another one than `url`.
     #[schemars(extend("default" = "card"))]
     pub(crate) address: Option<Address>,
+    /// Origins (scheme, host and port) that may receive the credentials of `identity`, beside that of `url`. Without
+    /// this, an address at another origin that the card names is not used.
+    #[schemars(extend("default" = []))]
+    pub(crate) credentials_to: Option<Vec<String>>,
     /// Protocol extensions to ask it for.
     #[schemars(extend("default" = []))]
     pub(crate) extensions: Option<Vec<String>>,

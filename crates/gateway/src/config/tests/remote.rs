@@ -38,7 +38,7 @@ fn an_address_is_enough() {
 fn everything_can_be_said() {
     let config = good(&agent(
         "title: Poet, input_modes: [text/plain], a2a: {url: 'localhost:7420#poet', binding: grpc, \
-         version: 1.0, address: given, extensions: ['urn:x'], idempotent: true, contexts: theirs, refresh: 1m}",
+         version: 1.0, address: given, credentials_to: ['https://b.example:8443'], extensions: ['urn:x'], idempotent: true, contexts: theirs, refresh: 1m}",
     ));
     let agent = &config.agents[0];
     let Backend::Remote(settings, _) = &agent.backend else {
@@ -46,6 +46,10 @@ fn everything_can_be_said() {
     };
     assert!(matches!(&settings.at, Reference::Catalog { name, .. } if name == "poet"));
     assert_eq!(settings.address, Address::Given);
+    assert_eq!(
+        settings.credentials_to[0].to_string(),
+        "https://b.example:8443"
+    );
     assert_eq!(settings.preference.bindings.len(), 1);
     assert_eq!(settings.preference.versions.len(), 1);
     assert!(settings.idempotent && !settings.names_contexts);
@@ -106,6 +110,11 @@ fn what_is_wrong_is_named_where_it_stands() {
         (
             "a2a: {url: x.example, refresh: 0s}".to_owned(),
             "agents.poet.a2a.refresh: must be longer than zero",
+        ),
+        (
+            "a2a: {url: x.example, credentials_to: ['https://b.example', b.example:8443]}"
+                .to_owned(),
+            "agents.poet.a2a.credentials_to[1]: this is not an origin: it must begin with http:// or https://",
         ),
         (
             "a2a: {url: x.example, ca_file: no.pem}".to_owned(),

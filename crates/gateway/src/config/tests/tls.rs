@@ -1,5 +1,9 @@
 //! Encrypted connections: what is right, what is wrong, what is doubted.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
 use rcgen::{CertificateParams, KeyPair};
 use switchboard_server::http::tls::Pem;
 
@@ -13,7 +17,13 @@ fn pair(written: &Written, name: &str, ends: i32) {
     let key = KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
     written.file(&format!("{name}.pem"), &certificate.pem());
-    written.file(&format!("{name}-key.pem"), &key.serialize_pem());
+    let file = format!("{name}-key.pem");
+    written.file(&file, &key.serialize_pem());
+    set_mode(&written.dir.path().join(file), 0o600);
+}
+
+fn set_mode(file: &Path, mode: u32) {
+    std::fs::set_permissions(file, Permissions::from_mode(mode)).unwrap();
 }
 
 fn written(yaml: &str) -> Written {
@@ -154,6 +164,23 @@ fn each_mistake_has_a_place_a_cause_and_a_way_out() {
         ),
     ] {
         assert_eq!(written(yaml).problems(&[]), said, "{yaml}");
+    }
+}
+
+#[test]
+fn a_private_key_that_everyone_can_read_is_warned_of() {
+    for (mode, is_open) in [(0o644, true), (0o640, false), (0o400, false)] {
+        let written = written(&format!("tls: {{{PAIR}}}\n"));
+        set_mode(&written.dir.path().join("cert-key.pem"), mode);
+        let warnings = written.load().unwrap().doubts;
+        let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(!warnings.is_empty(), is_open, "{mode:o}: {warnings:?}");
+        for warning in warnings {
+            assert!(
+                warning.contains("mode 0644") && warning.contains("chmod 600"),
+                "{warning}"
+            );
+        }
     }
 }
 

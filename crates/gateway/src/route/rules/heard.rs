@@ -2,11 +2,14 @@
 
 use serde_json::{Map, Value as Json};
 use switchboard_server::auth::{Principal, skill_of};
-use switchboard_types::model::{Content, Object, Part};
+use switchboard_types::model::{Content, Part};
 use switchboard_types::operation::SendMessage;
 
 use crate::cel::{Expression, Value, Values, Variable};
 use crate::policy::{CALLER, caller_facts};
+
+/// The largest metadata that rules look at, in bytes of JSON. Whoever sends a message decides how large it is.
+const MAX_METADATA: usize = 64 << 10;
 
 /// All names there are.
 pub(super) const VARIABLES: [Variable; 5] = [
@@ -37,6 +40,8 @@ pub(crate) struct Heard<'a> {
     pub(crate) caller: &'a Principal,
     /// Of the message, or else of the request.
     pub(crate) metadata: Map<String, Json>,
+    /// The metadata exceeds [`MAX_METADATA`], and was not read.
+    pub(crate) oversized: bool,
     /// What the parts are: `text`, `file`, `data`.
     pub(crate) parts: Vec<&'static str>,
 }
@@ -44,12 +49,14 @@ pub(crate) struct Heard<'a> {
 impl<'a> Heard<'a> {
     /// A message that is sent.
     pub(crate) fn new(send: &SendMessage, caller: &'a Principal) -> Self {
-        let read = |metadata: Option<&Object>| -> Map<String, Json> {
-            let members = metadata.and_then(|metadata| metadata.as_json().read());
-            members.unwrap_or_default()
-        };
-        let mut metadata = read(send.metadata.as_ref());
-        metadata.extend(read(send.message.metadata.as_ref()));
+        let places = [send.metadata.as_ref(), send.message.metadata.as_ref()];
+        let places = places.into_iter().flatten();
+        let oversized = places.clone().map(|one| one.as_str().len()).sum::<usize>() > MAX_METADATA;
+        let mut metadata = Map::new();
+        for object in places.filter(|_| !oversized) {
+            let members: Option<Map<String, Json>> = object.as_json().read();
+            metadata.extend(members.unwrap_or_default());
+        }
         let kind = |part: &Part| match part.content {
             Content::Text(_) => "text",
             Content::Raw(_) | Content::Url(_) => "file",
@@ -60,8 +67,15 @@ impl<'a> Heard<'a> {
             skill: skill_of(send),
             caller,
             metadata,
+            oversized,
             parts: send.message.parts.iter().map(kind).collect(),
         }
+    }
+
+    /// Why an expression cannot be evaluated on this message, if it cannot.
+    pub(super) fn refusal(&self, when: &Expression) -> Option<String> {
+        let refused = self.oversized && when.mentions("metadata");
+        refused.then(|| format!("the metadata is larger than {} KiB", MAX_METADATA >> 10))
     }
 
     pub(super) fn text(&self) -> &str {

@@ -148,7 +148,11 @@ impl Route {
         let Some(when) = &self.when else {
             return Outcome::Matches;
         };
-        match when.is_true(&heard.values(when)) {
+        let answer = match heard.refusal(when) {
+            Some(why) => Err(why),
+            None => when.is_true(&heard.values(when)),
+        };
+        match answer {
             Ok(true) => Outcome::Matches,
             Ok(false) => Outcome::False,
             Err(cause) => {

@@ -23,6 +23,7 @@ fn heard<'a>(text: &str, caller: &'a Principal) -> Heard<'a> {
         skill: None,
         caller,
         metadata: serde_json::Map::new(),
+        oversized: false,
         parts: vec!["text"],
     }
 }

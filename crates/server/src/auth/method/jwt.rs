@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use hyper::header::HeaderValue;
 use serde_json::{Map, Value};
-use switchboard_keys::{Algorithm, Jws, PublicKeys, SharedSecret, decoded, read, sha256};
+use switchboard_keys::{
+    Algorithm, Jws, PublicKeys, SharedSecret, decoded, read, read_distinct, sha256,
+};
 use switchboard_types::model::{OAuthFlow, SecurityScheme};
 
 use super::claims::Claims;
@@ -87,8 +89,7 @@ impl Jwt {
             return Err(Rejection::Malformed);
         }
         let payload = decoded(jws.payload).ok_or(Rejection::Malformed)?;
-        let said: Map<String, Value> =
-            serde_json::from_slice(&payload).map_err(|_| Rejection::Malformed)?;
+        let said: Map<String, Value> = read_distinct(&payload).map_err(|_| Rejection::Malformed)?;
         if !self.algorithms.contains(&jws.header.alg) || !self.claims.is_ours(&said) {
             return Err(Rejection::WrongIssuer);
         }

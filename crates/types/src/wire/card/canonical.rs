@@ -29,7 +29,7 @@ pub(super) fn canonical_without(object: &Object, left_out: &str) -> Vec<u8> {
     out
 }
 
-/// Writes any value. Recursion ends: free JSON in the model nests at most 128 deep.
+/// Writes any value. Recursion ends: free JSON in the model nests at most 128 deep (requests: 127).
 fn value(text: &str, out: &mut Vec<u8>) {
     let done = match text.as_bytes().first() {
         Some(b'{') => object(text, out),
