@@ -1,6 +1,5 @@
 //! Calls and requests of a client, to the letter.
 
-use switchboard_types::Dialect;
 use switchboard_types::model::{
     Id, Json, Message, Object, Part, PushConfig, Role, TaskState, Timestamp,
 };
@@ -9,6 +8,7 @@ use switchboard_types::operation::{
     Operation, SendConfiguration, SendMessage, Subscribe,
 };
 use switchboard_types::wire::{jsonrpc, rest};
+use switchboard_types::{Dialect, VersionHeader};
 
 fn id<K>(text: &str) -> Id<K> {
     Id::new(text).unwrap()
@@ -113,7 +113,7 @@ fn every_operation_has_its_name_and_0_x_has_no_list() {
         for method in Method::ALL {
             let name = jsonrpc::method_name(dialect, method);
             let version = dialect.version().name();
-            let (_, found) = jsonrpc::negotiate(name, version).unwrap();
+            let (_, found) = jsonrpc::negotiate(name, version, VersionHeader::Required).unwrap();
             assert_eq!(found, method, "{name}");
             let missing = dialect != Dialect::V1 && method == Method::List;
             assert_eq!(jsonrpc::offers(dialect, method), !missing, "{name}");
