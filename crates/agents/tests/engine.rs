@@ -14,7 +14,7 @@ use switchboard_server::call::{
     Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams, Target,
 };
 use switchboard_server::engine::recover::{Recovered, recover};
-use switchboard_server::engine::{Engine, Parts, Profile, Settings};
+use switchboard_server::engine::{Engine, Interfaces, Parts, Profile, Settings};
 use switchboard_server::log::{Entry, Log};
 use switchboard_server::push::Guard;
 use switchboard_server::shutdown::Tasks;
@@ -197,6 +197,7 @@ fn profile(name: &str) -> Profile {
         extended: None,
         shape: CardShape::Union,
         file_bytes: None,
+        interfaces: Interfaces::default(),
         is_default: true,
     }
 }

@@ -134,6 +134,7 @@ pub async fn serve(
         tasks: tasks.clone(),
     });
     service = telling(service, &log, exporter.as_ref(), signer);
+    service = service.version_header(config.version_header);
     let (tls, to_trust) = encryption.map_or((None, None), |with| (Some(with.tls), with.to_trust));
     let encrypted = tls.is_some();
     let service = Arc::new(service);

@@ -20,4 +20,4 @@ pub mod version;
 pub mod wire;
 
 pub use error::{Error, ErrorKind};
-pub use version::{Dialect, FileBytes, Notified, ProtocolVersion};
+pub use version::{Dialect, FileBytes, Notified, ProtocolVersion, VersionHeader};

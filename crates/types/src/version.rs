@@ -27,6 +27,17 @@ pub enum FileBytes {
     Raw,
 }
 
+/// Whether a request must name its version.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum VersionHeader {
+    /// A method or a path that only 1.0 has is enough. The names of 0.x and 1.0 have nothing in common, so nothing is
+    /// guessed; several clients of 1.0 omit the header.
+    #[default]
+    Optional,
+    /// A request without `A2A-Version` is 0.3 (A2A 1.0 §3.6.2), where the names of 1.0 do not exist.
+    Required,
+}
+
 /// A JSON dialect: how the model is spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -166,6 +177,17 @@ impl Dialect {
         match self.version() {
             ProtocolVersion::V1_0 => Self::V1,
             ProtocolVersion::V0_3 => Self::V0Json,
+        }
+    }
+
+    /// The error for an extended card where the agent does not have one. 0.3 has an error for exactly that (A2A 0.3
+    /// §8.2); 1.0 keeps it for a card that is declared and missing, and one that is not declared is an operation that
+    /// is not supported (A2A 1.0 §3.1.11).
+    #[must_use]
+    pub fn no_extended_card(self) -> ErrorKind {
+        match self.version() {
+            ProtocolVersion::V1_0 => ErrorKind::UnsupportedOperation,
+            ProtocolVersion::V0_3 => ErrorKind::ExtendedAgentCardNotConfigured,
         }
     }
 

@@ -150,6 +150,7 @@ impl World {
         let known = Alternative(vec![Arc::clone(&scheme)]);
         let access = Access::by(vec![known, Alternative::default()]);
         let mut profile = profile();
+        profile.interfaces.bindings.push(Binding::Grpc);
         access.declare(&mut profile);
         let name: Arc<str> = Arc::from("desk");
         let engine = Engine::new(Parts {

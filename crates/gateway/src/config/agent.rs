@@ -6,7 +6,7 @@ use std::sync::Arc;
 use switchboard_agents::profile as agents;
 use switchboard_agents::script::builtin;
 use switchboard_server::budget::Allowance;
-use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
+use switchboard_server::engine::{Interfaces, OnDisconnect, OnInputTimeout, Settings};
 
 use super::auth::Ways;
 use super::backend::most_at_once;
@@ -65,6 +65,8 @@ pub(super) struct Doors {
     pub(super) ways: Ways,
     /// Rules.
     pub(super) rules: Vec<Arc<Rule>>,
+    /// What the cards of agents offer that do not say it themselves.
+    pub(super) interfaces: Interfaces,
 }
 
 impl Agent {
@@ -212,7 +214,9 @@ impl Check<'_> {
             | Backend::Assistants(..) => gaps(&raw, &backend),
             Backend::Script(_) | Backend::OpenAi(..) | Backend::Exec(_) => Vec::new(),
         };
-        let profile = self.profile(at, name, raw, base);
+        let (offered, address) = (raw.interfaces.take(), raw.grpc_address);
+        let mut profile = self.profile(at, name, raw, base);
+        profile.interfaces = self.interfaces(at, offered, address, &doors.interfaces);
         skills.of(&profile, &mut rights);
         let agent = Agent {
             name: Arc::from(name),

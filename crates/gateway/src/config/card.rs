@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use switchboard_agents::profile as agents;
-use switchboard_server::engine::Profile;
+use switchboard_server::engine::{GrpcAddress, Interfaces, Profile};
 use switchboard_types::FileBytes;
 use switchboard_types::model;
 use switchboard_types::wire::card::CardShape;
 
 use super::agent::join;
 use super::load::Check;
-use super::raw;
 use super::value::Url;
 use super::yaml::{Step, Step::Item, Step::Key};
+use super::{Agent, raw};
 
 impl Check<'_> {
     pub(super) fn profile(
@@ -40,7 +40,66 @@ impl Check<'_> {
             card,
             shape,
             file_bytes,
+            interfaces: Interfaces::default(),
             is_default: false,
+        }
+    }
+
+    /// What cards offer: as it is written at `at`, else as `default` has it.
+    pub(super) fn interfaces(
+        &mut self,
+        at: &[Step<'_>],
+        bindings: Option<Vec<raw::Binding>>,
+        grpc_address: Option<raw::GrpcAddress>,
+        default: &Interfaces,
+    ) -> Interfaces {
+        let at = join(at, Key("interfaces"));
+        if let Some(listed) = &bindings {
+            let over_http = |b: &raw::Binding| *b != raw::Binding::Grpc;
+            if !listed.iter().any(over_http) {
+                let message = "must list `jsonrpc` or `http_json`".to_owned();
+                let hint =
+                    "gRPC does not reach every agent in every version: list it beside one of them";
+                self.wrong(&at, message, Some(hint.to_owned()));
+            }
+            for (i, binding) in listed.iter().enumerate() {
+                if listed[..i].contains(binding) {
+                    let message = "is listed twice".to_owned();
+                    self.wrong(&join(&at, Item(i)), message, None);
+                }
+            }
+        }
+        Interfaces {
+            bindings: match bindings {
+                Some(listed) => listed.into_iter().map(model::Binding::from).collect(),
+                None => default.bindings.clone(),
+            },
+            grpc_address: match grpc_address {
+                Some(raw::GrpcAddress::Url) => GrpcAddress::Url,
+                Some(raw::GrpcAddress::HostPort) => GrpcAddress::HostPort,
+                None => default.grpc_address,
+            },
+        }
+    }
+
+    /// The path of an rpc is fixed, so below a path there is no gRPC that a card could offer.
+    pub(super) fn grpc_can_be_reached(&mut self, public_url: Option<&Url>, agents: &[Agent]) {
+        let has_path = |url: &Url| {
+            let after = url.0.split_once("://").map_or("", |(_, rest)| rest);
+            after.contains('/')
+        };
+        let offers = |agent: &Agent| {
+            let bindings = &agent.profile.interfaces.bindings;
+            bindings.contains(&model::Binding::Grpc)
+        };
+        if public_url.is_some_and(has_path) && agents.iter().any(offers) {
+            let message = "has a path, so no card offers gRPC: an rpc has no path to put it in";
+            let hint = "leave `grpc` out of `interfaces`, or use an address without a path";
+            self.doubt(
+                &[Key("public_url")],
+                message.to_owned(),
+                Some(hint.to_owned()),
+            );
         }
     }
 

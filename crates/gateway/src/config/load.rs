@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_server::engine::Interfaces;
+use switchboard_types::VersionHeader;
+
 use super::agent::Doors;
 use super::given::Given;
 use super::problem::{Place, Problem, Problems, did_you_mean};
@@ -298,7 +301,13 @@ impl Check<'_> {
         let (methods, ways) = self.auth(raw.auth);
         self.certificates_are_asked_for(&methods, tls.as_ref());
         let rules = self.rules(&[], raw.access);
-        let doors = Doors { ways, rules };
+        let interfaces = Interfaces::default();
+        let interfaces = self.interfaces(&[], raw.interfaces, raw.grpc_address, &interfaces);
+        let doors = Doors {
+            ways,
+            rules,
+            interfaces,
+        };
         let mut agents = match (source, raw.agents.unwrap_or_default()) {
             (Source::File(_) | Source::Given(_), agents) => self.agents(agents, &doors),
             (Source::BuiltIn, agents) => self.built_in(agents, &doors),
@@ -314,6 +323,7 @@ impl Check<'_> {
             self.calls_open_no_door(&agents);
         }
         self.shared_limits(&raw_limits, &mut agents);
+        self.grpc_can_be_reached(raw.public_url.as_ref(), &agents);
         let default_agent = self.default_agent(raw.default_agent, &agents);
         let (discover, agents) = agents.into_iter().partition(super::Agent::discovers);
         let signing = self.signing(raw.signing, raw.public_url.is_some());
@@ -327,6 +337,10 @@ impl Check<'_> {
                 .into_iter()
                 .map(|network| network.0)
                 .collect(),
+            version_header: match raw.require_version {
+                Some(true) => VersionHeader::Required,
+                Some(false) | None => VersionHeader::Optional,
+            },
             tls,
             default_agent: default_agent?,
             store: store?,

@@ -65,6 +65,7 @@ use switchboard_server::log::Retention;
 use switchboard_server::net::Cidr;
 use switchboard_server::push::{Allow, SealingKey};
 use switchboard_server::store::sqlite::SqliteOptions;
+use switchboard_types::VersionHeader;
 
 use crate::route::rules::Route;
 
@@ -97,6 +98,8 @@ pub struct Config {
     pub public_url: Option<Arc<str>>,
     /// Peers whose `X-Forwarded-*` headers are believed.
     pub trust_forwarded: Vec<Cidr>,
+    /// Whether requests must name their version.
+    pub version_header: VersionHeader,
     /// Encrypted connections; `None`: they are not.
     pub tls: Option<Tls>,
     /// The agent at the root address: one of `agents`, one that may be found, or one of `discover` for the first that is.

@@ -30,11 +30,7 @@ impl Check<'_> {
                 ),
             }
         }
-        let binding = raw.binding.map(|binding| match binding {
-            raw::Binding::Jsonrpc => Binding::JsonRpc,
-            raw::Binding::Rest => Binding::HttpJson,
-            raw::Binding::Grpc => Binding::Grpc,
-        });
+        let binding = raw.binding.map(Binding::from);
         settings.preference = Preference {
             bindings: binding.into_iter().collect(),
             ..settings.preference

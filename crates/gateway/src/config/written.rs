@@ -9,11 +9,13 @@ use super::Agent;
 use super::yaml::{Data, Node};
 
 /// What is taken up while the process runs; all else counts from the next start on. What stands below is taken up, too.
-const TAKEN_UP: [&str; 8] = [
+const TAKEN_UP: [&str; 10] = [
     "access",
     "agents",
     "auth.require",
     "default_agent",
+    "grpc_address",
+    "interfaces",
     "limits.history",
     "limits.hops",
     "limits.parts",
@@ -21,9 +23,11 @@ const TAKEN_UP: [&str; 8] = [
 ];
 
 /// What counts for every agent, whatever is written for itself.
-const FOR_ALL: [&str; 6] = [
+const FOR_ALL: [&str; 8] = [
     "access",
     "auth",
+    "grpc_address",
+    "interfaces",
     "limits.history",
     "limits.hops",
     "limits.parts",
@@ -203,6 +207,8 @@ mod tests {
             "limits: {parts: 3}\n",
             "access: {rules: []}\n",
             "auth: none\n",
+            "interfaces: [jsonrpc]\n",
+            "grpc_address: url\n",
         ] {
             assert_ne!(print(base, "a"), print(&format!("{other}{base}"), "a"));
         }

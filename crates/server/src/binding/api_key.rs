@@ -18,7 +18,7 @@ use crate::auth::keys::{By, NewKey, may_make};
 use crate::auth::{About, Action, Ask, Carried, Refusal};
 use crate::call::Origin;
 use crate::clock;
-use crate::http::{Body, Peer, Service, not_allowed};
+use crate::http::{Body, Peer, Service};
 use crate::store::access::KeyRecord;
 
 /// What a body may ask for.
@@ -39,7 +39,7 @@ pub(crate) async fn answer(
     agent: &str,
 ) -> Response<Body> {
     if head.method != Method::POST {
-        return not_allowed("POST");
+        return service.not_allowed(head, peer, Some(agent), "POST");
     }
     let mut response = match make(service, head, incoming, peer, agent).await {
         Ok((record, key)) => {

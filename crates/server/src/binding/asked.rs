@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use hyper::Response;
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use switchboard_types::model::Message;
 use switchboard_types::operation::Operation;
-use switchboard_types::{Dialect, Error, ErrorKind, FileBytes};
+use switchboard_types::{Dialect, Error, ErrorKind, FileBytes, VersionHeader};
 
 use super::{
     A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, file_bytes, no_such_agent, version_in_query,
@@ -14,7 +15,7 @@ use super::{
 use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target, no_such_tenant};
 use crate::hops::{self, Hops};
-use crate::http::{Peer, Service};
+use crate::http::{Body, Peer, Service};
 use crate::trace::Trace;
 
 /// A request's head. Borrowed: most of it is only looked at.
@@ -204,6 +205,31 @@ impl<'a> Asked<'a> {
             None => caller.as_ref().map(Trace::child),
         };
         ours.map(Arc::new)
+    }
+
+    /// Whether the request must name its version.
+    pub(super) fn version_header(&self) -> VersionHeader {
+        self.service.version_header
+    }
+
+    /// The refusal of another verb than these.
+    pub(super) fn not_allowed(&self, allow: &'static str) -> Response<Body> {
+        let agent = match &self.agent {
+            Ok(known) => known.as_deref(),
+            Err(unknown) => Some(*unknown),
+        };
+        self.service.not_allowed(self.head, self.peer, agent, allow)
+    }
+
+    /// The caller can read an event stream.
+    pub(super) fn takes_events(&self) -> bool {
+        let takes = |accepted: &str| {
+            let accepted = accepted.split(';').next().unwrap_or_default().trim();
+            ["text/event-stream", "text/*", "*/*"]
+                .iter()
+                .any(|known| accepted.eq_ignore_ascii_case(known))
+        };
+        self.accept.is_empty() || self.accept.split(',').any(takes)
     }
 
     /// The caller takes nothing but an event stream.

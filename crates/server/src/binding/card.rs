@@ -16,7 +16,7 @@ use super::{
 };
 use crate::auth::Refusal;
 use crate::call::ReplyBody;
-use crate::http::{Body, Peer, Service, not_allowed, status};
+use crate::http::{Body, Peer, Service, status};
 
 /// What the card of an agent differs by that knows its callers.
 pub(super) const BY_CALLER: &str = "A2A-Version, Host, Authorization, X-API-Key, Cookie";
@@ -29,19 +29,17 @@ pub(crate) async fn answer(
     agent: Option<&str>,
 ) -> Response<Body> {
     if head.method != Method::GET && head.method != Method::HEAD {
-        return not_allowed("GET, HEAD");
+        return service.not_allowed(head, peer, agent, "GET, HEAD");
     }
     let query = head.uri.query().unwrap_or_default();
     let name = agent.or_else(|| assistant_id(query));
     let Some((listing, caller)) = service.seen(head, peer, name).await else {
         return no_card(name);
     };
-    let asked = head.headers.get(super::A2A_VERSION);
-    let asked = asked
-        .and_then(|value| value.to_str().ok())
-        .or_else(|| version_in_query(query))
-        .unwrap_or_default();
-    let shape = CardShape::asked_for(asked).unwrap_or(listing.profile.shape);
+    let header = head.headers.get(super::A2A_VERSION);
+    let header = header.and_then(|value| value.to_str().ok());
+    let shape = listing.profile.shape;
+    let shape = shape.requested(version_in_query(query), header);
     let base_url = service.base_url.of(head, peer);
     let mut card = listing.profile.card_at(&base_url, &listing.name);
     listing.access.show(&listing.name, &caller, &mut card);

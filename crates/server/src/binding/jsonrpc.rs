@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use switchboard_types::operation::{Method, Operation, Subscribe};
 use switchboard_types::wire::jsonrpc::{self, Envelope, Id};
-use switchboard_types::{Dialect, Error, wire};
+use switchboard_types::{Dialect, Error, VersionHeader, wire};
 
 use super::{Asked, Frames, Otherwise, Ready};
 use crate::auth::Refusal;
@@ -15,7 +15,7 @@ use crate::auth::Refusal;
 ///
 /// The refusal.
 pub(crate) fn read(asked: Asked<'_>, body: Result<Bytes, Error>) -> Result<Ready, Otherwise> {
-    let dialect = dialect_of_errors(asked.version);
+    let dialect = dialect_of_errors(&asked);
     let early = |error: &Error, id, status| {
         let frames = Frames::JsonRpc {
             id,
@@ -48,20 +48,20 @@ pub(crate) fn read(asked: Asked<'_>, body: Result<Bytes, Error>) -> Result<Ready
 }
 
 /// The call in an envelope; and how its answer is to be framed.
-fn read_call(asked: Asked<'_>, envelope: Envelope<'_>) -> Result<Ready, Otherwise> {
+pub(super) fn read_call(asked: Asked<'_>, envelope: Envelope<'_>) -> Result<Ready, Otherwise> {
     let may_be_absent = envelope.require_id();
     let frames = |id, dialect, errors_in_stream| Frames::JsonRpc {
         id,
         dialect,
         errors_in_stream,
     };
-    let (dialect, method) = match jsonrpc::negotiate(&envelope.method, asked.version) {
+    let (dialect, method) = match negotiate(&asked, &envelope.method) {
         Ok(found) => found,
         Err((dialect, error)) => {
             return Err(frames(envelope.id, dialect, false).refuse(&error).into());
         }
     };
-    let in_stream = method.streams() && jsonrpc::refuses_in_stream(dialect);
+    let in_stream = method.streams() && jsonrpc::refuses_in_stream(dialect) && asked.takes_events();
     let frames = frames(envelope.id, dialect, in_stream);
     let request = wire::decode_params(dialect, method, envelope.params)
         .and_then(|request| may_be_absent.map(|()| request))
@@ -87,10 +87,10 @@ pub(crate) fn refuse(
 ) -> Otherwise {
     let body = body.unwrap_or_default();
     let (id, dialect) = match jsonrpc::read(&body) {
-        Ok(Envelope { id, method, .. }) => match jsonrpc::negotiate(&method, asked.version) {
+        Ok(Envelope { id, method, .. }) => match negotiate(asked, &method) {
             Ok((dialect, _)) | Err((dialect, _)) => (id, dialect),
         },
-        Err(unread) => (unread.id, dialect_of_errors(asked.version)),
+        Err(unread) => (unread.id, dialect_of_errors(asked)),
     };
     let frames = Frames::JsonRpc {
         id,
@@ -100,10 +100,12 @@ pub(crate) fn refuse(
     frames.turn_away(refusal).into()
 }
 
-/// How to shape an error before the method is known.
-fn dialect_of_errors(version: &str) -> Dialect {
-    match jsonrpc::negotiate(Method::Get.name(), version) {
-        Ok((dialect, _)) => dialect,
-        Err(_) => Dialect::V0Json,
-    }
+fn negotiate(asked: &Asked<'_>, method: &str) -> Result<(Dialect, Method), (Dialect, Error)> {
+    jsonrpc::negotiate(method, asked.version, asked.version_header())
+}
+
+/// How to shape an error before the method is known: without a version, as 0.x has it.
+fn dialect_of_errors(asked: &Asked<'_>) -> Dialect {
+    let named = jsonrpc::negotiate(Method::Get.name(), asked.version, VersionHeader::Required);
+    named.map_or(Dialect::V0Json, |(dialect, _)| dialect)
 }

@@ -1,13 +1,13 @@
 //! HTTP+JSON: `/v1/…` is 0.3, without that prefix it is 1.0.
 
 use bytes::Bytes;
-use switchboard_types::wire::rest::{self, RouteError};
-use switchboard_types::{Dialect, Error, ErrorKind};
+use switchboard_types::operation::Method;
+use switchboard_types::wire::jsonrpc::{self, Envelope};
+use switchboard_types::wire::rest::{self, Route, RouteError};
+use switchboard_types::{Error, ErrorKind};
 
 use super::{Asked, Frames, Otherwise, Ready};
 use crate::auth::Refusal;
-use crate::call::Call;
-use crate::http::not_allowed;
 
 /// Reads one REST request; `path` is what follows the agent's base.
 ///
@@ -23,7 +23,7 @@ pub(crate) fn read(
     let refuse = |dialect, error: &Error| Box::new(Frames::Rest { dialect, plain }.refuse(error));
     let route = match rest::route(asked.verb(), path) {
         Ok(route) => route,
-        Err(RouteError::MethodNotAllowed(allow)) => return Err(not_allowed(allow).into()),
+        Err(RouteError::MethodNotAllowed(allow)) => return Err(asked.not_allowed(allow).into()),
         Err(RouteError::NotFound) => {
             let error = Error::new(
                 ErrorKind::MethodNotFound,
@@ -32,12 +32,22 @@ pub(crate) fn read(
             return Err(refuse(rest::dialect_of_errors(asked.version), &error));
         }
     };
-    match read_call(asked, &route, body) {
-        Ok((dialect, call)) => Ok(Ready {
-            call,
-            frames: Frames::Rest { dialect, plain },
-        }),
-        Err((dialect, refusal)) => Err(Frames::Rest { dialect, plain }.turn_away(&refusal).into()),
+    let body = read_body(&asked, &route, body)
+        .map_err(|error| refuse(rest::dialect_of(route.version), &error))?;
+    let files = asked.file_bytes(rest::dialect_of(route.version));
+    let (dialect, request) = match rest::decode(&route, files, asked.query(), &body) {
+        Ok(decoded) => decoded,
+        Err((dialect, error)) => {
+            return match envelope(&asked, &route, &body) {
+                Some(envelope) => super::jsonrpc::read_call(asked, envelope),
+                None => Err(refuse(dialect, &error)),
+            };
+        }
+    };
+    let frames = Frames::Rest { dialect, plain };
+    match asked.call(dialect, request.operation, request.tenant) {
+        Ok(call) => Ok(Ready { call, frames }),
+        Err(refusal) => Err(frames.turn_away(&refusal).into()),
     }
 }
 
@@ -51,25 +61,27 @@ pub(crate) fn refuse(asked: &Asked<'_>, path: &str, refusal: &Refusal) -> Otherw
     Frames::Rest { dialect, plain }.turn_away(refusal).into()
 }
 
-fn read_call(
-    asked: Asked<'_>,
-    route: &rest::Route,
-    body: Result<Bytes, Error>,
-) -> Result<(Dialect, Call), (Dialect, Refusal)> {
-    let shape = rest::dialect_of(route.version);
-    let early = |error: Error| (shape, Refusal::from(error));
-    asked.require_agent().map_err(early)?;
-    route.require_version(asked.version).map_err(early)?;
-    let body = body.map_err(early)?;
-    asked.require_headers().map_err(early)?;
+/// The body, once everything about the head is right.
+fn read_body(asked: &Asked<'_>, route: &Route, body: Result<Bytes, Error>) -> Result<Bytes, Error> {
+    asked.require_agent()?;
+    route.require_version(asked.version, asked.version_header())?;
+    let body = body?;
+    asked.require_headers()?;
     if !body.is_empty() {
-        asked.require_json().map_err(early)?;
+        asked.require_json()?;
     }
-    let files = asked.file_bytes(shape);
-    let (dialect, request) = rest::decode(route, files, asked.query(), &body)
-        .map_err(|(dialect, error)| (dialect, error.into()))?;
-    let call = asked
-        .call(dialect, request.operation, request.tenant)
-        .map_err(|refusal| (dialect, refusal))?;
-    Ok((dialect, call))
+    Ok(body)
+}
+
+/// The JSON-RPC call in a body that is not a message, if it asks for what the path says: some clients post their
+/// envelopes to `message:send`. Only there, where neither task nor tenant in the path could say something else.
+fn envelope<'a>(asked: &Asked<'_>, route: &Route, body: &'a [u8]) -> Option<Envelope<'a>> {
+    if !matches!(route.method, Method::Send | Method::Stream) || route.tenant.is_some() {
+        return None;
+    }
+    let envelope = jsonrpc::read(body).ok()?;
+    let method = jsonrpc::negotiate(&envelope.method, asked.version, asked.version_header());
+    method
+        .is_ok_and(|(_, method)| method == route.method)
+        .then_some(envelope)
 }

@@ -20,8 +20,40 @@ pub struct Profile {
     /// What the field for the bytes of a file holds in 0.3 over HTTP+JSON and gRPC; decided by caller if nothing is
     /// configured.
     pub file_bytes: Option<FileBytes>,
+    /// Which interfaces the cards offer.
+    pub interfaces: Interfaces,
     /// Whether this agent is meant when nobody is named.
     pub is_default: bool,
+}
+
+/// The interfaces that cards offer. All bindings are served, whatever the cards say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interfaces {
+    /// The bindings, best first. One of them is JSON-RPC or HTTP+JSON: those reach every agent in every version.
+    pub bindings: Vec<Binding>,
+    /// How the address of gRPC is spelled.
+    pub grpc_address: GrpcAddress,
+}
+
+/// How a card spells the address of gRPC.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GrpcAddress {
+    /// An absolute URL, as every released version asks for (A2A 1.0.1 §4.4.6). Some readers refuse the whole card for
+    /// anything else.
+    #[default]
+    Url,
+    /// `host:port`, for clients that pass the address to their gRPC library as it is.
+    HostPort,
+}
+
+impl Default for Interfaces {
+    /// Without gRPC: clients disagree on its address, and some drop the card for the spelling they do not expect.
+    fn default() -> Self {
+        Self {
+            bindings: vec![Binding::JsonRpc, Binding::HttpJson],
+            grpc_address: GrpcAddress::Url,
+        }
+    }
 }
 
 impl Profile {
@@ -114,33 +146,54 @@ impl Profile {
     /// The public card for a caller at `base_url`.
     #[must_use]
     pub fn card_at(&self, base_url: &str, name: &str) -> AgentCard {
-        self.with_interfaces(self.card.clone(), base_url, name)
+        self.complete(self.card.clone(), base_url, name)
     }
 
-    /// All interfaces of an agent at `base_url`, newest version first. JSON-RPC and REST share one address.
-    fn with_interfaces(&self, mut card: AgentCard, base_url: &str, name: &str) -> AgentCard {
-        let url = format!("{base_url}/a2a/{name}");
+    /// A card as it is served at `base_url`: with interfaces, newest version first, and with the modes of each skill.
+    fn complete(&self, mut card: AgentCard, base_url: &str, name: &str) -> AgentCard {
         card.interfaces.clear();
         for version in ProtocolVersion::ALL {
-            let mut add = |binding, url, tenant| {
-                card.interfaces.push(Interface {
-                    url,
-                    binding,
-                    version: version.name().to_owned(),
-                    tenant,
-                });
-            };
-            add(Binding::JsonRpc, url.clone(), None);
-            add(Binding::HttpJson, url.clone(), None);
-            // An rpc names its agent by its tenant, if its version has one.
-            let tenant = (!self.is_default).then(|| name.to_owned());
-            if let Some(url) = grpc_target(base_url)
-                && (tenant.is_none() || version.has_tenants())
-            {
-                add(Binding::Grpc, url, tenant);
+            let bindings = self.interfaces.bindings.iter();
+            let offered = bindings.filter_map(|b| self.interface(b, version, base_url, name));
+            card.interfaces.extend(offered);
+        }
+        // Optional in every version, but some clients read a skill only if it has them.
+        for skill in &mut card.skills {
+            if skill.input_modes.is_empty() {
+                skill.input_modes.clone_from(&card.default_input_modes);
+            }
+            if skill.output_modes.is_empty() {
+                skill.output_modes.clone_from(&card.default_output_modes);
             }
         }
         card
+    }
+
+    /// One interface of the agent at `base_url`, if it can be reached so. JSON-RPC and HTTP+JSON share one address.
+    fn interface(
+        &self,
+        binding: &Binding,
+        version: ProtocolVersion,
+        base_url: &str,
+        name: &str,
+    ) -> Option<Interface> {
+        let (url, tenant) = match binding {
+            Binding::Grpc => {
+                // An rpc names its agent by its tenant, if its version has one.
+                let tenant = (!self.is_default).then(|| name.to_owned());
+                if tenant.is_some() && !version.has_tenants() {
+                    return None;
+                }
+                (grpc_url(base_url, self.interfaces.grpc_address)?, tenant)
+            }
+            _ => (format!("{base_url}/a2a/{name}"), None),
+        };
+        Some(Interface {
+            url,
+            binding: binding.clone(),
+            version: version.name().to_owned(),
+            tenant,
+        })
     }
 }
 
@@ -156,9 +209,8 @@ fn mode_takes(mode: &str, media_type: &str) -> bool {
     }
 }
 
-/// The address of gRPC at `base_url`. None below a path: the path of an rpc is fixed. It has no scheme in any
-/// version: the clients of the official SDKs hand it to gRPC as it is, which looks a scheme up as a name.
-fn grpc_target(base_url: &str) -> Option<String> {
+/// The address of gRPC at `base_url`, always with a port. None below a path: the path of an rpc is fixed.
+fn grpc_url(base_url: &str, spelling: GrpcAddress) -> Option<String> {
     let (scheme, host) = base_url.split_once("://")?;
     if !grpc::SPOKEN || host.contains('/') {
         return None;
@@ -168,10 +220,14 @@ fn grpc_target(base_url: &str) -> Option<String> {
         Some((_, port)) => port.bytes().all(|b| b.is_ascii_digit()),
         None => false,
     };
-    Some(if named {
+    let target = if named {
         host.to_owned()
     } else {
         format!("{host}:{port}")
+    };
+    Some(match spelling {
+        GrpcAddress::Url => format!("{scheme}://{target}"),
+        GrpcAddress::HostPort => target,
     })
 }
 
@@ -188,14 +244,17 @@ impl Engine {
             )),
             (Some(card), Some(true)) => {
                 let base_url = &scope.params.base_url;
-                let card = profile.with_interfaces(card.clone(), base_url, self.name());
+                let card = profile.complete(card.clone(), base_url, self.name());
                 Ok(Response::Card(Box::new(card)))
             }
             (None, Some(true)) => Err(Error::new(
                 ErrorKind::ExtendedAgentCardNotConfigured,
                 "the extended card is advertised but not configured",
             )),
-            _ => Err(Error::unsupported("this agent has no extended card")),
+            _ => Err(Error::new(
+                scope.params.dialect.no_extended_card(),
+                "this agent has no extended card",
+            )),
         }
     }
 }
@@ -204,29 +263,75 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::testing::agent::profile;
+    use switchboard_types::model::Skill;
 
     #[test]
-    fn an_address_of_grpc_has_a_host_and_a_port() {
-        for (base_url, wanted) in [
-            ("http://here:7420", "here:7420"),
-            ("http://here", "here:80"),
-            ("https://here", "here:443"),
-            ("https://[::1]", "[::1]:443"),
-            ("http://[::1]:5", "[::1]:5"),
+    fn grpc_address_is_an_absolute_url_or_host_and_port() {
+        for (base_url, url, target) in [
+            ("http://here:7420", "http://here:7420", "here:7420"),
+            ("http://here", "http://here:80", "here:80"),
+            ("https://here", "https://here:443", "here:443"),
+            ("https://[::1]", "https://[::1]:443", "[::1]:443"),
+            ("http://[::1]:5", "http://[::1]:5", "[::1]:5"),
         ] {
-            let wanted = grpc::SPOKEN.then(|| wanted.to_owned());
-            assert_eq!(grpc_target(base_url), wanted, "{base_url}");
+            for (spelling, wanted) in [(GrpcAddress::Url, url), (GrpcAddress::HostPort, target)] {
+                let wanted = grpc::SPOKEN.then(|| wanted.to_owned());
+                assert_eq!(grpc_url(base_url, spelling), wanted, "{base_url}");
+            }
         }
-        assert_eq!(grpc_target("http://here/below"), None);
+        assert_eq!(grpc_url("http://here/below", GrpcAddress::Url), None);
+    }
+
+    #[test]
+    fn interfaces_are_offered_in_the_configured_order_and_grpc_only_if_it_is_configured() {
+        let offered = |bindings: Vec<Binding>| {
+            let mut profile = profile();
+            profile.interfaces.bindings = bindings;
+            let offered = profile.card_at("http://here:1", "poet").interfaces;
+            let newest = offered.into_iter().filter(|i| i.version == "1.0");
+            newest.map(|i| i.binding).collect::<Vec<_>>()
+        };
+        let (rpc, rest, grpc) = (Binding::JsonRpc, Binding::HttpJson, Binding::Grpc);
+        let default = offered(Interfaces::default().bindings);
+        assert_eq!(default, [rpc.clone(), rest.clone()]);
+        if grpc::SPOKEN {
+            let all = vec![grpc, rest, rpc];
+            assert_eq!(offered(all.clone()), all);
+        }
+    }
+
+    #[test]
+    fn skills_have_the_modes_of_the_agent_unless_they_have_their_own() {
+        let mut profile = profile();
+        profile.card.default_input_modes = vec!["text/plain".to_owned()];
+        profile.card.default_output_modes = vec!["image/png".to_owned()];
+        let skill = |id: &str, input_modes| Skill {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            description: String::new(),
+            tags: Vec::new(),
+            examples: Vec::new(),
+            input_modes,
+            output_modes: Vec::new(),
+            security: Vec::new(),
+        };
+        let own = vec!["audio/wav".to_owned()];
+        profile.card.skills = vec![skill("plain", Vec::new()), skill("own", own)];
+        let skills = profile.card_at("http://here:1", "poet").skills;
+        assert_eq!(skills[0].input_modes, ["text/plain"]);
+        assert_eq!(skills[0].output_modes, ["image/png"]);
+        assert_eq!(skills[1].input_modes, ["audio/wav"]);
+        assert_eq!(skills[1].output_modes, ["image/png"]);
     }
 
     #[test]
     fn an_agent_that_is_not_the_default_is_named_by_its_tenant() {
         let offered = |is_default| {
-            let profile = Profile {
+            let mut profile = Profile {
                 is_default,
                 ..profile()
             };
+            profile.interfaces.bindings.push(Binding::Grpc);
             let interfaces = profile.card_at("http://here:1", "poet").interfaces;
             let grpc = interfaces
                 .into_iter()

@@ -46,7 +46,7 @@ use crate::push::Guard;
 use crate::shutdown::Tasks;
 use crate::store;
 
-pub use card::Profile;
+pub use card::{GrpcAddress, Interfaces, Profile};
 pub(crate) use client::ClientGuard;
 pub use events::refused_cancel;
 pub(crate) use events::{fresh_id, named};

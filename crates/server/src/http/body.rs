@@ -11,9 +11,8 @@ use futures_util::future::BoxFuture;
 use futures_util::{Stream, poll};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
-use hyper::header::{ALLOW, EXPECT, HeaderValue};
+use hyper::header::EXPECT;
 use hyper::http::request::Parts;
-use hyper::{Response, StatusCode};
 use switchboard_types::{Error, ErrorKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -234,13 +233,4 @@ fn too_large(limit: usize) -> Error {
         format!("the request body is larger than the limit of {limit} bytes"),
     )
     .fact("limitBytes", limit.to_string())
-}
-
-/// The path is right, the verb is not.
-pub(crate) fn not_allowed(allow: &'static str) -> Response<Body> {
-    let mut response = super::status(StatusCode::METHOD_NOT_ALLOWED);
-    response
-        .headers_mut()
-        .insert(ALLOW, HeaderValue::from_static(allow));
-    response
 }

@@ -21,12 +21,14 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts as Head;
 use hyper::{Request, Response, StatusCode};
+use serde_json::json;
 use switchboard_types::model::{AgentCard, Timestamp};
 use switchboard_types::operation::Response as Answer;
 use switchboard_types::wire::card::CardShape;
-use switchboard_types::{Error, ErrorKind};
+use switchboard_types::{Error, ErrorKind, VersionHeader};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -47,7 +49,6 @@ pub use limits::Limits;
 pub use serve::serve;
 
 pub(crate) use base_url::Peer;
-pub(crate) use body::not_allowed;
 use origin::Pages;
 pub(crate) use wellknown::RESOURCE;
 
@@ -93,6 +94,8 @@ pub struct Service {
     bodies: Semaphore,
     /// When agents came or went last, in microseconds.
     changed: AtomicI64,
+    /// Whether requests must name their version.
+    pub(crate) version_header: VersionHeader,
     /// Signs cards, if they are signed.
     pub(crate) signer: Option<Arc<Signer>>,
     pub(crate) metrics: Arc<Metrics>,
@@ -144,6 +147,7 @@ impl Service {
             limits: parts.limits,
             tasks: parts.tasks,
             changed: AtomicI64::new(0),
+            version_header: VersionHeader::Optional,
             signer: None,
             metrics: Arc::default(),
             spans: None,
@@ -190,6 +194,13 @@ impl Service {
     #[must_use]
     pub fn counting(mut self, metrics: Arc<Metrics>) -> Self {
         self.metrics = metrics;
+        self
+    }
+
+    /// The same, where requests must name their version or not.
+    #[must_use]
+    pub fn version_header(mut self, header: VersionHeader) -> Self {
+        self.version_header = header;
         self
     }
 
@@ -277,6 +288,29 @@ impl Service {
         if let Some(signer) = &self.signer {
             signer.sign_card(shape, card);
         }
+    }
+
+    /// The path is right, the verb is not. Whoever tries verbs at an agent's address is mostly looking for its card.
+    pub(crate) fn not_allowed(
+        &self,
+        head: &Head,
+        peer: &Peer,
+        agent: Option<&str>,
+        allow: &'static str,
+    ) -> Response<Body> {
+        let base = self.base_url.of(head, peer);
+        let at = agent.map_or_else(String::new, |name| format!("/a2a/{name}"));
+        let message = format!(
+            "this address takes {allow}; the agent card is at {base}{at}/.well-known/agent-card.json"
+        );
+        let error = json!({ "code": 405, "status": "UNIMPLEMENTED", "message": message });
+        let body = json!({ "error": error }).to_string().into_bytes();
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        let headers = response.headers_mut();
+        headers.insert(ALLOW, HeaderValue::from_static(allow));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
     }
 
     /// Reads the body of a request within the limits.

@@ -56,6 +56,12 @@ impl<'a> Place<'a> {
         {
             return Self::Resource(Some(agent));
         }
+        if let Some(below) = path.strip_prefix("/.well-known/")
+            && let Some(agent) = below.strip_suffix("/agent-card.json")
+            && !agent.contains('/')
+        {
+            return Self::Card(Some(agent));
+        }
         let people = ["/agents/", "/bot-instances/"];
         if let Some(below) = people.iter().find_map(|first| path.strip_prefix(first))
             && let Some(agent) = below.strip_suffix("/chat")
@@ -138,6 +144,10 @@ mod tests {
             ),
             ("/.well-known/agent-card.json", Place::Card(None)),
             ("/.well-known/agent.json", Place::Card(None)),
+            (
+                "/.well-known/echo/agent-card.json",
+                Place::Card(agent("echo")),
+            ),
             ("/a2a/echo/agent-card", Place::Card(agent("echo"))),
             (
                 "/a2a/echo/.well-known/agent-card.json",

@@ -6,7 +6,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Response};
 
 use super::place::Place;
-use super::{Asks, Body, Head, Peer, Service, body, health, wellknown};
+use super::{Asks, Body, Head, Peer, Service, health, wellknown};
 use crate::auth::Presented;
 use crate::binding::{self, Asked};
 use crate::call::Listing;
@@ -35,7 +35,7 @@ impl Service {
             | Place::Resource(_)
                 if head.method != Method::GET && head.method != Method::HEAD =>
             {
-                return Err(body::not_allowed("GET, HEAD").into());
+                return Err(self.not_allowed(&head, &peer, None, "GET, HEAD").into());
             }
             Place::Live => return Err(health::live().into()),
             Place::Ready => return Err(health::ready(self).into()),
@@ -67,8 +67,8 @@ impl Service {
                 let made = binding::api_key::answer(self, &head, incoming, &peer, agent);
                 return Err(Box::pin(made).await.into());
             }
-            Place::Chat(_) if head.method != Method::POST => {
-                return Err(body::not_allowed("POST").into());
+            Place::Chat(agent) if head.method != Method::POST => {
+                return Err(self.not_allowed(&head, &peer, Some(agent), "POST").into());
             }
             Place::Chat(agent) => {
                 let answered = self.chat(&head, incoming, &peer, agent);
@@ -77,8 +77,14 @@ impl Service {
             Place::Agent(agent, rest) => (agent, rest),
         };
         let rpc = rest.is_empty() || rest == "/";
+        if rpc && (head.method == Method::GET || head.method == Method::HEAD) {
+            // Several clients look for the card at the address that they are given for the agent.
+            let shown = binding::card::answer(self, &head, &peer, agent);
+            return Err(Box::pin(shown).await.into());
+        }
         if rpc && head.method != Method::POST {
-            return Err(body::not_allowed("POST").into());
+            let refused = self.not_allowed(&head, &peer, agent, "GET, HEAD, POST");
+            return Err(refused.into());
         }
         let presented = match self.enter(&head, &peer, agent).await {
             Ok(presented) => presented,

@@ -19,7 +19,7 @@ use switchboard_types::wire::card::CardShape;
 use crate::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use crate::auth::{Owner, Principal};
 use crate::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
-use crate::engine::{Engine, Parts, Profile, Settings};
+use crate::engine::{Engine, Interfaces, Parts, Profile, Settings};
 use crate::log::{Cursor, Log};
 use crate::push::Guard;
 use crate::shutdown::Tasks;
@@ -308,6 +308,7 @@ pub fn profile() -> Profile {
         extended: None,
         shape: CardShape::Union,
         file_bytes: None,
+        interfaces: Interfaces::default(),
         is_default: true,
     }
 }

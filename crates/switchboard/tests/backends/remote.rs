@@ -9,6 +9,7 @@ use crate::support::{Server, say, text_of};
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 pub(crate) const UPSTREAM: &str = r#"
+interfaces: [jsonrpc, http_json, grpc]
 agents:
   writer:
     description: Writes

@@ -56,7 +56,8 @@ fn said(task: &Value) -> String {
 async fn agents_of_two_gateways_that_ask_each_other_are_stopped_with_a_clear_answer() {
     let socket = Socket::open().await;
     let here = Server::serve(&format!(
-        "agents:\n  desk: {{ script: [{{ call: {{ agent: far }} }}, {{ complete: done }}] }}\n  \
+        "interfaces: [jsonrpc, http_json, grpc]\n\
+         agents:\n  desk: {{ script: [{{ call: {{ agent: far }} }}, {{ complete: done }}] }}\n  \
          far: {{ a2a: {{ url: '{0}/a2a/office' }} }}\n  \
          mirror: {{ a2a: {{ url: '{0}/a2a/mirror' }} }}\n",
         socket.base
@@ -101,7 +102,8 @@ async fn agents_of_two_gateways_that_ask_each_other_are_stopped_with_a_clear_ans
 async fn a_triangle_of_three_gateways_is_stopped_with_a_clear_answer() {
     let gateway = async |next: &str, more: &str| {
         Server::serve(&format!(
-            "agents:\n  pass: {{ a2a: {{ url: '{next}/a2a/pass', {more} }} }}\n  \
+            "interfaces: [jsonrpc, http_json, grpc]\n\
+             agents:\n  pass: {{ a2a: {{ url: '{next}/a2a/pass', {more} }} }}\n  \
              desk: {{ script: [{{ complete: done }}], routes: [{{ to: next }}] }}\n  \
              next: {{ a2a: {{ url: '{next}/a2a/desk', {more} }} }}\n\
              limits: {{ hops: 9 }}\n"

@@ -146,7 +146,8 @@ async fn calls_to_a_model_are_shown_to_operators_and_never_leave_by_a2a() {
     })
     .await;
     let yaml = format!(
-        "agents: {{chat: {{openai: {{url: '{}', model: test-model, retry: {{first: 10ms}}}}}}}}",
+        "interfaces: [jsonrpc, http_json, grpc]\n\
+         agents: {{chat: {{openai: {{url: '{}', model: test-model, retry: {{first: 10ms}}}}}}}}",
         model.url
     );
     let ours = Server::serve(&yaml).await;

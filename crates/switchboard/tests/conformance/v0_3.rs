@@ -187,6 +187,37 @@ async fn a_stream_that_cannot_begin_is_one_event_with_the_error() {
 }
 
 #[tokio::test]
+async fn a_refused_stream_is_json_for_callers_who_do_not_take_events() {
+    let server = profile("v0_3").await;
+    let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tasks/resubscribe", "params": {"id": "nobody"}});
+    for (accept, events) in [
+        (None, true),
+        (Some("text/event-stream"), true),
+        (Some("application/json, text/event-stream;q=0.9"), true),
+        (Some("*/*"), true),
+        (Some("application/json"), false),
+        (Some("text/html, application/json"), false),
+    ] {
+        let mut request = server.http.post(server.url("/")).json(&body);
+        if let Some(accept) = accept {
+            request = request.header("Accept", accept);
+        }
+        let refused = request.send().await.expect("an answer");
+        let kind = match events {
+            true => "text/event-stream",
+            false => "application/json",
+        };
+        assert_eq!(refused.headers()["content-type"], kind, "{accept:?}");
+        let text = refused.text().await.expect("text");
+        let json: Value = serde_json::from_str(text.trim_start_matches("data: ")).expect("JSON");
+        assert_eq!(
+            (&json["id"], &json["error"]["code"]),
+            (&json!(7), &json!(-32001))
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_stream_begins_with_the_task_and_closes_when_the_agent_asks() {
     let server = profile("v0_3").await;
     let events = server

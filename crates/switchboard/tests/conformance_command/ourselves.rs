@@ -4,6 +4,7 @@ use crate::support::Server;
 use crate::{Ran, conformance};
 
 const AGENTS: &str = r#"
+interfaces: [jsonrpc, http_json, grpc]
 push:
   allow: [127.0.0.1] # our own receiver
 agents:

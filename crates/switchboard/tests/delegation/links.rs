@@ -8,6 +8,7 @@ use crate::support::{Server, events, say};
 
 /// By a script that calls, one that hands on, a rule, and what goes wrong or asks on the way.
 const AGENTS: &str = "
+interfaces: [jsonrpc, http_json, grpc]
 agents:
   calls: { script: [{ call: { agent: poet } }, { complete: '{{call.poet.text}}' }] }
   hands: { script: [{ hand_on: poet }] }

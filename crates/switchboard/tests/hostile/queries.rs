@@ -173,8 +173,8 @@ async fn other_verbs_are_not_allowed_and_told_which_are() {
         long.as_str(),
     ] {
         for (path, allow) in [
-            ("/a2a/echo", "POST"),
-            ("/a2a/echo/", "POST"),
+            ("/a2a/echo", "GET, HEAD, POST"),
+            ("/a2a/echo/", "GET, HEAD, POST"),
             ("/a2a/echo/tasks", "GET"),
             ("/a2a/echo/tasks/x", "GET"),
             ("/a2a/echo/tasks/x:cancel", "POST"),

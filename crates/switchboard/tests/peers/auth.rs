@@ -10,6 +10,8 @@ use crate::environment::{Environment, printed};
 use crate::support::Server;
 
 const CONFIGURATION: &str = "
+interfaces: [jsonrpc, http_json, grpc]
+grpc_address: host_port
 auth:
   methods:
     bearer: { jwt: { jwks_file: keys.json, issuer: 'https://login.example', audience: [peers], declare: bearer } }

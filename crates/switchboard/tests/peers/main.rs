@@ -5,6 +5,7 @@
 
 mod agent;
 mod auth;
+mod cards;
 mod checked;
 mod column;
 mod environment;

@@ -23,9 +23,11 @@ async fn s1_009_only_json_is_taken() {
 #[tokio::test]
 async fn s1_013_methods_are_posted() {
     let server = server().await;
-    let refused = server.get("/a2a/quick").await;
+    let refused = answer(server.http.put(server.url("/a2a/quick"))).await;
     assert_eq!(refused.status, 405);
-    assert_eq!(refused.headers["allow"], "POST");
+    assert_eq!(refused.headers["allow"], "GET, HEAD, POST");
+    // A read is not a method: it gets the card.
+    assert_eq!(server.get("/a2a/quick").await.body["name"], "quick");
 }
 
 #[tokio::test]

@@ -34,6 +34,7 @@ fn config(public: &str, keys: &str, password: &Path) -> String {
     format!(
         r#"
 public_url: {public}
+interfaces: [jsonrpc, http_json, grpc]
 signing: {{ keys: [{keys}] }}
 push: {{ allow: ["127.0.0.1"] }}
 auth:

@@ -49,7 +49,7 @@ async fn cards_say_https_to_those_who_came_by_it() {
     let port = safe.server.base.rsplit(':').next().expect("a port");
     for interface in &card.interfaces {
         let url = &interface.url;
-        let grpc = format!("127.0.0.1:{port}");
+        let grpc = format!("https://127.0.0.1:{port}");
         assert!(*url == base || *url == grpc, "{url}");
     }
     let unknown = Client::builder().connect(base.as_str()).await;

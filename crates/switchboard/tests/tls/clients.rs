@@ -19,6 +19,7 @@ async fn closed(files: Files, more: &str) -> Safe {
     let password = files.write("password", PASSWORD);
     let settings = format!(
         r#"
+interfaces: [jsonrpc, http_json, grpc]
 auth:
   methods:
     mesh: {{ mtls: {{ subjects: ["spiffe://corp/*", "*.Corp.example"{more}] }} }}

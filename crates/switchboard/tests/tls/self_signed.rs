@@ -24,7 +24,9 @@ async fn sends(server: &Server, agent: &str) {
 
 #[tokio::test]
 async fn one_flag_encrypts_and_the_certificate_stays() {
-    let mut server = Server::start(&["up", "--tls", "self-signed"], "").await;
+    let offered = [("SWITCHBOARD_INTERFACES", "jsonrpc, grpc")];
+    let args = ["up", "--tls", "self-signed"];
+    let mut server = Server::start_with(&args, "", &[], &offered).await;
     assert!(server.base.starts_with("https://"), "{}", server.base);
     sends(&server, "echo").await;
     let certificate = server.data().join("dev-cert.pem");

@@ -23,6 +23,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Agents that answer at once, count slowly, and never end.
 pub(crate) const AGENTS: &str = "
+interfaces: [jsonrpc, http_json, grpc]
 agents:
   echo: { script: [{ complete: '{{text}}' }] }
   counter: { script: [{ say: one }, { wait: 100ms }, { say: two }, { wait: 100ms }, { complete: three }] }

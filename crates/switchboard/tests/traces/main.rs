@@ -25,6 +25,7 @@ fn traceparent() -> String {
 
 /// Two agents of which one asks the other, one that takes its time, and one that fails.
 const AGENTS: &str = "
+interfaces: [jsonrpc, http_json, grpc]
 push:
   allow: ['127.0.0.1']
 agents:

@@ -346,6 +346,27 @@ fn free_json_is_served_as_it_came_and_signed_in_canonical_form() {
 
 /// The encoder appends: the caller may have written an envelope before it.
 #[test]
+fn a_version_in_the_url_wins_over_the_configuration_and_that_over_the_header() {
+    use CardShape::{Union, V0, V1};
+    for (configured, query, header, expected) in [
+        (Union, None, None, Union),
+        (Union, None, Some("1.0"), V1),
+        (Union, None, Some("0.3"), Union),
+        (Union, Some("0.3"), Some("1.0"), V0),
+        (Union, Some("1.0"), Some("0.3"), V1),
+        (Union, Some(""), Some("1.0"), V1),
+        (Union, Some("7.0"), None, Union),
+        (V0, None, Some("1.0"), V0),
+        (V0, Some("1.0"), None, V1),
+        (V1, None, Some("0.3"), V1),
+        (V1, Some("0.3"), Some("1.0"), V0),
+    ] {
+        let shape = configured.requested(query, header);
+        assert_eq!(shape, expected, "{configured:?} {query:?} {header:?}");
+    }
+}
+
+#[test]
 fn encoding_appends() {
     let mut out = b"{\"result\":".to_vec();
     encode_card(CardShape::V1, &card(Vec::new()), &mut out);

@@ -8,7 +8,7 @@ use switchboard_types::operation::{
     Operation, SendConfiguration, SendMessage, Subscribe,
 };
 use switchboard_types::wire::{jsonrpc, rest};
-use switchboard_types::{Dialect, FileBytes};
+use switchboard_types::{Dialect, FileBytes, VersionHeader};
 
 fn id<K>(text: &str) -> Id<K> {
     Id::new(text).unwrap()
@@ -117,7 +117,7 @@ fn every_operation_has_its_name_and_0_x_has_no_list() {
         for method in Method::ALL {
             let name = jsonrpc::method_name(dialect, method);
             let version = dialect.version().name();
-            let (_, found) = jsonrpc::negotiate(name, version).unwrap();
+            let (_, found) = jsonrpc::negotiate(name, version, VersionHeader::Required).unwrap();
             assert_eq!(found, method, "{name}");
             let missing = dialect != Dialect::V1 && method == Method::List;
             assert_eq!(jsonrpc::offers(dialect, method), !missing, "{name}");

@@ -7,7 +7,7 @@ use switchboard_types::model::{Event, PushConfigId};
 use switchboard_types::operation::{Method, Operation, Response, TaskView};
 use switchboard_types::wire::jsonrpc::{self, Id, Outcome};
 use switchboard_types::wire::{self, Request, rest};
-use switchboard_types::{Dialect, Error};
+use switchboard_types::{Dialect, Error, VersionHeader};
 
 use crate::roundtrip::{lose, lose_in_message};
 use crate::sample;
@@ -19,7 +19,8 @@ const SPOKEN: [(Dialect, &str); 2] = [(Dialect::V1, "1.0"), (Dialect::V0Json, ""
 fn understood(body: &[u8], version: &str) -> Result<(Id, Dialect, Request), Error> {
     let envelope = jsonrpc::read(body).map_err(|refusal| refusal.error)?;
     envelope.require_id()?;
-    let (dialect, method) = jsonrpc::negotiate(&envelope.method, version).map_err(|e| e.1)?;
+    let negotiated = jsonrpc::negotiate(&envelope.method, version, VersionHeader::Required);
+    let (dialect, method) = negotiated.map_err(|e| e.1)?;
     let request = wire::decode_params(dialect, method, envelope.params)?;
     Ok((envelope.id, dialect, request))
 }

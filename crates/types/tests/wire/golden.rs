@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use switchboard_types::model::Timestamp;
 use switchboard_types::operation::{Operation, SendMessage};
 use switchboard_types::wire::{self, jsonrpc};
-use switchboard_types::{Dialect, Error, ErrorKind};
+use switchboard_types::{Dialect, Error, ErrorKind, VersionHeader};
 
 const VERSIONS: [(&str, &str, Dialect); 2] =
     [("v0_3", "", Dialect::V0Json), ("v1_0", "1.0", Dialect::V1)];
@@ -84,7 +84,8 @@ fn same_moments(value: &mut Value) {
 
 fn decode(body: &str, version: &str) -> Result<(Dialect, Operation), Error> {
     let envelope = jsonrpc::read(body.as_bytes()).map_err(|refusal| refusal.error)?;
-    let (dialect, method) = jsonrpc::negotiate(&envelope.method, version).map_err(|e| e.1)?;
+    let negotiated = jsonrpc::negotiate(&envelope.method, version, VersionHeader::Required);
+    let (dialect, method) = negotiated.map_err(|e| e.1)?;
     wire::decode_params(dialect, method, envelope.params)
         .map(|request| (dialect, request.operation))
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use switchboard_types::operation::{Method, Response};
 use switchboard_types::wire::jsonrpc::{self, Id, Refusal};
-use switchboard_types::{Dialect, ErrorKind};
+use switchboard_types::{Dialect, ErrorKind, VersionHeader};
 
 fn refused(body: &[u8]) -> Refusal {
     jsonrpc::read(body).unwrap_err()
@@ -133,11 +133,8 @@ fn the_method_tells_the_dialect_and_the_version_whether_it_is_welcome() {
         ("tasks/list", "", Ok((Dialect::V0Json, Method::List))),
         ("SendMessage", "1.0", Ok((Dialect::V1, Method::Send))),
         ("ListTasks", "1.0.1", Ok((Dialect::V1, Method::List))),
-        (
-            "SendMessage",
-            "",
-            Err((Dialect::V1, ErrorKind::VersionNotSupported)),
-        ),
+        ("SendMessage", "", Ok((Dialect::V1, Method::Send))),
+        ("GetTask", "  ", Ok((Dialect::V1, Method::Get))),
         (
             "SendMessage",
             "0.3",
@@ -174,7 +171,8 @@ fn the_method_tells_the_dialect_and_the_version_whether_it_is_welcome() {
             Err((Dialect::V1, ErrorKind::MethodNotFound)),
         ),
     ] {
-        let got = jsonrpc::negotiate(method, version).map_err(|(d, error)| (d, error.kind()));
+        let got = jsonrpc::negotiate(method, version, VersionHeader::Optional);
+        let got = got.map_err(|(dialect, error)| (dialect, error.kind()));
         assert_eq!(got, expected, "{method} {version:?}");
     }
 }
@@ -182,7 +180,7 @@ fn the_method_tells_the_dialect_and_the_version_whether_it_is_welcome() {
 #[test]
 fn every_operation_has_a_method_in_both_versions() {
     for method in Method::ALL {
-        let found = jsonrpc::negotiate(method.name(), "1.0").unwrap();
+        let found = jsonrpc::negotiate(method.name(), "1.0", VersionHeader::Required).unwrap();
         assert_eq!(found, (Dialect::V1, method));
     }
     let old = [
@@ -199,26 +197,39 @@ fn every_operation_has_a_method_in_both_versions() {
         "agent/getAuthenticatedExtendedCard",
     ];
     assert_eq!(
-        old.map(|name| jsonrpc::negotiate(name, "").unwrap().1),
+        old.map(|name| {
+            let found = jsonrpc::negotiate(name, "", VersionHeader::Required);
+            found.unwrap().1
+        }),
         Method::ALL
     );
-    let other = jsonrpc::negotiate("agent/authenticatedExtendedCard", "").unwrap();
+    let other = "agent/authenticatedExtendedCard";
+    let other = jsonrpc::negotiate(other, "", VersionHeader::Required).unwrap();
     assert_eq!(other.1, Method::ExtendedCard);
 }
 
 #[test]
-fn a_caller_of_1_0_without_a_version_is_told_to_send_one() {
-    let (_, error) = jsonrpc::negotiate("SendMessage", "").unwrap_err();
+fn a_required_version_makes_an_unversioned_1_0_method_unknown() {
+    let (_, error) = jsonrpc::negotiate("SendMessage", "", VersionHeader::Required).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MethodNotFound);
     assert!(error.message().contains("send A2A-Version: 1.0"), "{error}");
-    assert_eq!(
-        error.facts()[0],
-        ("supportedVersions".into(), "1.0,0.3".to_owned())
-    );
+}
+
+#[test]
+fn a_1_0_method_in_an_older_version_names_the_supported_ones() {
+    for header in [VersionHeader::Optional, VersionHeader::Required] {
+        let (_, error) = jsonrpc::negotiate("SendMessage", "0.3", header).unwrap_err();
+        assert!(error.message().contains("send A2A-Version: 1.0"), "{error}");
+        assert_eq!(
+            error.facts()[0],
+            ("supportedVersions".into(), "1.0,0.3".to_owned())
+        );
+    }
 }
 
 #[test]
 fn an_unknown_method_is_named_but_not_at_length() {
-    let (_, error) = jsonrpc::negotiate(&"é".repeat(500), "").unwrap_err();
+    let (_, error) = jsonrpc::negotiate(&"é".repeat(500), "", VersionHeader::Optional).unwrap_err();
     assert_eq!(error.facts()[0].0, "method");
     assert!(error.facts()[0].1.len() <= 100);
 }

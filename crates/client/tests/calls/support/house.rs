@@ -10,14 +10,14 @@ use switchboard_server::auth::method::{Basic, User};
 use switchboard_server::auth::{Access, Alternative, Authenticator, Authorized, Scheme};
 use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Target};
 use switchboard_server::engine::recover::recover;
-use switchboard_server::engine::{Engine, Parts, Profile, Settings};
+use switchboard_server::engine::{Engine, GrpcAddress, Interfaces, Parts, Profile, Settings};
 use switchboard_server::http::{self, BaseUrl, Cors, Limits, Service};
 use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_types::Error;
-use switchboard_types::model::{AgentCard, Capabilities, Extension, Secret};
+use switchboard_types::model::{AgentCard, Binding, Capabilities, Extension, Secret};
 use switchboard_types::wire::card::CardShape;
 use tokio::net::TcpListener;
 
@@ -193,6 +193,14 @@ fn profile(name: &str) -> Profile {
         extended: Some(extended),
         shape: CardShape::Union,
         file_bytes: None,
+        interfaces: Interfaces {
+            bindings: vec![Binding::JsonRpc, Binding::HttpJson, Binding::Grpc],
+            // Both spellings are called.
+            grpc_address: match name {
+                "echo" => GrpcAddress::Url,
+                _ => GrpcAddress::HostPort,
+            },
+        },
         is_default: name == "echo",
     }
 }

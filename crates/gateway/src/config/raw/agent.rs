@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer};
 use switchboard_agents::script::Script;
 
 use super::{
-    A2a, Access, AgentAuth, AgentLimits, Exec, Identity, LangGraph, OpenAi, OpenClaw, Route,
+    A2a, Access, AgentAuth, AgentLimits, Binding, Exec, Identity, LangGraph, OpenAi, OpenClaw,
+    Route,
 };
 use crate::config::value::{Bound, Time, Url};
 
@@ -135,6 +136,10 @@ pub(crate) struct Agent {
     /// What `file_with_bytes` holds in A2A 0.3 over HTTP+JSON and gRPC, where the official SDKs disagree.
     #[schemars(extend("default" = "auto"))]
     pub(crate) file_bytes: Option<CallerFileBytes>,
+    /// The bindings that its card offers, best first; by default those of `interfaces` at the top level.
+    pub(crate) interfaces: Option<Vec<Binding>>,
+    /// How its card spells the address of gRPC; by default as `grpc_address` at the top level says.
+    pub(crate) grpc_address: Option<GrpcAddress>,
     /// What a task may cost, with all that it hands on to other agents: they get what is left of it.
     pub(crate) budget: Option<Budget>,
     /// How long things may take.
@@ -290,6 +295,17 @@ impl JsonSchema for CardShape {
             "enum": ["union", "1.0", "0.3", 1.0, 0.3],
         })
     }
+}
+
+/// How a card spells the address of gRPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GrpcAddress {
+    /// An absolute URL, as A2A asks for: `https://agents.example.com:443`.
+    Url,
+    /// `agents.example.com:443`, for clients that pass the address to their gRPC library as it is, such as those of the
+    /// official SDKs. Other clients may refuse a card with such an address.
+    HostPort,
 }
 
 /// What becomes of a task whose question was not answered in time.

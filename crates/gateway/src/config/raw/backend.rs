@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use switchboard_types::model;
 
 use super::Named;
 use crate::config::value::{SecretText, Time, Url};
@@ -45,15 +46,39 @@ pub(crate) struct A2a {
 }
 
 /// A protocol binding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Binding {
     /// JSON-RPC 2.0 over HTTP.
     Jsonrpc,
     /// HTTP with JSON bodies.
-    Rest,
+    #[serde(alias = "rest")]
+    HttpJson,
     /// gRPC.
     Grpc,
+}
+
+impl JsonSchema for Binding {
+    fn schema_name() -> Cow<'static, str> {
+        "Binding".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A protocol binding: `jsonrpc`, `http_json` (or `rest`), `grpc`.",
+            "enum": ["jsonrpc", "http_json", "rest", "grpc"],
+        })
+    }
+}
+
+impl From<Binding> for model::Binding {
+    fn from(binding: Binding) -> Self {
+        match binding {
+            Binding::Jsonrpc => Self::JsonRpc,
+            Binding::HttpJson => Self::HttpJson,
+            Binding::Grpc => Self::Grpc,
+        }
+    }
 }
 
 /// A version of the protocol.

@@ -25,7 +25,7 @@ use serde::Deserialize;
 pub(crate) use access::{Access, Rule, RuleOn};
 pub(crate) use admin::{Admin, AdminListen};
 pub(crate) use agent::{
-    Agent, Agents, CallerFileBytes, CardShape, ExtendedCard, Extension, OnDisconnect,
+    Agent, Agents, CallerFileBytes, CardShape, ExtendedCard, Extension, GrpcAddress, OnDisconnect,
     OnInputTimeout, ReplyKind, Skill, Timeouts,
 };
 pub(crate) use auth::{
@@ -47,10 +47,13 @@ pub(crate) use tls::{ClientCertificates, Tls};
 use super::value::{Bound, Listen, Network, PushTarget, Time, Url};
 
 /// Top-level keys that hold one value, and so can be set by a variable without `__`.
-pub(super) const TOP_LEVEL_VALUES: [&str; 6] = [
+pub(super) const TOP_LEVEL_VALUES: [&str; 9] = [
     "listen",
     "public_url",
     "trust_forwarded",
+    "interfaces",
+    "grpc_address",
+    "require_version",
     "auth",
     "default_agent",
     "data",
@@ -71,6 +74,17 @@ pub(crate) struct Config {
     /// Proxies whose `X-Forwarded-For`, `-Proto`, `-Host` and `-Prefix` headers are believed. None by default.
     #[schemars(extend("default" = []))]
     pub(crate) trust_forwarded: Option<Vec<Network>>,
+    /// The bindings that agent cards offer, best first. All of them are served, whatever cards offer; `grpc` is not
+    /// offered by default because some clients refuse a card for it.
+    #[schemars(extend("default" = ["jsonrpc", "http_json"]))]
+    pub(crate) interfaces: Option<Vec<Binding>>,
+    /// How cards that offer gRPC spell its address.
+    #[schemars(extend("default" = "url"))]
+    pub(crate) grpc_address: Option<GrpcAddress>,
+    /// Requires `A2A-Version` in requests of A2A 1.0, by header or in the URL. By default a method or a path that only
+    /// 1.0 has is enough.
+    #[schemars(extend("default" = false))]
+    pub(crate) require_version: Option<bool>,
     /// Who may call. Must be written out to listen beyond this machine.
     pub(crate) auth: Option<Auth>,
     /// What those may do who may call any agent; an agent's own rules come after these.

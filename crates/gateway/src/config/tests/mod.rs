@@ -7,6 +7,7 @@ mod bad;
 mod exec;
 mod from_env;
 mod good;
+mod interfaces;
 mod langgraph;
 mod openai;
 mod openclaw;

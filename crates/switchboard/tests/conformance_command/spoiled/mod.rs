@@ -12,6 +12,7 @@ use crate::support::Server;
 const AGENT: &str = r#"
 push:
   allow: [127.0.0.1]
+interfaces: [jsonrpc, http_json, grpc]
 agents:
   all:
     description: Does what the checklist asks for

@@ -57,12 +57,25 @@ pub enum CardShape {
 }
 
 impl CardShape {
-    /// The shape that a caller asks for by `A2A-Version`; `None` leaves it to the agent.
+    /// The shape of a card that is configured as `self`, for a caller who names a version in the URL (`query`) or in the
+    /// header.
+    ///
+    /// A URL is written by a person who wants that shape, so it wins over everything. A header is sent by an SDK with
+    /// every request, whatever its reader of cards makes of the answer: it only narrows a union to 1.0.
     #[must_use]
-    pub fn asked_for(version: &str) -> Option<Self> {
-        match ProtocolVersion::requested(version) {
-            Ok(ProtocolVersion::V1_0) => Some(Self::V1),
-            _ => None,
+    pub fn requested(self, query: Option<&str>, header: Option<&str>) -> Self {
+        let version = |text: &str| match text.trim() {
+            "" => None,
+            text => ProtocolVersion::requested(text).ok(),
+        };
+        match query.and_then(version) {
+            Some(ProtocolVersion::V1_0) => return Self::V1,
+            Some(ProtocolVersion::V0_3) => return Self::V0,
+            None => {}
+        }
+        match (self, header.and_then(version)) {
+            (Self::Union, Some(ProtocolVersion::V1_0)) => Self::V1,
+            (configured, _) => configured,
         }
     }
 

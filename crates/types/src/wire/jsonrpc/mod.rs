@@ -26,7 +26,7 @@ use super::read::{Obj, bare_string, foreign, not_json, present};
 use super::{encode_params, encode_response, v0_3, v1_0, write};
 use crate::error::{Error, ErrorKind};
 use crate::operation::{Method, Operation, Response};
-use crate::version::{Dialect, ProtocolVersion};
+use crate::version::{Dialect, ProtocolVersion, VersionHeader};
 
 /// What is said to everything that is no request.
 const NOT_A_REQUEST: &str = "must be valid JSON-RPC 2.0";
@@ -240,12 +240,17 @@ fn invalid_request(why: &str) -> Error {
 }
 
 /// Decides what a call speaks and asks for: the method tells the dialect, `version` (the
-/// `A2A-Version` of header or query, empty if absent) whether it is welcome.
+/// `A2A-Version` of header or query, empty if absent) whether it is welcome. `header` says whether a method of 1.0
+/// needs one.
 ///
 /// # Errors
 ///
 /// `VersionNotSupported` or `MethodNotFound`, and the dialect to say it in.
-pub fn negotiate(method: &str, version: &str) -> Result<(Dialect, Method), (Dialect, Error)> {
+pub fn negotiate(
+    method: &str,
+    version: &str,
+    header: VersionHeader,
+) -> Result<(Dialect, Method), (Dialect, Error)> {
     let newer = method_of(Dialect::V1, method);
     let older = method.contains('/');
     let requested = match ProtocolVersion::requested(version) {
@@ -260,6 +265,14 @@ pub fn negotiate(method: &str, version: &str) -> Result<(Dialect, Method), (Dial
             Err((Dialect::V0Json, method_not_found(method, Some(hint))))
         }
         (ProtocolVersion::V1_0, None) => Err((Dialect::V1, method_not_found(method, None))),
+        (ProtocolVersion::V0_3, Some(found)) if version.trim().is_empty() => match header {
+            VersionHeader::Optional => Ok((Dialect::V1, found)),
+            // Not -32009: clients that know both versions try the 0.3 method after -32601 only.
+            VersionHeader::Required => {
+                let hint = "requests without A2A-Version are A2A 0.3, which does not have it; send A2A-Version: 1.0";
+                Err((Dialect::V1, method_not_found(method, Some(hint))))
+            }
+        },
         (ProtocolVersion::V0_3, Some(_)) => Err((Dialect::V1, wants_1_0(method, version))),
         (ProtocolVersion::V0_3, None) => match method_of(Dialect::V0Json, method) {
             Some(method) => Ok((Dialect::V0Json, method)),
@@ -277,18 +290,15 @@ fn method_not_found(method: &str, hint: Option<&str>) -> Error {
     Error::new(ErrorKind::MethodNotFound, message).fact("method", &method[..end])
 }
 
-/// A 1.0 method without `A2A-Version: 1.0` (an empty value means 0.3, A2A 1.0 §3.6.2).
+/// A 1.0 method in a request whose `A2A-Version` names an older version.
 fn wants_1_0(method: &str, version: &str) -> Error {
     let version = version.trim();
-    let what = if version.is_empty() {
-        "requests without A2A-Version are A2A 0.3".to_owned()
-    } else {
-        format!("A2A-Version {version} was requested")
-    };
     let supported = ProtocolVersion::ALL.map(ProtocolVersion::name).join(",");
     Error::new(
         ErrorKind::VersionNotSupported,
-        format!("{what}, which has no method {method}; send A2A-Version: 1.0"),
+        format!(
+            "A2A-Version {version} was requested, which has no method {method}; send A2A-Version: 1.0"
+        ),
     )
     .fact("supportedVersions", supported)
 }

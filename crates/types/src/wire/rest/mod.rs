@@ -22,7 +22,7 @@ use super::read::{self, Text};
 use super::{Request, v0_3, v1_0};
 use crate::error::{Error, ErrorKind};
 use crate::operation::{Method, Operation};
-use crate::version::{Dialect, FileBytes, ProtocolVersion};
+use crate::version::{Dialect, FileBytes, ProtocolVersion, VersionHeader};
 
 /// Decodes a request to `route` of a caller with this form of files, and tells in which dialect to answer.
 ///
@@ -71,13 +71,15 @@ pub fn dialect_of_errors(asked: &str) -> Dialect {
 }
 
 impl Route {
-    /// The path says the version; a header that says another one is refused.
+    /// The path says the version; a header that says another one is refused, and so is its absence on a path of 1.0 if
+    /// it is required.
     ///
     /// # Errors
     ///
     /// `VersionNotSupported`, with what to do about it.
-    pub fn require_version(&self, asked: &str) -> Result<(), Error> {
-        if ProtocolVersion::requested(asked)? == self.version {
+    pub fn require_version(&self, asked: &str, header: VersionHeader) -> Result<(), Error> {
+        let unnamed = asked.trim().is_empty() && header == VersionHeader::Optional;
+        if ProtocolVersion::requested(asked)? == self.version || unnamed {
             return Ok(());
         }
         let hint = match self.version {
