@@ -45,6 +45,7 @@ const SCALAR: Size = Size {
 };
 
 /// What an expression takes, and what it gives.
+#[derive(Clone, Copy)]
 struct Cost<'a> {
     steps: u64,
     size: Size,
@@ -93,18 +94,14 @@ fn cost<'a>(expression: &'a IdedExpr, values: &'a Values, loops: &Loops<'a>) -> 
             let parts: Vec<Cost<'a>> = parts.map(|part| cost(part, values, loops)).collect();
             let mut steps = parts.iter().fold(1, |sum, part| add(sum, part.steps));
             match (&*call.func_name, parts.as_slice()) {
-                (INDEX, [_, _]) => {
+                (INDEX, [operand, _]) => {
                     let key = match &call.args.last().map(|key| &key.expr) {
                         Some(Expr::Literal(LiteralValue::String(key))) => Some(key.inner()),
                         _ => None,
                     };
-                    let mut parts = parts.into_iter();
-                    let Some(operand) = parts.next() else {
-                        return scalar(steps);
-                    };
                     Cost {
                         steps,
-                        ..member(operand, key)
+                        ..member(*operand, key)
                     }
                 }
                 (name, parts) => {

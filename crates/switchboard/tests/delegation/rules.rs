@@ -341,7 +341,7 @@ agents:
     let routed = server
         .result("desk", "message/send", send(vec!["", "b"]))
         .await;
-    assert_eq!(text_of(&routed["status"]["message"]), "routed", "{routed}");
+    assert_eq!(text_of(&routed["artifacts"][0]), "routed", "{routed}");
     // About 10 KB: four million pairs.
     let hostile = send(vec!["aa"; 2000]);
     let own = server.result("desk", "message/send", hostile).await;

@@ -31,9 +31,11 @@ async fn connect(
     agent: &str,
     asked: Signatures,
     speaks: Preference,
+    grpc_at: &str,
 ) -> Result<Client, switchboard_client::Error> {
     let builder = Client::builder().signatures(asked).only(speaks);
     let builder = builder.address(Address::Given).credentials(alice());
+    let builder = builder.credentials_to(grpc_at.parse()?);
     let url = server.url(&format!("/a2a/{agent}"));
     builder.connect(url.as_str()).await
 }
@@ -57,6 +59,7 @@ async fn every_card_that_goes_out_is_good_for_a_client_that_asks_for_signatures(
     let front = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = front.local_addr().expect("an address").port();
     let public = format!("http://agents.example:{port}");
+    let grpc_at = format!("http://127.0.0.1:{port}");
     let (server, _files) = signing_for(&public, MADE).await;
     let mut owner = JoinSet::new();
     owner.spawn(forward(front, server.base.replace("http://", "")));
@@ -79,7 +82,7 @@ async fn every_card_that_goes_out_is_good_for_a_client_that_asks_for_signatures(
                     versions: vec![*version],
                 };
                 let asked = Signatures::Required(keys.clone());
-                let client = connect(&server, agent, asked, speaks).await;
+                let client = connect(&server, agent, asked, speaks, &grpc_at).await;
                 let client = client.unwrap_or_else(|error| panic!("{at}: {error}"));
                 assert_eq!(client.signature(), SignatureState::Good, "{at}");
                 let extended = client.extended_card().await;
@@ -269,7 +272,14 @@ async fn keys_change_without_a_moment_at_which_a_card_is_not_good() {
             (pinned(&new_key), wanted.contains(&new_key.kid())),
         ] {
             let speaks = Preference::default();
-            let client = connect(&server, "both", Signatures::Required(keys), speaks).await;
+            let client = connect(
+                &server,
+                "both",
+                Signatures::Required(keys),
+                speaks,
+                &server.base,
+            )
+            .await;
             assert_eq!(client.is_ok(), good, "{wanted:?}");
         }
     }
