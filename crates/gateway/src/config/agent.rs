@@ -204,7 +204,9 @@ impl Check<'_> {
         let access = self.agent_auth(at, raw.auth.take(), &doors.ways);
         let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
         let (rate, tasks) = self.agent_limits(at, raw.limits.take(), most_at_once(&backend));
-        let settings = self.settings(at, &mut raw, &base);
+        let mut settings = self.settings(at, &mut raw, &base);
+        // Its card is shown as ours, but only the remote agent knows what it takes.
+        settings.any_input = matches!(backend, Backend::Remote(..)) && raw.input_modes.is_none();
         let routes = self.routes(at, raw.routes.take());
         let backend = backend.within(settings.task_timeout);
         let gaps = match backend {
@@ -276,6 +278,8 @@ impl Check<'_> {
             dedupe_by_message_id: raw
                 .dedupe_by_message_id
                 .unwrap_or(default.dedupe_by_message_id),
+            answers_by_context: raw.answers == Some(raw::Answers::Context),
+            question_data: raw.question_data.unwrap_or(default.question_data),
             allowed: Allowance {
                 calls: budget.calls,
                 tokens: budget.tokens,

@@ -1,10 +1,12 @@
 //! The engine of one agent: turns calls into tasks, turns and answers.
 //!
-//! One file per concern: `send` decides between new task and next turn, `bounds` says how much is taken, `run` watches
+//! One file per concern: `send` decides between new task and next turn, `by_context` finds the task that an answer
+//! without a task id is for, `bounds` says how much is taken, `run` watches
 //! the agent (`recorded` tells a collector of it), [`lifecycle`] is the pure state machine, `query`, `subscribe`,
 //! `cancel`, `push_config` and [`card`] answer the rest, [`recover`] leaves no task hanging at start.
 
 mod bounds;
+mod by_context;
 mod cancel;
 pub mod card;
 mod client;
@@ -46,11 +48,13 @@ use crate::push::Guard;
 use crate::shutdown::Tasks;
 use crate::store;
 
+pub(crate) use by_context::has_gone_on;
 pub use card::{GrpcAddress, Interfaces, Profile};
 pub(crate) use client::ClientGuard;
 pub use events::refused_cancel;
 pub(crate) use events::{fresh_id, named};
-pub use question::{asks_for_secret, is_redacted, place_of};
+pub(crate) use question::awaits_credentials_out_of_band;
+pub use question::{OUT_OF_BAND, asks_for_secret, is_redacted, place_of, question_data};
 pub(crate) use voice::Voice;
 
 /// The engine of one agent; cheap to clone.
@@ -121,6 +125,12 @@ pub struct Settings {
     pub most_parts: usize,
     /// With how many messages a task takes no more.
     pub longest_history: usize,
+    /// A message without a task id answers the question of the only task of its caller that waits in its context.
+    pub answers_by_context: bool,
+    /// Parts of every media type are taken: what the card says of them is for callers, and the backend decides.
+    pub any_input: bool,
+    /// Questions keep the data parts that [`question_data`] has made.
+    pub question_data: bool,
     /// What the agent is called on the way of a call through agents; if nothing is said, by its name.
     pub hop: Option<Hop>,
     /// How many agents a call may have come through.
@@ -143,6 +153,9 @@ impl Default for Settings {
             turns: Turns::default(),
             most_parts: 1_000,
             longest_history: 10_000,
+            answers_by_context: false,
+            any_input: false,
+            question_data: true,
             hop: None,
             deepest: hops::DEEPEST,
             allowed: Allowance::default(),

@@ -138,7 +138,7 @@ async fn after_a_restart_a_resumable_turn_goes_on_where_it_was() {
         .iter()
         .filter_map(Part::as_text)
         .collect();
-    assert_eq!(chunks, ["0", "1", "2", "3", "4"]);
+    assert_eq!(chunks, ["01234"]);
     assert_eq!(done.status.message.as_ref().unwrap().text(), "hello");
 }
 
@@ -381,4 +381,31 @@ async fn credentials_lost_in_a_restart_are_asked_for_again_and_never_kept() {
     tokio::time::sleep(Duration::from_millis(10)).await;
     let kept = format!("{:?}", line.log.store().task(&waiting.id).await.unwrap());
     assert!(!kept.contains("hunter2"), "{kept}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_has_a_part_for_programs_unless_the_agent_is_set_without() {
+    use switchboard_server::engine::question_data;
+    let question = || question_data(switchboard_types::model::Json::parse("{\"a\":1}").unwrap());
+    for (kept, words, expected) in [
+        (true, "which?", vec![Part::text("which?"), question()]),
+        (false, "which?", vec![Part::text("which?")]),
+        // Without a text it is all there is.
+        (false, "", vec![question()]),
+    ] {
+        let asks = FnAgent::new(move |_turn, _progress| async move {
+            let mut parts = vec![Part::text(words), question()];
+            parts.retain(|part| !part.is_blank());
+            Ok(Outcome::InputRequired(Said {
+                parts,
+                ..Said::default()
+            }))
+        });
+        let settings = Settings {
+            question_data: kept,
+            ..Settings::default()
+        };
+        let task = line_with(asks, settings).send(says("go")).await.unwrap();
+        assert_eq!(task.status.message.as_ref().unwrap().parts, expected);
+    }
 }
