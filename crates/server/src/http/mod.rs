@@ -14,6 +14,7 @@ mod read;
 mod serve;
 pub mod tls;
 mod wellknown;
+mod whole;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -50,6 +51,7 @@ pub(crate) use base_url::Peer;
 pub(crate) use body::not_allowed;
 use origin::Pages;
 pub(crate) use wellknown::RESOURCE;
+pub(crate) use whole::{Room, WholeAnswers, body as whole_body};
 
 /// How many bodies of the largest size are held at once; without a bound the connections alone would allow for
 /// more than any machine has.
@@ -91,6 +93,8 @@ pub struct Service {
     pub(crate) tasks: Tasks,
     /// Room for large request bodies, in KiB.
     bodies: Semaphore,
+    /// Room for large answers that must be made whole before they are sent.
+    pub(crate) whole_answers: WholeAnswers,
     /// When agents came or went last, in microseconds.
     changed: AtomicI64,
     /// Signs cards, if they are signed.
@@ -141,6 +145,7 @@ impl Service {
             ),
             base_url: parts.base_url,
             bodies: Semaphore::new(parts.limits.body.div_ceil(1024) * LARGEST_BODIES),
+            whole_answers: WholeAnswers::new(),
             limits: parts.limits,
             tasks: parts.tasks,
             changed: AtomicI64::new(0),

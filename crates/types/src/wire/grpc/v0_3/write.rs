@@ -87,7 +87,7 @@ impl Writer {
         };
         let metadata = json::to_optional_struct(part.metadata.as_ref());
         let (content, metadata) = match &part.content {
-            Content::Text(text) => (WirePart::Text(text.clone()), metadata),
+            Content::Text(text) => (WirePart::Text(text.to_string()), metadata),
             Content::Raw(bytes) => (file(File::FileWithBytes(self.file_bytes(bytes))), metadata),
             Content::Url(url) => (file(File::FileWithUri(url.clone())), metadata),
             Content::Data(data) => {
