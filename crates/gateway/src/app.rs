@@ -121,6 +121,7 @@ pub async fn serve(
         tasks.spawn(admin.serve(listener, tasks.clone()));
     }
     log.keep_up(config.retention, &tasks);
+    log.limit_loads(config.limits.answers);
     let mut service = http::Service::new(http::Parts {
         handler: Arc::clone(&table) as _,
         directory: table,

@@ -13,8 +13,21 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
 /// SHA-256, as hex digits.
 #[must_use]
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    let hash = sha256(bytes);
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&sha256(bytes))
+}
+
+/// SHA-256 of what comes in pieces, as hex digits.
+#[must_use]
+pub fn sha256_hex_of(pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
+    let mut hash = digest::Context::new(&digest::SHA256);
+    for piece in pieces {
+        hash.update(piece.as_ref());
+    }
+    hex(hash.finish().as_ref())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether both are the same. How long it takes tells their lengths and nothing more.

@@ -54,8 +54,8 @@ pub struct Outgoing<'a> {
     pub id: &'a str,
     /// The task it is about.
     pub task: &'a str,
-    /// What is sent.
-    pub body: &'a [u8],
+    /// The SHA-256 of what is sent, as hex digits.
+    pub body_sha256: &'a str,
 }
 
 impl Signer {
@@ -138,7 +138,7 @@ impl Signer {
             "exp": now + HOLDS,
             "jti": notice.id,
             "taskId": notice.task,
-            "request_body_sha256": sha256_hex(notice.body),
+            "request_body_sha256": notice.body_sha256,
         });
         let claims = claims.to_string();
         // A key that only publishes never comes here, and there is always one that signs.

@@ -207,7 +207,8 @@ async fn tell(store: &SqliteStore) -> String {
                 head.seq
             )
             .unwrap();
-            if let Some(snapshot) = task.snapshot {
+            let stored = store.task(&head.id).await.unwrap().unwrap();
+            if let Some(snapshot) = stored.snapshot {
                 let json = json(|out| wire::encode_task(Dialect::V1, &snapshot.task, out));
                 writeln!(told, "snapshot {} {json}", snapshot.seq).unwrap();
             }

@@ -237,7 +237,7 @@ pub(super) fn read(line: &str) -> Result<Line, String> {
 
 fn part(spoken: SpokenPart) -> Result<Part, String> {
     let content = match (spoken.text, spoken.raw, spoken.url, spoken.data) {
-        (Some(text), None, None, None) => Content::Text(text),
+        (Some(text), None, None, None) => Content::Text(text.into()),
         (None, Some(raw), None, None) => match BASE64_STANDARD.decode(raw) {
             Ok(bytes) => Content::Raw(bytes.into()),
             Err(_) => return Err("has a part whose bytes are no base64".to_owned()),

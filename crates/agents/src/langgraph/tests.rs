@@ -75,7 +75,7 @@ fn short(ending: &Ending) -> String {
 
 fn words(parts: &[Part]) -> String {
     let words = parts.iter().map(|part| match &part.content {
-        Content::Text(text) => text.clone(),
+        Content::Text(text) => text.to_string(),
         Content::Raw(bytes) => format!("{} bytes", bytes.len()),
         Content::Url(url) => url.clone(),
         Content::Data(data) => data.as_str().to_owned(),

@@ -174,7 +174,7 @@ fn piece(part: &Part) -> Result<Piece, Unreadable> {
         .trim()
         .to_ascii_lowercase();
     match &part.content {
-        Content::Text(text) => Ok(Piece::Text(text.clone())),
+        Content::Text(text) => Ok(Piece::Text(text.to_string())),
         Content::Data(data) => Ok(Piece::Text(data.as_str().to_owned())),
         Content::Raw(bytes) if media.starts_with("image/") => {
             let encoded = BASE64_STANDARD.encode(bytes);

@@ -60,7 +60,7 @@ impl Prompt {
         for (at, part) in message.parts.iter().enumerate() {
             let place = format!("message.parts[{at}]");
             match &part.content {
-                Content::Text(text) => texts.push(text.clone()),
+                Content::Text(text) => texts.push(text.to_string()),
                 Content::Data(data) if settings.data_as_text => {
                     texts.push(data.as_str().to_owned());
                 }

@@ -70,9 +70,10 @@ pub(super) fn told(turn: &Turn, shown: &HeaderMap, error: &Error) -> AgentError 
 pub(super) fn scrubbed(shown: &HeaderMap, mut said: Said) -> Said {
     for part in &mut said.parts {
         match &mut part.content {
-            Content::Text(text) | Content::Url(text) => {
-                *text = without(shown, std::mem::take(text));
+            Content::Text(text) => {
+                *text = without(shown, std::mem::take(text).into_string()).into();
             }
+            Content::Url(url) => *url = without(shown, std::mem::take(url)),
             Content::Data(data) => *data = cleared(shown, data),
             Content::Raw(_) => {}
         }

@@ -277,7 +277,7 @@ fn attributed(agent: &str, mut parts: Vec<Part>) -> Vec<Part> {
         Content::Raw(_) | Content::Url(_) | Content::Data(_) => None,
     });
     if let Some(text) = texts.into_iter().next() {
-        text.insert_str(0, &format!("{agent}: "));
+        *text = format!("{agent}: {text}").into();
     }
     parts
 }

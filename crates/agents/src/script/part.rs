@@ -140,7 +140,7 @@ impl Part {
     /// Adds what it stands for: one part, or all that it copies.
     fn render(&self, scope: &Scope, out: &mut Vec<model::Part>) {
         let content = match &self.source {
-            Source::Text(text) => Content::Text(text.render(scope)),
+            Source::Text(text) => Content::Text(text.render(scope).into()),
             Source::File(text) => Content::Raw(text.render(scope).into()),
             Source::Raw(bytes) => Content::Raw(bytes.clone()),
             Source::Url(url) => Content::Url(url.render(scope)),

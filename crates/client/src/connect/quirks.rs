@@ -119,7 +119,7 @@ fn join_text(parts: &mut Vec<Part>) {
     for mut part in all {
         if let Content::Text(text) = &mut part.content {
             let Some(whole) = whole.take() else { continue };
-            *text = whole;
+            *text = whole.into();
         }
         parts.push(part);
     }

@@ -126,7 +126,7 @@ fn rest(before: &[Part], after: &[Part]) -> Option<Vec<Part>> {
     let tail = new.strip_prefix(old.as_str());
     let tail = tail.filter(|_| last.is_alike(next))?;
     let mut first = next.clone();
-    first.content = Content::Text(tail.to_owned());
+    first.content = Content::Text(tail.into());
     Some(std::iter::once(first).chain(more.iter().cloned()).collect())
 }
 

@@ -164,7 +164,7 @@ impl Signed {
             audience: "https://hooks.example:8443",
             id: &id,
             task: "t",
-            body,
+            body_sha256: &sha256_hex(body),
         });
         headers(&[("x-a2a-event-id", &id), ("x-a2a-signature", &signature)])
     }

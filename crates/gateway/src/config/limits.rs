@@ -60,17 +60,22 @@ impl Check<'_> {
     pub(super) fn limits(&mut self, raw: &raw::Limits) -> Limits {
         let at = |key| [Key("limits"), Key(key)];
         let default = Limits::default();
-        if raw.body == Some(Size(0)) {
-            self.wrong(&at("body"), "must be more than zero".to_owned(), None);
-        }
-        let body = raw
-            .body
-            .map(|body| usize::try_from(body.0).unwrap_or(usize::MAX));
+        let mut bytes = |key, size: Option<Size>, default| {
+            if size == Some(Size(0)) {
+                self.wrong(&at(key), "must be more than zero".to_owned(), None);
+            }
+            size.map_or(default, |size| {
+                usize::try_from(size.0).unwrap_or(usize::MAX)
+            })
+        };
+        let body = bytes("body", raw.body, default.body);
+        let answers = bytes("answers", raw.answers, default.answers);
         let of_one = raw.streams_per_caller;
         self.count(&at("streams_per_caller"), of_one, 1);
         let queue = raw.queue.unwrap_or_default();
         Limits {
-            body: body.unwrap_or(default.body),
+            body,
+            answers,
             connections: self.count(&at("connections"), raw.connections, default.connections),
             connections_per_address: raw.connections_per_address.and_then(|count| count.0),
             requests: self.count(&at("requests"), raw.requests, default.requests),

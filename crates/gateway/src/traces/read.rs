@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use switchboard_server::engine::lifecycle;
 use switchboard_server::log::{Entry, INTERNAL};
 use switchboard_server::store::{Error, Head, Note, Store};
@@ -18,6 +18,9 @@ use super::node::{Internal, Node, Turn, status};
 const PAGE: usize = 256;
 /// How much of an error is shown, in characters.
 const LONGEST_ERROR: usize = 300;
+
+/// What a message may weigh that is shown; of larger ones their size is.
+const MAX_INPUT: usize = 16 << 10;
 
 /// What is known of a task.
 #[derive(Debug)]
@@ -72,10 +75,9 @@ pub(super) async fn task(
     id: &TaskId,
     content: bool,
 ) -> Result<Option<Seen>, Error> {
-    let Some(stored) = store.task(id).await? else {
+    let Some(head) = store.head(id).await? else {
         return Ok(None);
     };
-    let head = stored.head.clone();
     let mut story = Story::default();
     let mut after = 0;
     loop {
@@ -87,6 +89,9 @@ pub(super) async fn task(
         page.iter().for_each(|entry| story.hear(entry));
     }
     if after == 0 {
+        let Some(stored) = store.task(id).await? else {
+            return Ok(None);
+        };
         story.rest(&lifecycle::fold(stored)?);
     }
     let notes = store.notes(id).await?;
@@ -281,7 +286,8 @@ fn child(internal: &Internal) -> Option<Child> {
 
 fn size(parts: &[Part]) -> usize {
     let size = |part: &Part| match &part.content {
-        Content::Text(text) | Content::Url(text) => text.len(),
+        Content::Text(text) => text.len(),
+        Content::Url(url) => url.len(),
         Content::Raw(bytes) => bytes.len(),
         Content::Data(json) => json.as_str().len(),
     };
@@ -293,6 +299,10 @@ fn shortened(message: &Message) -> String {
 }
 
 fn json(message: &Arc<Message>) -> Option<Value> {
+    let bytes = message.weight();
+    if bytes > MAX_INPUT {
+        return Some(json!({"messageId": message.id.as_str(), "omittedBytes": bytes}));
+    }
     let mut out = Vec::new();
     let event = Event::Message(Arc::clone(message));
     wire::encode_event(Dialect::V1, &event, true, &mut out);

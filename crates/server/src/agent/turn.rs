@@ -12,8 +12,11 @@ use crate::budget::{Allowance, Budget};
 use crate::engine::is_redacted;
 use crate::hops::Hop;
 use crate::log::INTERNAL;
-use crate::store::{self, Note, StoredTask, TaskQuery};
+use crate::store::{self, Listed, Note, TaskQuery};
 use crate::trace::{DELEGATION, Trace};
+
+/// What the earlier tasks that an agent reads weigh together, roughly, in bytes.
+const MAX_EARLIER: usize = 32 << 20;
 
 /// One turn of a task.
 #[derive(Debug, Clone)]
@@ -182,8 +185,8 @@ impl Turn {
         limit: usize,
         read: impl Fn(Value) -> Option<T> + Send + Sync,
     ) -> Result<Option<T>, AgentError> {
-        for stored in self.others(limit).await? {
-            let notes = self.place.store.notes(&stored.head.id).await;
+        for listed in self.others(limit, Some(0)).await? {
+            let notes = self.place.store.notes(&listed.head.id).await;
             let notes = notes.map_err(unreadable)?.into_iter();
             let mut named = notes.filter(|note| note.name == name);
             if let Some(found) = named.find_map(|note| read(note.value)) {
@@ -193,35 +196,44 @@ impl Turn {
         Ok(None)
     }
 
-    /// The earlier tasks of this conversation, oldest first, at most `limit` of the latest.
+    /// The earlier tasks of this conversation, oldest first, at most `limit` of the latest; fewer if they are large.
     ///
     /// # Errors
     ///
     /// If the store cannot be read.
     pub async fn earlier(&self, limit: usize) -> Result<Vec<Arc<Task>>, AgentError> {
-        let mut tasks = Vec::new();
-        for stored in self.others(limit).await?.take(limit) {
-            let task = crate::engine::lifecycle::fold(stored).map_err(unreadable)?;
-            tasks.push(Arc::new(task));
+        let mut others = self.others(limit, None).await?.take(limit);
+        let mut tasks: Vec<Arc<Task>> = Vec::new();
+        // A task that alone is too large ends it: what came before it makes no sense without it.
+        while let Some(Listed {
+            task: Some(task), ..
+        }) = others.next()
+        {
+            tasks.push(task);
         }
         tasks.reverse();
         Ok(tasks)
     }
 
-    /// The other tasks of this conversation, the latest first: this many, or one more.
+    /// The other tasks of this conversation, the latest first: this many, or one more; with no history, without
+    /// artifacts.
     async fn others(
         &self,
         limit: usize,
-    ) -> Result<impl Iterator<Item = StoredTask> + use<>, AgentError> {
+        history: Option<u32>,
+    ) -> Result<impl Iterator<Item = Listed> + use<>, AgentError> {
         let (place, this) = (&self.place, self.task.id.clone());
         let query = TaskQuery {
             context: Some(self.task.context_id.clone()),
             limit: limit.saturating_add(1),
+            artifacts: history != Some(0),
+            history,
+            bytes: MAX_EARLIER,
             ..TaskQuery::of(Arc::clone(&place.agent), self.principal.owner().clone())
         };
         let page = place.store.list(query).await.map_err(unreadable)?;
         let tasks = page.tasks.into_iter();
-        Ok(tasks.filter(move |stored| stored.head.id != this))
+        Ok(tasks.filter(move |listed| listed.head.id != this))
     }
 }
 

@@ -19,7 +19,7 @@ use super::{Asked, Frames, JSON};
 use crate::auth::Refusal;
 use crate::call::{Directory, Listing, ReplyBody};
 use crate::hops::DELEGATE;
-use crate::http::{Body, Service, status};
+use crate::http::{Body, Service, status, whole_body};
 
 /// Errors look as they do in HTTP+JSON.
 const FRAMES: Frames = Frames::Rest {
@@ -80,15 +80,18 @@ async fn talk(
     let send = Operation::Send(Box::new(send(said, id)?));
     let call = asked.call(Dialect::V1, send, None)?;
     let (reply, _) = service.take(call).await?;
-    let told = match reply.body {
-        ReplyBody::Response(operation::Response::SentTask(view)) => {
-            of_task(&view.task, &*service.directory)
-        }
-        ReplyBody::Response(operation::Response::SentMessage(message)) => of_message(&message),
+    let ReplyBody::Response(response) = reply.body else {
+        return Ok(status(StatusCode::INTERNAL_SERVER_ERROR));
+    };
+    let room = service.whole_answers.take(response.weight())?;
+    let told = match response {
+        operation::Response::SentTask(view) => of_task(&view.task, &*service.directory),
+        operation::Response::SentMessage(message) => of_message(&message),
         _ => return Ok(status(StatusCode::INTERNAL_SERVER_ERROR)),
     };
     let told = told.to_string().into_bytes();
-    Ok(super::json(StatusCode::OK, JSON, told))
+    let body = whole_body(told, room);
+    Ok(super::json(StatusCode::OK, JSON, body))
 }
 
 fn send(said: Said, id: String) -> Result<SendMessage, Error> {

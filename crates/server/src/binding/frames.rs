@@ -1,16 +1,21 @@
 //! How answers, errors and events are framed, for one caller.
 
+use std::vec;
+
 use bytes::Bytes;
 use hyper::header::{CACHE_CONTROL, HeaderValue};
 use hyper::{Response, StatusCode};
 use switchboard_types::wire::jsonrpc::{self, Id};
-use switchboard_types::wire::{rest, sse};
+use switchboard_types::wire::{Rendering, rest, sse};
 use switchboard_types::{Dialect, Error, ErrorKind, operation, wire};
 
 use super::{JSON, PRIVATE, challenge, json, tell_scopes, tell_when_to_retry};
 use crate::auth::Refusal;
 use crate::http::Body;
-use crate::log::Item;
+use crate::log::{Item, LARGE};
+
+/// How many bytes of events go to the socket at once, about: as many as a connection buffers.
+const PIECE: usize = 64 << 10;
 
 /// How one caller wants its answers framed.
 #[derive(Debug)]
@@ -34,16 +39,29 @@ pub(crate) enum Frames {
 }
 
 impl Frames {
-    /// An answer.
-    pub(super) fn respond(&self, response: &operation::Response) -> Response<Body> {
+    /// An answer. A large one is rendered as the socket takes it.
+    pub(super) fn respond(&self, response: operation::Response) -> Response<Body> {
+        if response.weight() > LARGE {
+            return match self {
+                Self::JsonRpc { id, dialect, .. } => {
+                    let rendering = Rendering::response(*dialect, response);
+                    let rendering = rendering.within(jsonrpc::around_result(id));
+                    json(StatusCode::OK, JSON, rendering)
+                }
+                Self::Rest { dialect, plain } => {
+                    let rendering = Rendering::response(*dialect, response);
+                    json(StatusCode::OK, media_type(*dialect, *plain), rendering)
+                }
+            };
+        }
         let mut out = Vec::with_capacity(1024);
         let mut answer = match self {
             Self::JsonRpc { id, dialect, .. } => {
-                jsonrpc::write_response(&mut out, id, *dialect, response);
+                jsonrpc::write_response(&mut out, id, *dialect, &response);
                 json(StatusCode::OK, JSON, out)
             }
             Self::Rest { dialect, plain } => {
-                wire::encode_response(*dialect, response, &mut out);
+                wire::encode_response(*dialect, &response, &mut out);
                 json(StatusCode::OK, media_type(*dialect, *plain), out)
             }
         };
@@ -104,11 +122,15 @@ impl Frames {
         response
     }
 
-    /// Events of a stream.
-    pub(super) fn events(&self, items: &[Item]) -> Bytes {
-        let mut out = Vec::with_capacity(items.len() * 512);
+    /// The first events of a stream that fit into one piece; empty if the next one is large.
+    pub(super) fn events(&self, items: &mut vec::IntoIter<Item>) -> Bytes {
+        let few = items.len().min(PIECE / 512);
+        let mut out = Vec::with_capacity(few * 512);
         let mut data = Vec::new();
-        for item in items {
+        while let Some(item) = items.as_slice().first()
+            && !item.entry.is_large()
+            && out.len() < PIECE
+        {
             let seq = Some(item.entry.seq).filter(|seq| *seq > 0);
             match self {
                 Self::Rest { dialect, .. } => {
@@ -121,8 +143,24 @@ impl Frames {
                     sse::write_frame(&mut out, seq, &data);
                 }
             }
+            items.next();
         }
         Bytes::from(out)
+    }
+
+    /// A large event of a stream, to be rendered piece by piece.
+    pub(super) fn large_event(&self, item: &Item) -> Rendering {
+        let seq = Some(item.entry.seq).filter(|seq| *seq > 0);
+        let event = item.entry.event.clone();
+        let (dialect, envelope) = match self {
+            Self::Rest { dialect, .. } => (*dialect, None),
+            Self::JsonRpc { id, dialect, .. } => (*dialect, Some(jsonrpc::around_result(id))),
+        };
+        let mut rendering = Rendering::event(dialect, event, item.last);
+        if let Some(envelope) = envelope {
+            rendering = rendering.within(envelope);
+        }
+        rendering.within(sse::around_data(seq))
     }
 
     /// An error in the middle of a stream.

@@ -59,7 +59,7 @@ pub(crate) async fn answer(service: &Service, ready: Ready) -> Response<Body> {
         Err(error) => return frames.refuse(&error),
     };
     let mut response = match reply.body {
-        ReplyBody::Response(response) => frames.respond(&response),
+        ReplyBody::Response(response) => frames.respond(response),
         ReplyBody::Stream(cursor) => sse::answer(service, admitted, cursor, frames),
     };
     tell_extensions(response.headers_mut(), &reply.extensions);
@@ -75,8 +75,8 @@ fn version_in_query(query: &str) -> Option<&str> {
 }
 
 /// An answer with a JSON body.
-fn json(status: StatusCode, media_type: HeaderValue, body: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Body::from(body));
+fn json(status: StatusCode, media_type: HeaderValue, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, media_type);
     response

@@ -1,19 +1,20 @@
 //! How do you want it? A cursor becomes an event stream: `id:` is the event's place in the log.
 
 use std::time::Duration;
+use std::vec;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, stream};
 use hyper::Response;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
-use switchboard_types::wire::sse;
+use switchboard_types::wire::{Rendering, sse};
 use switchboard_types::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 
 use super::{EVENT_STREAM, Frames};
 use crate::http::{Body, Service};
 use crate::limit::Admitted;
-use crate::log::Cursor;
+use crate::log::{Cursor, Item};
 
 /// A stream of a cursor's events. What has happened already leaves together with the head; a task that is over by
 /// then leaves in one piece.
@@ -23,24 +24,26 @@ pub(super) fn answer(
     mut cursor: Cursor,
     frames: Frames,
 ) -> Response<Body> {
-    let first = match cursor.next().now_or_never() {
-        Some(Ok(Some(items))) => Some(frames.events(&items)),
+    let mut waiting = match cursor.next().now_or_never() {
+        Some(Ok(Some(items))) => items.into_iter(),
         // Whatever else it is, the reader hears it in its turn.
-        _ => None,
+        _ => Vec::new().into_iter(),
     };
-    if let Some(all) = &first
-        && cursor.has_ended()
-    {
-        return respond(Body::Full(all.clone()));
+    let first = frames.events(&mut waiting);
+    if !first.is_empty() && waiting.len() == 0 && cursor.has_ended() {
+        return respond(Body::Full(first));
     }
     let reader = Reader {
         cursor,
         frames,
+        waiting,
+        large: None,
         stopping: service.tasks.stopping().clone(),
         heartbeat: service.limits.heartbeat,
         over: false,
         admitted,
     };
+    let first = Some(first).filter(|first| !first.is_empty());
     let events = stream::unfold((first, reader), |(first, mut reader)| async move {
         let bytes = match first {
             Some(first) => first,
@@ -75,6 +78,10 @@ fn respond(body: Body) -> Response<Body> {
 struct Reader {
     cursor: Cursor,
     frames: Frames,
+    /// Events that were read and not yet written.
+    waiting: vec::IntoIter<Item>,
+    /// The event that is being written piece by piece.
+    large: Option<Rendering>,
     stopping: CancellationToken,
     heartbeat: Duration,
     over: bool,
@@ -82,28 +89,49 @@ struct Reader {
 }
 
 impl Reader {
+    /// The next bytes of what was read already.
+    fn next_waiting(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(piece) = self.large.as_mut().and_then(Rendering::next_piece) {
+                return Some(Bytes::from(piece));
+            }
+            self.large = None;
+            let events = self.frames.events(&mut self.waiting);
+            if !events.is_empty() {
+                return Some(events);
+            }
+            let large = self.waiting.next()?;
+            self.large = Some(self.frames.large_event(&large));
+        }
+    }
+
     /// The next bytes for the socket; `None` ends the stream.
     async fn next(&mut self) -> Option<Bytes> {
-        if self.over || self.admitted.is_revoked() {
-            return None;
-        }
-        let events = tokio::time::timeout(self.heartbeat, self.cursor.next());
-        let found = tokio::select! {
-            biased;
-            found = events => found,
-            // The reader comes back to the next process and goes on where it was.
-            () = self.stopping.cancelled() => return None,
-            () = self.admitted.revoked() => return None,
-        };
-        match found {
-            Err(_) => Some(Bytes::from_static(sse::KEEP_ALIVE.as_bytes())),
-            Ok(Ok(Some(items))) => Some(self.frames.events(&items)),
-            Ok(Ok(None)) => None,
-            Ok(Err(error)) => {
-                tracing::error!(%error, task = %self.cursor.task_id(), "a stream broke off");
-                self.over = true;
-                let error = Error::new(ErrorKind::Unavailable, error.to_string());
-                Some(self.frames.error_event(&error))
+        loop {
+            if self.over || self.admitted.is_revoked() {
+                return None;
+            }
+            if let Some(bytes) = self.next_waiting() {
+                return Some(bytes);
+            }
+            let events = tokio::time::timeout(self.heartbeat, self.cursor.next());
+            let found = tokio::select! {
+                biased;
+                found = events => found,
+                // The reader comes back to the next process and goes on where it was.
+                () = self.stopping.cancelled() => return None,
+                () = self.admitted.revoked() => return None,
+            };
+            match found {
+                Err(_) => return Some(Bytes::from_static(sse::KEEP_ALIVE.as_bytes())),
+                Ok(Ok(Some(items))) => self.waiting = items.into_iter(),
+                Ok(Ok(None)) => return None,
+                Ok(Err(error)) => {
+                    tracing::error!(%error, task = %self.cursor.task_id(), "a stream broke off");
+                    self.over = true;
+                    let error = Error::new(ErrorKind::Unavailable, error.to_string());
+                    return Some(self.frames.error_event(&error));
+                }
             }
         }
     }

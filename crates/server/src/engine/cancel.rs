@@ -40,7 +40,7 @@ impl Engine {
 
     /// Stops a task nobody waits for any more.
     pub(super) async fn stop(&self, id: &TaskId) {
-        if let Ok(Some(log)) = self.shared.log.open(id).await {
+        if let Ok(Some(log)) = self.shared.log.open_internal(id).await {
             let owner = log.origin().owner.clone();
             // It may be over already: then there is nothing to stop.
             self.end(&log, Said::default(), owner.into()).ok();

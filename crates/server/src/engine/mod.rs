@@ -391,6 +391,7 @@ impl Engine {
 pub(crate) fn storage(error: store::Error) -> Error {
     match error {
         store::Error::Unavailable(_) => Error::new(ErrorKind::Unavailable, error.to_string()),
+        store::Error::Exhausted(why) => Error::new(ErrorKind::ResourceExhausted, why),
         store::Error::Damaged(cause) => {
             tracing::error!(%cause, "stored data is damaged");
             Error::internal()

@@ -9,11 +9,15 @@ use switchboard_types::Error;
 use switchboard_types::model::{TaskId, Timestamp};
 use switchboard_types::operation::{GetTask, ListTasks, Response, TaskPage, TaskView};
 
-use super::{Engine, Scope, lifecycle, storage};
-use crate::store::{StoredTask, TaskQuery};
+use super::{Engine, Scope, storage};
+use crate::log::TaskPlace;
+use crate::store::TaskQuery;
 
 /// The page size when the caller names none (A2A 1.0 §3.1.4).
 const PAGE_SIZE: u32 = 50;
+
+/// What the tasks of one page weigh together, roughly, in bytes; the last one may go beyond.
+const MAX_PAGE_BYTES: usize = 2 << 20;
 
 impl Engine {
     pub(super) async fn get(&self, scope: &Scope, get: &GetTask) -> Result<Response, Error> {
@@ -43,31 +47,21 @@ impl Engine {
             state: list.status,
             updated_from: list.status_timestamp_after,
             after,
-            // One more than asked for tells whether there is another page.
-            limit: limit.saturating_add(1),
+            limit,
+            // How much history comes unasked is ours to say (A2A 1.0 §3.2.4); in a list, none.
+            history: Some(list.history_length.unwrap_or(0)),
+            artifacts: list.include_artifacts,
+            bytes: MAX_PAGE_BYTES,
             ..TaskQuery::of(
                 Arc::clone(&self.shared.name),
                 scope.principal.owner().clone(),
             )
         };
-        let mut found = self.shared.log.store().list(query).await.map_err(storage)?;
-        let more = found.tasks.len() > limit;
-        found.tasks.truncate(limit);
-        let next_page_token = match found.tasks.last() {
-            Some(last) if more => write_token(last, filter),
-            _ => String::new(),
-        };
-        let mut tasks = Vec::with_capacity(found.tasks.len());
-        for stored in found.tasks {
-            tasks.push(TaskView {
-                task: Arc::new(lifecycle::fold(stored).map_err(storage)?),
-                history_length: list.history_length,
-                artifacts: list.include_artifacts,
-            });
-        }
+        let found = self.shared.log.list(query).await.map_err(storage)?;
+        let next = found.next.as_ref().map(|place| write_token(place, filter));
         Ok(Response::Tasks(TaskPage {
-            tasks,
-            next_page_token,
+            tasks: found.tasks,
+            next_page_token: next.unwrap_or_default(),
             page_size,
             total_size: found.total,
         }))
@@ -87,12 +81,8 @@ fn filter_mark(scope: &Scope, list: &ListTasks) -> u32 {
     u32::from_be_bytes([a, b, c, d])
 }
 
-fn write_token(last: &StoredTask, filter: u32) -> String {
-    let place = format!(
-        "{filter:x}.{}.{}",
-        last.head.updated.as_micros(),
-        last.head.id
-    );
+fn write_token((updated, id): &TaskPlace, filter: u32) -> String {
+    let place = format!("{filter:x}.{}.{id}", updated.as_micros());
     URL_SAFE_NO_PAD.encode(place)
 }
 

@@ -46,7 +46,7 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
         };
         after = Some(last.id.clone());
         for head in page {
-            let Some(task) = log.open(&head.id).await? else {
+            let Some(task) = log.open_internal(&head.id).await? else {
                 continue;
             };
             match engines.get(&head.agent) {

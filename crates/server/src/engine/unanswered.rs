@@ -30,7 +30,7 @@ impl Engine {
                 () = tokio::time::sleep(after) => {}
                 () = engine.shared.tasks.stopping().cancelled() => return,
             }
-            match engine.shared.log.open(&id).await {
+            match engine.shared.log.open_internal(&id).await {
                 Ok(Some(log)) => engine.expire_input(&log, asked).await,
                 Ok(None) => {}
                 Err(error) => tracing::error!(%error, task = %id, "could not expire a question"),

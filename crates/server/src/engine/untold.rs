@@ -137,7 +137,13 @@ impl Engine {
         let Some(note) = notes.into_iter().find(|note| note.name == UNTOLD) else {
             return Ok(());
         };
-        let Some(log) = self.shared.log.open(id).await.map_err(unreadable)? else {
+        let Some(log) = self
+            .shared
+            .log
+            .open_internal(id)
+            .await
+            .map_err(unreadable)?
+        else {
             return Ok(());
         };
         let Some(message) = last_message(&log) else {

@@ -13,6 +13,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::EXPECT;
 use hyper::http::request::Parts;
+use switchboard_types::wire::Rendering;
 use switchboard_types::{Error, ErrorKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -24,6 +25,8 @@ use super::pulse::Busy;
 pub enum Body {
     /// All at once.
     Full(Bytes),
+    /// Piece by piece, as the socket takes them: large, and complete.
+    Rendering(Box<Rendering>),
     /// Nothing, or nothing any more.
     Empty,
     /// Piece by piece. Its connection is busy until it is over.
@@ -40,6 +43,12 @@ impl Body {
     #[must_use]
     pub fn empty() -> Self {
         Self::Empty
+    }
+}
+
+impl From<Rendering> for Body {
+    fn from(rendering: Rendering) -> Self {
+        Self::Rendering(Box::new(rendering))
     }
 }
 
@@ -63,6 +72,10 @@ impl hyper::body::Body for Body {
                 *self = Self::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
+            Self::Rendering(rendering) => {
+                let piece = rendering.next_piece();
+                Poll::Ready(piece.map(|piece| Ok(Frame::data(Bytes::from(piece)))))
+            }
             Self::Empty => Poll::Ready(None),
             Self::Stream(stream, _) => stream
                 .as_mut()
@@ -76,7 +89,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Empty => true,
             Self::Framed(frames, _) => frames.is_end_stream(),
-            Self::Full(_) | Self::Stream(..) => false,
+            Self::Full(_) | Self::Rendering(_) | Self::Stream(..) => false,
         }
     }
 
@@ -84,7 +97,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Empty => SizeHint::with_exact(0),
-            Self::Stream(..) => SizeHint::default(),
+            Self::Rendering(_) | Self::Stream(..) => SizeHint::default(),
             Self::Framed(frames, _) => frames.size_hint(),
         }
     }
@@ -94,6 +107,7 @@ impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full(bytes) => write!(f, "Full({} bytes)", bytes.len()),
+            Self::Rendering(_) => f.write_str("Rendering"),
             Self::Empty => f.write_str("Empty"),
             Self::Stream(..) => f.write_str("Stream"),
             Self::Framed(..) => f.write_str("Framed"),

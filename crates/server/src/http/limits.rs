@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use crate::limit::Queue;
+use crate::log::DEFAULT_ANSWERS;
 
 /// What one client may ask of us.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// The largest request body, in bytes.
     pub body: usize,
+    /// How much large tasks may weigh together that are held for answers nobody has read yet, in bytes.
+    pub answers: usize,
     /// How long a request body may take to arrive.
     pub body_timeout: Duration,
     /// How long request headers may take to arrive, and a connection to ask again.
@@ -34,6 +37,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body: 10 << 20,
+            answers: DEFAULT_ANSWERS,
             body_timeout: Duration::from_secs(30),
             header_timeout: Duration::from_secs(10),
             connections: 16_384,

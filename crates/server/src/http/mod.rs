@@ -14,6 +14,7 @@ mod read;
 mod serve;
 pub mod tls;
 mod wellknown;
+mod whole;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -51,6 +52,7 @@ pub use serve::serve;
 pub(crate) use base_url::Peer;
 use origin::Pages;
 pub(crate) use wellknown::RESOURCE;
+pub(crate) use whole::{Room, WholeAnswers, body as whole_body};
 
 /// How many bodies of the largest size are held at once; without a bound the connections alone would allow for
 /// more than any machine has.
@@ -92,6 +94,8 @@ pub struct Service {
     pub(crate) tasks: Tasks,
     /// Room for large request bodies, in KiB.
     bodies: Semaphore,
+    /// Room for large answers that must be made whole before they are sent.
+    pub(crate) whole_answers: WholeAnswers,
     /// When agents came or went last, in microseconds.
     changed: AtomicI64,
     /// Whether requests must name their version.
@@ -144,6 +148,7 @@ impl Service {
             ),
             base_url: parts.base_url,
             bodies: Semaphore::new(parts.limits.body.div_ceil(1024) * LARGEST_BODIES),
+            whole_answers: WholeAnswers::new(),
             limits: parts.limits,
             tasks: parts.tasks,
             changed: AtomicI64::new(0),

@@ -57,13 +57,14 @@ impl Pulse {
     }
 
     /// Ends when nothing was asked, answered or under way for `patience`, or up to twice as long; much longer if an
-    /// answer waits to be read. What comes in does not count: it may be a head that never ends.
+    /// answer or a stream waits to be read. What comes in does not count: it may be a head that never ends.
     pub(super) async fn stops(self, patience: Duration) {
         let (mut seen, mut silent) = (self.beats(), 0);
         loop {
             tokio::time::sleep(patience).await;
             let now = self.beats();
-            let quiet = now == seen && !self.is_busy();
+            // A stream that nobody reads is under way for ever, and holds what it is to send.
+            let quiet = now == seen && (!self.is_busy() || self.is_unread());
             silent = if quiet { silent + 1 } else { 0 };
             if silent >= if self.is_unread() { SLOW_READER } else { 1 } {
                 return;

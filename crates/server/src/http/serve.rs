@@ -248,7 +248,8 @@ async fn converse(
                 let before = pulse.beats();
                 match tokio::time::timeout(GOODBYE, &mut connection).await {
                     Ok(ended) => break ended,
-                    Err(_) if pulse.is_busy() || pulse.beats() != before => {}
+                    Err(_) if pulse.beats() != before => {}
+                    Err(_) if pulse.is_busy() && !pulse.is_unread() => {}
                     // Whoever drains us has a clock of its own.
                     Err(_) if pulse.is_unread() && stopping.is_cancelled() => {}
                     // Half a request is left, and nobody to finish it.

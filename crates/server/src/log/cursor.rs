@@ -10,7 +10,7 @@ use crate::engine::{ClientGuard, awaits_credentials_out_of_band};
 use crate::metrics::Watched;
 use crate::store::Error;
 
-/// How many events are taken at once.
+/// How many events are taken at once; fewer if they are large (`MAX_EVENT_PAGE`).
 const PAGE: usize = 256;
 
 /// A place in a task's log, for one reader.
@@ -185,8 +185,7 @@ impl Cursor {
     /// Events that are no longer in memory. If they were folded away meanwhile, the whole task stands in
     /// for them: nothing is lost, only told as one.
     async fn read_store(&mut self) -> Result<Vec<Item>, Error> {
-        let store = Arc::clone(&self.log.shared().store);
-        let entries = store.events(self.log.id(), self.after, PAGE).await?;
+        let entries = self.log.read_stored(self.after, PAGE).await?;
         let gapless = entries.first().is_some_and(|e| e.seq == self.after + 1);
         if gapless {
             return Ok(self.take(entries));

@@ -16,9 +16,17 @@ pub struct Entry {
     /// The client's message that made it happen, if one did. It goes into the task's history; the
     /// client that sent it does not hear it again.
     pub received: Option<Arc<Message>>,
+    /// Roughly how many bytes it takes.
+    weight: usize,
     /// Most entries are never told to anyone, so they hold no room for it.
     encoded: OnceLock<Box<Encoded>>,
 }
+
+/// What weighs more is rendered for each reader piece by piece; encoded forms of it are not kept.
+pub const LARGE: usize = 64 << 10;
+
+/// What an entry takes beside its event.
+const ENTRY: usize = 128;
 
 /// The wire forms of an event: JSON and a gRPC message in each dialect.
 type Encoded = [OnceLock<Bytes>; 2 * Dialect::ALL.len()];
@@ -27,12 +35,26 @@ impl Entry {
     /// An entry at place `seq`.
     #[must_use]
     pub fn new(seq: u64, event: Event, received: Option<Arc<Message>>) -> Self {
+        let message = received.as_ref().map_or(0, |message| message.weight());
         Self {
             seq,
+            weight: ENTRY + event.weight() + message,
             event,
             received,
             encoded: OnceLock::new(),
         }
+    }
+
+    /// Roughly how many bytes it takes.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// Whether it is rendered piece by piece.
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        self.weight > LARGE
     }
 
     /// The event as JSON. `last` says that a stream ends with it, which 0.x readers are told.
@@ -55,8 +77,10 @@ impl Entry {
     }
 
     fn shared(&self, form: usize, last: bool, encode: impl FnOnce(bool) -> Bytes) -> Bytes {
-        if last != self.ends_the_task() && matches!(self.event, Event::Status(_)) {
-            // A stream that ends at a question: rare, and not shared with readers that stay.
+        let asks = last != self.ends_the_task() && matches!(self.event, Event::Status(_));
+        if asks || self.is_large() {
+            // A stream that ends at a question: rare, and not shared with readers that stay. What is large would
+            // take as much memory again for each form, for as long as the event is in memory.
             return encode(last);
         }
         self.encoded.get_or_init(Box::default)[form]

@@ -6,6 +6,8 @@
 
 mod cursor;
 mod entry;
+mod list;
+mod loads;
 mod registry;
 mod task_log;
 mod upkeep;
@@ -18,18 +20,21 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Owner;
-use crate::engine::{fresh_id, lifecycle};
+use crate::engine::fresh_id;
 use crate::metrics::{Meter, Metrics};
 use crate::shutdown::Tasks;
 use crate::store::{Change, Error, Head, Store};
 use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
-pub use entry::Entry;
+pub use entry::{Entry, LARGE};
+pub use list::{TaskPage, TaskPlace};
 pub(crate) use task_log::internal_note;
 pub use task_log::{INTERNAL, Joined, Origin, Received, TaskLog, Waited};
 pub use upkeep::{Retention, Swept};
 
+pub use loads::DEFAULT_ANSWERS;
+use loads::{Bound, Loads};
 use registry::Registry;
 
 /// All tasks, live ones in memory, the rest in the store. Cheap to clone.
@@ -47,6 +52,7 @@ struct Shared {
     /// Rings when the queue is no longer empty.
     work: Notify,
     registry: Registry,
+    loads: Loads,
     /// Tasks with webhooks that have new events.
     to_push: Mutex<Vec<TaskId>>,
     push: Notify,
@@ -75,6 +81,7 @@ impl Log {
             queue: Mutex::default(),
             work: Notify::new(),
             registry: Registry::default(),
+            loads: Loads::default(),
             to_push: Mutex::default(),
             push: Notify::new(),
             metrics: Arc::default(),
@@ -148,19 +155,30 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// If the store cannot be read.
+    /// If the store cannot be read, or callers are reading too many large tasks.
     pub async fn open(&self, id: &TaskId) -> Result<Option<Arc<TaskLog>>, Error> {
+        self.open_within(id, Bound::Budget).await
+    }
+
+    /// The same for work of the server itself, which goes on however much callers are reading.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn open_internal(&self, id: &TaskId) -> Result<Option<Arc<TaskLog>>, Error> {
+        self.open_within(id, Bound::None).await
+    }
+
+    async fn open_within(&self, id: &TaskId, bound: Bound) -> Result<Option<Arc<TaskLog>>, Error> {
         loop {
             let (found, epoch) = self.shared.registry.find(id);
             if found.is_some() {
                 return Ok(found);
             }
-            let Some(stored) = self.shared.store.task(id).await? else {
+            let Some((head, task)) = self.shared.load(id, bound).await? else {
                 return Ok(None);
             };
             let has_webhooks = !self.shared.store.webhooks(id).await?.is_empty();
-            let head = stored.head.clone();
-            let task = lifecycle::fold(stored)?;
             let log = TaskLog::stored(Arc::clone(&self.shared), &head, task, has_webhooks);
             if let Some(log) = self.shared.registry.admit(Arc::new(log), epoch) {
                 return Ok(Some(log));
@@ -172,16 +190,26 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// If the store cannot be read.
+    /// If the store cannot be read, or callers are reading too many large tasks.
     pub async fn read(&self, id: &TaskId) -> Result<Option<(Head, Arc<Task>)>, Error> {
         if let Some(view) = self.shared.registry.find(id).0.and_then(|log| log.view()) {
             return Ok(Some(view));
         }
-        let Some(stored) = self.shared.store.task(id).await? else {
-            return Ok(None);
-        };
-        let head = stored.head.clone();
-        Ok(Some((head, Arc::new(lifecycle::fold(stored)?))))
+        self.shared.load(id, Bound::Budget).await
+    }
+
+    /// Counts a task that a reader holds and shares with nobody among those that are read from the store.
+    ///
+    /// # Errors
+    ///
+    /// If callers are reading too many large tasks.
+    pub fn count_load(&self, task: &Arc<Task>) -> Result<(), Error> {
+        self.shared.loads.count(task)
+    }
+
+    /// Bounds how many bytes of large tasks, read from the store, readers may hold at once.
+    pub fn limit_loads(&self, bytes: usize) {
+        self.shared.loads.limit(bytes);
     }
 
     /// Commits a change that is no event.

@@ -15,6 +15,8 @@ use crate::store::{Change, Error, Snapshot};
 const INTERVAL: Duration = Duration::from_secs(60);
 /// How many tasks are taken at once, in one transaction; others get a turn in between.
 const BATCH: usize = 256;
+/// What the tasks weigh together that are folded in one commit, roughly, in bytes.
+const MAX_BATCH_WEIGHT: usize = 32 << 20;
 
 /// How long things are kept, counted from a task's end; `None` is for ever.
 #[derive(Debug, Clone)]
@@ -123,23 +125,33 @@ impl Log {
         }
     }
 
+    async fn keep(&self, snapshots: Vec<Snapshot>) -> Result<usize, Error> {
+        let count = snapshots.len();
+        let kept = snapshots.into_iter().map(|s| self.commit(Change::Fold(s)));
+        try_join_all(kept).await?;
+        Ok(count)
+    }
+
     async fn fold_finished(&self, window: Duration) -> Result<usize, Error> {
         let mut folded = 0;
         loop {
             let before = clock::before_now(window);
             let due = self.store().foldable(before, BATCH).await?;
-            let mut snapshots = Vec::with_capacity(due.len());
+            let (mut snapshots, mut weight) = (Vec::with_capacity(due.len()), 0);
             for id in &due {
                 if let Some((head, task)) = self.read(id).await? {
+                    weight += task.weight();
                     snapshots.push(Snapshot {
                         task,
                         seq: head.seq,
                     });
                 }
+                if weight >= MAX_BATCH_WEIGHT {
+                    folded += self.keep(std::mem::take(&mut snapshots)).await?;
+                    weight = 0;
+                }
             }
-            folded += snapshots.len();
-            let kept = snapshots.into_iter().map(|s| self.commit(Change::Fold(s)));
-            try_join_all(kept).await?;
+            folded += self.keep(snapshots).await?;
             if due.len() < BATCH {
                 return Ok(folded);
             }

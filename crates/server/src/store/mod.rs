@@ -9,6 +9,7 @@ pub mod access;
 mod files;
 mod memory;
 mod order;
+mod page;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
@@ -26,6 +27,7 @@ use crate::auth::Owner;
 use crate::log::Entry;
 
 pub use memory::MemoryStore;
+pub(crate) use page::shortened;
 
 /// Keeps tasks, events, webhooks and idempotency keys.
 #[async_trait]
@@ -33,14 +35,19 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Makes all changes durable, in order, or none of them.
     async fn commit(&self, changes: Vec<Change>) -> Result<(), Error>;
 
+    /// Where a task stands.
+    async fn head(&self, id: &TaskId) -> Result<Option<Head>, Error>;
+
     /// One task, as snapshot and later events.
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error>;
 
-    /// Events of a task with `seq > after`, in order, `limit` at most.
+    /// Events of a task with `seq > after`, in order: `limit` at most, and no more once they weigh
+    /// [`MAX_EVENT_PAGE`] together. At least one, if there is one.
     async fn events(&self, id: &TaskId, after: u64, limit: usize)
     -> Result<Vec<Arc<Entry>>, Error>;
 
-    /// Tasks that match, latest status first (ties: greatest id first), and how many match in all.
+    /// Tasks that match, latest status first (ties: greatest id first), and how many match in all. The page ends
+    /// where the budget of the query is used up, with at least one task if there is one.
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error>;
 
     /// Tasks that are not over, in id order, with `id > after`.
@@ -56,7 +63,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Vec<Webhook>, Error>;
 
-    /// Deliveries that were given up, newest first.
+    /// Deliveries that were given up, newest first. What should have been said may be cut short in older ones.
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error>;
 
     /// What an agent has noted about a task, by name.
@@ -169,6 +176,9 @@ pub struct StoredTask {
     pub entries: Vec<Arc<Entry>>,
 }
 
+/// What the events of one page weigh together, roughly, in bytes; the last one may go beyond.
+pub const MAX_EVENT_PAGE: usize = 1 << 20;
+
 /// Which tasks to list.
 #[derive(Debug, Clone)]
 pub struct TaskQuery {
@@ -186,6 +196,13 @@ pub struct TaskQuery {
     pub after: Option<(Timestamp, TaskId)>,
     /// At most so many.
     pub limit: usize,
+    /// Only that many of the latest messages of each; all if `None`.
+    pub history: Option<u32>,
+    /// With artifacts.
+    pub artifacts: bool,
+    /// What is asked for of all tasks of the page may weigh so many bytes; the last one may go beyond. A task of which
+    /// more is stored is listed without its content.
+    pub bytes: usize,
 }
 
 impl TaskQuery {
@@ -200,6 +217,9 @@ impl TaskQuery {
             updated_from: None,
             after: None,
             limit: usize::MAX,
+            history: None,
+            artifacts: true,
+            bytes: usize::MAX,
         }
     }
 }
@@ -208,9 +228,20 @@ impl TaskQuery {
 #[derive(Debug, Clone)]
 pub struct TaskList {
     /// The tasks of this page.
-    pub tasks: Vec<StoredTask>,
+    pub tasks: Vec<Listed>,
+    /// Others follow.
+    pub more: bool,
     /// How many match, pages apart.
     pub total: u64,
+}
+
+/// A task on a page.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// Where it stands.
+    pub head: Head,
+    /// As much of it as was asked for; `None` if it is too large to be read along with others.
+    pub task: Option<Arc<Task>>,
 }
 
 /// A registered webhook, and how far its delivery has come.
@@ -334,6 +365,9 @@ pub enum Error {
     /// Not now: the disk is full, the database is locked or read-only. Nothing was changed.
     #[error("storage is not writable: {0}")]
     Unavailable(String),
+    /// Not now: as much is being read as memory allows.
+    #[error("{0}")]
+    Exhausted(String),
     /// A row cannot be read.
     #[error("stored data is damaged: {0}")]
     Damaged(String),

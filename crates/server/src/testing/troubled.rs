@@ -54,6 +54,10 @@ impl<T: Trouble> Store for Troubled<T> {
         self.inner.commit(changes).await
     }
 
+    async fn head(&self, id: &TaskId) -> Result<Option<Head>, Error> {
+        self.inner.head(id).await
+    }
+
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
         self.inner.task(id).await
     }

@@ -9,6 +9,7 @@
 //! | `headers` | headers that mean something here |
 //! | `sockets` | HTTP itself: broken heads, chunks, half-closed sockets, HTTP/1.0, HTTP/2 |
 //! | `sizes` | bodies, arrays, nesting; memory |
+//! | `readers` | answers and streams that nobody reads; memory |
 //! | `limits` | slow clients, too many connections, too many streams |
 //! | `smuggling` | requests that hide another one |
 //! | `inside` | webhooks that point to where only the server can reach |
@@ -21,6 +22,7 @@ mod headers;
 mod inside;
 mod limits;
 mod queries;
+mod readers;
 mod sizes;
 mod smuggling;
 mod sockets;

@@ -21,7 +21,7 @@ pub use event::{ArtifactUpdate, Event, StatusUpdate};
 pub use id::{ArtifactId, ContextId, Id, InvalidId, MessageId, PushConfigId, TaskId, kind};
 pub use json::{InvalidJson, Json, Object};
 pub use message::{Message, Role};
-pub use part::{Content, Part};
+pub use part::{Content, Part, SharedText};
 pub use push::{Authentication, PushConfig, Secret};
 pub use security::{ApiKeyLocation, OAuthFlow, Scopes, SecurityRequirement, SecurityScheme};
 pub use task::{StateClass, Task, TaskState, TaskStatus};

@@ -1,5 +1,9 @@
 //! Parts: the pieces of content in messages and artifacts.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::{Json, Object};
@@ -21,13 +25,69 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// Plain text.
-    Text(String),
+    Text(SharedText),
     /// A file, inline.
     Raw(Bytes),
     /// A file, by reference.
     Url(String),
     /// Structured data: any JSON value, even a scalar or null.
     Data(Json),
+}
+
+/// A text that is cheap to copy. A task that is streamed shares its pieces with the events that brought them, and with
+/// those who read the task as it stood before.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct SharedText(Arc<String>);
+
+impl SharedText {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Adds to it; copies it if someone else has it, too.
+    pub fn push_str(&mut self, more: &str) {
+        Arc::make_mut(&mut self.0).push_str(more);
+    }
+
+    /// The text alone; copied if someone else has it, too.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        Arc::unwrap_or_clone(self.0)
+    }
+}
+
+impl Deref for SharedText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for SharedText {
+    fn from(text: String) -> Self {
+        Self(Arc::new(text))
+    }
+}
+
+impl From<&str> for SharedText {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl fmt::Display for SharedText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl fmt::Debug for SharedText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
 }
 
 impl Part {
@@ -45,6 +105,7 @@ impl Part {
     /// A text part.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
+        let text: String = text.into();
         Self::new(Content::Text(text.into()))
     }
 

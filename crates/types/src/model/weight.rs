@@ -15,7 +15,8 @@ impl Part {
     #[must_use]
     pub fn weight(&self) -> usize {
         let content = match &self.content {
-            Content::Text(text) | Content::Url(text) => text.len(),
+            Content::Text(text) => text.len(),
+            Content::Url(url) => url.len(),
             Content::Raw(bytes) => bytes.len(),
             Content::Data(json) => json.as_str().len(),
         };

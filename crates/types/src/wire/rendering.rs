@@ -481,7 +481,8 @@ impl Subject {
                     return [None; 3];
                 };
                 let content = match &part.content {
-                    Content::Text(text) | Content::Url(text) => Some(text.as_str()),
+                    Content::Text(text) => Some(text.as_str()),
+                    Content::Url(url) => Some(url.as_str()),
                     Content::Raw(_) | Content::Data(_) => None,
                 };
                 [

@@ -22,7 +22,7 @@ fn grow_part(part: &mut Part, bytes: usize) {
     match &mut part.content {
         Content::Text(text) => {
             text.push_str("é\u{1}\"x");
-            *text = text.repeat(bytes / text.len() + 1);
+            *text = text.repeat(bytes / text.len() + 1).into();
         }
         Content::Raw(raw) => *raw = [raw, &b"abc"[..]].concat().repeat(bytes / 3).into(),
         Content::Url(url) => url.push_str(&"x".repeat(bytes)),

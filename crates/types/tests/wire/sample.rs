@@ -55,7 +55,7 @@ pub(crate) fn object() -> impl Strategy<Value = Object> {
 
 fn content() -> impl Strategy<Value = Content> {
     prop_oneof![
-        any::<String>().prop_map(Content::Text),
+        any::<String>().prop_map(|text| Content::Text(text.into())),
         vec(any::<u8>(), 0..40).prop_map(|bytes| Content::Raw(bytes.into())),
         "https://[a-z]{1,9}\\.example/[a-z?&=]{0,9}".prop_map(Content::Url),
         json().prop_map(Content::Data),

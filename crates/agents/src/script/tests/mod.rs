@@ -177,7 +177,7 @@ fn spell(name: &str, said: &Said) -> String {
 fn content(parts: &[Part]) -> String {
     let spelled = parts.iter().map(|part| {
         let content = match &part.content {
-            Content::Text(text) => text.clone(),
+            Content::Text(text) => text.to_string(),
             Content::Raw(bytes) => format!("raw({})", String::from_utf8_lossy(bytes)),
             Content::Url(url) => format!("url({url})"),
             Content::Data(data) => data.as_str().to_owned(),

@@ -216,11 +216,11 @@ mod tests {
         assert_eq!(
             kinds,
             [
-                &Content::Text("first".to_owned()),
+                &Content::Text("first".into()),
                 &Content::Data(Json::parse(r#"{"n":1}"#).unwrap()),
-                &Content::Text("second".to_owned()),
+                &Content::Text("second".into()),
                 &Content::Raw(b"\x89PNG"[..].into()),
-                &Content::Text("last".to_owned()),
+                &Content::Text("last".into()),
             ]
         );
         assert_eq!(parts[2].media_type.as_deref(), Some("text/markdown"));

@@ -18,6 +18,10 @@ pub(crate) struct Limits {
     /// The largest body of a request.
     #[schemars(extend("default" = "10MiB"))]
     pub(crate) body: Option<Size>,
+    /// How much large tasks may take in memory that are held only for answers which callers have not read yet. Beyond
+    /// it, reading another one is refused with 429.
+    #[schemars(extend("default" = "512MiB"))]
+    pub(crate) answers: Option<Size>,
     /// Connections open at the same time.
     #[schemars(extend("default" = 16_384, "minimum" = 1))]
     pub(crate) connections: Option<usize>,

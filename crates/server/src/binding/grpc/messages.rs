@@ -5,6 +5,7 @@ use std::vec;
 
 use bytes::Bytes;
 use futures_util::{Stream, stream};
+use switchboard_types::operation::Response;
 use switchboard_types::wire::grpc::{self, Spoken};
 use switchboard_types::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,7 @@ use tonic::Status;
 
 use super::deadline::Deadline;
 use super::status;
-use crate::http::Service;
+use crate::http::{Room, Service, WholeAnswers};
 use crate::limit::Admitted;
 use crate::log::{Cursor, Item};
 
@@ -35,11 +36,33 @@ pub(super) fn of(
         waiting: Vec::new().into_iter(),
         over: false,
         admitted,
+        whole_answers: service.whole_answers.clone(),
+        room: None,
     };
     Box::pin(stream::unfold(reader, |mut reader| async move {
         let message = reader.next().await?;
         Some((message, reader))
     }))
+}
+
+/// The only message of an answer, whose room is given back once it is sent.
+pub(super) fn one(message: Bytes, room: Room) -> Messages {
+    let only = (Some(message), room);
+    Box::pin(stream::unfold(only, |(message, room)| async move {
+        Some((Ok(message?), (None, room)))
+    }))
+}
+
+/// An answer as a message. A large one is encoded where it may take a while.
+pub(super) async fn encode_response(spoken: Spoken, response: Response, large: bool) -> Bytes {
+    let encode = move || Bytes::from(grpc::encode_response(spoken, &response));
+    if large { aside(encode).await } else { encode() }
+}
+
+/// Encodes on a blocking thread, so that others are answered meanwhile. Nothing is left to send if the server stops.
+async fn aside(encode: impl FnOnce() -> Bytes + Send + 'static) -> Bytes {
+    let encoded = tokio::task::spawn_blocking(encode).await;
+    encoded.unwrap_or_default()
 }
 
 /// One reader of a stream.
@@ -52,6 +75,9 @@ struct Reader {
     waiting: vec::IntoIter<Item>,
     over: bool,
     admitted: Admitted,
+    whole_answers: WholeAnswers,
+    /// The room of the message that is being sent.
+    room: Room,
 }
 
 impl Reader {
@@ -66,7 +92,7 @@ impl Reader {
                 return Some(Err(self.revoked()));
             }
             if let Some(item) = self.waiting.next() {
-                return Some(Ok(encode(self.spoken, &item)));
+                return Some(self.encode(item).await);
             }
             match self.more().await {
                 Ok(Some(items)) => self.waiting = items.into_iter(),
@@ -77,6 +103,23 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// An event as a message. What is large takes room until the next one is asked for.
+    async fn encode(&mut self, item: Item) -> Result<Bytes, Status> {
+        self.room = None;
+        if !item.entry.is_large() {
+            return Ok(encode(self.spoken, &item));
+        }
+        let spoken = self.spoken;
+        match self.whole_answers.wait(item.entry.weight()).await {
+            Ok(room) => self.room = room,
+            Err(error) => {
+                self.over = true;
+                return Err(status(spoken.version, &error));
+            }
+        }
+        Ok(aside(move || encode(spoken, &item)).await)
     }
 
     /// What is said to a reader whose credentials were taken back.

@@ -19,8 +19,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, stream};
 use http_body_util::Full;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{HeaderMap, HeaderName};
@@ -142,8 +142,10 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
                 .map_err(|error| status(version, &error))?;
             let messages = match reply.body {
                 ReplyBody::Response(response) => {
-                    let bytes = Bytes::from(grpc::encode_response(spoken, &response));
-                    Box::pin(stream::once(std::future::ready(Ok(bytes))))
+                    let room = service.whole_answers.take(response.weight());
+                    let room = room.map_err(|error| status(version, &error))?;
+                    let bytes = messages::encode_response(spoken, response, room.is_some()).await;
+                    messages::one(bytes, room)
                 }
                 ReplyBody::Stream(cursor) => {
                     messages::of(service, admitted, cursor, spoken, deadline)

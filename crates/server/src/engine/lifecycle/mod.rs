@@ -8,7 +8,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use switchboard_types::model::{Artifact, ArtifactUpdate, Event, StateClass, Task, TaskState};
+use switchboard_types::model::{Artifact, Event, StateClass, Task, TaskState};
 
 use crate::log::Entry;
 use crate::store::{self, StoredTask};
@@ -81,7 +81,11 @@ pub fn apply(task: &mut Task, entry: &Entry) {
     }
     task.history.extend(entry.received.clone());
     if let Event::Artifact(update) = &entry.event {
-        apply_artifact(&mut task.artifacts, update);
+        apply_artifact(
+            &mut task.artifacts,
+            Arc::clone(&update.artifact),
+            update.append,
+        );
     }
 }
 
@@ -90,12 +94,11 @@ pub fn apply(task: &mut Task, entry: &Entry) {
 ///
 /// Amortised, a piece costs as much as it is long: the text grows in place, unless someone still reads the artifact as it
 /// was before. Readers keep what they hold, since that is copied first.
-fn apply_artifact(artifacts: &mut Vec<Arc<Artifact>>, update: &ArtifactUpdate) {
-    let piece = &update.artifact;
+fn apply_artifact(artifacts: &mut Vec<Arc<Artifact>>, piece: Arc<Artifact>, append: bool) {
     // The latest artifact is nearly always the one being streamed.
     match artifacts.iter_mut().rfind(|a| a.id == piece.id) {
-        None => artifacts.push(Arc::clone(piece)),
-        Some(known) if update.append => {
+        None => artifacts.push(piece),
+        Some(known) if append => {
             let known = Arc::make_mut(known);
             known.append(&piece.parts);
             if piece.name.is_some() {
@@ -108,7 +111,7 @@ fn apply_artifact(artifacts: &mut Vec<Arc<Artifact>>, update: &ArtifactUpdate) {
                 known.metadata.clone_from(&piece.metadata);
             }
         }
-        Some(known) => *known = Arc::clone(piece),
+        Some(known) => *known = piece,
     }
 }
 
@@ -130,7 +133,16 @@ pub fn fold(stored: StoredTask) -> Result<Task, store::Error> {
         },
     };
     for entry in entries {
-        apply(&mut task, &entry);
+        match Arc::try_unwrap(entry) {
+            // Nobody else has it, so its parts are moved: a large task is not held twice.
+            Ok(Entry {
+                event: Event::Artifact(update),
+                received: None,
+                ..
+            }) => apply_artifact(&mut task.artifacts, update.artifact, update.append),
+            Ok(entry) => apply(&mut task, &entry),
+            Err(entry) => apply(&mut task, &entry),
+        }
     }
     Ok(task)
 }

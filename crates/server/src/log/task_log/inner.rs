@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use switchboard_types::model::{Content, Event, Message, Part, Task, TaskId, TaskState, Timestamp};
+use switchboard_types::model::{Event, Message, Task, TaskId, TaskState, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use super::Waited;
@@ -44,6 +44,8 @@ pub(super) struct Inner {
     pub(super) corked: bool,
     /// The agent has answered with a bare message, so no task may come of this any more.
     pub(super) replies: bool,
+    /// What the task weighed when it was read from the store.
+    pub(super) loaded_weight: usize,
     pub(super) snapshot_weight: usize,
     pub(super) since_snapshot: usize,
     pub(super) turn: Option<RunningTurn>,
@@ -88,6 +90,7 @@ impl Inner {
         updated: Timestamp,
     ) -> Self {
         let open = told.as_ref().filter(|_| state.is_interrupted());
+        let loaded_weight = told.as_ref().map_or(0, |task| task.weight());
         Self {
             question: open.and_then(|task| task.status.message.clone()),
             told,
@@ -103,6 +106,7 @@ impl Inner {
             held: false,
             corked: false,
             replies: false,
+            loaded_weight,
             snapshot_weight: 0,
             since_snapshot: 0,
             turn: None,
@@ -174,7 +178,7 @@ impl Inner {
             (None, _) => {}
         }
         self.durable = entry.seq;
-        let weight = weight(&entry);
+        let weight = entry.weight();
         self.since_snapshot += weight;
         self.tail_weight += weight;
         self.tail.push_back(entry);
@@ -182,32 +186,10 @@ impl Inner {
             || (self.tail_weight > MAX_TAIL_WEIGHT && self.tail.len() > 1)
         {
             if let Some(old) = self.tail.pop_front() {
-                self.tail_weight -= self::weight(&old);
+                self.tail_weight -= old.weight();
             }
         }
     }
-}
-
-/// How much memory an entry takes, roughly, in bytes.
-fn weight(entry: &Entry) -> usize {
-    let parts = |parts: &[Part]| -> usize {
-        parts
-            .iter()
-            .map(|part| match &part.content {
-                Content::Text(text) | Content::Url(text) => text.len(),
-                Content::Raw(bytes) => bytes.len(),
-                Content::Data(json) => json.as_str().len(),
-            })
-            .sum()
-    };
-    let message = |m: Option<&Message>| m.map_or(0, |m| 128 + parts(&m.parts));
-    let event = match &entry.event {
-        Event::Task(task) => 256 + task.history.iter().map(|m| message(Some(m))).sum::<usize>(),
-        Event::Message(m) => message(Some(m)),
-        Event::Status(update) => message(update.status.message.as_deref()),
-        Event::Artifact(update) => parts(&update.artifact.parts),
-    };
-    256 + event + message(entry.received.as_deref())
 }
 
 /// Whether a webhook is among them.

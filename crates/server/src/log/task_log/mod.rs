@@ -16,13 +16,13 @@ mod waiting;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use switchboard_types::model::{ContextId, Event, Message, Task, TaskId, TaskState};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
-use super::{Shared, lock};
+use super::{Entry, Shared, lock};
 use crate::auth::{Owner, Principal};
 use crate::clock;
 use crate::engine::lifecycle::IllegalTransition;
@@ -57,6 +57,8 @@ pub struct TaskLog {
     meter: Arc<Meter>,
     /// Rings when something was stored, answered or went wrong.
     changed: Notify,
+    /// Large events that readers have read from the store and still hold.
+    large: AsyncMutex<Vec<Weak<Entry>>>,
 }
 
 /// A message for an existing task.
@@ -98,14 +100,19 @@ impl TaskLog {
         Self::with(shared, origin, meter, inner)
     }
 
-    pub(super) fn stored(shared: Arc<Shared>, head: &Head, task: Task, has_webhooks: bool) -> Self {
+    pub(super) fn stored(
+        shared: Arc<Shared>,
+        head: &Head,
+        task: Arc<Task>,
+        has_webhooks: bool,
+    ) -> Self {
         let origin = Origin {
             id: head.id.clone(),
             agent: Arc::clone(&head.agent),
             owner: head.owner.clone(),
             context: head.context.clone(),
         };
-        let mut inner = Inner::new(Some(Arc::new(task)), head.seq, head.state, head.updated);
+        let mut inner = Inner::new(Some(task), head.seq, head.state, head.updated);
         inner.has_webhooks = has_webhooks;
         inner.more_waits = true;
         let meter = shared.metrics.agent(&origin.agent);
@@ -119,6 +126,7 @@ impl TaskLog {
             meter,
             inner: Mutex::new(inner),
             changed: Notify::new(),
+            large: AsyncMutex::default(),
         }
     }
 

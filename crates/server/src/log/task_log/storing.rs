@@ -1,14 +1,14 @@
 //! How the writer takes what waits and says what became of it, and how cursors find what is stored.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use switchboard_types::model::{Message, TaskState, Timestamp};
 use tokio::sync::Notify;
 
 use super::inner::Inner;
 use super::{TaskLog, lock};
-use crate::log::{Entry, Shared};
-use crate::store::{Append, Change, Error, Head};
+use crate::log::Entry;
+use crate::store::{Append, Change, Error, Head, MAX_EVENT_PAGE};
 
 /// What a cursor finds.
 pub(in crate::log) enum Found {
@@ -31,11 +31,7 @@ impl TaskLog {
         &self.changed
     }
 
-    pub(in crate::log) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
-    /// The stored events after `after`, `max` at most.
+    /// The stored events after `after`: `max` at most, and no more once they weigh a page.
     pub(in crate::log) fn find(&self, after: u64, max: usize) -> Result<Found, Error> {
         let inner = lock(&self.inner);
         if let Some(message) = &inner.reply {
@@ -52,15 +48,39 @@ impl TaskLog {
             return Ok(Found::InStore);
         }
         let skip = usize::try_from(after + 1 - first).unwrap_or(usize::MAX);
-        Ok(Found::Entries(
-            inner.tail.iter().skip(skip).take(max).cloned().collect(),
-        ))
+        let mut weight = 0;
+        let page = inner.tail.iter().skip(skip).take(max).take_while(|entry| {
+            let fits = weight < MAX_EVENT_PAGE;
+            weight += entry.weight();
+            fits
+        });
+        Ok(Found::Entries(page.cloned().collect()))
+    }
+
+    /// The events after `after` from the store. One reader at a time, and large events are shared: readers at the
+    /// same place hold them once.
+    pub(in crate::log) async fn read_stored(
+        &self,
+        after: u64,
+        max: usize,
+    ) -> Result<Vec<Arc<Entry>>, Error> {
+        let mut large = self.large.lock().await;
+        large.retain(|entry| entry.strong_count() > 0);
+        let mut known = large.iter().filter_map(Weak::upgrade);
+        if let Some(entry) = known.find(|entry| entry.seq == after + 1) {
+            return Ok(vec![entry]);
+        }
+        let entries = self.shared.store.events(self.id(), after, max).await?;
+        let shared = entries.iter().filter(|entry| entry.is_large());
+        large.extend(shared.map(Arc::downgrade));
+        Ok(entries)
     }
 
     /// How much memory this log takes, roughly, in bytes.
     pub(in crate::log) fn weight(&self) -> usize {
         let inner = lock(&self.inner);
-        512 + inner.tail_weight + inner.since_snapshot + inner.snapshot_weight
+        let task = inner.loaded_weight + inner.since_snapshot + inner.snapshot_weight;
+        512 + inner.tail_weight + task
     }
 
     pub(super) fn head(&self, state: TaskState, updated: Timestamp, seq: u64) -> Head {

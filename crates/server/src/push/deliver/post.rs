@@ -1,16 +1,19 @@
 //! One attempt: a POST that goes where the guard lets it and nowhere else.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use futures_util::stream;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use reqwest::{Response, Url};
+use reqwest::{Body, Response, Url};
+use switchboard_keys::{sha256_hex, sha256_hex_of};
 use switchboard_types::model::Secret;
 
 use super::clients::Clients;
-use super::render::Notice;
+use super::render::{Notice, NoticeBody};
 use super::{Settings, backoff};
 use crate::push::target::Guard;
 use crate::sign::{Outgoing, Signer};
@@ -38,6 +41,46 @@ pub(super) struct Poster {
     timeout: Duration,
     clients: Clients,
     signer: Option<Arc<Signer>>,
+}
+
+/// A body on its way, and what must be known of it before it leaves.
+struct Measured {
+    body: Body,
+    /// Its length, if it does not tell by itself.
+    length: Option<u64>,
+    /// Its digest, if it is signed.
+    sha256: Option<String>,
+}
+
+impl Measured {
+    /// A large body is rendered twice, first to be measured: it is never in memory as a whole.
+    async fn of(body: &NoticeBody, signed: bool) -> Self {
+        if let NoticeBody::Whole(bytes) = body {
+            return Self {
+                sha256: signed.then(|| sha256_hex(bytes)),
+                body: bytes.clone().into(),
+                length: None,
+            };
+        }
+        let pieces = body.pieces();
+        let measured = tokio::task::spawn_blocking(move || {
+            let mut length = 0;
+            let pieces = pieces.inspect(|piece| length += piece.len() as u64);
+            if signed {
+                let sha256 = sha256_hex_of(pieces);
+                return (length, Some(sha256));
+            }
+            pieces.for_each(drop);
+            (length, None)
+        });
+        let (length, sha256) = measured.await.unwrap_or_default();
+        let pieces = stream::iter(body.pieces().map(Ok::<_, Infallible>));
+        Self {
+            body: Body::wrap_stream(pieces),
+            length: Some(length),
+            sha256,
+        }
+    }
 }
 
 /// Why an attempt failed.
@@ -81,14 +124,15 @@ impl Poster {
             .clients
             .of(url.port_or_known_default())
             .map_err(|error| Failure::unanswered(&self.describe(&error)))?;
-        let mut headers = self.headers(&url, webhook, notice)?;
+        let measured = Measured::of(&notice.body, self.signer.is_some()).await;
+        let mut headers = self.headers(&url, webhook, notice, &measured)?;
         if let Some(trace) = trace {
             headers.extend(trace.headers());
         }
         let response = client
             .post(url)
             .headers(headers)
-            .body(notice.body.clone())
+            .body(measured.body)
             .send()
             .await
             .map_err(|error| Failure::unanswered(&self.describe(&error)))?;
@@ -97,10 +141,19 @@ impl Poster {
         verdict
     }
 
-    fn headers(&self, url: &Url, webhook: &Webhook, notice: &Notice) -> Result<HeaderMap, Failure> {
+    fn headers(
+        &self,
+        url: &Url,
+        webhook: &Webhook,
+        notice: &Notice,
+        measured: &Measured,
+    ) -> Result<HeaderMap, Failure> {
         let id = format!("{}:{}", webhook.task, notice.seq);
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(notice.content_type));
+        if let Some(length) = measured.length {
+            headers.insert(CONTENT_LENGTH, length.into());
+        }
         headers.insert(VERSION, HeaderValue::from_static(notice.version));
         headers.insert(EVENT_ID, value(&id, "the task id")?);
         if let Some(token) = &webhook.config.token {
@@ -108,13 +161,13 @@ impl Poster {
             headers.insert(TOKEN, secret(token.reveal(), "the token")?);
         }
         let authentication = webhook.config.authentication.as_ref();
-        if let Some(signer) = &self.signer {
+        if let (Some(signer), Some(sha256)) = (&self.signer, &measured.sha256) {
             // Anew at each attempt: a signature holds for minutes, attempts may go on for a day.
             let signature = signer.sign_notice(&Outgoing {
                 audience: &url.origin().ascii_serialization(),
                 id: &id,
                 task: webhook.task.as_str(),
-                body: &notice.body,
+                body_sha256: sha256,
             });
             // A bearer as well, as A2A's guide to webhooks has it, unless the receiver expects something else there.
             if authentication.is_none_or(|auth| auth.scheme.eq_ignore_ascii_case("bearer")) {

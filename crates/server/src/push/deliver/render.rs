@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use switchboard_types::model::{Event, Task, TaskId, TaskState};
+use switchboard_types::wire::Rendering;
 use switchboard_types::{Dialect, Notified, wire};
 
 use crate::engine::lifecycle;
-use crate::log::{Entry, Log};
+use crate::log::{Entry, LARGE, Log};
 use crate::store::{Error, StoredTask};
 
 /// How many events are read at once to find out how a task stood.
@@ -19,7 +20,65 @@ pub(super) struct Notice {
     pub(super) seq: u64,
     pub(super) content_type: &'static str,
     pub(super) version: &'static str,
-    pub(super) body: Bytes,
+    pub(super) body: NoticeBody,
+}
+
+/// What a notification says.
+#[derive(Debug)]
+pub(super) enum NoticeBody {
+    /// As it is sent.
+    Whole(Bytes),
+    /// A large event, rendered as it is sent.
+    Event(Dialect, Event, bool),
+    /// A large task, rendered as it is sent.
+    Task(Dialect, Arc<Task>),
+}
+
+/// The bytes of a body, as they are sent.
+pub(super) enum Pieces {
+    /// All at once.
+    Whole(Option<Bytes>),
+    /// One by one.
+    Rendering(Rendering),
+}
+
+impl NoticeBody {
+    /// Its bytes, from the first on.
+    pub(super) fn pieces(&self) -> Pieces {
+        match self {
+            Self::Whole(bytes) => Pieces::Whole(Some(bytes.clone())),
+            Self::Event(dialect, event, last) => {
+                Pieces::Rendering(Rendering::event(*dialect, event.clone(), *last))
+            }
+            Self::Task(dialect, task) => {
+                Pieces::Rendering(Rendering::task(*dialect, Arc::clone(task)))
+            }
+        }
+    }
+
+    /// Its beginning as text, of about so many bytes.
+    pub(super) fn beginning(&self, max: usize) -> String {
+        let mut text = Vec::new();
+        for piece in self.pieces() {
+            text.extend_from_slice(&piece);
+            if text.len() > max {
+                text.truncate(max);
+                break;
+            }
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        match self {
+            Self::Whole(bytes) => bytes.take(),
+            Self::Rendering(rendering) => rendering.next_piece().map(Bytes::from),
+        }
+    }
 }
 
 /// The notification of one event; `None` if webhooks of this dialect do not hear of it.
@@ -31,7 +90,10 @@ pub(super) async fn notice(
 ) -> Result<Option<Notice>, Error> {
     let dialect = dialect.of_webhooks();
     let body = match dialect.notified() {
-        Notified::Events => entry.json(dialect, entry.ends_the_task()),
+        Notified::Events if entry.is_large() => {
+            NoticeBody::Event(dialect, entry.event.clone(), entry.ends_the_task())
+        }
+        Notified::Events => NoticeBody::Whole(entry.json(dialect, entry.ends_the_task())),
         Notified::Task => {
             if !concerns_the_client(&entry.event) {
                 return Ok(None);
@@ -39,9 +101,13 @@ pub(super) async fn notice(
             let Some(task) = task_as_of(log, task, entry).await? else {
                 return Ok(None);
             };
-            let mut body = Vec::new();
-            wire::encode_task(dialect, &task, &mut body);
-            Bytes::from(body)
+            if task.weight() > LARGE {
+                NoticeBody::Task(dialect, task)
+            } else {
+                let mut body = Vec::new();
+                wire::encode_task(dialect, &task, &mut body);
+                NoticeBody::Whole(Bytes::from(body))
+            }
         }
     };
     Ok(Some(Notice {
@@ -87,7 +153,10 @@ async fn task_as_of(log: &Log, id: &TaskId, entry: &Entry) -> Result<Option<Arc<
         }
     }
     stored.entries.retain(|earlier| earlier.seq <= entry.seq);
-    lifecycle::fold(stored).map(|task| Some(Arc::new(task)))
+    let task = Arc::new(lifecycle::fold(stored)?);
+    // Nobody shares a task as it once stood.
+    log.count_load(&task)?;
+    Ok(Some(task))
 }
 
 async fn from_the_start(log: &Log, id: &TaskId, up_to: u64) -> Result<Vec<Arc<Entry>>, Error> {

@@ -31,6 +31,8 @@ const SAVE_WITHIN: Duration = Duration::from_millis(250);
 const SKIPPED: u64 = 64;
 /// No event is given up before this many attempts, however long its webhook has been failing.
 const MIN_ATTEMPTS: u32 = 3;
+/// How much of what could not be delivered is kept, in bytes.
+const MAX_DEAD_LETTER_BODY: usize = 64 << 10;
 /// How long to wait when the store is in trouble.
 const STORE_TROUBLE: Duration = Duration::from_secs(5);
 
@@ -257,7 +259,7 @@ impl Turn<'_> {
             webhook: self.webhook.id.clone(),
             seq: notice.seq,
             url: self.webhook.config.url.clone(),
-            body: String::from_utf8_lossy(&notice.body).into_owned(),
+            body: notice.body.beginning(MAX_DEAD_LETTER_BODY),
             attempts: self.delivery.attempts,
             error,
             at: clock::now(),

@@ -71,7 +71,7 @@ impl Index {
         }
     }
 
-    /// A page of ids, and how many match in all.
+    /// The ids of a page, and one more if there is one; and how many match in all.
     pub(super) fn list(
         &self,
         query: &TaskQuery,
@@ -86,7 +86,7 @@ impl Index {
             None => self.of_scope(scope, query),
         };
         places.sort_unstable_by(|a, b| b.cmp(a));
-        places.truncate(query.limit);
+        places.truncate(query.limit.saturating_add(1));
         let ids = places.into_iter().map(|(_, id)| id.clone()).collect();
         (ids, u64::try_from(total).unwrap_or(u64::MAX))
     }
@@ -142,7 +142,8 @@ impl Index {
                 .clone()
                 .map_or(Bound::Unbounded, Bound::Excluded);
             let page = list.range((Bound::Unbounded, end)).rev().take_while(recent);
-            places.extend(page.take(query.limit).map(|(updated, id)| (*updated, id)));
+            let limit = query.limit.saturating_add(1);
+            places.extend(page.take(limit).map(|(updated, id)| (*updated, id)));
         }
         (places, total)
     }

@@ -14,9 +14,10 @@ use async_trait::async_trait;
 use foldhash::fast::RandomState;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
+use super::page::Page;
 use super::{
-    Answered, Append, Change, DeadLetter, Delivery, Error, Head, IdempotencyKey, Note, Snapshot,
-    Store, StoredTask, TaskList, TaskQuery, UNTOLD, Webhook, order,
+    Answered, Append, Change, DeadLetter, Delivery, Error, Head, IdempotencyKey, MAX_EVENT_PAGE,
+    Note, Snapshot, Store, StoredTask, TaskList, TaskQuery, UNTOLD, Webhook, order,
 };
 use crate::log::Entry;
 use answers::Answers;
@@ -80,6 +81,10 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    async fn head(&self, id: &TaskId) -> Result<Option<Head>, Error> {
+        Ok(self.kept().head(id))
+    }
+
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
         Ok(self.kept().tasks.get(id).map(KeptTask::stored))
     }
@@ -92,17 +97,33 @@ impl Store for MemoryStore {
     ) -> Result<Vec<Arc<Entry>>, Error> {
         let kept = self.kept();
         let later = kept.tasks.get(id).map_or(&[][..], |task| task.later(after));
-        Ok(later.iter().take(limit).cloned().collect())
+        let mut weight = 0;
+        let page = later.iter().take(limit).take_while(|entry| {
+            let fits = weight < MAX_EVENT_PAGE;
+            weight += entry.weight();
+            fits
+        });
+        Ok(page.cloned().collect())
     }
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
-        let kept = self.kept();
-        let (ids, total) = kept
-            .index
-            .list(&query, |id| kept.tasks.get(id).map(|t| t.head.state));
-        let tasks = ids.iter().filter_map(|id| kept.tasks.get(id));
+        let mut page = Page::new(&query);
+        // Taken together under the lock, put together without it.
+        let (found, total) = self.kept().list(&query, &page);
+        let mut more = found.len() > query.limit;
+        for task in found.into_iter().take(query.limit) {
+            if !page.has_room() {
+                more = true;
+                break;
+            }
+            match task {
+                Found::Small(stored) => page.push(stored)?,
+                Found::Large(head, size) => page.push_large(head, size),
+            }
+        }
         Ok(TaskList {
-            tasks: tasks.map(KeptTask::stored).collect(),
+            tasks: page.into_tasks(),
+            more,
             total,
         })
     }
@@ -182,7 +203,21 @@ impl Store for MemoryStore {
     }
 }
 
+/// A task that a list has found: all of it, or where it stands and how large it is.
+enum Found {
+    Small(StoredTask),
+    Large(Head, usize),
+}
+
 impl KeptTask {
+    /// Roughly how many bytes are stored of it.
+    fn size(&self) -> usize {
+        let folded = self.snapshot.as_ref();
+        let (seq, weight) = folded.map_or((0, 0), |folded| (folded.seq, folded.task.weight()));
+        let later = self.later(seq).iter().map(|entry| entry.weight());
+        weight + later.sum::<usize>()
+    }
+
     /// The events after `after`.
     fn later(&self, after: u64) -> &[Arc<Entry>] {
         let start = self.entries.partition_point(|entry| entry.seq <= after);
@@ -204,6 +239,26 @@ impl KeptTask {
 }
 
 impl Kept {
+    /// The tasks of a page, and one more if there is one; and how many match.
+    fn list(&self, query: &TaskQuery, page: &Page) -> (Vec<Found>, u64) {
+        let state_of = |id: &TaskId| self.tasks.get(id).map(|task| task.head.state);
+        let (ids, total) = self.index.list(query, state_of);
+        let found = ids.iter().filter_map(|id| {
+            let task = self.tasks.get(id)?;
+            let size = if query.bytes < usize::MAX {
+                task.size()
+            } else {
+                0
+            };
+            Some(if page.is_large(size) {
+                Found::Large(task.head.clone(), size)
+            } else {
+                Found::Small(task.stored())
+            })
+        });
+        (found.collect(), total)
+    }
+
     /// Checks whether all changes can be made.
     fn check(&self, changes: &[Change]) -> Result<(), Error> {
         // Where the tasks stand after the changes so far.

@@ -6,7 +6,7 @@ use super::commit::Commit;
 use super::record::{AppendRecord, SnapshotRecord};
 use super::rows::{self, FORMAT, IdColumn, LAST_LIVE_STATE, number};
 use super::schema::PLACES;
-use crate::store::Error;
+use crate::store::{Error, MAX_EVENT_PAGE};
 
 /// How many bytes of events the row of a task holds: what a quick agent says to a short message, few enough
 /// that a row that is written anew whenever its task goes on stays on one page.
@@ -139,13 +139,25 @@ impl Commit<'_> {
         Ok(())
     }
 
-    /// Writes events as one row.
+    /// Writes events as one row, or as several if they are large.
     fn put_events(&mut self, key: i64, append: &AppendRecord<'_>) -> Result<(), Error> {
         if append.first > append.last {
             return Ok(());
         }
-        let place = key * PLACES + number(append.first);
-        let (last, data) = (number(append.last), append.events.as_bytes());
+        let data = append.events.as_bytes();
+        if data.len() <= MAX_EVENT_PAGE {
+            return self.put_row(key, append.first, append.last, data);
+        }
+        let mut first = append.first;
+        for (events, data) in rows::pieces(data) {
+            self.put_row(key, first, first + events - 1, data)?;
+            first += events;
+        }
+        Ok(())
+    }
+
+    fn put_row(&mut self, key: i64, first: u64, last: u64, data: &[u8]) -> Result<(), Error> {
+        let (place, last) = (key * PLACES + number(first), number(last));
         self.new_event()?
             .execute(params![place, last, FORMAT, data])?;
         Ok(())

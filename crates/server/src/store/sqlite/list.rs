@@ -8,6 +8,7 @@ use switchboard_types::model::{TaskId, TaskState, Timestamp};
 
 use super::read;
 use super::rows::{self, IdColumn, ReadId};
+use crate::store::page::Page;
 use crate::store::{Error, TaskList, TaskQuery};
 
 /// A place in the order of the list.
@@ -28,6 +29,7 @@ pub(super) fn list(db: &Connection, query: &TaskQuery) -> Result<TaskList, Error
     let Some(scope) = scope else {
         return Ok(TaskList {
             tasks: Vec::new(),
+            more: false,
             total: 0,
         });
     };
@@ -36,11 +38,36 @@ pub(super) fn list(db: &Connection, query: &TaskQuery) -> Result<TaskList, Error
     } else {
         of_scope(db, scope, query)?
     };
-    let mut tasks = Vec::with_capacity(places.len());
-    for (_, id) in &places {
-        tasks.extend(read::task(db, id)?);
+    let mut page = Page::new(query);
+    let mut more = places.len() > query.limit;
+    for (_, id) in places.iter().take(query.limit) {
+        if !page.has_room() {
+            more = true;
+            break;
+        }
+        match read::size(db, id)?.filter(|size| page.is_large(*size)) {
+            Some(size) => {
+                if let Some(head) = read::head_of(db, id)? {
+                    page.push_large(head, size);
+                }
+            }
+            None => {
+                if let Some(stored) = read::task(db, id)? {
+                    page.push(stored)?;
+                }
+            }
+        }
     }
-    Ok(TaskList { tasks, total })
+    Ok(TaskList {
+        tasks: page.into_tasks(),
+        more,
+        total,
+    })
+}
+
+/// One more than asked for tells whether there is another page.
+fn one_more(query: &TaskQuery) -> usize {
+    query.limit.saturating_add(1)
 }
 
 /// The tasks of a scope, in one state or in all.
@@ -60,7 +87,7 @@ fn of_scope(db: &Connection, scope: i64, query: &TaskQuery) -> Result<(Vec<Place
         };
         let (updated, id) = start(query);
         let found = page.query_map(
-            params![scope, state, from, updated, id, rows::size(query.limit)],
+            params![scope, state, from, updated, id, rows::size(one_more(query))],
             |row| Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0)),
         )?;
         for place in found {
@@ -68,7 +95,7 @@ fn of_scope(db: &Connection, scope: i64, query: &TaskQuery) -> Result<(Vec<Place
         }
     }
     places.sort_unstable_by(|a, b| by_place(b, a));
-    places.truncate(query.limit);
+    places.truncate(one_more(query));
     Ok((places, rows::unsigned(total)?))
 }
 
@@ -130,7 +157,7 @@ fn of_context(db: &Connection, scope: i64, query: &TaskQuery) -> Result<(Vec<Pla
             state,
             updated,
             id,
-            rows::size(query.limit)
+            rows::size(one_more(query))
         ],
         |row| Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0)),
     )?;

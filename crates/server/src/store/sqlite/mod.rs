@@ -233,6 +233,12 @@ impl Store for SqliteStore {
         readers::blocking(move || writing.commit(&changes)).await
     }
 
+    async fn head(&self, id: &TaskId) -> Result<Option<Head>, Error> {
+        let id = id.clone();
+        self.read(Asked::task(&id), move |db| read::head_of(db, &id))
+            .await
+    }
+
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
         let id = id.clone();
         self.read(Asked::task(&id), move |db| read::task(db, &id))

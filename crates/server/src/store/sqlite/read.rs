@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, ToSql, params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use switchboard_types::model::{ContextId, TaskId, Timestamp};
 use switchboard_types::{Dialect, wire};
 
-use super::rows::{self, IdColumn, ReadId, number};
+use super::rows::{self, Entries, IdColumn, ReadId, number};
 use super::schema::PLACES;
 use crate::auth::Owner;
 use crate::log::Entry;
@@ -15,6 +15,29 @@ use crate::store::{Answer, Answered, Error, Head, IdempotencyKey, Snapshot, Stor
 
 /// No id is empty, and text comes before bytes: this is before all of them.
 const BEFORE_ALL: IdColumn<'static> = IdColumn::Text("");
+
+/// Where a task stands.
+pub(super) fn head_of(db: &Connection, id: &TaskId) -> Result<Option<Head>, Error> {
+    let heads = heads(
+        db,
+        "SELECT task.id, agent, owner, context, state, updated, seq
+         FROM task LEFT JOIN scope ON scope.id = task.scope WHERE task.id = ?1",
+        params![IdColumn::from(id)],
+    )?;
+    Ok(heads.into_iter().next())
+}
+
+/// How many bytes are stored of a task, without reading them.
+pub(super) fn size(db: &Connection, id: &TaskId) -> Result<Option<usize>, Error> {
+    let mut statement = db.prepare_cached(
+        "SELECT bytes + CASE folded WHEN 0 THEN 0 ELSE
+           coalesce((SELECT length(data) FROM snapshot WHERE snapshot.key = task.key), 0) END
+         FROM task WHERE id = ?1",
+    )?;
+    let size = statement.query_row([IdColumn::from(id)], |row| row.get::<_, i64>(0));
+    let size = size.optional()?;
+    Ok(size.map(|size| usize::try_from(size).unwrap_or(usize::MAX)))
+}
 
 /// One task.
 pub(super) fn task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, Error> {
@@ -25,7 +48,7 @@ pub(super) fn task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, E
 fn of_task(id: &TaskId, error: Error) -> Error {
     match error {
         Error::Damaged(what) => Error::Damaged(format!("task {id}: {what}")),
-        error @ Error::Unavailable(_) => error,
+        error @ (Error::Unavailable(_) | Error::Exhausted(_)) => error,
     }
 }
 
@@ -46,16 +69,16 @@ fn read_task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, Error> 
     } else {
         Some(snapshot(db, key)?)
     };
-    let mut entries = Vec::new();
+    let mut entries = Entries::all();
     let whose = (&head.id, &head.context);
     read_opening(row, 10, whose, folded, &mut entries)?;
     if row.get::<_, i64>(9)? > 0 {
-        read_events(db, key, whose, folded, usize::MAX, &mut entries)?;
+        read_events(db, key, whose, folded, &mut entries)?;
     }
     Ok(Some(StoredTask {
         head,
         snapshot,
-        entries,
+        entries: entries.into_inner(),
     }))
 }
 
@@ -79,14 +102,13 @@ fn read_tail(
         "SELECT id, context, key, opened, format, opening FROM task WHERE id = ?1",
     )?;
     let mut found = statement.query([IdColumn::from(id)])?;
-    let mut entries = Vec::new();
+    let mut entries = Entries::page(limit);
     if let Some(row) = found.next()? {
         let context = context(row, 0, 1)?;
         read_opening(row, 3, (id, &context), after, &mut entries)?;
-        read_events(db, row.get(2)?, (id, &context), after, limit, &mut entries)?;
+        read_events(db, row.get(2)?, (id, &context), after, &mut entries)?;
     }
-    entries.truncate(limit);
-    Ok(entries)
+    Ok(entries.into_inner())
 }
 
 /// Tasks that are not over, in id order.
@@ -225,7 +247,7 @@ fn read_opening(
     opened: usize,
     whose: (&TaskId, &ContextId),
     after: u64,
-    entries: &mut Vec<Arc<Entry>>,
+    entries: &mut Entries,
 ) -> Result<(), Error> {
     let last = rows::unsigned(row.get(opened)?)?;
     if last <= after {
@@ -233,7 +255,8 @@ fn read_opening(
     }
     rows::check_format(row.get(opened + 1)?)?;
     let data = row.get_ref(opened + 2)?.as_blob().map_err(rows::damaged)?;
-    if rows::read_entries(whose, data, 1, after, entries)? != last + 1 {
+    let end = rows::read_entries(whose, data, 1, after, entries)?;
+    if !entries.are_enough() && end != last + 1 {
         return Err(rows::damaged("its first events are not complete"));
     }
     Ok(())
@@ -254,16 +277,15 @@ fn snapshot(db: &Connection, key: i64) -> Result<Snapshot, Error> {
     })
 }
 
-/// Adds events of a task after `after` to `entries` until there are `limit`, or some more.
+/// Adds events of a task after `after` to `entries` until those are enough.
 fn read_events(
     db: &Connection,
     key: i64,
     whose: (&TaskId, &ContextId),
     after: u64,
-    limit: usize,
-    entries: &mut Vec<Arc<Entry>>,
+    entries: &mut Entries,
 ) -> Result<(), Error> {
-    if entries.len() >= limit {
+    if entries.are_enough() {
         return Ok(());
     }
     // From the row that holds the event after `after`: the last one that begins there or before.
@@ -286,13 +308,13 @@ fn read_events(
         rows::check_format(row.get(2)?)?;
         let data = row.get_ref(3)?.as_blob().map_err(rows::damaged)?;
         let end = rows::read_entries(whose, data, rows::unsigned(place - first)?, after, entries)?;
+        if entries.are_enough() {
+            break;
+        }
         if end != rows::unsigned(row.get(1)?)? + 1 {
             return Err(Error::Damaged(format!(
                 "the events at {place} are not complete"
             )));
-        }
-        if entries.len() >= limit {
-            break;
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use switchboard_types::wire;
 use uuid::Uuid;
 
 use crate::log::Entry;
-use crate::store::{Error, Head};
+use crate::store::{Error, Head, MAX_EVENT_PAGE};
 
 /// The format of `event.data`, `snapshot.data` and other JSON columns: lines of A2A 1.0 JSON.
 pub(super) const FORMAT: i64 = 1;
@@ -136,18 +136,87 @@ pub(super) fn write_entries(head: &Head, entries: &[Arc<Entry>], data: &mut Vec<
     }
 }
 
-/// Reads lines whose first event is `first`, and adds those after `after` to `entries`.
+/// Cuts lines of events into pieces of about a page each, every one with how many events it holds: a reader of some of
+/// them does not read all of a large commit.
+pub(super) fn pieces(data: &[u8]) -> Vec<(u64, &[u8])> {
+    let mut pieces = Vec::new();
+    let (mut start, mut end, mut events) = (0, 0, 0);
+    for line in data.split_inclusive(|byte| *byte == b'\n') {
+        end += line.len();
+        if line.first() == Some(&RECEIVED) {
+            continue;
+        }
+        events += 1;
+        if end - start >= MAX_EVENT_PAGE {
+            pieces.push((events, &data[start..end]));
+            (start, events) = (end, 0);
+        }
+    }
+    if start < end {
+        pieces.push((events, &data[start..end]));
+    }
+    pieces
+}
+
+/// Events that are read until there are enough of them.
+#[derive(Debug)]
+pub(super) struct Entries {
+    limit: usize,
+    max_weight: usize,
+    weight: usize,
+    entries: Vec<Arc<Entry>>,
+}
+
+impl Entries {
+    /// However many there are.
+    pub(super) fn all() -> Self {
+        Self::up_to(usize::MAX, usize::MAX)
+    }
+
+    /// So many, or as many as a page may weigh.
+    pub(super) fn page(limit: usize) -> Self {
+        Self::up_to(limit, MAX_EVENT_PAGE)
+    }
+
+    fn up_to(limit: usize, max_weight: usize) -> Self {
+        Self {
+            limit,
+            max_weight,
+            weight: 0,
+            entries: Vec::new(),
+        }
+    }
+
+    pub(super) fn are_enough(&self) -> bool {
+        self.entries.len() >= self.limit || self.weight >= self.max_weight
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.weight += entry.weight();
+        self.entries.push(Arc::new(entry));
+    }
+
+    pub(super) fn into_inner(self) -> Vec<Arc<Entry>> {
+        self.entries
+    }
+}
+
+/// Reads lines whose first event is `first`, and adds those after `after` to `entries` until they are enough. Returns
+/// the number after the last one that was read.
 pub(super) fn read_entries(
     (task, context): (&TaskId, &ContextId),
     data: &[u8],
     first: u64,
     after: u64,
-    entries: &mut Vec<Arc<Entry>>,
+    entries: &mut Entries,
 ) -> Result<u64, Error> {
     let text = str::from_utf8(data).map_err(damaged)?;
     let mut seq = first;
     let mut received = None;
     for line in text.split_terminator('\n') {
+        if entries.are_enough() {
+            break;
+        }
         if let Some(message) = line.strip_prefix(char::from(RECEIVED)) {
             if seq > after {
                 let message = wire::decode_message(Dialect::V1, message).map_err(damaged)?;
@@ -157,7 +226,7 @@ pub(super) fn read_entries(
         }
         if seq > after {
             let event = wire::decode_stored(line, task, context).map_err(damaged)?;
-            entries.push(Arc::new(Entry::new(seq, event, received.take())));
+            entries.push(Entry::new(seq, event, received.take()));
         }
         seq += 1;
     }

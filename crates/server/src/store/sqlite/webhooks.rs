@@ -130,6 +130,9 @@ pub(super) fn undelivered(
     Ok(webhooks)
 }
 
+/// How many bytes of what could not be delivered a list holds; what is older comes without.
+const MAX_LETTER_BYTES: usize = 16 << 20;
+
 /// The deliveries that were given up, newest first.
 pub(super) fn dead_letters(db: &Connection, limit: usize) -> Result<Vec<DeadLetter>, Error> {
     let mut statement = db.prepare_cached(
@@ -138,13 +141,17 @@ pub(super) fn dead_letters(db: &Connection, limit: usize) -> Result<Vec<DeadLett
     )?;
     let mut found = statement.query([rows::size(limit)])?;
     let mut letters = Vec::new();
+    let mut left = MAX_LETTER_BYTES;
     while let Some(row) = found.next()? {
+        let body = row.get_ref(4)?.as_str().map_err(rows::damaged)?;
+        let shown = &body[..body.floor_char_boundary(left)];
+        left -= shown.len();
         letters.push(DeadLetter {
             task: row.get::<_, ReadId<_>>(0)?.0,
             webhook: row.get::<_, ReadId<_>>(1)?.0,
             seq: rows::unsigned(row.get(2)?)?,
             url: row.get(3)?,
-            body: row.get(4)?,
+            body: shown.to_owned(),
             attempts: row.get(5)?,
             error: row.get(6)?,
             at: Timestamp::from_micros(row.get(7)?),

@@ -9,7 +9,7 @@ use switchboard_types::model::{
 };
 
 use super::story::{Story, at, commit};
-use crate::store::{Append, Change, Error, Store};
+use crate::store::{Append, Change, Error, MAX_EVENT_PAGE, Store};
 
 pub(super) async fn a_task_is_read_as_it_was_written(store: Arc<dyn Store>) {
     let mut uuid = Story::new(1);
@@ -65,7 +65,7 @@ pub(super) async fn every_kind_of_event_and_content_survives(store: Arc<dyn Stor
     message.extensions = vec!["https://example.com/ext".to_owned()];
     message.reference_task_ids = vec![TaskId::new("other").unwrap()];
     for content in [
-        Content::Text("lines\nand\r\n\"quotes\" \u{2028} \u{0} \\ < 🙂".to_owned()),
+        Content::Text("lines\nand\r\n\"quotes\" \u{2028} \u{0} \\ < 🙂".into()),
         Content::Raw(Bytes::from_static(&[0, 159, 146, 150, 10, 13])),
         Content::Url("https://example.com/a?b=c&d=é".to_owned()),
         Content::Data(Json::parse("null").unwrap()),
@@ -114,8 +114,43 @@ pub(super) async fn events_are_read_after_a_number_and_up_to_a_limit(store: Arc<
     assert!(beyond.is_empty());
 }
 
+pub(super) async fn a_page_of_events_ends_by_bytes(store: Arc<dyn Store>) {
+    let mut story = Story::new(1);
+    commit(&*store, [story.step(TaskState::Working, at(1))]).await;
+    let sizes = [
+        10, 300_000, 700_000, 3_000_000, 10, 20, 900_000, 900_000, 10,
+    ];
+    // Each alone, then all in one commit.
+    for size in sizes {
+        commit(&*store, [story.say(&"x".repeat(size))]).await;
+    }
+    let from = story.entries.len();
+    for size in sizes {
+        let message = Message::new(
+            MessageId::new("m").unwrap(),
+            Role::User,
+            vec![Part::text("<\"é".repeat(size / 40))],
+        );
+        story.tell(story.artifact(&"y".repeat(size), true), Some(message));
+    }
+    commit(&*store, [story.append(from)]).await;
+    let (mut read, mut pages) = (Vec::new(), 0);
+    while read.len() < story.entries.len() {
+        let after = u64::try_from(read.len()).unwrap();
+        let page = store.events(story.id(), after, usize::MAX).await.unwrap();
+        let weight: usize = page.iter().rev().skip(1).map(|entry| entry.weight()).sum();
+        assert!(!page.is_empty() && weight < MAX_EVENT_PAGE, "{weight}");
+        read.extend(page);
+        pages += 1;
+    }
+    assert_eq!(read, story.entries);
+    assert!(pages >= 5, "{pages}");
+    story.assert_stored_in(&*store).await;
+}
+
 pub(super) async fn an_unknown_task_is_not_there_and_has_no_events(store: Arc<dyn Store>) {
     let id = Story::new(1).head.id;
+    assert!(store.head(&id).await.unwrap().is_none());
     assert!(store.task(&id).await.unwrap().is_none());
     assert!(store.events(&id, 0, 10).await.unwrap().is_empty());
     assert!(store.webhooks(&id).await.unwrap().is_empty());

@@ -59,6 +59,7 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         a_task_grows_by_appends
         every_kind_of_event_and_content_survives
         events_are_read_after_a_number_and_up_to_a_limit
+        a_page_of_events_ends_by_bytes
         an_unknown_task_is_not_there_and_has_no_events
         events_do_not_leave_a_gap
         a_commit_is_made_whole_or_not_at_all
@@ -77,6 +78,8 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         filters_hold_across_pages
         the_total_follows_every_change
         listed_tasks_are_complete
+        a_page_of_tasks_ends_by_bytes
+        a_task_larger_than_a_page_is_listed_without_its_content
         live_tasks_are_walked_in_id_order;
     webhooks:
         webhooks_stay_in_the_order_they_were_made

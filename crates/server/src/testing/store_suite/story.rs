@@ -8,6 +8,7 @@ use switchboard_types::model::{
 };
 
 use crate::auth::Owner;
+use crate::engine::lifecycle;
 use crate::log::Entry;
 use crate::store::{Append, Change, Head, Snapshot, Store, StoredTask, TaskQuery};
 
@@ -134,6 +135,17 @@ impl Story {
         })
     }
 
+    /// The task as it stands, with all it has.
+    #[must_use]
+    pub fn whole(&self) -> Task {
+        let stored = StoredTask {
+            head: self.head.clone(),
+            snapshot: None,
+            entries: self.entries.clone(),
+        };
+        lifecycle::fold(stored).unwrap()
+    }
+
     /// The task as it stands, without what it produced.
     #[must_use]
     pub fn task(&self) -> Task {
@@ -194,6 +206,8 @@ impl Story {
     pub async fn assert_stored_in(&self, store: &dyn Store) {
         let stored = store.task(self.id()).await.unwrap().unwrap();
         self.assert_is(&stored);
+        let head = store.head(self.id()).await.unwrap();
+        assert_eq!(head.as_ref(), Some(&self.head));
     }
 
     /// Checks that `stored` is this story, told without a snapshot.

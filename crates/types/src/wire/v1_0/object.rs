@@ -112,7 +112,7 @@ impl IntoModel for Part<'_> {
         let others = self.text.is_some() || self.raw.is_some() || self.url.is_some();
         let data = self.data.filter(|raw| !others || raw.get() != "null");
         let content = match (self.text, self.raw, self.url, data) {
-            (Some(text), None, None, None) => Content::Text(text.into_string()),
+            (Some(text), None, None, None) => Content::Text(text.into_string().into()),
             (None, Some(raw), None, None) => {
                 let bytes = read::base64(raw.as_str())
                     .ok_or_else(|| at.field("raw").error("must be base64"))?;

@@ -64,7 +64,10 @@ async fn a_kill_after_any_commit_loses_nothing_and_brings_nothing_back_twice() {
             story.assert_stored_in(&again).await;
         }
         let head = &stories[0].head;
-        let query = TaskQuery::of(head.agent.clone(), head.owner.clone());
+        let query = TaskQuery {
+            limit: 0,
+            ..TaskQuery::of(head.agent.clone(), head.owner.clone())
+        };
         let total = again.list(query).await.unwrap().total;
         assert_eq!(total, u64::from(n) + 1);
     }

@@ -84,7 +84,7 @@ impl Writer {
         };
         let metadata = json::to_optional_struct(part.metadata.as_ref());
         let (content, metadata) = match &part.content {
-            Content::Text(text) => (WirePart::Text(text.clone()), metadata),
+            Content::Text(text) => (WirePart::Text(text.to_string()), metadata),
             Content::Raw(bytes) => {
                 let field = file::write(bytes, self.0);
                 (file_part(File::FileWithBytes(field)), metadata)

@@ -62,7 +62,7 @@ pub(super) fn message(message: wire::Message, at: &Path<'_>, how: How) -> Result
 
 fn part(part: wire::Part, at: &Path<'_>) -> Result<Part, Error> {
     let content = match part.content {
-        Some(WireContent::Text(text)) => Content::Text(text),
+        Some(WireContent::Text(text)) => Content::Text(text.into()),
         Some(WireContent::Raw(bytes)) => Content::Raw(bytes),
         Some(WireContent::Url(url)) => Content::Url(url),
         Some(WireContent::Data(data)) => Content::Data(json::from_value(&data, &at.field("data"))?),

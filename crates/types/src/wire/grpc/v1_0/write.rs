@@ -63,7 +63,7 @@ pub(super) fn message(message: &Message) -> wire::Message {
 
 fn part(part: &Part) -> wire::Part {
     let content = match &part.content {
-        Content::Text(text) => WireContent::Text(text.clone()),
+        Content::Text(text) => WireContent::Text(text.to_string()),
         Content::Raw(bytes) => WireContent::Raw(bytes.clone()),
         Content::Url(url) => WireContent::Url(url.clone()),
         Content::Data(data) => WireContent::Data(json::to_value(data)),

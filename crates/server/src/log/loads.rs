@@ -1,0 +1,227 @@
+//! Tasks that are read from the store because they are not in memory: once for all who ask at the same time, and held
+//! once for as long as anyone reads them.
+//!
+//! An answer refers to its task until it is sent, so readers that do not read keep tasks in memory. Large ones are
+//! therefore shared, and counted: beyond a budget no others are read.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use foldhash::fast::RandomState;
+use switchboard_types::model::{Task, TaskId};
+use tokio::sync::Mutex as AsyncMutex;
+
+use super::{LARGE, Shared, lock};
+use crate::engine::lifecycle;
+use crate::store::{Error, Head, StoredTask};
+
+/// What large tasks may weigh together that are held for readers, unless it is set.
+pub const DEFAULT_ANSWERS: usize = 512 << 20;
+
+/// Tasks of more weight are put together on a blocking thread: others are answered meanwhile.
+const SLOW: usize = 256 << 10;
+
+/// With fewer slots nothing is gained by looking for those that can go.
+const MIN_SLOTS: usize = 64;
+
+/// The tasks that are being read, and large ones that were and are still held.
+#[derive(Debug)]
+pub(super) struct Loads {
+    slots: Mutex<HashMap<TaskId, Slot, RandomState>>,
+    /// Tasks as they once stood, which nobody shares.
+    alone: Mutex<Vec<Loaded>>,
+    max: AtomicUsize,
+}
+
+/// Whether a task may be read beyond the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// It may not.
+    Budget,
+    /// It may: the server itself needs it.
+    None,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// Whoever has it reads the task; others wait, and share what was read.
+    turn: Arc<AsyncMutex<()>>,
+    loaded: Option<Loaded>,
+}
+
+/// A large task that someone may still hold.
+#[derive(Debug)]
+struct Loaded {
+    /// The event up to which it was read: later ones make it another.
+    seq: u64,
+    weight: usize,
+    task: Weak<Task>,
+}
+
+impl Default for Loads {
+    fn default() -> Self {
+        Self {
+            slots: Mutex::default(),
+            alone: Mutex::default(),
+            max: AtomicUsize::new(DEFAULT_ANSWERS),
+        }
+    }
+}
+
+impl Loads {
+    pub(super) fn limit(&self, bytes: usize) {
+        self.max.store(bytes, Ordering::Relaxed);
+    }
+
+    fn turn(&self, id: &TaskId) -> Arc<AsyncMutex<()>> {
+        let mut slots = lock(&self.slots);
+        if slots.len() >= MIN_SLOTS && slots.len() == slots.capacity() {
+            slots.retain(|_, slot| Arc::strong_count(&slot.turn) > 1 || slot.task().is_some());
+        }
+        Arc::clone(&slots.entry(id.clone()).or_default().turn)
+    }
+
+    /// The task as it was read last, if someone still holds it.
+    fn held(&self, id: &TaskId) -> Option<(u64, Arc<Task>)> {
+        let slots = lock(&self.slots);
+        let slot = slots.get(id)?;
+        slot.task()
+    }
+
+    /// Whether as much is held as may be.
+    fn require_room(&self) -> Result<(), Error> {
+        self.room_for(0, &lock(&self.slots))
+    }
+
+    fn room_for(
+        &self,
+        weight: usize,
+        slots: &HashMap<TaskId, Slot, RandomState>,
+    ) -> Result<(), Error> {
+        let max = self.max.load(Ordering::Relaxed);
+        let shared: usize = slots.values().map(Slot::weight).sum();
+        let alone: usize = lock(&self.alone).iter().map(Loaded::weight).sum();
+        let held = shared + alone;
+        // One task is always read, however large it is.
+        if held > 0 && held.saturating_add(weight) > max {
+            let why = "too many large tasks are being read at once: try again later";
+            return Err(Error::Exhausted(why.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Remembers a task that was read, if it is large.
+    fn loaded(&self, id: &TaskId, seq: u64, task: &Arc<Task>, bound: Bound) -> Result<(), Error> {
+        let weight = task.weight();
+        let mut slots = lock(&self.slots);
+        if weight <= LARGE {
+            // One reference is the slot's, one that of whoever reads it now.
+            let alone = |slot: &Slot| Arc::strong_count(&slot.turn) <= 2;
+            if slots.get(id).is_some_and(alone) {
+                slots.remove(id);
+            }
+            return Ok(());
+        }
+        if bound == Bound::Budget {
+            self.room_for(weight, &slots)?;
+        }
+        let slot = slots.entry(id.clone()).or_default();
+        slot.loaded = Some(Loaded {
+            seq,
+            weight,
+            task: Arc::downgrade(task),
+        });
+        Ok(())
+    }
+
+    /// Counts a task that its reader shares with nobody.
+    ///
+    /// # Errors
+    ///
+    /// If too many large tasks are held.
+    pub(super) fn count(&self, task: &Arc<Task>) -> Result<(), Error> {
+        let weight = task.weight();
+        if weight <= LARGE {
+            return Ok(());
+        }
+        self.room_for(weight, &lock(&self.slots))?;
+        let mut alone = lock(&self.alone);
+        alone.retain(|loaded| loaded.weight() > 0);
+        alone.push(Loaded {
+            seq: 0,
+            weight,
+            task: Arc::downgrade(task),
+        });
+        Ok(())
+    }
+
+    /// There is no such task.
+    fn absent(&self, id: &TaskId) {
+        lock(&self.slots).remove(id);
+    }
+}
+
+impl Slot {
+    fn task(&self) -> Option<(u64, Arc<Task>)> {
+        let loaded = self.loaded.as_ref()?;
+        Some((loaded.seq, loaded.task.upgrade()?))
+    }
+
+    fn weight(&self) -> usize {
+        self.loaded.as_ref().map_or(0, Loaded::weight)
+    }
+}
+
+impl Loaded {
+    /// What it takes: nothing once nobody holds it.
+    fn weight(&self) -> usize {
+        match self.task.strong_count() {
+            0 => 0,
+            _ => self.weight,
+        }
+    }
+}
+
+impl Shared {
+    /// Reads a task from the store.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read, or too many large tasks are held.
+    pub(super) async fn load(
+        &self,
+        id: &TaskId,
+        bound: Bound,
+    ) -> Result<Option<(Head, Arc<Task>)>, Error> {
+        let turn = self.loads.turn(id);
+        let _turn = turn.lock().await;
+        if let Some((seq, task)) = self.loads.held(id) {
+            match self.store.head(id).await? {
+                Some(head) if head.seq == seq => return Ok(Some((head, task))),
+                _ => drop(task),
+            }
+        }
+        if bound == Bound::Budget {
+            self.loads.require_room()?;
+        }
+        let Some(stored) = self.store.task(id).await? else {
+            self.loads.absent(id);
+            return Ok(None);
+        };
+        let head = stored.head.clone();
+        let task = Arc::new(fold(stored).await?);
+        self.loads.loaded(id, head.seq, &task, bound)?;
+        Ok(Some((head, task)))
+    }
+}
+
+/// Puts a task together, where it may take a while if that takes a while.
+async fn fold(stored: StoredTask) -> Result<Task, Error> {
+    let weight: usize = stored.entries.iter().map(|entry| entry.weight()).sum();
+    if weight <= SLOW {
+        return lifecycle::fold(stored);
+    }
+    let folded = tokio::task::spawn_blocking(|| lifecycle::fold(stored)).await;
+    folded.unwrap_or_else(|_| Err(Error::Unavailable("the server is stopping".to_owned())))
+}

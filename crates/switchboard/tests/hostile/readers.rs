@@ -1,0 +1,239 @@
+//! Readers that ask for much and do not read: what they have asked for is rendered as they take it, so they cost
+//! next to nothing, and others are answered meanwhile.
+//!
+//! The sizes are those of a debug build. The bounds do not depend on them: before answers were rendered piece by piece,
+//! each reader cost the size of the task and more.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::support::{Answer, Server, answer};
+use crate::wire::{connect, exchange, memory, request, until};
+
+/// What all readers together may cost, in MiB, beside the task itself.
+const ROOM: u64 = 64;
+
+/// How long `/readyz` may take meanwhile: a debug build on a busy machine has ten times as long as a release.
+const READY_WITHIN: Duration =
+    Duration::from_millis(if cfg!(debug_assertions) { 1000 } else { 100 });
+
+/// An agent that repeats what it is told so many times, as pieces of one artifact, and then waits or is done.
+async fn server(times: usize, end: &str) -> Server {
+    Server::serve(&format!(
+        "
+agents:
+  heavy:
+    description: Repeats what it is told
+    script:
+      - repeat:
+          times: {times}
+          do: [{{ chunk: {{ name: much, text: '{{{{text}}}}' }} }}]
+      - {end}: 'done'
+"
+    ))
+    .await
+}
+
+/// Makes a task of so many bytes times what the agent repeats.
+async fn task(server: &Server, bytes: usize) -> String {
+    let body = json!({
+        "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x".repeat(bytes)}]},
+        "configuration": {"historyLength": 0, "returnImmediately": true},
+    });
+    let answer = server.post_v1("/a2a/heavy/message:send", &body).await;
+    let id = answer.body["task"]["id"].as_str().expect("a task");
+    loop {
+        let listed = get(server, "/a2a/heavy/tasks?pageSize=100").await;
+        let tasks = listed.body["tasks"].as_array().expect("tasks").clone();
+        let found = tasks.iter().find(|task| task["id"] == *id);
+        let state = found.map(|task| task["status"]["state"].clone());
+        if state
+            .is_some_and(|state| state != "TASK_STATE_WORKING" && state != "TASK_STATE_SUBMITTED")
+        {
+            return id.to_owned();
+        }
+    }
+}
+
+async fn get(server: &Server, path: &str) -> Answer {
+    let request = server.http.get(server.url(path));
+    answer(request.header("A2A-Version", "1.0")).await
+}
+
+/// Asks, reads the beginning of the answer and no more.
+async fn ask(server: &Server, verb: &str, path: &str, headers: &str, body: &str) -> TcpStream {
+    let mut socket = connect(server).await;
+    let headers = format!("A2A-Version: 1.0\r\n{headers}");
+    let bytes = request(verb, path, &headers, body.as_bytes());
+    socket.write_all(&bytes).await.expect("bytes are taken");
+    let head = until(&mut socket, "\r\n").await;
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    socket
+}
+
+/// One reader of each kind: of the task, of its stream from now on, and of its events from the first on.
+async fn readers(server: &Server, id: &str) -> [TcpStream; 4] {
+    let task = format!("/a2a/heavy/tasks/{id}");
+    let stream = format!("{task}:subscribe");
+    let rpc = json!({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": id}});
+    let json = "Content-Type: application/json\r\n";
+    [
+        ask(server, "GET", &task, "", "").await,
+        ask(server, "POST", "/a2a/heavy", json, &rpc.to_string()).await,
+        ask(server, "GET", &stream, "", "").await,
+        ask(server, "GET", &stream, "Last-Event-ID: 0\r\n", "").await,
+    ]
+}
+
+/// The most memory that the server takes for a while, in MiB, during which it must be quick to answer.
+async fn observe(server: &Server) -> u64 {
+    let mut most = 0;
+    let (mut slowest, mut slow) = (Duration::ZERO, 0);
+    for _ in 0..100 {
+        let asked = Instant::now();
+        assert_eq!(server.get("/readyz").await.status, 200);
+        slowest = slowest.max(asked.elapsed());
+        slow += u32::from(asked.elapsed() > READY_WITHIN);
+        most = most.max(memory(server).0);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // One of them may meet another process on the machine.
+    assert!(
+        slow <= 1,
+        "/readyz took up to {slowest:?}, {slow} times too long"
+    );
+    most
+}
+
+#[tokio::test]
+async fn readers_of_a_large_task_that_do_not_read_cost_next_to_nothing() {
+    let mut server = server(32, "ask").await;
+    let id = task(&server, 1 << 20).await;
+    let first = readers(&server, &id).await;
+    let before = observe(&server).await;
+    let mut open = Vec::new();
+    for _ in 0..10 {
+        open.push(readers(&server, &id).await);
+    }
+    let after = observe(&server).await;
+    assert!(
+        after <= before + ROOM,
+        "{before} MiB before, {after} MiB with {} readers",
+        open.len() * 4
+    );
+    drop((first, open));
+
+    // The same for a task that is not in memory: it is read once for all who ask at the same time.
+    server.stop().await;
+    server.restart().await;
+    let task = format!("/a2a/heavy/tasks/{id}");
+    let one = ask(&server, "GET", &task, "", "").await;
+    observe(&server).await;
+    let (_, alone) = memory(&server);
+    drop(one);
+    server.stop().await;
+    server.restart().await;
+    let many =
+        futures_util::future::join_all((0..10).map(|_| ask(&server, "GET", &task, "", ""))).await;
+    observe(&server).await;
+    let (_, together) = memory(&server);
+    assert!(
+        together <= alone + ROOM,
+        "{alone} MiB for one, {together} MiB for {}",
+        many.len()
+    );
+}
+
+#[tokio::test]
+async fn a_large_task_is_read_whole() {
+    let server = server(8, "complete").await;
+    let id = task(&server, 1 << 20).await;
+    let whole = exchange(
+        &server,
+        &request(
+            "GET",
+            &format!("/a2a/heavy/tasks/{id}"),
+            "A2A-Version: 1.0\r\n",
+            b"",
+        ),
+    )
+    .await;
+    assert_eq!(whole.status(), 200);
+    let answer = get(&server, &format!("/a2a/heavy/tasks/{id}")).await;
+    let parts = answer.body["artifacts"][0]["parts"]
+        .as_array()
+        .expect("parts");
+    assert_eq!(parts.len(), 8);
+    assert!(
+        parts
+            .iter()
+            .all(|part| part["text"].as_str().map(str::len) == Some(1 << 20))
+    );
+    let rpc = server.rpc("heavy", "tasks/get", json!({"id": id})).await;
+    assert_eq!(
+        rpc.body["result"]["artifacts"][0]["parts"]
+            .as_array()
+            .map(Vec::len),
+        Some(8)
+    );
+}
+
+#[tokio::test]
+async fn lists_of_large_tasks_end_by_bytes() {
+    const TASKS: usize = 12;
+    let server = server(4, "complete").await;
+    let mut made = HashSet::new();
+    for _ in 0..TASKS {
+        made.insert(task(&server, 1 << 20).await);
+    }
+    let page = get(&server, "/a2a/heavy/tasks").await.body;
+    assert!(
+        page.to_string().len() < 64 << 10,
+        "artifacts and history were not asked for"
+    );
+
+    let ids = |page: &Value| -> Vec<String> {
+        let tasks = page["tasks"].as_array().expect("tasks");
+        tasks
+            .iter()
+            .map(|task| task["id"].as_str().expect("an id").to_owned())
+            .collect()
+    };
+    let (mut seen, mut token, mut pages) = (Vec::new(), String::new(), 0);
+    loop {
+        let path = format!("/a2a/heavy/tasks?includeArtifacts=true&pageSize=100&pageToken={token}");
+        let page = get(&server, &path).await.body;
+        assert!(
+            page.to_string().len() < 9 << 20,
+            "a page holds at most two of these tasks"
+        );
+        assert_eq!(page["totalSize"], TASKS, "{}", page["totalSize"]);
+        seen.extend(ids(&page));
+        pages += 1;
+        token = page["nextPageToken"].as_str().expect("a token").to_owned();
+        if token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), TASKS, "none is missing and none comes twice");
+    assert_eq!(seen.into_iter().collect::<HashSet<_>>(), made);
+    assert!(pages >= TASKS / 2, "{pages}");
+
+    let path = "/a2a/heavy/tasks?includeArtifacts=true&historyLength=10&pageSize=100";
+    let first = ask(&server, "GET", path, "", "").await;
+    let before = observe(&server).await;
+    let mut open = vec![first];
+    for _ in 0..10 {
+        open.push(ask(&server, "GET", path, "", "").await);
+    }
+    let after = observe(&server).await;
+    assert!(
+        after <= before + ROOM,
+        "{before} MiB before, {after} MiB with {} lists",
+        open.len()
+    );
+}
