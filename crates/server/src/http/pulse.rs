@@ -193,4 +193,22 @@ mod tests {
         assert_eq!(begun.elapsed().as_secs(), 100);
         drop(theirs);
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_nobody_reads_does_not_keep_its_connection() {
+        use tokio::io::AsyncWriteExt;
+
+        let pulse = Pulse::default();
+        let (ours, theirs) = tokio::io::duplex(4);
+        let mut socket = Felt::new(ours, pulse.clone());
+        let _stream = pulse.begin();
+        let begun = tokio::time::Instant::now();
+        tokio::select! {
+            biased;
+            _ = socket.write_all(b"not yet read") => unreachable!("nobody reads"),
+            () = pulse.stops(Duration::from_secs(10)) => {}
+        }
+        assert_eq!(begun.elapsed().as_secs(), 110);
+        drop(theirs);
+    }
 }

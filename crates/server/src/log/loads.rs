@@ -225,3 +225,72 @@ async fn fold(stored: StoredTask) -> Result<Task, Error> {
     let folded = tokio::task::spawn_blocking(|| lifecycle::fold(stored)).await;
     folded.unwrap_or_else(|_| Err(Error::Unavailable("the server is stopping".to_owned())))
 }
+
+#[cfg(test)]
+mod tests {
+    use switchboard_types::model::TaskState;
+
+    use super::*;
+    use crate::log::Log;
+    use crate::store::{MemoryStore, Store};
+    use crate::testing::store_suite::{Story, at, commit};
+
+    /// A task of about that size, stored.
+    async fn stored(store: &dyn Store, n: u32, bytes: usize) -> Story {
+        let mut story = Story::new(n);
+        commit(store, [story.step(TaskState::Working, at(1))]).await;
+        commit(store, [story.say(&"x".repeat(bytes))]).await;
+        story
+    }
+
+    #[tokio::test]
+    async fn readers_of_a_large_task_share_it() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let mut story = stored(&*store, 1, 100_000).await;
+        let log = Log::new(Arc::clone(&store));
+        let read = async || log.read(story.id()).await.unwrap().unwrap().1;
+        let (one, two) = tokio::join!(read(), read());
+        assert!(Arc::ptr_eq(&one, &two) && Arc::ptr_eq(&one, &read().await));
+        assert_eq!(*one, story.whole());
+
+        commit(&*store, [story.say("more")]).await;
+        let later = log.read(story.id()).await.unwrap().unwrap().1;
+        assert_eq!(
+            *later,
+            story.whole(),
+            "what was read before is not shown for what is stored now"
+        );
+    }
+
+    #[tokio::test]
+    async fn beyond_the_budget_no_other_large_task_is_read() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let first = stored(&*store, 1, 100_000).await;
+        let second = stored(&*store, 2, 100_000).await;
+        let small = stored(&*store, 3, 100).await;
+        let log = Log::new(Arc::clone(&store));
+        log.limit_loads(150_000);
+
+        let held = log.read(first.id()).await.unwrap().unwrap();
+        for refused in [
+            log.read(second.id()).await.err(),
+            log.open(second.id()).await.err(),
+            log.count_load(&Arc::new(second.whole())).err(),
+        ] {
+            assert!(matches!(refused, Some(Error::Exhausted(_))), "{refused:?}");
+        }
+        assert!(log.read(first.id()).await.unwrap().is_some());
+        assert!(log.read(small.id()).await.unwrap().is_some());
+        drop(held);
+        assert!(log.read(second.id()).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_task_larger_than_the_budget_is_read_alone() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let story = stored(&*store, 1, 300_000).await;
+        let log = Log::new(store);
+        log.limit_loads(1);
+        assert!(log.read(story.id()).await.unwrap().is_some());
+    }
+}

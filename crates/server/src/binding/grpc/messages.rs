@@ -54,15 +54,23 @@ pub(super) fn one(message: Bytes, room: Room) -> Messages {
 }
 
 /// An answer as a message. A large one is encoded where it may take a while.
-pub(super) async fn encode_response(spoken: Spoken, response: Response, large: bool) -> Bytes {
+pub(super) async fn encode_response(
+    spoken: Spoken,
+    response: Response,
+    large: bool,
+) -> Result<Bytes, Status> {
     let encode = move || Bytes::from(grpc::encode_response(spoken, &response));
-    if large { aside(encode).await } else { encode() }
+    if large {
+        aside(encode).await
+    } else {
+        Ok(encode())
+    }
 }
 
-/// Encodes on a blocking thread, so that others are answered meanwhile. Nothing is left to send if the server stops.
-async fn aside(encode: impl FnOnce() -> Bytes + Send + 'static) -> Bytes {
+/// Encodes on a blocking thread, so that others are answered meanwhile.
+async fn aside(encode: impl FnOnce() -> Bytes + Send + 'static) -> Result<Bytes, Status> {
     let encoded = tokio::task::spawn_blocking(encode).await;
-    encoded.unwrap_or_default()
+    encoded.map_err(|_| Status::unavailable("the server is stopping"))
 }
 
 /// One reader of a stream.
@@ -119,7 +127,7 @@ impl Reader {
                 return Err(status(spoken.version, &error));
             }
         }
-        Ok(aside(move || encode(spoken, &item)).await)
+        aside(move || encode(spoken, &item)).await
     }
 
     /// What is said to a reader whose credentials were taken back.

@@ -144,7 +144,7 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
                 ReplyBody::Response(response) => {
                     let room = service.whole_answers.take(response.weight());
                     let room = room.map_err(|error| status(version, &error))?;
-                    let bytes = messages::encode_response(spoken, response, room.is_some()).await;
+                    let bytes = messages::encode_response(spoken, response, room.is_some()).await?;
                     messages::one(bytes, room)
                 }
                 ReplyBody::Stream(cursor) => {
