@@ -9,6 +9,15 @@ use std::fmt::Write;
 
 /// Escapes what a terminal must not be given. Line feeds and tabs stay.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+    escape_all_but(text, None)
+}
+
+/// The same for a log line with colours of our own; whatever writes it has escaped this character in text of others.
+pub(crate) fn escape_coloured(text: &str) -> Cow<'_, str> {
+    escape_all_but(text, Some('\u{1b}'))
+}
+
+fn escape_all_but(text: &str, kept: Option<char>) -> Cow<'_, str> {
     let is_plain = |byte: u8| matches!(byte, b'\n' | b'\t' | 0x20..=0x7e);
     if text.bytes().all(is_plain) {
         return Cow::Borrowed(text);
@@ -17,7 +26,8 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     let mut before = None;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        if is_unsafe(c) && !(is_joiner(c) && joins(before, chars.peek().copied())) {
+        let joins = is_joiner(c) && joins(before, chars.peek().copied());
+        if is_unsafe(c) && !joins && Some(c) != kept {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 // Writing to a String cannot fail.
                 _ = write!(out, "\\u{unit:04x}");
@@ -120,6 +130,15 @@ mod tests {
             assert!(!escaped.contains(joined));
             assert_eq!(serde_json::from_str::<Value>(&escaped).unwrap(), value);
         }
+    }
+
+    #[test]
+    fn colours_of_our_own_stay() {
+        let line = "\u{1b}[31mERROR\u{1b}[0m a\u{202e}b\u{9b}";
+        assert_eq!(
+            escape_coloured(line),
+            "\u{1b}[31mERROR\u{1b}[0m a\\u202eb\\u009b"
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Logs tell *that* something happened to *which* task; what callers and agents say never goes in.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -10,6 +10,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::{Log, LogFormat};
+use crate::printable;
 
 /// Starts logging.
 ///
@@ -24,14 +25,36 @@ pub fn start(log: &Log) -> anyhow::Result<()> {
     } else {
         LogFormat::Json
     });
-    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let ansi = terminal && std::env::var_os("NO_COLOR").is_none();
+    let coloured = ansi && format == LogFormat::Text;
+    let lines = tracing_subscriber::fmt::layer().with_writer(move || LogWriter { coloured });
     let lines = match format {
         LogFormat::Text => lines.with_ansi(ansi).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     let all = tracing_subscriber::registry().with(lines.with_filter(filter));
     Ok(all.try_init()?)
+}
+
+/// Writes lines to standard error without what drives or deceives a terminal: errors may quote what others said.
+struct LogWriter {
+    coloured: bool,
+}
+
+impl Write for LogWriter {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let safe = match self.coloured {
+            true => printable::escape_coloured(&text),
+            false => printable::escape(&text),
+        };
+        io::stderr().lock().write_all(safe.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().lock().flush()
+    }
 }
 
 /// Whether `level` is a level, or directives such as `info,switchboard=debug`.

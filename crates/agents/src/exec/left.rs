@@ -265,7 +265,9 @@ mod tests {
 
     #[test]
     fn what_is_left_is_known_by_when_it_began_or_by_its_task() {
-        let (mut child, pid) = started("t-1");
+        // All processes of the machine are looked at, those of other runs of this test as well.
+        let name = |n: u32| format!("t-{}-{n}", std::process::id());
+        let (mut child, pid) = started(&name(1));
         let Some(known) = Live::of(pid.as_raw_nonzero().get()) else {
             child.kill().unwrap();
             child.wait().unwrap();
@@ -277,8 +279,8 @@ mod tests {
             );
             return;
         };
-        let task = |id| TaskId::new(id).unwrap();
-        let (ours, others) = (task("t-1"), task("t-2"));
+        let task = |n| TaskId::new(name(n)).unwrap();
+        let (ours, others) = (task(1), task(2));
         let noted = |began: &str| json!({ "pid": pid.as_raw_nonzero().get(), "began": began });
         assert_eq!(left(&noted(&known.began), &others), [pid]);
         assert_eq!(left(&noted("another time"), &ours), [pid]);
@@ -289,9 +291,9 @@ mod tests {
         assert!(left(&json!({ "message": "m" }), &others).is_empty());
         // What is in our own group is us, or has started us.
         let mut command = Command::new("sleep");
-        let mut beside = command.arg("1000").env(TASK, "t-3").spawn().unwrap();
+        let mut beside = command.arg("1000").env(TASK, name(3)).spawn().unwrap();
         let started_us = json!({ "pid": getpgrp().as_raw_nonzero().get() });
-        assert!(left(&started_us, &task("t-3")).is_empty());
+        assert!(left(&started_us, &task(3)).is_empty());
         beside.kill().unwrap();
         beside.wait().unwrap();
         child.kill().unwrap();

@@ -255,6 +255,9 @@ impl Outcome {
     }
 }
 
+/// How much of an upstream's reason not to stop is kept, in characters: it goes into the status of the task.
+const MAX_REFUSAL: usize = 500;
+
 /// Why a turn failed; the text goes to the caller.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
@@ -336,7 +339,8 @@ impl AgentError {
     /// tell it again would not help. The caller reads the reason in the status of the task, operators in its trace.
     #[must_use]
     pub fn cancel_refused(mut self, reason: impl Into<String>) -> Self {
-        self.refused_cancel = Some(reason.into());
+        let reason: String = reason.into();
+        self.refused_cancel = Some(reason.chars().take(MAX_REFUSAL).collect());
         self
     }
 
