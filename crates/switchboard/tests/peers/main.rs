@@ -8,11 +8,13 @@ mod auth;
 mod checked;
 mod column;
 mod environment;
+mod files;
 mod langgraph;
 mod langgraph_behind;
 mod our_client;
 mod rows;
 mod signatures;
+mod strict;
 #[path = "../support/mod.rs"]
 mod support;
 mod their_clients;
