@@ -159,9 +159,11 @@ const rows = {
     const task = await send(parts);
     const [bytes, link] = task.artifacts[0].parts;
     same([bytes.content.$case, [...bytes.content.value]], ['raw', [0, 1, 254, 255]], 'the bytes');
-    same([bytes.filename, bytes.mediaType], ['four.bin', 'application/octet-stream'], 'the file');
+    // The .proto file of 0.3 has no name of a file, so ProtoJSON of ours has none.
+    const named = (name) => (old && binding === 'HTTP+JSON' ? '' : name);
+    same([bytes.filename, bytes.mediaType], [named('four.bin'), 'application/octet-stream'], 'the file');
     same(link.content, { $case: 'url', value: 'https://example.com/a.txt' }, 'the link');
-    same([link.filename, link.mediaType], ['a.txt', 'text/plain'], 'the linked file');
+    same([link.filename, link.mediaType], [named('a.txt'), 'text/plain'], 'the linked file');
   },
 
   async data() {

@@ -136,7 +136,10 @@ class Column:
             FileWithUri(uri="https://example.com/a.txt", name="a.txt", mime_type="text/plain"),
         ]
         task = await self.send("file", *(FilePart(file=file) for file in sent))
-        same([part.root.file for artifact in task.artifacts for part in artifact.parts], sent, "the files")
+        # The .proto file of 0.3 has no name of a file, so ProtoJSON of ours has none.
+        named = self.options.binding != "rest"
+        wanted = [file.model_copy(update={"name": file.name if named else None}) for file in sent]
+        same([part.root.file for artifact in task.artifacts for part in artifact.parts], wanted, "the files")
 
     async def data(self):
         value = {"n": 5, "half": 0.5, "list": [1, "x", None], "deep": {"yes": True}}

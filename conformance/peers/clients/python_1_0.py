@@ -147,6 +147,9 @@ class Column:
         bytes_ = Part(raw=b"\x00\x01\xfe\xff", filename="four.bin", media_type="application/octet-stream")
         link = Part(url="https://example.com/a.txt", filename="a.txt", media_type="text/plain")
         task = await self.send("file", bytes_, link)
+        if (self.options.binding, self.options.version) == ("rest", "0.3"):
+            # The .proto file of 0.3 has no name of a file, so ProtoJSON of ours has none.
+            bytes_.filename = link.filename = ""
         same([part for artifact in task.artifacts for part in artifact.parts], [bytes_, link], "the parts")
 
     async def data(self):

@@ -1,6 +1,7 @@
 // An agent made with the JS SDK 1.3.0, in 1.0 and 0.3, over all bindings: see conformance/README.md.
 // Runs in the directory that has its packages.
 import { randomUUID } from 'node:crypto';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,6 +22,19 @@ const SLOW = Array.from({ length: 20 }, (_, n) => `${n + 1} `);
 const EXTENSION = 'https://example.com/extensions/polite/v1';
 
 const textPart = (value) => ({ content: { $case: 'text', value }, metadata: undefined, filename: '', mediaType: '' });
+
+/** Writes the files of a message to `in` of the directory PEER_FILES, each named by its place. */
+function keep(contents) {
+  const place = join(process.env.PEER_FILES, 'in');
+  mkdirSync(place, { recursive: true });
+  contents.forEach((content, number) => writeFileSync(join(place, String(number).padStart(3, '0')), content));
+}
+
+/** The contents of the files in `out` of that directory. */
+function give() {
+  const place = join(process.env.PEER_FILES, 'out');
+  return readdirSync(place).sort().map((name) => readFileSync(join(place, name)));
+}
 
 class Peer {
   canceled = new Set();
@@ -71,6 +85,11 @@ class Peer {
         hands([textPart(piece)], number > 0, number === pieces.length - 1);
         if (word === 'slow') await sleep(100);
       }
+    } else if (word === 'keep') {
+      keep(userMessage.parts.filter((part) => part.content?.$case === 'raw').map((part) => part.content.value));
+      hands([textPart('kept')]);
+    } else if (word === 'give') {
+      hands(give().map((value) => ({ ...textPart(''), content: { $case: 'raw', value } })));
     } else if (word === 'file' || word === 'data') {
       hands(userMessage.parts.filter((part) => part.content?.$case !== 'text'));
     } else hands([textPart(`echo: ${text}`)]);

@@ -1,6 +1,7 @@
 """An agent made with the Python SDK 0.3.26, over all bindings: see conformance/README.md."""
 
 import asyncio
+import base64
 from importlib.metadata import version
 
 import grpc.aio
@@ -14,7 +15,8 @@ from a2a.server.tasks import (
     BasePushNotificationSender, InMemoryPushNotificationConfigStore, InMemoryTaskStore, TaskUpdater,
 )
 from a2a.types import (
-    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill, Part, TaskState, TextPart,
+    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill, FilePart, FileWithBytes, Part, TaskState,
+    TextPart,
 )
 from a2a.utils import new_agent_text_message, new_task
 from starlette.applications import Starlette
@@ -24,6 +26,10 @@ from starlette.routing import Mount, Route
 
 def text_part(text):
     return Part(root=TextPart(text=text))
+
+
+def file_part(content):
+    return Part(root=FilePart(file=FileWithBytes(bytes=base64.b64encode(content).decode())))
 
 
 class Peer(AgentExecutor):
@@ -64,6 +70,11 @@ class Peer(AgentExecutor):
                                            last_chunk=last)
             await updater.complete()
             return
+        elif word == "keep":
+            files = [part.root.file for part in context.message.parts if part.root.kind == "file"]
+            serving.keep(base64.b64decode(file.bytes) for file in files)
+        elif word == "give":
+            parts = [file_part(content) for content in serving.give()]
         elif word in ("file", "data"):
             parts = [part for part in context.message.parts if part.root.kind != "text"]
         await updater.add_artifact(parts, artifact_id="answer", name="answer")

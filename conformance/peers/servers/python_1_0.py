@@ -16,7 +16,7 @@ from a2a.server.tasks import (
     BasePushNotificationSender, InMemoryPushNotificationConfigStore, InMemoryTaskStore, TaskUpdater,
 )
 from a2a.types import (
-    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill, Role, a2a_pb2_grpc,
+    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill, Part, Role, a2a_pb2_grpc,
 )
 from starlette.applications import Starlette
 
@@ -60,6 +60,10 @@ class Peer(AgentExecutor):
                                            append=append, last_chunk=last)
             await updater.complete()
             return
+        elif word == "keep":
+            serving.keep(part.raw for part in context.message.parts if part.HasField("raw"))
+        elif word == "give":
+            parts = [Part(raw=content) for content in serving.give()]
         elif word in ("file", "data"):
             parts = [part for part in context.message.parts if not part.HasField("text")]
         await updater.add_artifact(parts, artifact_id="answer", name="answer")

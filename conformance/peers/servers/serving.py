@@ -3,7 +3,9 @@
 import argparse
 import asyncio
 import json
+import os
 import socket
+from pathlib import Path
 
 import uvicorn
 
@@ -50,6 +52,19 @@ async def serve(app, place, peer, strict=True):
     ready = {"url": place.here, "grpc": place.grpc_here, "peer": peer, "strict": strict}
     print("ready", json.dumps(ready), flush=True)
     await running
+
+
+def keep(contents):
+    """Writes the files of a message to `in` of the directory PEER_FILES, each named by its place."""
+    place = Path(os.environ["PEER_FILES"]) / "in"
+    place.mkdir(exist_ok=True)
+    for number, content in enumerate(contents):
+        (place / f"{number:03}").write_bytes(content)
+
+
+def give():
+    """The contents of the files in `out` of that directory."""
+    return [file.read_bytes() for file in sorted((Path(os.environ["PEER_FILES"]) / "out").iterdir())]
 
 
 def first_word(text):

@@ -1,14 +1,16 @@
 //! An agent of another project, in a process of its own, behind a proxy that can cut its connections.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
 use switchboard_client::Address;
+use switchboard_types::FileBytes;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::process::Child;
+use tokio::process::{Child, Command};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -43,9 +45,19 @@ struct Process {
 impl Agent {
     /// One that lets its card name the proxies.
     pub(crate) async fn start(environment: Environment) -> Self {
+        Self::started(environment.command("servers")).await
+    }
+
+    /// The same, which writes the files it gets to `in` of that directory, and gives those in `out`.
+    pub(crate) async fn with_files(environment: Environment, directory: &Path) -> Self {
+        let mut command = environment.command("servers");
+        command.env("PEER_FILES", directory);
+        Self::started(command).await
+    }
+
+    async fn started(mut command: Command) -> Self {
         let (proxy, over_grpc) = (Proxy::start().await, Proxy::start().await);
         let url = format!("http://{}", proxy.address());
-        let mut command = environment.command("servers");
         command.args(["--url", &url, "--grpc", &over_grpc.address()]);
         let (process, ready) = ready(command).await;
         proxy.leads_to(text(&ready, "url").trim_start_matches("http://"));
@@ -78,6 +90,15 @@ impl Agent {
         }
     }
 
+    /// What it holds files as in 0.3.
+    pub(crate) fn file_bytes(&self) -> FileBytes {
+        if self.peer.starts_with("js ") {
+            FileBytes::Raw
+        } else {
+            FileBytes::Base64
+        }
+    }
+
     /// Where it is, without the path.
     pub(crate) fn base(&self) -> String {
         let (base, _) = self.url.split_once("/a2a/").expect("a path");
@@ -102,7 +123,7 @@ fn text(ready: &Value, name: &str) -> String {
 }
 
 /// Starts it and reads to the line that says it can be called.
-async fn ready(mut command: tokio::process::Command) -> (Process, Value) {
+async fn ready(mut command: Command) -> (Process, Value) {
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -12,8 +12,12 @@ use crate::conformance;
 /// One of the environments that `conformance/peers/setup` builds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Environment {
+    Python02,
+    Python031,
     Python03,
     Python10,
+    Js02,
+    Js03,
     Js,
     LangGraph,
     LangGraph06,
@@ -26,8 +30,12 @@ pub(crate) enum Environment {
 impl Environment {
     fn name(self) -> &'static str {
         match self {
+            Self::Python02 => "python-0.2",
+            Self::Python031 => "python-0.3.1",
             Self::Python03 => "python-0.3",
             Self::Python10 => "python-1.0",
+            Self::Js02 => "js-0.2",
+            Self::Js03 => "js-0.3",
             Self::Js => "js",
             Self::LangGraph => "langgraph",
             Self::LangGraph06 => "langgraph-0.6",
@@ -41,8 +49,12 @@ impl Environment {
     /// The name of its scripts, and what runs them.
     fn script(self) -> (&'static str, &'static str) {
         match self {
+            Self::Python02 => ("python_0_2.py", "bin/python"),
+            Self::Python031 => ("python_0_3_1.py", "bin/python"),
             Self::Python03 => ("python_0_3.py", "bin/python"),
             Self::Python10 => ("python_1_0.py", "bin/python"),
+            Self::Js02 => ("js_0_2.mjs", "node"),
+            Self::Js03 => ("js_0_3.mjs", "node"),
             Self::Js => ("js.mjs", "node"),
             Self::LangGraph | Self::LangGraph06 => ("server.py", "bin/python"),
             Self::Adk | Self::Adk1 => ("adk.py", "bin/python"),

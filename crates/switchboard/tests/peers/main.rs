@@ -9,11 +9,13 @@ mod cards;
 mod checked;
 mod column;
 mod environment;
+mod files;
 mod langgraph;
 mod langgraph_behind;
 mod our_client;
 mod rows;
 mod signatures;
+mod strict;
 #[path = "../support/mod.rs"]
 mod support;
 mod their_clients;

@@ -26,6 +26,11 @@ pub(crate) struct Column {
 }
 
 impl Column {
+    /// Whether files have names here, which the .proto file of 0.3 lacks.
+    pub(crate) fn carries_names(&self) -> bool {
+        (&self.binding, self.version) != (&Binding::HttpJson, ProtocolVersion::V0_3)
+    }
+
     /// A client that speaks what the column is about.
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
         self.connect(&self.agent.url, None).await
@@ -43,6 +48,7 @@ impl Column {
                 versions: vec![self.version],
             })
             .address(self.agent.address)
+            .file_bytes(self.agent.file_bytes())
             .timeout(CALL);
         if let Some(uri) = extension {
             builder = builder.extension(uri);

@@ -191,7 +191,7 @@ fn every_operation_has_its_request() {
         (
             Operation::Cancel(cancel),
             "POST /tasks/t:cancel\n{\"metadata\":{\"why\":1}}",
-            "POST /v1/tasks/t:cancel\n{\"metadata\":{\"why\":1}}",
+            "POST /v1/tasks/t:cancel\n{}",
         ),
         (
             Operation::Subscribe(Subscribe { id: id("..") }),

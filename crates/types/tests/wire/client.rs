@@ -121,7 +121,11 @@ proptest! {
             let body = asked.body.as_deref().unwrap_or_default();
             let files = dialect.files().unwrap_or_default();
             let (spoken, request) = rest::decode(&route, files, Some(&asked.query), body).unwrap();
-            prop_assert_eq!(&request.operation, &said(dialect, operation.clone()), "{:?}", asked);
+            let mut meant = said(dialect, operation.clone());
+            if let (Operation::Cancel(cancel), Some(_)) = (&mut meant, dialect.files()) {
+                cancel.metadata = None;
+            }
+            prop_assert_eq!(&request.operation, &meant, "{:?}", asked);
             let tenant = tenant.clone().filter(|_| dialect == Dialect::V1);
             prop_assert_eq!(request.tenant, tenant, "{:?}", asked);
             // Without a body that shows it, 0.x is ProtoJSON.

@@ -1,8 +1,10 @@
 //! One test for each row of `LOSSES`, and one that counts them.
 
-use switchboard_types::model::{Content, Event, Json, Message, Object, Part, Role, TaskState};
-use switchboard_types::operation::{Method, Operation, PushConfigPage, Response};
-use switchboard_types::wire::{self, v0_3::LOSSES};
+use switchboard_types::model::{
+    Content, Event, Json, Message, Object, Part, Role, TaskId, TaskState,
+};
+use switchboard_types::operation::{CancelTask, Method, Operation, PushConfigPage, Response};
+use switchboard_types::wire::{self, rest, v0_3::LOSSES};
 use switchboard_types::{Dialect, FileBytes};
 
 const PROTO: Dialect = Dialect::V0Proto(FileBytes::Base64);
@@ -27,7 +29,7 @@ fn params(text: &str) -> Box<serde_json::value::RawValue> {
 
 #[test]
 fn every_row_is_tested_here() {
-    assert_eq!(LOSSES.len(), 10);
+    assert_eq!(LOSSES.len(), 11);
 }
 
 #[test]
@@ -144,6 +146,18 @@ fn only_cancel_keeps_the_metadata_of_a_request_about_a_task() {
     assert_eq!(cancel.metadata.unwrap().as_str(), r#"{"why":"late"}"#);
     assert!(matches!(ask(Method::Get), Operation::Get(_)));
     assert!(matches!(ask(Method::Subscribe), Operation::Subscribe(_)));
+}
+
+#[test]
+fn metadata_of_a_cancel_are_dropped_over_rest() {
+    let metadata = Object::try_from(Json::parse(r#"{"why":"late"}"#).unwrap()).unwrap();
+    let cancel = Operation::Cancel(CancelTask {
+        id: TaskId::new("t").unwrap(),
+        metadata: Some(metadata),
+    });
+    let body = |dialect| rest::write_request(dialect, &cancel, None).body.unwrap();
+    assert_eq!(body(PROTO), b"{}");
+    assert_eq!(body(Dialect::V0Json), br#"{"metadata":{"why":"late"}}"#);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{PARROT, Written};
 
 /// Each configuration with all that is said about it. `PARROT` is added where there are no agents.
-const BAD: [(&str, &str); 47] = [
+const BAD: [(&str, &str); 48] = [
     (
         "lisen: 127.0.0.1:7420\n",
         "switchboard.yaml:1:1: unknown key `lisen`\n  hint: did you mean `listen`?",
@@ -178,6 +178,10 @@ const BAD: [(&str, &str); 47] = [
     (
         "agents:\n  a:\n    script:\n      - say: {txt: hello}\n",
         "switchboard.yaml:4:15: agents.a.script[0].say: unknown key `txt`\n  hint: did you mean `text`?",
+    ),
+    (
+        "agents:\n  a:\n    script: []\n    file_bytes: base46\n",
+        "switchboard.yaml:4:17: agents.a.file_bytes: unknown value `base46`\n  hint: did you mean `base64`?",
     ),
     (
         "agents:\n  a:\n    script: []\n    streaming: yes please\n    card: 2.0\n",

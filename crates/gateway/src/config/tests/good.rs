@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use switchboard_server::limit::Rate;
 use switchboard_server::store::sqlite::Durability;
+use switchboard_types::FileBytes;
 use switchboard_types::wire::card::CardShape;
 
 use super::{PARROT, Written, good};
@@ -51,6 +52,19 @@ fn words_that_look_like_numbers_stay_as_they_are_written() {
     assert_eq!(profile.card.version, "1.10");
     assert_eq!(profile.card.name, "007");
     assert_eq!(profile.shape, CardShape::V1);
+}
+
+#[test]
+fn file_bytes_is_decided_by_caller_unless_it_is_set() {
+    for (keys, file_bytes) in [
+        ("", None),
+        (", file_bytes: auto", None),
+        (", file_bytes: base64", Some(FileBytes::Base64)),
+        (", file_bytes: raw", Some(FileBytes::Raw)),
+    ] {
+        let config = good(&format!("agents: {{a: {{script: []{keys}}}}}\n"));
+        assert_eq!(config.agents[0].profile.file_bytes, file_bytes, "{keys}");
+    }
 }
 
 #[test]

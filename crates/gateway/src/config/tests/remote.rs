@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use switchboard_agents::profile::Fact;
 use switchboard_client::{Address, Reference};
+use switchboard_types::FileBytes;
 
 use super::{Written, good};
 use crate::config::{Backend, Identity};
@@ -29,6 +30,7 @@ fn an_address_is_enough() {
     assert!(matches!(&settings.at, Reference::Url(url) if url.path() == "/a2a/poet"));
     assert_eq!(settings.refresh, Duration::from_secs(300));
     assert!(!settings.idempotent && settings.names_contexts);
+    assert_eq!(settings.file_bytes, FileBytes::Base64);
     assert_eq!(agent.gaps.len(), 9);
     // Until its card is known, it is not for us to refuse anything.
     assert_eq!(agent.profile.card.default_input_modes, ["*/*"]);
@@ -38,7 +40,8 @@ fn an_address_is_enough() {
 fn everything_can_be_said() {
     let config = good(&agent(
         "title: Poet, input_modes: [text/plain], a2a: {url: 'localhost:7420#poet', binding: grpc, \
-         version: 1.0, address: given, credentials_to: ['https://b.example:8443'], extensions: ['urn:x'], idempotent: true, contexts: theirs, refresh: 1m}",
+         version: 1.0, address: given, credentials_to: ['https://b.example:8443'], extensions: ['urn:x'], \
+         idempotent: true, contexts: theirs, file_bytes: raw, refresh: 1m}",
     ));
     let agent = &config.agents[0];
     let Backend::Remote(settings, _) = &agent.backend else {
@@ -53,6 +56,7 @@ fn everything_can_be_said() {
     assert_eq!(settings.preference.bindings.len(), 1);
     assert_eq!(settings.preference.versions.len(), 1);
     assert!(settings.idempotent && !settings.names_contexts);
+    assert_eq!(settings.file_bytes, FileBytes::Raw);
     assert!(!agent.gaps.contains(&Fact::Name) && !agent.gaps.contains(&Fact::InputModes));
 }
 

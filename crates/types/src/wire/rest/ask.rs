@@ -133,7 +133,12 @@ fn body(dialect: Dialect, operation: &Operation, tenant: Option<&str>) -> Option
         }
         Operation::Cancel(cancel) => write::object(&mut out, |o| {
             o.opt_str("tenant", tenant);
-            o.opt_json("metadata", cancel.metadata.as_ref());
+            // The proto of 0.3 has no metadata here, and strict readers refuse what their proto does not have.
+            let metadata = cancel
+                .metadata
+                .as_ref()
+                .filter(|_| dialect.files().is_none());
+            o.opt_json("metadata", metadata);
         }),
         _ => return None,
     }
