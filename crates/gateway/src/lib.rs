@@ -11,6 +11,7 @@
 //! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
 //! - `conformance`: any agent against the specification.
 //! - `discover`: agents that are not in the file, but found elsewhere.
+//! - `listener`: binding the addresses to listen on.
 //! - `otlp`: spans for a collector.
 //! - [`policy`]: what callers may do, by rules.
 //! - [`reload`]: a configuration that changes while the server runs.
@@ -30,6 +31,7 @@ pub mod cli;
 pub mod config;
 mod conformance;
 mod discover;
+mod listener;
 mod otlp;
 pub mod policy;
 pub mod reload;

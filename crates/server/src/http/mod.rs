@@ -35,6 +35,7 @@ use crate::binding;
 use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
 use crate::limit::{Admission, Admitted, Entrance, Tallies};
+use crate::log::StoreStatus;
 use crate::metrics::{Metrics, Watched};
 use crate::shutdown::Tasks;
 use crate::sign::Signer;
@@ -96,6 +97,7 @@ pub struct Service {
     /// Signs cards, if they are signed.
     pub(crate) signer: Option<Arc<Signer>>,
     pub(crate) metrics: Arc<Metrics>,
+    store: Arc<StoreStatus>,
     /// Who wants to know of what is done.
     pub(crate) spans: Option<Spans>,
 }
@@ -146,6 +148,7 @@ impl Service {
             changed: AtomicI64::new(0),
             signer: None,
             metrics: Arc::default(),
+            store: Arc::default(),
             spans: None,
         };
         service.agents_changed();
@@ -190,6 +193,13 @@ impl Service {
     #[must_use]
     pub fn counting(mut self, metrics: Arc<Metrics>) -> Self {
         self.metrics = metrics;
+        self
+    }
+
+    /// The same, which is not ready while the store refuses commits.
+    #[must_use]
+    pub fn watching_store(mut self, status: Arc<StoreStatus>) -> Self {
+        self.store = status;
         self
     }
 

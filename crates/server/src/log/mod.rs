@@ -7,6 +7,7 @@
 mod cursor;
 mod entry;
 mod registry;
+mod store_status;
 mod task_log;
 mod upkeep;
 mod writer;
@@ -26,6 +27,7 @@ use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
 pub use entry::Entry;
+pub use store_status::StoreStatus;
 pub use task_log::{INTERNAL, Joined, Origin, Received, TaskLog, Waited};
 pub use upkeep::{Retention, Swept};
 
@@ -50,6 +52,7 @@ struct Shared {
     to_push: Mutex<Vec<TaskId>>,
     push: Notify,
     metrics: Arc<Metrics>,
+    status: Arc<StoreStatus>,
     /// Who wants to know of what is done.
     spans: OnceLock<Spans>,
 }
@@ -77,6 +80,7 @@ impl Log {
             to_push: Mutex::default(),
             push: Notify::new(),
             metrics: Arc::default(),
+            status: Arc::default(),
             spans: OnceLock::new(),
         });
         let writer = Tasks::default();
@@ -94,6 +98,12 @@ impl Log {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store
+    }
+
+    /// Whether the store accepts commits.
+    #[must_use]
+    pub fn store_status(&self) -> &Arc<StoreStatus> {
+        &self.shared.status
     }
 
     /// The numbers of all that goes through this log.

@@ -3,7 +3,6 @@
 //! Tokens are kept by the agent's name as `-a` has it, in one file that only its owner can read.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 use std::{fs, io};
@@ -16,6 +15,7 @@ use super::connect::failure;
 use super::failure::Local;
 use super::{Connected, End, Failure, print_json, print_text};
 use crate::config::Env;
+use crate::trust::files;
 
 /// All tokens, by agent.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -111,15 +111,7 @@ fn keep(path: &Path, agent: &str, kept: Kept) -> io::Result<()> {
     tokens.0.insert(agent.to_owned(), kept);
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
-    let draft = path.with_extension("new");
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-        .open(&draft)?
-        .write_all(&serde_json::to_vec(&tokens)?)?;
-    fs::rename(draft, path)
+    files::replace(path, &serde_json::to_string(&tokens)?)
 }
 
 fn now() -> u64 {
