@@ -102,6 +102,9 @@ async fn store_check_tells_sound_from_damaged_and_changes_nothing() {
         assert!(text.contains(file), "{text}");
     }
 
+    // After a clean stop the database has everything.
+    server.restart().await;
+    server.stop().await;
     let database = server.data().join("switchboard.db");
     let mut data = fs::read(&database).unwrap();
     data[16 * 1024..].fill(0x55);

@@ -16,8 +16,6 @@ use super::Error;
 pub use memory::MemoryAccess;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteAccess;
-#[cfg(feature = "sqlite")]
-pub(super) use sqlite::{DATABASE, STEPS};
 
 /// Keeps API keys, and what happened to them and to the doors.
 #[async_trait]

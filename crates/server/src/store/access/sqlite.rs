@@ -16,13 +16,13 @@ use crate::store::Error;
 use crate::store::files::{make_dir, secret_file, sync_names, unusable};
 
 /// The database in the data directory.
-pub(in crate::store) const DATABASE: &str = "access.db";
+const DATABASE: &str = "access.db";
 
 /// How long one process waits for another that writes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The steps to the tables of today, oldest first. One that was released is never changed, only followed.
-pub(in crate::store) const STEPS: [&str; 2] = [V1, V2];
+const STEPS: [&str; 2] = [V1, V2];
 
 const V1: &str = "
 CREATE TABLE api_key (
@@ -80,6 +80,11 @@ CREATE TABLE rule (
 pub struct SqliteAccess(Arc<Mutex<Connection>>);
 
 impl SqliteAccess {
+    /// Its file in the data directory.
+    pub(in crate::store) const FILE: &str = DATABASE;
+    /// The steps to its tables.
+    pub(in crate::store) const STEPS: &[&str] = &STEPS;
+
     /// Whether there is one in a data directory.
     #[must_use]
     pub fn is_in(dir: &Path) -> bool {

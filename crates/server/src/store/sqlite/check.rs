@@ -9,7 +9,7 @@ use super::database::Database;
 use super::frames::{self, FileContent, JournalContent};
 use super::{journal, open, schema};
 use crate::store::Error;
-use crate::store::access;
+use crate::store::access::SqliteAccess;
 
 /// How many problems of one database are reported.
 const MAX_PROBLEMS: usize = 20;
@@ -81,9 +81,9 @@ pub fn check(dir: &Path) -> Result<StoreReport, Error> {
         }
         files.push(report);
     }
-    let mut access = FileReport::new(access::DATABASE);
-    if dir.join(access::DATABASE).exists() {
-        access.check(dir, &access::STEPS, |_| Ok(()));
+    let mut access = FileReport::new(SqliteAccess::FILE);
+    if dir.join(SqliteAccess::FILE).exists() {
+        access.check(dir, SqliteAccess::STEPS, |_| Ok(()));
         files.push(access);
     }
     Ok(StoreReport { is_in_use, files })
