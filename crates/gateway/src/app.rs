@@ -24,6 +24,7 @@ use crate::admin::{self, Admin, Shows};
 use crate::claws::Claws;
 use crate::config::{self, Config, Env};
 use crate::discover::Finder;
+use crate::listener;
 use crate::otlp::Exporter;
 use crate::reload::{Origin, Reloader, Reloads};
 use crate::route::Table;
@@ -204,7 +205,8 @@ fn telling(
     exporter: Option<&Arc<Exporter>>,
     signer: Option<Arc<Signer>>,
 ) -> http::Service {
-    let mut service = service.counting(Arc::clone(log.metrics()));
+    let service = service.counting(Arc::clone(log.metrics()));
+    let mut service = service.watching_store(Arc::clone(log.store_status()));
     if let Some(exporter) = exporter {
         service = service.telling_spans(exporter.spans());
     }
@@ -215,7 +217,7 @@ fn telling(
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listener = TcpListener::bind(address).await;
+    let listener = listener::bind(address, listener::BIND_TIMEOUT).await;
     listener.with_context(|| format!("cannot listen on {address}: choose another with --listen"))
 }
 
@@ -295,8 +297,34 @@ pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessSt
     access_store_on_disk(config)
 }
 
+/// The same, only to be read: nobody who writes has to wait.
+///
+/// # Errors
+///
+/// As there.
+pub fn access_store_to_read(config: &Config) -> anyhow::Result<SqliteAccess> {
+    let dir = dir_on_disk(config)?;
+    must_hold(dir, SqliteAccess::is_in(dir))?;
+    SqliteAccess::open_to_read(dir)
+        .with_context(|| format!("cannot read the keys in {}", dir.display()))
+}
+
+/// The data directory, if there is one.
+///
+/// # Errors
+///
+/// If nothing is kept.
+pub(crate) fn dir_on_disk(config: &Config) -> anyhow::Result<&Path> {
+    match &config.store {
+        config::Store::Memory => {
+            anyhow::bail!("a store in memory ends with its process: there is nothing to read")
+        }
+        config::Store::Sqlite(options) => Ok(&options.dir),
+    }
+}
+
 /// Says what to do if a data directory does not hold what is looked for.
-fn must_hold(dir: &Path, holds: bool) -> anyhow::Result<()> {
+pub(crate) fn must_hold(dir: &Path, holds: bool) -> anyhow::Result<()> {
     anyhow::ensure!(
         holds,
         "nothing is kept in {} yet: name the server's configuration with -c, or its directory with --data",
@@ -340,10 +368,8 @@ pub async fn deliveries(config: &Config) -> anyhow::Result<(Vec<Webhook>, Vec<De
 ///
 /// If there is none, or it cannot be read.
 pub(crate) fn store_to_read(config: &Config) -> anyhow::Result<SqliteStore> {
-    let config::Store::Sqlite(options) = &config.store else {
-        anyhow::bail!("a store in memory ends with its process: there is nothing to read");
-    };
-    must_hold(&options.dir, SqliteStore::is_in(&options.dir))?;
-    SqliteStore::open_to_read(&options.dir)
-        .with_context(|| format!("cannot read the store in {}", options.dir.display()))
+    let dir = dir_on_disk(config)?;
+    must_hold(dir, SqliteStore::is_in(dir))?;
+    SqliteStore::open_to_read(dir)
+        .with_context(|| format!("cannot read the store in {}", dir.display()))
 }

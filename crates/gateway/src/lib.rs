@@ -11,6 +11,7 @@
 //! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
 //! - `conformance`: any agent against the specification.
 //! - `discover`: agents that are not in the file, but found elsewhere.
+//! - `listener`: binding the addresses to listen on.
 //! - `otlp`: spans for a collector.
 //! - [`policy`]: what callers may do, by rules.
 //! - `printable`: what may reach a terminal.
@@ -31,6 +32,7 @@ pub mod cli;
 pub mod config;
 mod conformance;
 mod discover;
+mod listener;
 mod otlp;
 pub mod policy;
 mod printable;

@@ -174,6 +174,7 @@ fn what_is_only_looked_at_is_not_made() {
         &["trace", "abc"],
         &["deliveries"],
         &["trace", "abc", "--data", "."],
+        &["store", "check"],
     ] {
         let refused = run(args);
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use switchboard_server::backend::{Drift, Health, HealthState};
 use switchboard_server::call::Directory as _;
 
-use super::{Answer, in_json};
-use crate::reload::{Outcome, Reload, Reloads};
-use crate::route::Table;
+use super::{Answer, Shows, in_json};
+use crate::reload::{Outcome, Reload};
 
-pub(super) async fn answer(table: &Table, reloads: &Reloads) -> Answer {
+pub(super) async fn answer(shows: &Shows) -> Answer {
+    let table = &shows.table;
     let mut names: Vec<_> = table
         .list()
         .iter()
@@ -36,12 +36,16 @@ pub(super) async fn answer(table: &Table, reloads: &Reloads) -> Answer {
     let looked_at = join_all(looked_at).await;
     let down = looked_at.iter().any(|(_, down)| *down);
     let agents: Vec<Value> = looked_at.into_iter().map(|(told, _)| told).collect();
+    let refused = shows.log.store_status().error();
     let mut body = json!({
-        "status": if down { "degraded" } else { "ok" },
+        "status": if down || refused.is_some() { "degraded" } else { "ok" },
         "version": env!("CARGO_PKG_VERSION"),
         "agents": agents,
     });
-    if let Some(reload) = reloads.latest() {
+    if let Some(error) = refused {
+        body["store"] = json!({ "state": "refusing", "detail": error });
+    }
+    if let Some(reload) = shows.reloads.latest() {
         body["configuration"] = read(&reload);
     }
     in_json(StatusCode::OK, &body)

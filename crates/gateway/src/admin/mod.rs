@@ -33,11 +33,15 @@ use tokio::sync::Semaphore;
 
 use self::door::Door;
 use crate::config::Config;
+use crate::listener;
 use crate::otlp::Exporter;
 use crate::reload::Reloads;
 use crate::route::Table;
 use crate::route::rules::Stored;
 
+/// How long a start waits for the default port. It may be that of another server, which keeps it: then there is no admin
+/// API, and the start is not to be late for it.
+const DEFAULT_PORT_TIMEOUT: Duration = Duration::from_millis(100);
 /// How many may look at once.
 const CONNECTIONS: usize = 64;
 /// How long one may take to ask.
@@ -77,7 +81,12 @@ pub(crate) async fn listen(config: &Config) -> anyhow::Result<Option<TcpListener
     let Some(admin) = &config.admin else {
         return Ok(None);
     };
-    match TcpListener::bind(admin.listen).await {
+    let timeout = if admin.chosen {
+        listener::BIND_TIMEOUT
+    } else {
+        DEFAULT_PORT_TIMEOUT
+    };
+    match listener::bind(admin.listen, timeout).await {
         Ok(listener) => Ok(Some(listener)),
         Err(error) if !admin.chosen => {
             let address = admin.listen;
@@ -170,7 +179,7 @@ impl Admin {
         }
         match path[..] {
             ["metrics"] => metrics::answer(&self.shows.log, self.shows.exporter.as_deref()).await,
-            ["admin", "health"] => health::answer(&self.shows.table, &self.shows.reloads).await,
+            ["admin", "health"] => health::answer(&self.shows).await,
             ["admin", "traces", task] => {
                 traces::answer(self.shows.log.store().as_ref(), task, head).await
             }

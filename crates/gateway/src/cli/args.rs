@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::call::args::{
     self as call, AuthCommand, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
 };
-use super::{Failure, audit, conformance, key, route, trace, wrap};
+use super::{Failure, audit, conformance, key, route, store, trace, wrap};
 use crate::config::value::Listen;
 use crate::config::{Config, Env, Flags, LogFormat, Source, load};
 use crate::telemetry;
@@ -124,6 +124,9 @@ pub enum Command {
     /// Shows what happened at the doors: failed logins, keys, denials
     #[command(after_help = audit::AUDIT)]
     Audit(audit::AuditArgs),
+    /// Checks the data directory for damage
+    #[command(subcommand, after_help = store::STORE)]
+    Store(store::StoreCommand),
     /// Shows what became of a task: by whom, how long, what failed, and what was made for it
     #[command(after_help = trace::TRACE)]
     Trace(trace::TraceArgs),

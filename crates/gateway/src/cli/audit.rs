@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use switchboard_server::clock;
-use switchboard_server::store::access::{AuditEntry, AuditQuery, What};
+use switchboard_server::store::access::{AccessStore as _, AuditEntry, AuditQuery, What};
 
 use super::args::{Global, Kept};
 use super::{Failure, block_on, out};
@@ -58,7 +58,7 @@ pub(super) fn run(args: AuditArgs, global: &Global, env: &Env) -> Result<(), Fai
     };
     let mut text = String::new();
     block_on(async {
-        let store = app::existing_access_store(&config)?;
+        let store = app::access_store_to_read(&config)?;
         for entry in store.audit(query).await? {
             if args.kept.json() {
                 writeln!(text, "{}", shown(&entry))?;

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use switchboard_server::auth::keys::{self, By, NewKey};
 use switchboard_server::clock;
-use switchboard_server::store::access::{KeyId, KeyRecord};
+use switchboard_server::store::access::{AccessStore as _, KeyId, KeyRecord};
 use switchboard_types::model::Timestamp;
 
 use super::args::{Global, Kept};
@@ -136,7 +136,7 @@ fn list(args: &ListArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let config = args.kept.load(global, env)?;
     let mut text = String::new();
     block_on(async {
-        let keys = app::existing_access_store(&config)?.keys().await?;
+        let keys = app::access_store_to_read(&config)?.keys().await?;
         for record in &keys {
             if args.kept.json() {
                 writeln!(text, "{}", shown(record))?;

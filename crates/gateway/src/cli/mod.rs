@@ -12,6 +12,7 @@ mod deliveries;
 mod key;
 mod route;
 mod serve;
+mod store;
 mod trace;
 mod up;
 mod wrap;
@@ -75,6 +76,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Deliveries(args) => deliveries::run(&args, &cli.global, &env),
         Command::Key(command) => key::run(command, &cli.global, &env),
         Command::Audit(args) => audit::run(args, &cli.global, &env),
+        Command::Store(command) => store::run(&command, &cli.global, &env),
         Command::Trace(args) => trace::run(&args, &cli.global, &env),
         Command::Conformance(args) => conformance::run(&args),
         Command::Schema => {

@@ -115,7 +115,8 @@ impl Frames {
             }
         };
         if error.kind() == ErrorKind::Unavailable {
-            tracing::warn!(%error, "refused for now");
+            // Not a warning for each caller: the store, or whoever else is the cause, has its own.
+            tracing::debug!(%error, "request refused, retry later");
         }
         tell_scopes(response.headers_mut(), error);
         tell_when_to_retry(response.headers_mut(), error);

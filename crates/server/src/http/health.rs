@@ -16,6 +16,11 @@ pub(super) fn ready(service: &Service) -> Response<Body> {
         let body = r#"{"status":"stopping"}"#.to_owned();
         return json(StatusCode::SERVICE_UNAVAILABLE, body);
     }
+    if service.store.is_refusing() {
+        // The cause is for operators: it may name files.
+        let body = r#"{"status":"not ready","reason":"storage is not writable"}"#.to_owned();
+        return json(StatusCode::SERVICE_UNAVAILABLE, body);
+    }
     json(StatusCode::OK, r#"{"status":"ready"}"#.to_owned())
 }
 

@@ -38,6 +38,7 @@ use crate::binding;
 use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
 use crate::limit::{Admission, Admitted, Entrance, Tallies};
+use crate::log::StoreStatus;
 use crate::metrics::{Metrics, Watched};
 use crate::shutdown::Tasks;
 use crate::sign::Signer;
@@ -103,6 +104,7 @@ pub struct Service {
     /// Signs cards, if they are signed.
     pub(crate) signer: Option<Arc<Signer>>,
     pub(crate) metrics: Arc<Metrics>,
+    store: Arc<StoreStatus>,
     /// Who wants to know of what is done.
     pub(crate) spans: Option<Spans>,
 }
@@ -155,6 +157,7 @@ impl Service {
             version_header: VersionHeader::Optional,
             signer: None,
             metrics: Arc::default(),
+            store: Arc::default(),
             spans: None,
         };
         service.agents_changed();
@@ -206,6 +209,13 @@ impl Service {
     #[must_use]
     pub fn version_header(mut self, header: VersionHeader) -> Self {
         self.version_header = header;
+        self
+    }
+
+    /// The same, which is not ready while the store refuses commits.
+    #[must_use]
+    pub fn watching_store(mut self, status: Arc<StoreStatus>) -> Self {
+        self.store = status;
         self
     }
 

@@ -9,6 +9,7 @@ mod entry;
 mod list;
 mod loads;
 mod registry;
+mod store_status;
 mod task_log;
 mod upkeep;
 mod writer;
@@ -29,6 +30,7 @@ use crate::trace::{Spans, Trace};
 pub use cursor::{Cursor, Item, Until};
 pub use entry::{Entry, LARGE};
 pub use list::{TaskPage, TaskPlace};
+pub use store_status::StoreStatus;
 pub(crate) use task_log::internal_note;
 pub use task_log::{INTERNAL, Joined, Origin, Received, TaskLog, Waited};
 pub use upkeep::{Retention, Swept};
@@ -57,6 +59,7 @@ struct Shared {
     to_push: Mutex<Vec<TaskId>>,
     push: Notify,
     metrics: Arc<Metrics>,
+    status: Arc<StoreStatus>,
     /// Who wants to know of what is done.
     spans: OnceLock<Spans>,
 }
@@ -85,6 +88,7 @@ impl Log {
             to_push: Mutex::default(),
             push: Notify::new(),
             metrics: Arc::default(),
+            status: Arc::default(),
             spans: OnceLock::new(),
         });
         let writer = Tasks::default();
@@ -102,6 +106,12 @@ impl Log {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store
+    }
+
+    /// Whether the store accepts commits.
+    #[must_use]
+    pub fn store_status(&self) -> &Arc<StoreStatus> {
+        &self.shared.status
     }
 
     /// The numbers of all that goes through this log.

@@ -16,7 +16,8 @@ use crate::store::{Change, Error};
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LAST: Duration = Duration::from_secs(5);
 
-/// Tasks whose events the store refused, to be tried again.
+/// Tasks whose events the store refused, to be tried again, and when to try. Without tasks, the store itself is tried:
+/// callers who were told that it is not ready send nothing by which it could be seen to recover.
 #[derive(Default)]
 struct Retry {
     logs: Vec<Arc<TaskLog>>,
@@ -41,6 +42,9 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
                 biased;
                 () = shared.work.notified() => continue,
                 () = retry.due() => {
+                    if retry.logs.is_empty() {
+                        probe(&shared, &mut retry).await;
+                    }
                     lock(&shared.queue).logs.append(&mut retry.logs);
                     continue;
                 }
@@ -54,11 +58,15 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
         }
         let mut work = Work::of(queue);
         let outcome = shared.store.commit(work.take_changes()).await;
-        if outcome.is_ok() {
-            retry.soon();
-        }
+        retry.note(&shared, &outcome, work.batches.len());
         work.conclude(&shared, &outcome);
     }
+}
+
+/// Finds out whether a store that has refused a commit accepts one again, by one that changes nothing.
+async fn probe(shared: &Shared, retry: &mut Retry) {
+    let outcome = shared.store.commit(Vec::new()).await;
+    retry.note(shared, &outcome, 0);
 }
 
 /// Lets more come into the queue, as long as more comes: one transaction then serves them all.
@@ -135,7 +143,6 @@ impl Work {
                 }
             }
             Err(error) => {
-                tracing::error!(%error, tasks = self.batches.len(), "could not store");
                 let batches = self.batches.into_iter();
                 let kept =
                     batches.filter_map(|(log, batch)| log.rollback(batch, error).then_some(log));
@@ -160,27 +167,35 @@ fn armed(change: &Change) -> Option<TaskId> {
 }
 
 impl Retry {
-    /// Tries these again, each time after a longer pause.
+    /// Tries these again when it is time.
     fn add(&mut self, mut refused: Vec<Arc<TaskLog>>) {
-        if refused.is_empty() {
-            return;
-        }
         self.logs.append(&mut refused);
-        let delay = self.delay.map_or(RETRY_FIRST, |d| (d * 2).min(RETRY_LAST));
-        self.delay = Some(delay);
-        self.at = Some(Instant::now() + delay);
     }
 
-    /// The store takes things again.
-    fn soon(&mut self) {
-        self.delay = None;
-        self.at = Some(Instant::now()).filter(|_| !self.logs.is_empty());
+    /// A commit of so many tasks was made, or refused: then the next attempt is due, each time after a longer pause.
+    fn note(&mut self, shared: &Shared, outcome: &Result<(), Error>, tasks: usize) {
+        let now = Instant::now();
+        match outcome {
+            Ok(()) => {
+                shared.status.accepted();
+                self.delay = None;
+                self.at = Some(now).filter(|_| !self.logs.is_empty());
+            }
+            Err(error) => {
+                shared.status.refused(error, tasks);
+                if self.at.is_none_or(|at| at <= now) {
+                    let delay = self.delay.map_or(RETRY_FIRST, |d| (d * 2).min(RETRY_LAST));
+                    self.delay = Some(delay);
+                    self.at = Some(now + delay);
+                }
+            }
+        }
     }
 
     async fn due(&self) {
         match self.at {
-            Some(at) if !self.logs.is_empty() => tokio::time::sleep_until(at).await,
-            _ => std::future::pending().await,
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
         }
     }
 }

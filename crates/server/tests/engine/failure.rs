@@ -163,6 +163,29 @@ async fn a_full_disk_refuses_new_tasks_and_still_serves_reads() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_that_refuses_is_seen_to_recover_without_any_call() {
+    let flaky = Flaky::default();
+    let full = Arc::clone(&flaky.full);
+    let log = Log::new(Arc::new(Troubled::by(flaky)));
+    let line = Line::new(&log, Arc::new(echo()), Settings::default());
+    line.send(says("before")).await.unwrap();
+    assert!(!log.store_status().is_refusing());
+    full.store(true, Ordering::SeqCst);
+    for _ in 0..3 {
+        line.send(says("during")).await.unwrap_err();
+        assert!(log.store_status().is_refusing());
+    }
+    let error = log.store_status().error().unwrap();
+    assert!(error.contains("the disk is full"), "{error}");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(log.store_status().is_refusing());
+    full.store(false, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert!(!log.store_status().is_refusing());
+    assert_eq!(log.store_status().error(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_running_task_survives_a_full_disk_and_nothing_is_told_early() {
     let agent = FnAgent::new(|_turn, progress| async move {
         tokio::time::sleep(Duration::from_secs(1)).await;

@@ -22,13 +22,14 @@ use std::process::Command;
 use futures_util::FutureExt as _;
 use rusqlite::Connection;
 use switchboard_server::auth::Owner;
+use switchboard_server::store::access::{AccessStore as _, SqliteAccess};
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
 use switchboard_server::store::{Store, TaskQuery};
 use tempfile::TempDir;
 
 use disk::{Disk, Unsynced};
 use trace::{Operation, Traced};
-use workload::{DATA, Kind, story};
+use workload::{DATA, Kind, rule, story};
 
 /// How many states are made for each point by chance, beside those that are certain.
 const RANDOM_STATES: u64 = 2;
@@ -100,6 +101,14 @@ impl Run {
     }
 
     async fn check_state(&self, acknowledged: &[u32], found: &Path) {
+        if self.kind == Kind::Rules {
+            let store = SqliteAccess::open(&found.join(DATA)).unwrap();
+            let rules = store.rules().await.unwrap();
+            for number in acknowledged {
+                assert!(rules.contains(&rule(*number)), "{number}: {rules:?}");
+            }
+            return;
+        }
         let store = SqliteStore::open(&SqliteOptions::new(found.join(DATA))).unwrap();
         for number in acknowledged {
             story(self.kind, *number).assert_stored_in(&store).await;
@@ -165,6 +174,14 @@ async fn power_loss_during_a_migration_loses_nothing() {
         // Those of one caller at one agent.
         run.old = 4;
         run.check(3).await;
+    }
+}
+
+#[tokio::test]
+async fn power_loss_loses_no_rule_of_an_operator() {
+    for killed_at in [&[][..], &[12]] {
+        let root = in_memory();
+        Run::new(Kind::Rules, root.path(), killed_at).check(1).await;
     }
 }
 

@@ -5,6 +5,9 @@ use std::io::Write as _;
 use std::path::Path;
 
 use switchboard_server::auth::Owner;
+use switchboard_server::store::access::{
+    AccessStore as _, AuditEntry, RuleRecord, SqliteAccess, What,
+};
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
 use switchboard_server::store::{Store, TaskQuery};
 use switchboard_server::testing::store_suite::{Story, at, commit};
@@ -28,6 +31,8 @@ pub(crate) enum Kind {
     Small,
     /// Small ones, a clean stop, a start, and others.
     Reopened,
+    /// Rules of operators, which are in `access.db`.
+    Rules,
     /// Tasks that fill the journal again and again, so that checkpoints are made.
     Large,
 }
@@ -43,18 +48,43 @@ pub(crate) fn story(kind: Kind, number: u32) -> Story {
     story
 }
 
+/// A rule of a workload.
+pub(crate) fn rule(number: u32) -> RuleRecord {
+    RuleRecord {
+        id: number.to_string(),
+        agent: "desk".to_owned(),
+        rule: serde_json::json!({ "to": "poet" }),
+        made: at(number.into()),
+    }
+}
+
 struct Workload {
     kind: Kind,
     acknowledged: File,
 }
 
 impl Workload {
+    /// Stores rules, and says so after each.
+    async fn put_rules(&mut self, dir: &Path, numbers: std::ops::Range<u32>) {
+        let store = SqliteAccess::open(dir).unwrap();
+        for number in numbers {
+            let noted = AuditEntry::new(What::RuleStored, "operator");
+            store.put_rule(rule(number), noted).await.unwrap();
+            self.acknowledge(number);
+        }
+        std::mem::forget(store);
+    }
+
+    fn acknowledge(&mut self, number: u32) {
+        let line = format!("{number}\n");
+        self.acknowledged.write_all(line.as_bytes()).unwrap();
+    }
+
     /// Commits tasks, and says so after each. Reads now and then, which ends the open transaction.
     async fn commit(&mut self, store: &SqliteStore, numbers: std::ops::Range<u32>) {
         for number in numbers {
             commit(store, [story(self.kind, number).append(0)]).await;
-            let line = format!("{number}\n");
-            self.acknowledged.write_all(line.as_bytes()).unwrap();
+            self.acknowledge(number);
             if self.kind != Kind::Few && number % 7 == 3 {
                 let query = TaskQuery::of("echo".into(), Owner::new("caller-a"));
                 store.list(query).await.unwrap();
@@ -73,16 +103,20 @@ async fn run() {
         "Few" => (Kind::Few, 4),
         "Small" => (Kind::Small, 12),
         "Reopened" => (Kind::Reopened, 6),
+        "Rules" => (Kind::Rules, 4),
         "Large" => (Kind::Large, 40),
         other => panic!("{other}"),
     };
     let root = Path::new(&root);
     let options = SqliteOptions::new(root.join(DATA));
-    let store = SqliteStore::open(&options).unwrap();
     let mut log = OpenOptions::new();
     let log = log.create(true).append(true);
     let acknowledged = log.open(root.join(ACKNOWLEDGED)).unwrap();
     let mut workload = Workload { kind, acknowledged };
+    if kind == Kind::Rules {
+        return workload.put_rules(&options.dir, 0..tasks).await;
+    }
+    let store = SqliteStore::open(&options).unwrap();
     workload.commit(&store, 0..tasks).await;
     if kind == Kind::Reopened {
         store.close().await.unwrap();

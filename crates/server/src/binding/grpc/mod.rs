@@ -189,7 +189,8 @@ fn is_plain(head: &Parts) -> bool {
 /// An error as tonic writes it.
 fn status(version: ProtocolVersion, error: &Error) -> Status {
     if error.kind() == ErrorKind::Unavailable {
-        tracing::warn!(%error, "refused for now");
+        // Not a warning for each caller: the store, or whoever else is the cause, has its own.
+        tracing::debug!(%error, "request refused, retry later");
     }
     let said = grpc::write_status(version, error);
     let code = Code::from_i32(said.code);

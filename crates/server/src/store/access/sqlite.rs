@@ -13,7 +13,7 @@ use tokio::task;
 
 use super::{AccessStore, AuditEntry, AuditQuery, KeyId, KeyRecord, RuleRecord, What};
 use crate::store::Error;
-use crate::store::files::{make_dir, secret_file, unusable};
+use crate::store::files::{make_dir, secret_file, sync_names, unusable};
 
 /// The database in the data directory.
 const DATABASE: &str = "access.db";
@@ -80,6 +80,11 @@ CREATE TABLE rule (
 pub struct SqliteAccess(Arc<Mutex<Connection>>);
 
 impl SqliteAccess {
+    /// Its file in the data directory.
+    pub(in crate::store) const FILE: &str = DATABASE;
+    /// The steps to its tables.
+    pub(in crate::store) const STEPS: &[&str] = &STEPS;
+
     /// Whether there is one in a data directory.
     #[must_use]
     pub fn is_in(dir: &Path) -> bool {
@@ -103,6 +108,22 @@ impl SqliteAccess {
         // A key that was taken back stays so, whatever happens to the machine.
         connection.pragma_update(None, "synchronous", "full")?;
         migrate(&mut connection, &path)?;
+        // A key that was acknowledged is of no use in a file whose name is lost.
+        sync_names(dir).map_err(|e| unusable(dir, &e))?;
+        Ok(Self(Arc::new(Mutex::new(connection))))
+    }
+
+    /// Opens the database in a data directory only to be read: it is neither made nor brought up to date, and nobody who
+    /// writes has to wait. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there or cannot be read.
+    pub fn open_to_read(dir: &Path) -> Result<Self, Error> {
+        let path = dir.join(DATABASE);
+        let mode = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&path, mode)?;
+        connection.busy_timeout(PATIENCE)?;
         Ok(Self(Arc::new(Mutex::new(connection))))
     }
 
@@ -351,6 +372,10 @@ fn read_note(row: &Row<'_>) -> Result<AuditEntry, Error> {
 
 /// Takes the steps that are missing. In one transaction: of two processes that open a new database, one waits.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version as usize == STEPS.len() {
+        return Ok(());
+    }
     let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let taken: u32 = change.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let Some(missing) = STEPS.get(taken as usize..) else {

@@ -41,6 +41,9 @@ pub(super) struct FileContent {
     pub(super) frames: Vec<Frame>,
     /// The last commit that is known to have been acknowledged, whether or not it can be read.
     pub(super) last: u64,
+    /// The first commit that can be verified, and how many can.
+    pub(super) first: u64,
+    pub(super) readable: u64,
 }
 
 /// What was found in both files.
@@ -116,6 +119,7 @@ pub(super) fn read(path: PathBuf, data: &[u8]) -> FileContent {
     content.database = number_at(head, 8);
     let salt = number_at(head, 16);
     let (mut at, mut is_whole) = (FILE_HEAD, true);
+    let mut written = None;
     while at + FRAME_HEAD <= data.len() {
         let rest = &data[at..];
         // What follows a frame that can be read need not be looked for.
@@ -133,11 +137,18 @@ pub(super) fn read(path: PathBuf, data: &[u8]) -> FileContent {
                 break;
             }
         }
+        // Files grow by zeros.
+        let end = || data.iter().rposition(|byte| *byte != 0).unwrap_or(0);
+        if at >= *written.get_or_insert_with(end) {
+            break;
+        }
         (at, is_whole) = (at + 1, false);
     }
     if content.frames.is_empty() {
         content.last = content.last.max(unverified(data));
     }
+    content.first = content.frames.first().map_or(0, |frame| frame.number);
+    content.readable = u64::try_from(content.frames.len()).unwrap_or(u64::MAX);
     content
 }
 

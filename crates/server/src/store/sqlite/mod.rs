@@ -6,6 +6,7 @@
 
 mod append;
 mod aside;
+mod check;
 mod checkpoint;
 mod commit;
 mod database;
@@ -41,6 +42,7 @@ use super::{
     TaskQuery, Webhook,
 };
 use crate::log::Entry;
+pub use check::{FileReport, StoreReport, check};
 use fresh::{Asked, Fresh};
 use overlay::Overlay;
 use readers::Readers;

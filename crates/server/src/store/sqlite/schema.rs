@@ -12,7 +12,7 @@ use crate::store::Error;
 pub(super) const PLACES: i64 = 1 << 24;
 
 /// The steps, oldest first.
-const STEPS: [&str; 4] = [V1, V2, V3, V4];
+pub(super) const STEPS: [&str; 4] = [V1, V2, V3, V4];
 
 const V1: &str = "
 -- Whose tasks at which agent: a short number for a pair that many tasks share.

@@ -69,7 +69,7 @@ impl Writer {
             Err(Error::Unavailable(error)) => {
                 tracing::warn!(
                     error,
-                    "the journal cannot be taken over yet: nothing is stored until it is"
+                    "database cannot be made durable, commits are refused until it can"
                 );
             }
             outcome => outcome?,

@@ -79,8 +79,10 @@ fn a_file_that_is_cut_anywhere_ends_after_its_last_whole_frame() {
 fn a_flipped_bit_hides_no_commit() {
     let (dir, frames) = with_three_frames();
     let path = dir.path().join("switchboard.journal-a");
-    let whole = fs::read(&path).unwrap();
     let end = 24 + 16 + 3 + 16 + 16 + 40;
+    // Without most of the room that was never written.
+    let mut whole = fs::read(&path).unwrap();
+    whole.truncate(1000);
     for bit in 0..8 * (end + 32) {
         let mut data = whole.clone();
         data[bit / 8] ^= 1 << (bit % 8);

@@ -1,5 +1,6 @@
 //! What can go wrong under the store, made to happen on its own connection.
 
+mod check;
 mod frames;
 mod recovery;
 
