@@ -52,8 +52,7 @@ impl Child {
                     .find(|a| a.id == update.artifact.id);
                 match known {
                     Some(known) if update.append => {
-                        let piece = &update.artifact.parts;
-                        Arc::make_mut(known).parts.extend_from_slice(piece);
+                        Arc::make_mut(known).append(&update.artifact.parts);
                     }
                     Some(known) => *known = update.artifact,
                     None => self.artifacts.push(update.artifact),
@@ -97,8 +96,8 @@ impl Child {
     pub(super) fn answer(self, unheard: Option<String>) -> Answer {
         let state = self.end.filter(|_| unheard.is_none());
         let state = state.unwrap_or(TaskState::Failed);
-        let made = self.artifacts.into_iter().map(Arc::unwrap_or_clone);
-        let mut parts: Vec<Part> = made.flat_map(Artifact::into_joined).collect();
+        let made = self.artifacts.iter();
+        let mut parts: Vec<Part> = made.flat_map(|artifact| artifact.joined()).collect();
         let said = self.said.map(|m| m.parts.clone()).unwrap_or_default();
         if state != TaskState::Completed {
             let reason = unheard.unwrap_or_else(|| text(&said));

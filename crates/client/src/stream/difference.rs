@@ -7,8 +7,6 @@ use switchboard_types::model::{
     Artifact, ArtifactUpdate, Content, Event, Part, StatusUpdate, Task,
 };
 
-use super::fold::{is_alike, push_joined};
-
 /// What happened between `seen` and `now`: artifacts first, then the status, so that an end comes last. Folded into
 /// `seen`, it gives the artifacts and the status of `now`. An artifact that `now` lacks is not taken back: there are
 /// agents that show artifacts to whoever sent the message only.
@@ -80,14 +78,14 @@ fn units(parts: &[Part]) -> impl DoubleEndedIterator<Item = (u8, &Part)> {
 
 fn is_same((byte, of): &(u8, &Part), (other, of_other): &(u8, &Part)) -> bool {
     match (&of.content, &of_other.content) {
-        (Content::Text(_), Content::Text(_)) => byte == other && is_alike(of, of_other),
+        (Content::Text(_), Content::Text(_)) => byte == other && of.is_alike(of_other),
         _ => of == of_other,
     }
 }
 
 /// What an artifact has more than it had: a piece to append, or the whole of it if it is another one now.
 fn grown(seen: &Artifact, now: &Arc<Artifact>) -> Option<(Arc<Artifact>, bool)> {
-    let (before, after) = (joined(&seen.parts), joined(&now.parts));
+    let (before, after) = (seen.joined(), now.joined());
     let named = |artifact: &Artifact| {
         let Artifact {
             name,
@@ -110,15 +108,6 @@ fn grown(seen: &Artifact, now: &Arc<Artifact>) -> Option<(Arc<Artifact>, bool)> 
     Some((Arc::clone(now), false))
 }
 
-/// Parts as if they had come in one piece.
-fn joined(parts: &[Part]) -> Vec<Part> {
-    let mut joined = Vec::with_capacity(parts.len());
-    for part in parts {
-        push_joined(&mut joined, part);
-    }
-    joined
-}
-
 /// What follows `before` in `after`; nothing if `after` does not begin with it.
 fn rest(before: &[Part], after: &[Part]) -> Option<Vec<Part>> {
     let Some((last, whole)) = before.split_last() else {
@@ -135,7 +124,7 @@ fn rest(before: &[Part], after: &[Part]) -> Option<Vec<Part>> {
         return None;
     };
     let tail = new.strip_prefix(old.as_str());
-    let tail = tail.filter(|_| is_alike(last, next))?;
+    let tail = tail.filter(|_| last.is_alike(next))?;
     let mut first = next.clone();
     first.content = Content::Text(tail.to_owned());
     Some(std::iter::once(first).chain(more.iter().cloned()).collect())

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_types::model::{
-    Artifact, ArtifactUpdate, Content, Event, Message, Part, StatusUpdate, Task, TaskState,
-    TaskStatus,
+    Artifact, ArtifactUpdate, Event, Message, StatusUpdate, Task, TaskState, TaskStatus,
 };
 
 /// What is known of a task after `event`. A bare message tells nothing of it.
@@ -65,9 +64,7 @@ fn fold_artifact(artifacts: &mut Vec<Arc<Artifact>>, update: &ArtifactUpdate) {
     match artifacts.iter_mut().find(|known| known.id == piece.id) {
         Some(known) if update.append => {
             let known = Arc::make_mut(known);
-            for part in &piece.parts {
-                push_joined(&mut known.parts, part);
-            }
+            known.append(&piece.parts);
             if piece.name.is_some() {
                 known.name.clone_from(&piece.name);
             }
@@ -81,23 +78,4 @@ fn fold_artifact(artifacts: &mut Vec<Arc<Artifact>>, update: &ArtifactUpdate) {
         Some(known) => *known = Arc::clone(piece),
         None => artifacts.push(Arc::clone(piece)),
     }
-}
-
-/// Whether two parts are the same, but for what they hold.
-pub(super) fn is_alike(part: &Part, other: &Part) -> bool {
-    part.media_type == other.media_type
-        && part.filename == other.filename
-        && part.metadata == other.metadata
-}
-
-/// Adds a part; text that follows text becomes one text, since pieces are cut anywhere.
-pub(super) fn push_joined(parts: &mut Vec<Part>, part: &Part) {
-    if let (Some(last), Content::Text(more)) = (parts.last_mut(), &part.content) {
-        let alike = is_alike(last, part);
-        if let (Content::Text(text), true) = (&mut last.content, alike) {
-            text.push_str(more);
-            return;
-        }
-    }
-    parts.push(part.clone());
 }

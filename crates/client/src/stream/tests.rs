@@ -9,7 +9,7 @@ use switchboard_types::model::{
 };
 
 use super::super::fold::fold;
-use super::{difference, joined};
+use super::difference;
 
 fn status(state: TaskState, said: Option<&str>) -> Event {
     let message = said.map(|text| {
@@ -98,7 +98,7 @@ proptest! {
         prop_assert_eq!(&after.status, &now.status);
         for artifact in &now.artifacts {
             let known = after.artifacts.iter().find(|a| a.id == artifact.id).unwrap();
-            prop_assert_eq!(joined(&known.parts), joined(&artifact.parts));
+            prop_assert_eq!(known.joined(), artifact.joined());
         }
         prop_assert!(difference(&after, &now).is_empty());
     }

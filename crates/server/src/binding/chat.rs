@@ -8,7 +8,7 @@ use hyper::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use switchboard_types::model::{
-    Artifact, ContextId, Message, MessageId, Object, Part, Role, Task, TaskId, TaskState,
+    ContextId, Message, MessageId, Object, Part, Role, Task, TaskId, TaskState,
 };
 use switchboard_types::operation::{self, Operation, SendConfiguration, SendMessage};
 use switchboard_types::{Dialect, Error};
@@ -115,7 +115,7 @@ fn send(said: Said, id: String) -> Result<SendMessage, Error> {
 /// What came of it: the text, how it stands, and who has taken it.
 fn of_task(task: &Task, directory: &dyn Directory) -> Value {
     let artifacts = task.artifacts.iter();
-    let made = artifacts.flat_map(|artifact| Artifact::clone(artifact).into_joined());
+    let made = artifacts.flat_map(|artifact| artifact.joined());
     let made: Vec<String> = made
         .filter_map(|part| part.as_text().map(str::to_owned))
         .collect();

@@ -89,7 +89,7 @@ async fn a_subscription_begins_with_the_task_as_it_stands() {
     let Event::Task(first) = &seen[0].1 else {
         panic!("{:?}", seen[0]);
     };
-    assert_eq!(first.artifacts[0].parts.len(), 2);
+    assert_eq!(first.artifacts[0].parts.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

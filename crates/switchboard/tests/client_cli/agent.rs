@@ -33,6 +33,12 @@ agents:
             do:
               - artifact: { name: notes, text: "first\n\nsecond" }
               - artifact: { name: table, parts: [{ data: { n: 1 } }] }
+          - when: { text: '^pieces' }
+            do:
+              - repeat:
+                  words: "one two three"
+                  do:
+                    - chunk: { name: words, text: "{{word}}" }
           - when: { text: '^escape' }
             do:
               - complete: "red \u001b[31m end"

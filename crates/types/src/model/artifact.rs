@@ -1,6 +1,6 @@
 //! Artifacts: what a task produces.
 
-use super::{ArtifactId, Content, Object, Part};
+use super::{ArtifactId, Object, Part};
 
 /// One output of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,20 +33,124 @@ impl Artifact {
         }
     }
 
-    /// The parts, with the pieces of a streamed text put together again.
+    /// Appends the parts of a later piece (`append: true`). Streams cut a text anywhere, so a text at the beginning of
+    /// the piece extends the text before it if the two parts differ in nothing else; parts that came in one piece stay
+    /// apart. Blank parts are left out, as long as another part remains.
+    pub fn append(&mut self, piece: &[Part]) {
+        let mut piece = piece.iter();
+        if let (Some(last), Some(first)) = (self.parts.last_mut(), piece.as_slice().first())
+            && last.extend_text(first)
+        {
+            piece.next();
+        }
+        for part in piece {
+            push(&mut self.parts, part);
+        }
+    }
+
+    /// The parts, with every text joined to the texts of the same kind before it: agents may store what they stream in
+    /// pieces.
     #[must_use]
-    pub fn into_joined(self) -> Vec<Part> {
-        let mut parts: Vec<Part> = Vec::new();
-        for part in self.parts {
-            let plain =
-                part.media_type.is_none() && part.filename.is_none() && part.metadata.is_none();
-            match (parts.last_mut().map(|p| &mut p.content), &part.content) {
-                (Some(Content::Text(before)), Content::Text(more)) if plain => {
-                    before.push_str(more);
-                }
-                _ => parts.push(part),
+    pub fn joined(&self) -> Vec<Part> {
+        let mut joined: Vec<Part> = Vec::new();
+        for part in &self.parts {
+            if !joined.last_mut().is_some_and(|last| last.extend_text(part)) {
+                push(&mut joined, part);
             }
         }
-        parts
+        joined
+    }
+}
+
+/// Adds a part, unless it is blank; a blank one that was there alone gives way to it.
+fn push(parts: &mut Vec<Part>, part: &Part) {
+    match parts.as_slice() {
+        [] => {}
+        _ if part.is_blank() => return,
+        [first] if first.is_blank() => parts.clear(),
+        _ => {}
+    }
+    parts.push(part.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Content, Json};
+    use super::*;
+
+    fn text(text: &str, media_type: Option<&str>) -> Part {
+        Part {
+            media_type: media_type.map(str::to_owned),
+            ..Part::text(text)
+        }
+    }
+
+    fn appended(pieces: &[&[Part]]) -> Vec<Part> {
+        let mut artifact = Artifact::new(ArtifactId::new("a").unwrap(), pieces[0].to_vec());
+        for piece in &pieces[1..] {
+            artifact.append(piece);
+        }
+        artifact.parts
+    }
+
+    #[test]
+    fn pieces_of_one_text_become_one_part() {
+        let (data, md) = (Part::data(Json::parse("1").unwrap()), Some("text/markdown"));
+        let named = |name: &str, words: &str| Part {
+            filename: Some(name.to_owned()),
+            ..Part::text(words)
+        };
+        let raw = Part::new(Content::Raw("x".into()));
+        let plain = |words: &str| text(words, None);
+        for (pieces, expected) in [
+            (
+                vec![vec![plain("Hel")], vec![plain("lo")]],
+                vec![plain("Hello")],
+            ),
+            (
+                vec![vec![plain("a")], vec![text("b", md)], vec![text("c", md)]],
+                vec![plain("a"), text("bc", md)],
+            ),
+            // Something else between two texts keeps them apart, and files are never merged.
+            (
+                vec![vec![plain("a")], vec![data.clone()], vec![plain("b")]],
+                vec![plain("a"), data.clone(), plain("b")],
+            ),
+            (
+                vec![vec![raw.clone()], vec![raw.clone()]],
+                vec![raw.clone(), raw],
+            ),
+            (
+                vec![vec![named("1", "a")], vec![named("2", "b")]],
+                vec![named("1", "a"), named("2", "b")],
+            ),
+            // Parts of one piece are apart because the agent wants it so.
+            (
+                vec![vec![plain("a"), plain("b")], vec![plain("c"), plain("d")]],
+                vec![plain("a"), plain("bc"), plain("d")],
+            ),
+            // Empty texts go, but for one that names a file or is alone.
+            (
+                vec![vec![plain("")], vec![data.clone()], vec![plain("")]],
+                vec![data.clone()],
+            ),
+            (
+                vec![vec![data.clone()], vec![named("1", "")]],
+                vec![data, named("1", "")],
+            ),
+            (vec![vec![plain("")], vec![text("", md)]], vec![plain("")]),
+        ] {
+            let pieces: Vec<&[Part]> = pieces.iter().map(Vec::as_slice).collect();
+            assert_eq!(appended(&pieces), expected);
+        }
+    }
+
+    #[test]
+    fn what_was_stored_in_pieces_can_be_joined() {
+        let pieces = ["", "Hel", "", "lo"].map(Part::text).to_vec();
+        let artifact = Artifact::new(ArtifactId::new("a").unwrap(), pieces);
+        assert_eq!(artifact.joined(), [Part::text("Hello")]);
+        let empty = Artifact::new(ArtifactId::new("a").unwrap(), vec![Part::text("")]);
+        assert_eq!(empty.joined(), [Part::text("")]);
     }
 }

@@ -63,6 +63,32 @@ impl Part {
         }
     }
 
+    /// Extends this text by the text of `more`, if the two parts differ in nothing but their text. Whether they do.
+    pub fn extend_text(&mut self, more: &Self) -> bool {
+        let alike = self.is_alike(more);
+        match (&mut self.content, &more.content) {
+            (Content::Text(text), Content::Text(more)) if alike => {
+                text.push_str(more);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether two parts agree in everything but their content.
+    #[must_use]
+    pub fn is_alike(&self, other: &Self) -> bool {
+        self.media_type == other.media_type
+            && self.filename == other.filename
+            && self.metadata == other.metadata
+    }
+
+    /// Whether this is an empty text that names no file and carries no metadata.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.as_text() == Some("") && self.filename.is_none() && self.metadata.is_none()
+    }
+
     /// The media type this part has, said or implied: text is `text/plain`, data `application/json`.
     #[must_use]
     pub fn effective_media_type(&self) -> Option<&str> {

@@ -47,7 +47,12 @@ pub(super) async fn run(args: &TaskDownloadArgs, connected: &Connected) -> Resul
     let mut saved = Vec::new();
     for artifact in &task.artifacts {
         if args.artifact.is_empty() || args.artifact.iter().any(|id| artifact.id.as_str() == id) {
-            save(artifact, args, &mut saved)?;
+            // A streamed text is one file, though the agent may store it in pieces.
+            let joined = Artifact {
+                parts: artifact.joined(),
+                ..Artifact::clone(artifact)
+            };
+            save(&joined, args, &mut saved)?;
         }
     }
     print(connected, &saved)?;

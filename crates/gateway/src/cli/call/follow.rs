@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use switchboard_client::{Events, Kind, Sent};
+use switchboard_client::{Error, Events, Item, Kind, Sent};
 use switchboard_types::model::{Event, Task, TaskState};
 use switchboard_types::{Dialect, wire};
 
@@ -21,6 +21,13 @@ pub(super) enum Followed {
     Left(Option<Arc<Task>>),
     /// Nobody reads any more.
     Unheard,
+}
+
+/// What happens next while a stream is read.
+enum Next {
+    Item(Option<Result<Item, Error>>),
+    Timeout,
+    Interrupt,
 }
 
 /// Someone who waits.
@@ -46,25 +53,28 @@ impl<'a> Follower<'a> {
     /// Reads a stream to its end. One that breaks for good is no reason to give up: its task can be asked for.
     pub(super) async fn stream(mut self, mut events: Events) -> Result<Followed, Failure> {
         loop {
-            let task = events.task().cloned();
-            let item = tokio::select! {
-                item = events.next() => item,
-                () = self.connected.too_late() => return Err(self.late(task.as_deref())),
-                _ = tokio::signal::ctrl_c() => return Ok(Followed::Left(task)),
+            let next = tokio::select! {
+                item = events.next() => Next::Item(item),
+                () = self.connected.too_late() => Next::Timeout,
+                _ = tokio::signal::ctrl_c() => Next::Interrupt,
             };
-            match (item, task) {
-                (Some(Ok(item)), _) => {
+            // Not held while events come in: each of them would copy the task.
+            let task = || events.task().cloned();
+            match next {
+                Next::Item(Some(Ok(item))) => {
                     if !self.tell(&item.event)? {
                         return Ok(Followed::Unheard);
                     }
                 }
-                (Some(Err(error)), Some(task)) if error.kind() == Kind::Interrupted => {
-                    return self.poll(task).await;
-                }
-                (Some(Err(error)), task) => {
-                    return Err(self.with_way_on(failure(&error), task.as_deref()));
-                }
-                (None, _) => break,
+                Next::Item(Some(Err(error))) => match task() {
+                    Some(task) if error.kind() == Kind::Interrupted => {
+                        return self.poll(task).await;
+                    }
+                    task => return Err(self.with_way_on(failure(&error), task.as_deref())),
+                },
+                Next::Item(None) => break,
+                Next::Timeout => return Err(self.late(task().as_deref())),
+                Next::Interrupt => return Ok(Followed::Left(task())),
             }
         }
         let sent = events.finish().await.map_err(|error| failure(&error))?;

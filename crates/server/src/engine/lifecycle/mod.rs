@@ -87,6 +87,9 @@ pub fn apply(task: &mut Task, entry: &Entry) {
 
 /// `append` adds parts to the artifact of that id; otherwise it is new, or replaces it (A2A 1.0 §4.2.2).
 /// An append to an artifact nobody has seen begins it.
+///
+/// Amortised, a piece costs as much as it is long: the text grows in place, unless someone still reads the artifact as it
+/// was before. Readers keep what they hold, since that is copied first.
 fn apply_artifact(artifacts: &mut Vec<Arc<Artifact>>, update: &ArtifactUpdate) {
     let piece = &update.artifact;
     // The latest artifact is nearly always the one being streamed.
@@ -94,7 +97,7 @@ fn apply_artifact(artifacts: &mut Vec<Arc<Artifact>>, update: &ArtifactUpdate) {
         None => artifacts.push(Arc::clone(piece)),
         Some(known) if update.append => {
             let known = Arc::make_mut(known);
-            known.parts.extend_from_slice(&piece.parts);
+            known.append(&piece.parts);
             if piece.name.is_some() {
                 known.name.clone_from(&piece.name);
             }

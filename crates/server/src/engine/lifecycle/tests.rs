@@ -134,7 +134,36 @@ fn pieces_are_appended_replaced_or_begun() {
         .iter()
         .map(|a| a.parts.iter().filter_map(Part::as_text).collect())
         .collect();
-    assert_eq!(texts, [vec!["1", "2"], vec!["y"]]);
+    assert_eq!(texts, [vec!["12"], vec!["y"]]);
+}
+
+#[test]
+fn a_streamed_text_grows_in_place_and_readers_keep_what_they_hold() {
+    const CHUNKS: usize = 100_000;
+    let mut task = Arc::new(task(TaskState::Working));
+    let (mut moves, mut at) = (0, std::ptr::null());
+    let mut held = Vec::new();
+    for n in 0..CHUNKS {
+        let entry = Entry::new(n as u64, piece("a", "0123456789", n > 0), None);
+        apply(Arc::make_mut(&mut task), &entry);
+        let [part] = task.artifacts[0].parts.as_slice() else {
+            panic!("{:?}", task.artifacts[0].parts.len());
+        };
+        let text = part.as_text().unwrap();
+        if text.as_ptr() != at {
+            (moves, at) = (moves + 1, text.as_ptr());
+        }
+        if n % 10_000 == 0 {
+            held.push((Arc::clone(&task), text.len()));
+        }
+    }
+    let text = task.artifacts[0].parts[0].as_text().unwrap();
+    assert_eq!(text.len(), CHUNKS * 10);
+    // It is copied when it has doubled, and once for each reader.
+    assert!(moves < 50, "{moves}");
+    for (task, len) in held {
+        assert_eq!(task.artifacts[0].parts[0].as_text().unwrap().len(), len);
+    }
 }
 
 #[test]
