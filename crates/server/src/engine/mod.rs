@@ -49,7 +49,8 @@ use crate::store;
 pub use card::Profile;
 pub(crate) use client::ClientGuard;
 pub(crate) use events::{fresh_id, named};
-pub use question::{asks_for_secret, is_redacted, place_of};
+pub(crate) use question::awaits_credentials_out_of_band;
+pub use question::{OUT_OF_BAND, asks_for_secret, is_redacted, place_of};
 pub(crate) use voice::Voice;
 
 /// The engine of one agent; cheap to clone.

@@ -4,12 +4,24 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use switchboard_types::Error;
-use switchboard_types::model::{Content, Message, Object, Part, Task, TaskState};
+use switchboard_types::model::{Content, Message, Object, Part, Task, TaskState, TaskStatus};
 
 use crate::log::TaskLog;
 
 /// Marks a message of which only the fact is kept.
 const REDACTED: &str = "switchboard/redacted";
+
+/// In the metadata of the message that asks for credentials, `true` says that they come out of band: the task goes on
+/// without a message of the caller that follows it, so that its streams stay open meanwhile (A2A 1.0 §7.6.1).
+pub const OUT_OF_BAND: &str = "switchboard/outOfBand";
+
+/// Whether a task waits for credentials that its caller does not send.
+pub(crate) fn awaits_credentials_out_of_band(status: &TaskStatus) -> bool {
+    let asked = status.message.as_ref();
+    let metadata = asked.and_then(|message| message.metadata.as_ref());
+    status.state == TaskState::AuthRequired
+        && metadata.and_then(|m| m.get(OUT_OF_BAND)) == Some(true)
+}
 
 #[derive(Deserialize)]
 struct ToolResult {

@@ -49,6 +49,16 @@ async fn s1_027_credentials_can_be_asked_for() {
 }
 
 #[tokio::test]
+async fn a_stream_ends_where_its_caller_is_to_send_credentials() {
+    let server = server().await;
+    let stream = server.stream("vault", "message/stream", say("open")).await;
+    let events = stream.results().await;
+    let last = events.last().unwrap();
+    assert_eq!(last["status"]["state"], "auth-required");
+    assert_eq!(last["final"], true);
+}
+
+#[tokio::test]
 async fn s2_050_a_question_is_asked_in_a_form_that_programs_understand() {
     let server = server().await;
     let task = server.result("tool", "message/send", say("go")).await;

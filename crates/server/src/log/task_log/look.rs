@@ -17,6 +17,14 @@ impl TaskLog {
         Some((head, task))
     }
 
+    /// The last committed event, and the state after it. Unlike [`TaskLog::view`] it shares nothing: a task that a
+    /// reader holds is copied when the next event comes.
+    #[must_use]
+    pub fn committed(&self) -> Option<(u64, TaskState)> {
+        let inner = lock(&self.inner);
+        Some((inner.durable, inner.told.as_ref()?.status.state))
+    }
+
     /// Whether the agent may still answer with a bare message.
     #[must_use]
     pub fn is_held(&self) -> bool {
