@@ -202,7 +202,9 @@ impl Check<'_> {
         let access = self.agent_auth(at, raw.auth.take(), &doors.ways);
         let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
         let (rate, tasks) = self.agent_limits(at, raw.limits.take(), most_at_once(&backend));
-        let settings = self.settings(at, &mut raw, &base);
+        let mut settings = self.settings(at, &mut raw, &base);
+        // Its card is shown as ours, but only the remote agent knows what it takes.
+        settings.any_input = matches!(backend, Backend::Remote(..)) && raw.input_modes.is_none();
         let routes = self.routes(at, raw.routes.take());
         let backend = backend.within(settings.task_timeout);
         let gaps = match backend {

@@ -121,6 +121,8 @@ pub struct Settings {
     pub most_parts: usize,
     /// With how many messages a task takes no more.
     pub longest_history: usize,
+    /// Parts of every media type are taken: what the card says of them is for callers, and the backend decides.
+    pub any_input: bool,
     /// What the agent is called on the way of a call through agents; if nothing is said, by its name.
     pub hop: Option<Hop>,
     /// How many agents a call may have come through.
@@ -143,6 +145,7 @@ impl Default for Settings {
             turns: Turns::default(),
             most_parts: 1_000,
             longest_history: 10_000,
+            any_input: false,
             hop: None,
             deepest: hops::DEEPEST,
             allowed: Allowance::default(),

@@ -121,7 +121,9 @@ impl Engine {
         Self::require_user(&send.message)?;
         self.require_few_parts(&send.message)?;
         self.require_progress(&send.message)?;
-        self.profile().require_input(&send.message)?;
+        if !self.shared.settings.any_input {
+            self.profile().require_input(&send.message)?;
+        }
         self.shared.agent.require_input(&send.message)?;
         if send.configuration.push.is_some() {
             self.profile().require_push()?;

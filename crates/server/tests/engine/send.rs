@@ -273,6 +273,32 @@ async fn a_bare_message_is_the_only_item_of_its_stream() {
     assert!(matches!(&seen[0].1, switchboard_types::model::Event::Message(m) if m.text() == "hi"));
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_the_card_says_of_media_types_binds_unless_the_backend_decides() {
+    for any_input in [false, true] {
+        let settings = Settings {
+            any_input,
+            ..Settings::default()
+        };
+        let mut profile = switchboard_server::testing::agent::profile();
+        profile.card.default_input_modes = vec!["text/plain".to_owned()];
+        let log = switchboard_server::log::Log::new(Arc::new(
+            switchboard_server::store::MemoryStore::default(),
+        ));
+        let agent = Arc::new(echo());
+        let line =
+            switchboard_server::testing::agent::Line::with_profile(&log, agent, settings, profile);
+        let mut message = says("picture");
+        message.parts[0].media_type = Some("image/png".to_owned());
+        let sent = line.send(message).await.map(|task| task.status.state);
+        let refused = sent.map_err(|error| error.kind());
+        match any_input {
+            true => assert_eq!(refused, Ok(TaskState::Completed)),
+            false => assert_eq!(refused, Err(ErrorKind::ContentTypeNotSupported)),
+        }
+    }
+}
+
 /// Replies directly, after a while.
 fn replies_late() -> FnAgent {
     FnAgent::new(|_turn, _progress| async move {

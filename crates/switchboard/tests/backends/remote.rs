@@ -278,3 +278,23 @@ async fn a_bare_answer_ends_the_task_and_who_we_are_is_shown() {
     let id = asked[0].1["messageId"].as_str().unwrap();
     assert_eq!(id, format!("{}-1", done["id"].as_str().unwrap()));
 }
+
+#[tokio::test]
+async fn a_remote_agent_is_asked_whatever_its_card_says_of_media_types() {
+    let stranger = Stranger::start().await;
+    let yaml = format!(
+        "agents:\n  open: {{a2a: {{url: '{0}'}}, identity: {{headers: {{x-key: '${{KEY}}'}}}}}}\n  \
+         strict: {{a2a: {{url: '{0}'}}, input_modes: [text/plain], \
+         identity: {{headers: {{x-key: '${{KEY}}'}}}}}}\n",
+        stranger.base
+    );
+    let ours = Server::serve_with(&yaml, &[], &[("KEY", "k")]).await;
+    let sound = crate::support::with("x", crate::support::file("a.ogg", "audio/ogg", "aGk="));
+    let done = ours.result("open", "message/send", sound.clone()).await;
+    assert_eq!(done["status"]["state"], "completed", "{done}");
+    let (_, message) = &stranger.asked()[0];
+    assert_eq!(message["parts"][1]["file"]["mimeType"], "audio/ogg");
+    let refused = ours.error("strict", "message/send", sound).await;
+    assert_eq!(refused["code"], -32005);
+    assert_eq!(stranger.asked().len(), 1);
+}

@@ -75,7 +75,8 @@ pub(crate) struct Agent {
     pub(crate) icon_url: Option<Url>,
     /// What it can do, one by one. By default one skill made from title and description.
     pub(crate) skills: Option<Vec<Skill>>,
-    /// Media types it takes.
+    /// Media types it takes; parts that state another one are refused. An `a2a` agent takes all unless they are given
+    /// here, and shows those of the remote agent.
     #[schemars(extend("default" = ["text/plain"]))]
     pub(crate) input_modes: Option<Vec<String>>,
     /// Media types it gives.
