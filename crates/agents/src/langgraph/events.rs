@@ -7,6 +7,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::Said;
+use switchboard_server::engine::question_data;
 use switchboard_types::model::{
     Artifact, Content, Event, Json, Message, Part, Task, TaskId, TaskState, TaskStatus,
 };
@@ -302,7 +303,10 @@ pub(super) fn question(interrupts: &[Interrupt]) -> Said {
         .map(|asked| json!({"id": asked.id, "value": asked.value}));
     let each = json!({"interrupts": each.collect::<Vec<_>>()});
     Said {
-        parts: vec![Part::text(texts.join("\n")), Part::data(Json::from(&each))],
+        parts: vec![
+            Part::text(texts.join("\n")),
+            question_data(Json::from(&each)),
+        ],
         ..Said::default()
     }
 }

@@ -90,7 +90,7 @@ pub struct Question {
     /// Metadata of the message.
     pub metadata: BTreeMap<String, Data>,
     /// Asks in a form that programs understand: sent as `inputRequest` in the message's metadata and as a data
-    /// part.
+    /// part after the text.
     pub input: Option<InputRequest>,
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use switchboard_server::agent::{AgentError, Outcome, Said};
+use switchboard_server::engine::question_data;
 use switchboard_types::model::{self, ArtifactId, Json, Message, Object, Part, TaskId};
 use tokio_util::sync::CancellationToken;
 
@@ -302,7 +303,13 @@ impl<'a> Run<'a> {
                 "sensitive": input.sensitive,
                 "requestId": id,
             });
-            parts.push(Part::data(Json::from(&request)));
+            if !parts.iter().any(|part| part.as_text().is_some())
+                && let Some(prompt) = request["prompt"].as_str().filter(|p| !p.is_empty())
+            {
+                // Text first: many clients show people the first part, or raw data.
+                parts.insert(0, Part::text(prompt));
+            }
+            parts.push(question_data(Json::from(&request)));
             metadata.insert("inputRequest".to_owned(), request);
         }
         Said {

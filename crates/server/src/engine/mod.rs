@@ -50,7 +50,7 @@ pub use card::Profile;
 pub(crate) use client::ClientGuard;
 pub(crate) use events::{fresh_id, named};
 pub(crate) use question::awaits_credentials_out_of_band;
-pub use question::{OUT_OF_BAND, asks_for_secret, is_redacted, place_of};
+pub use question::{OUT_OF_BAND, asks_for_secret, is_redacted, place_of, question_data};
 pub(crate) use voice::Voice;
 
 /// The engine of one agent; cheap to clone.
@@ -123,6 +123,8 @@ pub struct Settings {
     pub longest_history: usize,
     /// Parts of every media type are taken: what the card says of them is for callers, and the backend decides.
     pub any_input: bool,
+    /// Questions keep the data parts that [`question_data`] has made.
+    pub question_data: bool,
     /// What the agent is called on the way of a call through agents; if nothing is said, by its name.
     pub hop: Option<Hop>,
     /// How many agents a call may have come through.
@@ -146,6 +148,7 @@ impl Default for Settings {
             most_parts: 1_000,
             longest_history: 10_000,
             any_input: false,
+            question_data: true,
             hop: None,
             deepest: hops::DEEPEST,
             allowed: Allowance::default(),

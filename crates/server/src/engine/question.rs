@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use switchboard_types::Error;
-use switchboard_types::model::{Content, Message, Object, Part, Task, TaskState, TaskStatus};
+use switchboard_types::model::{Content, Json, Message, Object, Part, Task, TaskState, TaskStatus};
 
 use crate::log::TaskLog;
 
@@ -14,6 +14,32 @@ const REDACTED: &str = "switchboard/redacted";
 /// In the metadata of the message that asks for credentials, `true` says that they come out of band: the task goes on
 /// without a message of the caller that follows it, so that its streams stay open meanwhile (A2A 1.0 §7.6.1).
 pub const OUT_OF_BAND: &str = "switchboard/outOfBand";
+
+/// In the metadata of a part, `true` marks the form of a question that is for programs, so that clients need not show it
+/// to people.
+const MACHINE_READABLE: &str = "switchboard/machineReadable";
+
+/// A question in the form that programs read, as a part beside its text. Agents that are set to ask without
+/// (`question_data: false`) leave it out.
+#[must_use]
+pub fn question_data(question: Json) -> Part {
+    let mark = serde_json::Map::from_iter([(MACHINE_READABLE.to_owned(), true.into())]);
+    Part {
+        metadata: Some(Object::from(&mark)),
+        ..Part::data(question)
+    }
+}
+
+/// Leaves out what [`question_data`] has made, unless nothing else is said.
+pub(super) fn leave_out_question_data(parts: &mut Vec<Part>) {
+    let is_marked = |part: &Part| {
+        let metadata = part.metadata.as_ref();
+        metadata.and_then(|m| m.get(MACHINE_READABLE)) == Some(true)
+    };
+    if !parts.iter().all(is_marked) {
+        parts.retain(|part| !is_marked(part));
+    }
+}
 
 /// Whether a task waits for credentials that its caller does not send.
 pub(crate) fn awaits_credentials_out_of_band(status: &TaskStatus) -> bool {

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::events::{bare_message, failure, status_event};
 use super::idempotency::Claim;
+use super::question::leave_out_question_data;
 use super::watched::{Watched, Work};
 use super::{Engine, Voice, recorded, untold};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
@@ -252,7 +253,7 @@ impl Engine {
                 Ending::Status(TaskState::Canceled, Said::default())
             }
             Watched::Canceled(_) => Ending::Status(TaskState::Canceled, Said::default()),
-            Watched::Ended(Ok(outcome)) => ending(outcome),
+            Watched::Ended(Ok(outcome)) => self.asked_as_set(ending(outcome)),
             Watched::Ended(Err(panic)) => self.panicked(log, panic.as_ref()),
             Watched::TimedOut(late) => {
                 let spent = late.and_then(|late| late.ok()?.err()?.spent);
@@ -271,6 +272,17 @@ impl Engine {
                 Ending::Status(TaskState::Failed, costing(failed, spent))
             }
         }
+    }
+
+    /// The ending, with its question in the form that the settings want.
+    fn asked_as_set(&self, mut ending: Ending) -> Ending {
+        if let Ending::Status(state, said) = &mut ending
+            && state.is_interrupted()
+            && !self.shared.settings.question_data
+        {
+            leave_out_question_data(&mut said.parts);
+        }
+        ending
     }
 
     /// Waits for the agent, until it is told to stop or takes too long. Then it has a little time to tell others.

@@ -382,3 +382,30 @@ async fn credentials_lost_in_a_restart_are_asked_for_again_and_never_kept() {
     let kept = format!("{:?}", line.log.store().task(&waiting.id).await.unwrap());
     assert!(!kept.contains("hunter2"), "{kept}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_question_has_a_part_for_programs_unless_the_agent_is_set_without() {
+    use switchboard_server::engine::question_data;
+    let question = || question_data(switchboard_types::model::Json::parse("{\"a\":1}").unwrap());
+    for (kept, words, expected) in [
+        (true, "which?", vec![Part::text("which?"), question()]),
+        (false, "which?", vec![Part::text("which?")]),
+        // Without a text it is all there is.
+        (false, "", vec![question()]),
+    ] {
+        let asks = FnAgent::new(move |_turn, _progress| async move {
+            let mut parts = vec![Part::text(words), question()];
+            parts.retain(|part| !part.is_blank());
+            Ok(Outcome::InputRequired(Said {
+                parts,
+                ..Said::default()
+            }))
+        });
+        let settings = Settings {
+            question_data: kept,
+            ..Settings::default()
+        };
+        let task = line_with(asks, settings).send(says("go")).await.unwrap();
+        assert_eq!(task.status.message.as_ref().unwrap().parts, expected);
+    }
+}

@@ -147,6 +147,10 @@ pub(crate) struct Agent {
     /// Some clients use the same id for different messages.
     #[schemars(extend("default" = false))]
     pub(crate) dedupe_by_message_id: Option<bool>,
+    /// Puts the form of a question that programs read beside its text, as a data part marked
+    /// `switchboard/machineReadable` in its metadata. Some clients show it to people as raw JSON: `false` leaves it out.
+    #[schemars(extend("default" = true))]
+    pub(crate) question_data: Option<bool>,
 }
 
 /// Who runs an agent.
