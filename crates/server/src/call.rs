@@ -66,6 +66,9 @@ pub struct ServiceParams {
     /// What is sent answers a question for a secret, and is kept as one, whatever the task has come to meanwhile. Agents
     /// know that of what they pass on; nobody says so over the network.
     pub secret: bool,
+    /// The message names its task only because that waits for an answer: if it does not any more, nothing is done.
+    /// Nobody says so over the network.
+    pub only_if_waiting: bool,
     /// Where the caller reached us: scheme, host and path before `/a2a`. Only calls for a card have it.
     pub base_url: Arc<str>,
 }
@@ -82,6 +85,7 @@ impl ServiceParams {
             trace: None,
             meter: None,
             secret: false,
+            only_if_waiting: false,
             base_url: Arc::from(""),
         }
     }

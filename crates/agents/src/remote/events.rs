@@ -6,6 +6,7 @@ use http::HeaderMap;
 use switchboard_client::{difference, fold};
 use switchboard_server::agent::Said;
 use switchboard_server::budget::Spent;
+use switchboard_server::engine::OUT_OF_BAND;
 use switchboard_server::hops::DELEGATE;
 use switchboard_types::model::{
     Artifact, ArtifactUpdate, ContextId, Event, Message, Object, Part, Role, Task, TaskId,
@@ -226,8 +227,9 @@ fn said(message: Option<&Message>, metadata: Option<&Object>) -> Said {
 }
 
 /// Metadata of theirs. Whom they have asked for something is no agent of ours, and none of ours is asked at their word.
+/// A task that goes on there without a message is not followed meanwhile, so ours does not.
 fn theirs(metadata: Option<&Object>) -> Option<Object> {
-    metadata.map(|metadata| metadata.without(&[DELEGATE]))
+    metadata.map(|metadata| metadata.without(&[DELEGATE, OUT_OF_BAND]))
 }
 
 /// There are agents whose answer is nowhere but in the history.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::budget::Budget;
-use switchboard_server::engine::{asks_for_secret, is_redacted};
+use switchboard_server::engine::{OUT_OF_BAND, asks_for_secret, is_redacted};
 use switchboard_types::model::{Message, Part, Task, TaskId, TaskState};
 use switchboard_types::operation::SendMessage;
 
@@ -91,7 +91,9 @@ impl Run<'_> {
         self.note_who_asks(agent, child).await?;
         let told = self.told(agent);
         let said = child.said.as_ref();
-        let mut metadata = said.and_then(|m| m.metadata.clone());
+        // This turn ends here: the task does not go on by itself when the other agent gets its credentials.
+        let metadata = said.and_then(|m| m.metadata.as_ref());
+        let mut metadata = metadata.map(|metadata| metadata.without(&[OUT_OF_BAND]));
         if let Some(task) = &child.task {
             let mut question = delegate(told, task);
             question["event"] = child.event.into();

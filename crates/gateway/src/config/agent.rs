@@ -274,6 +274,7 @@ impl Check<'_> {
             dedupe_by_message_id: raw
                 .dedupe_by_message_id
                 .unwrap_or(default.dedupe_by_message_id),
+            answers_by_context: raw.answers == Some(raw::Answers::Context),
             question_data: raw.question_data.unwrap_or(default.question_data),
             allowed: Allowance {
                 calls: budget.calls,

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use switchboard_types::model::{Task, TaskId};
+use switchboard_types::model::{ContextId, Task, TaskId};
 use switchboard_types::operation::{Method, Operation, Response, TaskView};
 use switchboard_types::{Error, ErrorKind};
 
 use super::{About, Access, Action, Ask, Audit, Denial, Principal, TaskFacts, Verdict, skill};
 use crate::call::{Answering, Call, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
-use crate::engine::{Engine, Profile};
+use crate::engine::{Engine, Profile, has_gone_on};
 use crate::log::TaskLog;
 use crate::store::access::{AuditEntry, What};
+
+/// How often a message looks for the task that it answers by its context.
+const MAX_ANSWER_ATTEMPTS: usize = 8;
 
 /// An engine that answers only what its agent's policy allows; cheap to clone.
 #[derive(Debug, Clone)]
@@ -292,6 +295,38 @@ impl Drop for Noting<'_> {
 
 impl Handler for Authorized {
     fn handle(&self, call: Call) -> Answering {
+        match self.0.engine.answered_context(&call).cloned() {
+            Some(context) => Box::pin(self.clone().answer_in(context, call)),
+            None => self.authorize(call),
+        }
+    }
+}
+
+impl Authorized {
+    /// Takes a message that does not name a task as the answer to the only one that waits in its context. If another
+    /// answer comes first, it is looked for again.
+    async fn answer_in(self, context: ContextId, call: Call) -> Result<Reply, Error> {
+        let mut refused = Error::internal();
+        for _ in 0..MAX_ANSWER_ATTEMPTS {
+            let waiting = self.0.engine.waiting_in(&context, &call.principal).await?;
+            let Some(waiting) = waiting else {
+                return self.authorize(call).await;
+            };
+            let mut answer = call.clone();
+            if let Operation::Send(send) | Operation::Stream(send) = &mut answer.operation {
+                send.message.task_id = Some(waiting);
+            }
+            answer.params.only_if_waiting = true;
+            match self.authorize(answer).await {
+                Err(error) if has_gone_on(&error) => refused = error,
+                reply => return reply,
+            }
+        }
+        Err(refused)
+    }
+
+    /// Hands a call to the engine, if the policy allows it.
+    fn authorize(&self, call: Call) -> Answering {
         let guarded = &self.0;
         if guarded.access.allows_all() {
             return match call.operation {

@@ -179,6 +179,7 @@ impl<'a> Asked<'a> {
                 trace,
                 meter: Some(Arc::clone(&listing.meter)),
                 secret: false,
+                only_if_waiting: false,
                 base_url,
             },
             origin: Origin::Network,

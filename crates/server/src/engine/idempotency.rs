@@ -86,7 +86,7 @@ impl Engine {
         let Some(key) = self.key_of(scope, &send) else {
             return first(send, None);
         };
-        let fingerprint = fingerprint(scope, &send);
+        let fingerprint = self.fingerprint(scope, &send);
         let asking = Asking::new(&self.shared.line.keys, &key);
         if let Some(before) = self.before(&asking, &send, fingerprint).await? {
             return Ok(before);
@@ -124,7 +124,8 @@ impl Engine {
             return Ok(None);
         };
         let asking = Asking::new(&self.shared.line.keys, &key);
-        self.before(&asking, send, fingerprint(scope, send)).await
+        let fingerprint = self.fingerprint(scope, send);
+        self.before(&asking, send, fingerprint).await
     }
 
     /// The task that an earlier request under the same key has led to.
@@ -181,10 +182,45 @@ impl Engine {
             Answer::Message(message) => Some(self.shared.log.replied(Arc::new(message))),
         };
         Ok(log.map(|log| Sent {
-            since: if goes_on(send) { log.last().0 } else { 1 },
+            since: match begins(send, &log) {
+                true => 1,
+                false => log.last().0,
+            },
             log,
             turn: None,
         }))
+    }
+
+    /// Tells one message from another, also after a restart: the beginning of SHA-256 over its 1.0 form. What an answer to a
+    /// question says is left out: it may be a secret, and a short one could be guessed from its hash. So is what comes along
+    /// with the call of an agent: made again after a restart, it may bring another way or budget. Where answers are found by
+    /// their context, it does not matter whether the message names its task.
+    fn fingerprint(&self, scope: &Scope, send: &SendMessage) -> u64 {
+        let mut bytes = Vec::with_capacity(256);
+        let by_agent = matches!(scope.origin, Origin::Agent(_));
+        let by_context =
+            self.shared.settings.answers_by_context && send.message.context_id.is_some();
+        let answers = goes_on(send) || by_context;
+        if answers || by_agent {
+            let mut told = send.message.clone();
+            if answers {
+                told.parts.clear();
+            }
+            if by_context {
+                told.task_id = None;
+            }
+            if by_agent {
+                told.metadata = None;
+            }
+            wire::encode_message(Dialect::V1, &told, &mut bytes);
+        } else {
+            wire::encode_message(Dialect::V1, &send.message, &mut bytes);
+        }
+        if let Some(metadata) = &send.metadata {
+            bytes.extend_from_slice(metadata.as_str().as_bytes());
+        }
+        let [a, b, c, d, e, f, g, h, ..] = sha256(&bytes);
+        u64::from_be_bytes([a, b, c, d, e, f, g, h])
     }
 
     fn release_when_stored(&self, key: IdempotencyKey, sent: &Sent) {
@@ -264,34 +300,17 @@ fn same_request(first: u64, second: u64) -> Result<(), Error> {
     ))
 }
 
+/// Whether a message that led to a task began it. It may have answered its question without naming it.
+fn begins(send: &SendMessage, log: &TaskLog) -> bool {
+    let first = log
+        .view()
+        .and_then(|(_, task)| task.history.first().cloned());
+    !goes_on(send) && first.is_none_or(|first| first.id == send.message.id)
+}
+
 /// The message says that it goes on with a task.
 fn goes_on(send: &SendMessage) -> bool {
     send.message.task_id.is_some() || tool_result_id(&send.message).is_some()
-}
-
-/// Tells one message from another, also after a restart: the beginning of SHA-256 over its 1.0 form. What an answer to a
-/// question says is left out: it may be a secret, and a short one could be guessed from its hash. So is what comes along
-/// with the call of an agent: made again after a restart, it may bring another way or budget.
-fn fingerprint(scope: &Scope, send: &SendMessage) -> u64 {
-    let mut bytes = Vec::with_capacity(256);
-    let by_agent = matches!(scope.origin, Origin::Agent(_));
-    if goes_on(send) || by_agent {
-        let mut told = send.message.clone();
-        if goes_on(send) {
-            told.parts.clear();
-        }
-        if by_agent {
-            told.metadata = None;
-        }
-        wire::encode_message(Dialect::V1, &told, &mut bytes);
-    } else {
-        wire::encode_message(Dialect::V1, &send.message, &mut bytes);
-    }
-    if let Some(metadata) = &send.metadata {
-        bytes.extend_from_slice(metadata.as_str().as_bytes());
-    }
-    let [a, b, c, d, e, f, g, h, ..] = sha256(&bytes);
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// What is stored in the same transaction as the message.

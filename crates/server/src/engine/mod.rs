@@ -1,10 +1,12 @@
 //! The engine of one agent: turns calls into tasks, turns and answers.
 //!
-//! One file per concern: `send` decides between new task and next turn, `bounds` says how much is taken, `run` watches
+//! One file per concern: `send` decides between new task and next turn, `by_context` finds the task that an answer
+//! without a task id is for, `bounds` says how much is taken, `run` watches
 //! the agent (`recorded` tells a collector of it), [`lifecycle`] is the pure state machine, `query`, `subscribe`,
 //! `cancel`, `push_config` and [`card`] answer the rest, [`recover`] leaves no task hanging at start.
 
 mod bounds;
+mod by_context;
 mod cancel;
 pub mod card;
 mod client;
@@ -46,6 +48,7 @@ use crate::push::Guard;
 use crate::shutdown::Tasks;
 use crate::store;
 
+pub(crate) use by_context::has_gone_on;
 pub use card::Profile;
 pub(crate) use client::ClientGuard;
 pub(crate) use events::{fresh_id, named};
@@ -121,6 +124,8 @@ pub struct Settings {
     pub most_parts: usize,
     /// With how many messages a task takes no more.
     pub longest_history: usize,
+    /// A message without a task id answers the question of the only task of its caller that waits in its context.
+    pub answers_by_context: bool,
     /// Parts of every media type are taken: what the card says of them is for callers, and the backend decides.
     pub any_input: bool,
     /// Questions keep the data parts that [`question_data`] has made.
@@ -147,6 +152,7 @@ impl Default for Settings {
             turns: Turns::default(),
             most_parts: 1_000,
             longest_history: 10_000,
+            answers_by_context: false,
             any_input: false,
             question_data: true,
             hop: None,

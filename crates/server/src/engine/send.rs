@@ -10,6 +10,7 @@ use switchboard_types::Error;
 use switchboard_types::model::{Message, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
 
+use super::by_context::went_on;
 use super::events::{addressed, fresh_ids, status, status_event};
 use super::idempotency::{Claim, beside};
 use super::question::{
@@ -236,6 +237,7 @@ impl Engine {
             heard: Arc::clone(&message),
             from: scope.principal.clone(),
             trace: scope.params.trace.clone(),
+            only_if_waiting: scope.params.only_if_waiting,
         };
         let working = status_event(&origin, TaskState::Working, Said::default());
         let joined = log.receive(working, received, beside(webhook, claim, &origin.id));
@@ -249,6 +251,7 @@ impl Engine {
                 .fact("taskId", origin.id.as_str())
                 .fact("state", state.name()));
             }
+            Joined::WentOn => return Err(went_on(&origin.id)),
             Joined::Waits => None,
             Joined::Begins { canceled, question } => {
                 // The task shows what is kept, as it always will: so the agent knows a secret.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use switchboard_types::model::{Event, StatusUpdate, TaskId, TaskState};
+use switchboard_types::model::{Event, StatusUpdate, TaskId, TaskStatus};
 
 use super::task_log::Found;
 use super::{Entry, TaskLog};
-use crate::engine::ClientGuard;
+use crate::engine::{ClientGuard, awaits_credentials_out_of_band};
 use crate::metrics::Watched;
 use crate::store::Error;
 
@@ -29,8 +29,8 @@ pub struct Cursor {
 /// Where a reader stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// At the end of the turn: when the task is over or asks for input. A task that waits for credentials
-    /// may go on by itself, so its streams stay open (A2A 1.0 §7.6.1).
+    /// At the end of the turn: when the task is over or waits for a message of its caller. Only a task that gets its
+    /// credentials out of band goes on without one, so its streams stay open (A2A 1.0 §7.6.1).
     TurnEnds,
     /// When the task is over.
     TaskEnds,
@@ -157,7 +157,7 @@ impl Cursor {
         };
         self.snapshot = false;
         self.after = head.seq;
-        self.ended = self.ends_in(head.state);
+        self.ended = self.ends_with(&task.status);
         let closing = self.ended.then(|| {
             Event::Status(StatusUpdate {
                 task_id: task.id.clone(),
@@ -178,8 +178,8 @@ impl Cursor {
 
     fn task_is_over(&self) -> bool {
         self.log
-            .view()
-            .is_some_and(|(head, _)| head.state.is_terminal() && head.seq <= self.after)
+            .committed()
+            .is_some_and(|(seq, state)| state.is_terminal() && seq <= self.after)
     }
 
     /// Events that are no longer in memory. If they were folded away meanwhile, the whole task stands in
@@ -212,12 +212,13 @@ impl Cursor {
 
     fn ends_at(&self, entry: &Entry) -> bool {
         match &entry.event {
-            Event::Status(update) => self.ends_in(update.status.state),
+            Event::Status(update) => self.ends_with(&update.status),
             Event::Task(_) | Event::Message(_) | Event::Artifact(_) => false,
         }
     }
 
-    fn ends_in(&self, state: TaskState) -> bool {
-        state.is_terminal() || (self.until == Until::TurnEnds && state == TaskState::InputRequired)
+    fn ends_with(&self, status: &TaskStatus) -> bool {
+        let turn_ends = || status.state.is_interrupted() && !awaits_credentials_out_of_band(status);
+        status.state.is_terminal() || (self.until == Until::TurnEnds && turn_ends())
     }
 }

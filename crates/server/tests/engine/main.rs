@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
+mod by_context;
 mod cancel;
 mod failure;
 mod idempotency;

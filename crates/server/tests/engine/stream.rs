@@ -208,3 +208,63 @@ async fn an_agent_that_does_not_stream_says_so() {
     let error = line.subscribe(&done.id, Some(0)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedOperation);
 }
+
+/// Asks for credentials, in that way, and completes with the next message.
+fn asks_for_credentials(out_of_band: bool) -> FnAgent {
+    FnAgent::new(move |turn, _progress| async move {
+        if turn.task.history.len() > 1 {
+            return Ok(Outcome::Completed(Said::default()));
+        }
+        let mark = serde_json::json!({ switchboard_server::engine::OUT_OF_BAND: out_of_band });
+        Ok(Outcome::AuthRequired(Said {
+            message_metadata: mark.as_object().map(Into::into),
+            ..Said::text("sign in")
+        }))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_where_its_caller_is_to_send_credentials() {
+    let line = line(asks_for_credentials(false));
+    let mut stream = line.stream(says("hello")).await.unwrap();
+    let seen = rest(&mut stream).await;
+    let (_, event, is_last) = seen.last().unwrap();
+    assert_eq!(state_of(event), Some(TaskState::AuthRequired));
+    assert!(is_last);
+    // A subscription goes on to the end of the task.
+    let Event::Task(task) = &seen[0].1 else {
+        panic!("{:?}", seen[0]);
+    };
+    let mut watch = line.subscribe(&task.id, None).await.unwrap();
+    let secret = Message {
+        task_id: Some(task.id.clone()),
+        ..says("1234")
+    };
+    let (done, watched) = tokio::join!(line.send(secret), rest(&mut watch));
+    assert_eq!(done.unwrap().status.state, TaskState::Completed);
+    let states: Vec<_> = watched.iter().filter_map(|(_, e, _)| state_of(e)).collect();
+    let (first, last) = (states.first(), states.last());
+    assert_eq!(first, Some(&TaskState::AuthRequired));
+    assert_eq!(last, Some(&TaskState::Completed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_stays_open_for_credentials_that_come_out_of_band() {
+    let line = line(asks_for_credentials(true));
+    let mut stream = line.stream(says("hello")).await.unwrap();
+    let mut states = Vec::new();
+    while states.last() != Some(&TaskState::AuthRequired) {
+        let items = stream.next().await.unwrap().unwrap();
+        assert!(items.iter().all(|item| !item.last));
+        states.extend(items.iter().filter_map(|item| state_of(&item.entry.event)));
+    }
+    let elsewhere = Message {
+        task_id: Some(stream.task_id().clone()),
+        ..says("signed in")
+    };
+    line.send_at_once(elsewhere).await.unwrap();
+    let rest = rest(&mut stream).await;
+    let (_, event, is_last) = rest.last().unwrap();
+    assert_eq!(state_of(event), Some(TaskState::Completed));
+    assert!(is_last);
+}

@@ -147,10 +147,25 @@ pub(crate) struct Agent {
     /// Some clients use the same id for different messages.
     #[schemars(extend("default" = false))]
     pub(crate) dedupe_by_message_id: Option<bool>,
+    /// How an answer finds the task that asked. With `context`, a message without a `taskId` answers the question of
+    /// the caller's only task that waits in its `contextId`, for clients that cannot send a task id; without such a task
+    /// it begins a new one.
+    #[schemars(extend("default" = "task"))]
+    pub(crate) answers: Option<Answers>,
     /// Puts the form of a question that programs read beside its text, as a data part marked
     /// `switchboard/machineReadable` in its metadata. Some clients show it to people as raw JSON: `false` leaves it out.
     #[schemars(extend("default" = true))]
     pub(crate) question_data: Option<bool>,
+}
+
+/// How an answer finds the task that asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answers {
+    /// By `taskId`.
+    Task,
+    /// By `taskId`, or else by `contextId`.
+    Context,
 }
 
 /// Who runs an agent.

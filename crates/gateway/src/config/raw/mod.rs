@@ -25,8 +25,8 @@ use serde::Deserialize;
 pub(crate) use access::{Access, Rule, RuleOn};
 pub(crate) use admin::{Admin, AdminListen};
 pub(crate) use agent::{
-    Agent, Agents, CardShape, ExtendedCard, Extension, OnDisconnect, OnInputTimeout, ReplyKind,
-    Skill, Timeouts,
+    Agent, Agents, Answers, CardShape, ExtendedCard, Extension, OnDisconnect, OnInputTimeout,
+    ReplyKind, Skill, Timeouts,
 };
 pub(crate) use auth::{
     AgentAuth, ApiKey, Auth, Basic, Declare, Jwt, KeyPlace, Method, Mtls, Named, Requirement,

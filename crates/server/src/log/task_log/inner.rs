@@ -116,6 +116,10 @@ impl Inner {
         }
     }
 
+    pub(super) fn is_waiting(&self) -> bool {
+        self.turn.is_none() && self.state.is_interrupted()
+    }
+
     /// Goes on as part of `trace`, or of none; that is stored with what is said next.
     pub(super) fn follow(&mut self, trace: Option<Arc<Trace>>, task: &TaskId) {
         if trace.is_some() || self.trace.is_some() {

@@ -38,6 +38,12 @@ impl TaskLog {
         (inner.seq, inner.state)
     }
 
+    /// Whether the task waits for a message, and none has come.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        lock(&self.inner).is_waiting()
+    }
+
     /// Whether the next message begins a turn.
     #[must_use]
     pub fn is_idle(&self) -> bool {

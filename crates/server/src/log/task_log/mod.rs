@@ -69,6 +69,8 @@ pub struct Received {
     pub from: Principal,
     /// What it is part of.
     pub trace: Option<Arc<Trace>>,
+    /// It is taken only if the task waits for an answer.
+    pub only_if_waiting: bool,
 }
 
 /// What became of a message for an existing task.
@@ -83,6 +85,8 @@ pub enum Joined {
     },
     /// A turn is running; the message is stored and waits for it to end.
     Waits,
+    /// The task does not wait for an answer; nothing was taken.
+    WentOn,
     /// The task is over.
     Over(TaskState),
 }
@@ -240,6 +244,9 @@ impl TaskLog {
     ) -> Joined {
         let joined = {
             let mut inner = lock(&self.inner);
+            if received.only_if_waiting && !inner.is_waiting() {
+                return Joined::WentOn;
+            }
             if inner.state.is_terminal() {
                 return Joined::Over(inner.state);
             }
