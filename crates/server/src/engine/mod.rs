@@ -1,10 +1,11 @@
 //! The engine of one agent: turns calls into tasks, turns and answers.
 //!
 //! One file per concern: `send` decides between new task and next turn, `by_context` finds the task that an answer
-//! without a task id is for, `bounds` says how much is taken, `run` watches
-//! the agent (`recorded` tells a collector of it), [`lifecycle`] is the pure state machine, `query`, `subscribe`,
-//! `cancel`, `push_config` and [`card`] answer the rest, [`recover`] leaves no task hanging at start.
+//! without a task id is for, `answer` waits for what the caller gets, `bounds` says how much is taken, `run` watches the
+//! agent (`recorded` tells a collector of it), [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`,
+//! `push_config` and [`card`] answer the rest, [`recover`] leaves no task hanging at start.
 
+mod answer;
 mod bounds;
 mod by_context;
 mod cancel;

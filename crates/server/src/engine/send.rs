@@ -1,7 +1,6 @@
-//! New task or next turn? And how long the caller waits.
+//! New task or next turn?
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -10,6 +9,7 @@ use switchboard_types::Error;
 use switchboard_types::model::{Message, Task, TaskId, TaskState};
 use switchboard_types::operation::{Response, SendMessage, TaskView};
 
+use super::answer::{Answer, direct_reply_or_task, wait_for_answer};
 use super::by_context::went_on;
 use super::events::{addressed, fresh_ids, status, status_event};
 use super::idempotency::{Claim, beside};
@@ -22,9 +22,6 @@ use crate::auth::Principal;
 use crate::call::{self, ReplyBody};
 use crate::log::{Cursor, Joined, Origin, Received, TaskLog, Until};
 use crate::store::{Change, Delivery, Note, Webhook};
-
-/// How long a stream waits for a direct message reply before it shows a task instead.
-const DIRECT_REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Where a send has led.
 pub(super) struct Sent {
@@ -69,22 +66,6 @@ impl Engine {
                 artifacts: true,
             }),
         }))
-    }
-
-    /// Boxed: a clock is a large thing to keep in the future of every call.
-    fn wait_until_the_deadline<'a>(
-        &'a self,
-        log: &'a Arc<TaskLog>,
-        since: u64,
-        at_once: bool,
-    ) -> BoxFuture<'a, Result<Answer, Error>> {
-        let deadline = self.shared.settings.blocking_deadline;
-        Box::pin(async move {
-            match tokio::time::timeout(deadline, wait_for_answer(log, since, at_once)).await {
-                Ok(answer) => answer,
-                Err(_) => as_it_stands(log).await,
-            }
-        })
     }
 
     /// Sends a message and follows the task.
@@ -358,46 +339,5 @@ impl Engine {
             delivery: Delivery::up_to(delivered),
             ..webhook
         }))
-    }
-}
-
-enum Answer {
-    Message(Arc<Message>),
-    Task(Arc<Task>),
-}
-
-/// The answer when the caller has waited long enough. An agent that could still have answered with a
-/// message has had its time: there is a task from now on, so that the caller can come back to it.
-async fn as_it_stands(log: &Arc<TaskLog>) -> Result<Answer, Error> {
-    log.publish();
-    if let Some(message) = log.decided().await.map_err(storage)? {
-        return Ok(Answer::Message(message));
-    }
-    let view = log.view().map(|(_, task)| Answer::Task(task));
-    view.ok_or_else(Error::internal)
-}
-
-/// Waits a moment for a direct message reply. Then a task is published: the caller of a stream must not wait in silence
-/// for an agent that takes its time, without an id to cancel or come back to.
-async fn direct_reply_or_task(log: &Arc<TaskLog>) -> Result<(), Error> {
-    if let Ok(decided) = tokio::time::timeout(DIRECT_REPLY_TIMEOUT, log.decided()).await {
-        return decided.map(drop).map_err(storage);
-    }
-    log.publish();
-    log.stored_up_to(1).await.map_err(storage)
-}
-
-async fn wait_for_answer(log: &TaskLog, since: u64, at_once: bool) -> Result<Answer, Error> {
-    if let Some(message) = log.decided().await.map_err(storage)? {
-        return Ok(Answer::Message(message));
-    }
-    if !at_once {
-        let settled = log.settled(since).await;
-        return settled.map(Answer::Task).map_err(storage);
-    }
-    log.stored_up_to(since).await.map_err(storage)?;
-    match log.view() {
-        Some((_, task)) => Ok(Answer::Task(task)),
-        None => Err(Error::internal()),
     }
 }

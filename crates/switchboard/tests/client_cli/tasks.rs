@@ -152,6 +152,33 @@ async fn a_streamed_text_is_saved_as_one_file() {
 }
 
 #[tokio::test]
+async fn a_streamed_text_is_saved_as_one_file() {
+    let agent = Agent::start().await;
+    let sent = agent.json(&["send", "pieces"]).await;
+    let id = sent["task"]["id"].as_str().unwrap();
+    let task = agent.json(&["task", "get", id]).await;
+    assert_eq!(task["artifacts"][0]["parts"].as_array().unwrap().len(), 1);
+    let saved = [
+        "task",
+        "download",
+        id,
+        "--artifact",
+        "words",
+        "--dir",
+        "out",
+    ];
+    let saved = agent.json(&saved).await;
+    assert_eq!(saved["files"].as_array().unwrap().len(), 1, "{saved}");
+    let out = agent.dir.path().join("out/words.txt");
+    let text = std::fs::read_to_string(out).unwrap();
+    assert_eq!(
+        text,
+        task["artifacts"][0]["parts"][0]["text"].as_str().unwrap()
+    );
+    assert!(text.starts_with("one"), "{text}");
+}
+
+#[tokio::test]
 async fn webhooks_are_made_shown_and_removed() {
     let agent = Agent::start().await;
     let id = agent.long_task().await;

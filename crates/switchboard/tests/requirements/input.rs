@@ -176,3 +176,32 @@ async fn s2_041_an_agent_gives_work_to_another_and_tells_its_client() {
         json!([events[0]["id"]])
     );
 }
+
+/// For clients that cannot send a task id.
+#[tokio::test]
+async fn an_answer_finds_its_task_by_the_context() {
+    let yaml = "agents: {clerk: {answers: context, question_data: false, script: [{choose: [\
+                {when: {turn: 1}, do: [{ask: {text: 'Which?', input: {prompt: One}}}]}]}, \
+                {complete: 'You said {{text}}'}]}}";
+    let server = Server::serve(yaml).await;
+    let in_context = |text: &str| {
+        let mut params = say(text);
+        params["message"]["contextId"] = json!("thread");
+        params
+    };
+    let asked = server
+        .result("clerk", "message/send", in_context("a hat"))
+        .await;
+    assert_eq!(asked["status"]["state"], "input-required");
+    let parts = &asked["status"]["message"]["parts"];
+    assert_eq!(parts.as_array().unwrap().len(), 1, "{parts}");
+    let done = server
+        .result("clerk", "message/send", in_context("red"))
+        .await;
+    assert_eq!(done["id"], asked["id"]);
+    assert_eq!(text_of(&done["status"]["message"]), "You said red");
+    let next = server
+        .result("clerk", "message/send", in_context("a coat"))
+        .await;
+    assert_ne!(next["id"], asked["id"]);
+}
