@@ -168,8 +168,8 @@ async fn file(column: &Column) -> Cell {
     let task = send(column, parts(all)).await?;
     let found: Vec<&Part> = task.artifacts.iter().flat_map(|a| &a.parts).collect();
     let mut wanted = [bytes, link];
-    if !column.carries_names() {
-        wanted.each_mut().map(|part| part.filename = None);
+    for part in &mut wanted {
+        part.filename = part.filename.take().filter(|_| column.carries_names());
     }
     same(&found, &wanted.iter().collect(), "the files")?;
     fine()
