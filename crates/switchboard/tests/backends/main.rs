@@ -39,6 +39,7 @@ mod remote_circle;
 mod remote_claims;
 mod remote_crash;
 mod remote_credentials;
+mod remote_late;
 mod remote_refused;
 mod spans;
 mod stranger;
