@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use switchboard_client::{difference, fold};
+use switchboard_client::{Sent, difference, fold};
 use switchboard_server::agent::Said;
 use switchboard_server::budget::Spent;
 use switchboard_server::engine::OUT_OF_BAND;
@@ -110,11 +110,16 @@ impl Heard {
             Event::Task(now) => {
                 let known = self.task.as_deref();
                 let known = known.filter(|known| known.id == now.id);
+                let was_over = known.is_some_and(|known| known.status.state.is_terminal());
                 let fresh = known.is_none().then(|| beginning(now));
                 for event in difference(known.or(fresh.as_ref()).unwrap_or(now), now) {
                     end = self.part(&event, &mut steps).or(end);
                 }
                 self.task = Some(Arc::clone(now));
+                // The whole task after its end: what it has more may be in the history.
+                if was_over && end.is_none() {
+                    end = ending(&now.status, None);
+                }
                 if let Some(Ending::Completed(said)) = &mut end {
                     fill_from_history(said, now);
                 }
@@ -172,6 +177,15 @@ impl Heard {
                 end
             }
             Event::Task(_) | Event::Message(_) => None,
+        }
+    }
+}
+
+impl Ending {
+    /// Takes over a message that came in pieces, once all of them are there.
+    pub(super) fn complete(&mut self, sent: &Sent) {
+        if let (Self::Reply(told), Sent::Message(message)) = (self, sent) {
+            *told = said(Some(message), None);
         }
     }
 }

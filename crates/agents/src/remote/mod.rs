@@ -7,6 +7,7 @@
 //! - `line`: the connection and the upstream card.
 //! - `run`: one turn. `begin`: how its message goes out. `call`: what it says there, and as whom.
 //! - `events`: what is said there, as what is said here. Pure.
+//! - `late`: what the stream still brings after the end of the task.
 //! - `failure`: what callers are told when it goes wrong.
 
 mod begin;
@@ -16,6 +17,7 @@ mod errand;
 mod events;
 mod failure;
 mod keep;
+mod late;
 mod line;
 pub(crate) mod note;
 mod run;

@@ -1,7 +1,6 @@
 //! One turn of our task, taken by an upstream task.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
@@ -10,7 +9,6 @@ use switchboard_server::agent::{
     AgentError, AgentErrorKind, Errand, Outcome, Progress, Said, Turn,
 };
 use switchboard_types::model::{ContextId, Event, TaskId, TaskState};
-use tokio::time::timeout;
 
 use super::begin::{Begun, told_of};
 use super::events::{Ending, Heard, Step};
@@ -19,9 +17,6 @@ use super::line::Line;
 use super::note::{NAME, Note, Plan, State};
 use crate::fetch::without;
 use crate::identity::IdentityError;
-
-/// How long the end of a stream may be behind its last event.
-const HANG_UP: Duration = Duration::from_millis(5);
 
 /// Why a turn does not go on.
 pub(super) enum Stop {
@@ -305,9 +300,7 @@ impl<'a> Run<'a> {
             match item {
                 Some(Ok(item)) => {
                     if let Some(ending) = self.pass(&mut heard, &item.event).await? {
-                        // Read to its end, the connection can be used again.
-                        drop(timeout(HANG_UP, events.next()).await);
-                        return Ok(ending);
+                        return self.rest(events, heard, ending).await;
                     }
                 }
                 Some(Err(error)) => {
@@ -330,7 +323,11 @@ impl<'a> Run<'a> {
     }
 
     /// Passes on one event.
-    async fn pass(&mut self, heard: &mut Heard, event: &Event) -> Result<Option<Ending>, Stop> {
+    pub(super) async fn pass(
+        &mut self,
+        heard: &mut Heard,
+        event: &Event,
+    ) -> Result<Option<Ending>, Stop> {
         self.renewed = false;
         let (steps, ending) = heard.hear(event, &self.shown);
         if let Some(task) = heard.task() {

@@ -7,6 +7,7 @@
 
 pub(crate) mod difference;
 pub(crate) mod fold;
+mod late;
 mod reconnect;
 pub(crate) mod resume;
 
@@ -18,7 +19,7 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt};
 use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::{Operation, Subscribe};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use self::difference::difference;
 use self::resume::{Failure, Seen, meaning};
@@ -26,9 +27,6 @@ use crate::client::{Client, Sent};
 use crate::error::{Error, Kind, Reach};
 use crate::options::CallOptions;
 use crate::transport::{Arrival, Arriving};
-
-/// How long the end of an answer may be behind its last event.
-const END: Duration = Duration::from_millis(100);
 
 /// A stream of events. Dropping it closes the connection; the task goes on.
 pub struct Events {
@@ -54,6 +52,10 @@ pub struct Events {
     /// What ends the stream or the turn, until what was told before it is set right.
     last_word: Option<Box<Arrival>>,
     ended: bool,
+    /// Until when a connection that stays open after the end is read.
+    late: Option<Instant>,
+    /// A task that ended without an answer was read already.
+    asked_for_answer: bool,
 }
 
 /// One item of a stream.
@@ -126,6 +128,8 @@ impl Events {
             overlaps: false,
             last_word: None,
             ended: false,
+            late: None,
+            asked_for_answer: false,
         }
     }
 
@@ -136,7 +140,9 @@ impl Events {
                 return Some(Ok(item));
             }
             if self.ended {
-                self.hang_up().await;
+                if self.read_on().await {
+                    continue;
+                }
                 return None;
             }
             let stepped = match &mut self.arriving {
@@ -162,17 +168,6 @@ impl Events {
                 self.arriving = None;
                 return Some(Err(error));
             }
-        }
-    }
-
-    /// Reads the end of an answer whose last event has come. Then its connection can be used again; over HTTP/2 a
-    /// stream that is dropped before is reset, and too many of those end the connection.
-    async fn hang_up(&mut self) {
-        if let Some(arriving) = &mut self.arriving {
-            // Whatever still comes is not asked for.
-            let end = async { while arriving.next().await.is_some() {} };
-            drop(timeout(END, end).await);
-            self.arriving = None;
         }
     }
 

@@ -1,8 +1,9 @@
 //! Taking up a stream again: watching the task, or reading it where it cannot be watched.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_types::model::Event;
+use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::{GetTask, Operation, Subscribe};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -110,15 +111,10 @@ impl Events {
     /// that says the same again, so before the last word is passed on, the pieces are compared with what the agent
     /// keeps. If that cannot be read, or is something else, what was told stands.
     pub(super) async fn settle(&mut self) {
-        let Some(seen) = &self.seen.task else {
+        let Some(id) = self.seen.task.as_ref().map(|seen| seen.id.clone()) else {
             return;
         };
-        let get = Operation::Get(GetTask {
-            id: seen.id.clone(),
-            history_length: None,
-        });
-        let options = self.again();
-        let now = match timeout(SETTLE, self.client.get_task(get, &options)).await {
+        let now = match timeout(SETTLE, self.read_task(id)).await {
             Ok(Ok(now)) => now,
             Ok(Err(error)) => return tracing::debug!(%error, "a task cannot be read at its end"),
             Err(_) => return tracing::debug!("a task was not read in time at its end"),
@@ -127,9 +123,20 @@ impl Events {
         if !matches!(last, Some(Event::Status(update)) if update.status.state == now.status.state) {
             return;
         }
-        for piece in correction(seen, &now) {
+        let seen = self.seen.task.as_deref();
+        let pieces = seen.map(|seen| correction(seen, &now));
+        for piece in pieces.into_iter().flatten() {
             self.tell(piece);
         }
+    }
+
+    /// Reads a task.
+    pub(super) async fn read_task(&mut self, id: TaskId) -> Result<Arc<Task>, Error> {
+        let get = Operation::Get(GetTask {
+            id,
+            history_length: None,
+        });
+        self.client.get_task(get, &self.again()).await
     }
 
     /// What goes with every later request: all that the first one had, but for what named that one.
@@ -147,14 +154,11 @@ impl Events {
         let Some(id) = self.task_id() else {
             return Ok(false);
         };
-        let get = Operation::Get(GetTask {
-            id,
-            history_length: None,
-        });
-        match self.client.get_task(get, &self.again()).await {
+        match self.read_task(id).await {
             Ok(now) => {
                 self.answered = true;
                 self.seen.fruitless = 0;
+                self.asked_for_answer |= ends(now.status.state);
                 self.tell_difference(&now);
                 if !self.ready.is_empty() {
                     self.polls = 0;

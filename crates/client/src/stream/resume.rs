@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{Event, Message, Task, TaskState};
 
-use super::fold::fold;
+use super::fold::{fold, push_joined};
 use crate::error::{Error, Kind, Reach};
 
 /// How often to connect again without anything new.
@@ -37,7 +37,7 @@ impl Seen {
     /// Takes an event in.
     pub(super) fn take(&mut self, event: &Event) {
         if let Event::Message(message) = event {
-            self.message = Some(Arc::clone(message));
+            join(&mut self.message, message);
         }
         fold(&mut self.task, event);
         self.fruitless = 0;
@@ -68,6 +68,24 @@ impl Seen {
     pub(super) fn may_close(&self) -> bool {
         let waits = |task: &Arc<Task>| task.status.state.is_interrupted();
         self.is_over() || self.task.as_ref().is_some_and(waits)
+    }
+}
+
+/// Adds a piece of a message to what came of it, by its id. There are agents that repeat all of the text with each
+/// piece. A message with another id takes the place of the one before it.
+fn join(known: &mut Option<Arc<Message>>, piece: &Arc<Message>) {
+    let Some(known) = known.as_mut().filter(|known| known.id == piece.id) else {
+        *known = Some(Arc::clone(piece));
+        return;
+    };
+    let (so_far, now) = (known.text(), piece.text());
+    if now.len() > so_far.len() && now.starts_with(&so_far) {
+        *known = Arc::clone(piece);
+        return;
+    }
+    let whole = Arc::make_mut(known);
+    for part in &piece.parts {
+        push_joined(&mut whole.parts, part);
     }
 }
 

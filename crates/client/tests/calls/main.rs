@@ -18,6 +18,7 @@ mod front_page;
 mod grpc;
 mod interfaces;
 mod langgraph;
+mod late;
 mod logs;
 mod odd_grpc;
 mod odd_streams;

@@ -108,7 +108,7 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<(), Failure> {
     if plan.is_empty() {
         return Err(Failure::Usage(
             "--only and --level leave nothing to check".to_owned(),
-            "rules are S-001 to S-122 and V03-001 to V03-024; S-01 names ten of them".to_owned(),
+            "rules are S-001 to S-126 and V03-001 to V03-050; S-01 names ten of them".to_owned(),
         ));
     }
     let mut result = Ok(());

@@ -152,7 +152,8 @@ impl Answer {
         }
         match (&refusal.reason, refusal.code) {
             (Some(reason), _) => reason == kind.reason(),
-            (None, Some(number)) => number == code,
+            // A number alone may come with any status; clients look at the status first.
+            (None, Some(number)) => number == code && is_refusal(refusal.status),
             (None, None) => self.right_status(refusal, kind),
         }
     }
@@ -184,6 +185,11 @@ impl Answer {
     }
 }
 
+/// Whether a status says that the caller was wrong, or asked for what is not offered.
+fn is_refusal(status: u16) -> bool {
+    matches!(status, 400..=499 | 501)
+}
+
 /// What the Python SDK of 0.3 says over gRPC where our own code is another one.
 fn sdk_code(kind: ErrorKind) -> Option<i64> {
     const UNIMPLEMENTED: i64 = 12;
@@ -201,6 +207,7 @@ impl Refusal {
     /// What was said, for people.
     pub(crate) fn text(&self) -> String {
         let number = match self.code {
+            Some(code) if self.status >= 400 => format!("{code}, HTTP {}", self.status),
             Some(code) => code.to_string(),
             None => match self.grpc {
                 Some(code) => format!("gRPC {code}"),

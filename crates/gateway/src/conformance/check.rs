@@ -95,6 +95,8 @@ pub(crate) struct Fault {
     /// If only the weaker half of a rule was broken.
     pub(crate) only: Option<Level>,
     pub(crate) why: String,
+    /// What to do about this very fault, where the hint of the rule would not help.
+    pub(crate) hint: Option<Cow<'static, str>>,
     pub(crate) exchange: Option<Arc<Exchange>>,
 }
 
@@ -105,6 +107,24 @@ impl Verdict {
             Self::Fail(_) => "fail",
             Self::NotOffered(_) => "not offered",
             Self::NotSeen(_) => "not seen",
+        }
+    }
+
+    /// The same verdict with a hint for this fault, in place of the hint of the rule.
+    pub(crate) fn hinting(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
+        if let Self::Fail(fault) = &mut self {
+            fault.hint = Some(hint.into());
+        }
+        self
+    }
+
+    /// The verdict at a level: with MUST alone, a rule of which only the SHOULD half is broken holds.
+    pub(crate) fn at(self, level: Level) -> Self {
+        match self {
+            Self::Fail(fault) if level == Level::Must && fault.only == Some(Level::Should) => {
+                Self::Pass
+            }
+            other => other,
         }
     }
 
@@ -124,6 +144,7 @@ pub(crate) fn fail(why: impl Into<String>, exchange: &Arc<Exchange>) -> Verdict 
     Verdict::Fail(Fault {
         only: None,
         why: why.into(),
+        hint: None,
         exchange: Some(Arc::clone(exchange)),
     })
 }
@@ -133,6 +154,7 @@ pub(crate) fn weak(why: impl Into<String>, exchange: &Arc<Exchange>) -> Verdict 
     Verdict::Fail(Fault {
         only: Some(Level::Should),
         why: why.into(),
+        hint: None,
         exchange: Some(Arc::clone(exchange)),
     })
 }
@@ -149,4 +171,14 @@ pub(crate) fn hold(holds: bool, why: impl Into<String>, exchange: &Arc<Exchange>
     } else {
         Err(fail(why, exchange))
     }
+}
+
+/// A rule holds, or is broken in a way that has a hint of its own.
+pub(crate) fn hold_or(
+    holds: bool,
+    why: impl Into<String>,
+    hint: impl Into<Cow<'static, str>>,
+    exchange: &Arc<Exchange>,
+) -> Found {
+    hold(holds, why, exchange).map_err(|verdict| verdict.hinting(hint))
 }

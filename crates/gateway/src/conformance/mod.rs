@@ -33,7 +33,7 @@ use std::time::Duration;
 use switchboard_types::model::{Interface, Secret};
 use switchboard_types::operation::Method;
 
-use self::answer::Outcome;
+use self::answer::{Answer, Link, Outcome};
 pub(crate) use self::check::Level;
 use self::check::{Check, Need, Run, Verdict, fail};
 use self::discover::{Discovered, discover, speaks};
@@ -150,7 +150,7 @@ fn about_the_card(plan: &Plan, found: &Discovered, report: &mut Report) {
     let older = checks::older().filter(|_| found.offers("0.3"));
     for check in newest.chain(older) {
         let verdict = match &check.run {
-            Run::Card(look) => look(found).err().unwrap_or(Verdict::Pass),
+            Run::Card(look) => look(found).err().unwrap_or(Verdict::Pass).at(plan.level),
             Run::Unseen(why) => Verdict::NotSeen((*why).into()),
             Run::Link(..) => continue,
         };
@@ -188,6 +188,35 @@ fn about_the_rest(plan: &Plan, report: &mut Report) {
     }
 }
 
+/// The rules of the version that an interface speaks.
+fn rules(probe: &Probe) -> Vec<&'static Check> {
+    match probe.words.version {
+        "1.0" => checks::newest().collect(),
+        _ => checks::older().collect(),
+    }
+}
+
+/// Whether something answers that is not the agent: a path that a web server does not know.
+fn is_elsewhere(answer: &Answer) -> bool {
+    let enveloped = answer.body.as_ref().and_then(|body| body.get("jsonrpc"));
+    enveloped.is_none() && matches!(answer.status, 300..=399 | 404 | 405 | 410 | 501)
+}
+
+/// The card names an address at which the interface is not.
+fn wrong_address(probe: &Probe, place: &str, why: String, answer: &Answer, report: &mut Report) {
+    let rule = match probe.words.version {
+        "1.0" => "S-086",
+        _ => "V03-001",
+    };
+    let rules = rules(probe).into_iter();
+    let rule = rules.filter(|check| check.id == rule && probe.plan.includes(check));
+    let verdict = fail(why, &answer.exchange)
+        .hinting("write the URL into the card at which clients reach the interface");
+    report
+        .lines
+        .extend(rule.map(|check| Line::new(check, place, verdict.clone())));
+}
+
 /// Whether anything answers there.
 async fn about_an_interface(probe: &Probe, place: &str, report: &mut Report) -> bool {
     let answer = probe
@@ -196,21 +225,16 @@ async fn about_an_interface(probe: &Probe, place: &str, report: &mut Report) -> 
     if answer.status == 0
         && let Outcome::Broken(why) = &answer.outcome
     {
-        let accurate = checks::newest().find(|check| check.id == "S-086");
-        let verdict = fail(
-            format!("nothing answers at this URL: {why}"),
-            &answer.exchange,
-        );
-        report
-            .lines
-            .extend(accurate.map(|check| Line::new(check, place, verdict)));
+        let why = format!("nothing answers at this URL: {why}");
+        wrong_address(probe, place, why, &answer, report);
         return false;
     }
+    if probe.link == Link::JsonRpc && is_elsewhere(&answer) {
+        let why = format!("HTTP {} without JSON-RPC at this URL", answer.status);
+        wrong_address(probe, place, why, &answer, report);
+    }
     drop(probe.exchanges());
-    let rules: Vec<&'static Check> = match probe.words.version {
-        "1.0" => checks::newest().collect(),
-        _ => checks::older().collect(),
-    };
+    let rules = rules(probe);
     for check in rules.into_iter().filter(|check| probe.plan.includes(check)) {
         let Run::Link(needs, ask) = &check.run else {
             continue;
@@ -226,6 +250,7 @@ async fn about_an_interface(probe: &Probe, place: &str, report: &mut Report) -> 
             Some(lacking) => lacking,
             None => ask(probe).await.err().unwrap_or(Verdict::Pass),
         };
+        let verdict = verdict.at(probe.plan.level);
         report.lines.push(Line {
             exchanges: probe.exchanges(),
             ..Line::new(check, place, verdict)

@@ -22,6 +22,8 @@ pub(crate) struct Stream {
     /// How many of `all` were given out.
     given: usize,
     asked: Instant,
+    /// The id of the request, in JSON-RPC.
+    pub(crate) id: Value,
     text: Vec<u8>,
     all: Vec<Item>,
     end: Option<End>,
@@ -68,6 +70,8 @@ pub(crate) enum End {
 /// A stream that is over.
 #[derive(Debug, Clone)]
 pub(crate) struct Streamed {
+    /// The id of the request, in JSON-RPC.
+    pub(crate) id: Value,
     pub(crate) items: Vec<Item>,
     pub(crate) end: End,
     pub(crate) exchange: Arc<Exchange>,
@@ -87,6 +91,7 @@ impl Stream {
             reader,
             given: 0,
             asked,
+            id: Value::Null,
             text: Vec::new(),
             all: Vec::new(),
             end: None,
@@ -166,14 +171,26 @@ impl Stream {
         last.into_iter().collect()
     }
 
-    /// Waits for the first event; gives the answer if there is none. gRPC may refuse after it seemed to begin.
+    /// Waits for the first event; gives the answer if there is none. gRPC may refuse after it seemed to begin, and what
+    /// does not call itself a stream may be none.
     pub(crate) async fn begin(mut self, patience: Duration) -> Result<Self, Whole> {
         self.next(patience).await;
         self.given = 0;
-        if self.all.is_empty() && rpc::refusal(&self.begun.headers).is_some() {
-            return Err(self.begun.over(&self.log, Some(Vec::new()), b"", None));
+        if !self.all.is_empty() {
+            return Ok(self);
         }
-        Ok(self)
+        match self.reader {
+            Reading::Grpc(_) if rpc::refusal(&self.begun.headers).is_none() => Ok(self),
+            Reading::Grpc(_) => Err(self.begun.over(&self.log, Some(Vec::new()), b"", None)),
+            Reading::Sse(_) => {
+                let broken = match self.end {
+                    Some(End::Broken(why)) => Some(why),
+                    Some(_) => None,
+                    None => Some(format!("the answer did not end within {patience:?}")),
+                };
+                Err(self.begun.over(&self.log, None, &self.text, broken))
+            }
+        }
     }
 
     /// Reads until the server closes it, or nothing comes for so long; but not for ever.
@@ -189,6 +206,7 @@ impl Stream {
         exchange.answer = exchange::body(&self.text);
         let content_type = self.begun.headers.get("content-type");
         Streamed {
+            id: self.id,
             items: self.all,
             end: self.end.unwrap_or(End::Left),
             exchange: self.log.keep(exchange),

@@ -40,6 +40,7 @@ mod remote_claims;
 mod remote_crash;
 mod remote_credentials;
 mod remote_files;
+mod remote_late;
 mod remote_refused;
 mod spans;
 mod stranger;

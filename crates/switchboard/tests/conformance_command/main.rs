@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
+mod mutation;
 mod ourselves;
 mod proxy;
 mod spoiled;

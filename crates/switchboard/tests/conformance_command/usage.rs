@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use crate::conformance;
+use crate::mutation::{Mutation, Traits, serve};
 use crate::support::Server;
 
 const ECHO: &str = "agents:\n  echo:\n    description: Says it again\n    script:\n      - complete: \"{{text}}\"\n";
@@ -40,6 +41,32 @@ async fn only_and_level_choose_the_rules() {
     }
     // S-028 is a SHOULD.
     assert!(!checks.iter().any(|check| check["id"] == "S-028"));
+}
+
+/// A rule may have a MUST and a SHOULD half; only the former is asked for.
+#[tokio::test]
+async fn level_must_leaves_out_the_should_half_of_a_rule() {
+    let agent = serve(
+        Traits::at("JSONRPC 1.0"),
+        Mutation::Reply(|_, reply| {
+            if let Some(serde_json::Value::Object(error)) = reply.json.get_mut("error") {
+                error.remove("data");
+            }
+        }),
+    )
+    .await;
+    let args = ["-a", &agent.base, "-o", "json", "--only", "S-040"];
+    let ran = conformance(&args).await;
+    assert_eq!(ran.json()["checks"][0]["level"], "should", "{}", ran.out);
+    assert_eq!(ran.ids("fail"), ["S-040"]);
+    let ran = conformance(&[&args[..], &["--level", "must"]].concat()).await;
+    assert_eq!(ran.ids("pass"), ["S-040"], "{}", ran.out);
+    let checks = ran.json()["checks"].as_array().cloned().expect("checks");
+    assert!(
+        checks.iter().all(|check| check["level"] == "must"),
+        "{}",
+        ran.out
+    );
 }
 
 #[tokio::test]

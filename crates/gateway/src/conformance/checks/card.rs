@@ -94,6 +94,7 @@ fn published(found: &Discovered) -> Found {
             return wrong(format!("skills[{at}].tags is missing or empty"));
         }
     }
+    as_json(found)?;
     match &found.url {
         None => Err(unseen(
             "the card was read from a file; whether it is published cannot be told",
@@ -103,6 +104,24 @@ fn published(found: &Discovered) -> Found {
             "the card is whole, but was not found at the well-known place",
         )),
     }
+}
+
+/// The card says that it is JSON: browsers and some clients look at that before they read it.
+pub(super) fn as_json(found: &Discovered) -> Found {
+    if found.url.is_none() {
+        return Ok(());
+    }
+    let kind = found.headers.get("content-type");
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    if essence == "application/json" || essence.ends_with("+json") {
+        return Ok(());
+    }
+    Err(weak(
+        format!("the Content-Type of the card is {kind:?}"),
+        &found.exchange,
+    )
+    .hinting("serve the card as application/json"))
 }
 
 fn interfaces(found: &Discovered) -> Found {
@@ -121,21 +140,49 @@ fn interfaces(found: &Discovered) -> Found {
             )?;
         }
     }
+    let mut weaker = None;
     for interface in &found.card.interfaces {
-        // Of gRPC the newest text wants host:port.
-        let absolute = interface.binding == Binding::Grpc
-            || Url::parse(&interface.url).is_ok_and(|url| url.has_host());
-        hold(
-            absolute,
-            format!("{:?} is no absolute URL", interface.url),
-            &found.exchange,
-        )?;
-        if speaks(&interface.version).is_some() && interface.version.matches('.').count() > 1 {
-            let why = format!("protocolVersion {:?} has a patch number", interface.version);
-            return Err(weak(why, &found.exchange));
+        if !is_absolute(&interface.url) {
+            let why = format!("{:?} is no absolute URL", interface.url);
+            if interface.binding != Binding::Grpc || !is_authority(&interface.url) {
+                return Err(fail(why, &found.exchange)
+                    .hinting("write the whole URL of every interface, with its scheme and host"));
+            }
+            // The text after 1.0.1 has it so; clients of the released texts refuse the card.
+            weaker.get_or_insert(
+                weak(format!("{why}, but host:port"), &found.exchange)
+                    .hinting("write the address of gRPC with its scheme, as https://host:port"),
+            );
         }
     }
-    Ok(())
+    for raw in found.raw["supportedInterfaces"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        let version = raw["protocolVersion"].as_str().unwrap_or_default();
+        if speaks(version).is_some() && version.matches('.').count() > 1 {
+            let why = format!("protocolVersion {version:?} has a patch number");
+            weaker.get_or_insert(
+                weak(why, &found.exchange).hinting("write major and minor only, as \"1.0\""),
+            );
+        }
+    }
+    weaker.map_or(Ok(()), Err)
+}
+
+/// Whether an address is a whole URL.
+pub(super) fn is_absolute(url: &str) -> bool {
+    url.contains("://") && Url::parse(url).is_ok_and(|url| url.has_host())
+}
+
+/// Whether an address is a host and a port.
+fn is_authority(address: &str) -> bool {
+    let port = address
+        .rsplit_once(':')
+        .map(|(host, port)| (host, port.parse::<u16>()));
+    port.is_some_and(|(host, port)| !host.is_empty() && port.is_ok())
+        && Url::parse(&format!("http://{address}")).is_ok_and(|url| url.path() == "/")
 }
 
 fn signed(found: &Discovered) -> Result<&Vec<Value>, Verdict> {

@@ -71,7 +71,9 @@ async fn extended_card(p: &Probe) -> Found {
     }
     match &answer.outcome {
         Outcome::Result(card) if card["name"].is_string() => Ok(()),
-        Outcome::Result(_) => Err(answer.fail("the answer is no card")),
+        Outcome::Result(_) => Err(answer
+            .fail("the answer is no card")
+            .hinting("answer with the AgentCard itself")),
         _ if [401, 403].contains(&answer.status) => Err(unseen("needs --bearer or --api-key")),
         Outcome::Refused(refusal) if refusal.reason.as_deref() == Some("PERMISSION_DENIED") => {
             Err(unseen("needs --bearer or --api-key"))

@@ -1,14 +1,16 @@
 //! The JSON-RPC binding.
 
 use serde_json::{Value, json};
+use switchboard_types::ErrorKind;
 use switchboard_types::operation::Method;
 
 use crate::conformance::answer::{Answer, Outcome};
 use crate::conformance::check::Level::Must;
-use crate::conformance::check::{Check, Found, Need, Run, hold};
+use crate::conformance::check::{Check, Found, Need, Run, hold, hold_or};
 use crate::conformance::probe::{Manner, Probe};
+use crate::conformance::stream::Streamed;
 
-pub(super) static CHECKS: [Check; 4] = [
+pub(super) static CHECKS: [Check; 5] = [
     Check {
         id: "S-070",
         level: Must,
@@ -41,43 +43,120 @@ pub(super) static CHECKS: [Check; 4] = [
         hint: "-32700 for what is not JSON, -32600 for what is no request, -32601 for unknown methods, -32602 for wrong parameters",
         run: Run::Link(&[Need::JsonRpc], |p| Box::pin(numbers(p))),
     },
+    Check {
+        id: "S-125",
+        level: Must,
+        clause: "§5.3, §9.4",
+        title: "every operation that the card offers is a method of that name",
+        hint: "serve SendMessage, GetTask, ListTasks, CancelTask and the others",
+        run: Run::Link(&[Need::JsonRpc], |p| Box::pin(methods(p))),
+    },
 ];
 
 async fn envelope(p: &Probe) -> Found {
     let sent = p.answered().await?;
     let kind = sent.answer.header("content-type").unwrap_or_default();
-    let why = format!("Content-Type is {kind:?}");
-    hold(
+    hold_or(
         kind.starts_with("application/json"),
-        why,
+        format!("the Content-Type of an answer is {kind:?}"),
+        "answer as application/json",
         &sent.answer.exchange,
     )?;
-    let body = sent.answer.body.clone().unwrap_or_default();
-    hold(
-        body["jsonrpc"] == "2.0",
-        "jsonrpc is not \"2.0\"",
+    let status = sent.answer.status;
+    hold_or(
+        (200..300).contains(&status),
+        format!("a result came with HTTP {status}"),
+        "answer with HTTP 200: JSON-RPC says in the body how it went",
         &sent.answer.exchange,
     )?;
+    for (_, body, exchange) in p.seen().envelopes {
+        hold_or(
+            body["jsonrpc"] == "2.0",
+            format!("jsonrpc is {}", body["jsonrpc"]),
+            "write \"jsonrpc\": \"2.0\" into every answer, errors as well",
+            &exchange,
+        )?;
+    }
     if p.lacks(Need::Streaming).is_err() {
         return Ok(());
     }
     let streamed = p.followed().await?;
-    let kind = &streamed.content_type;
-    let why = format!("the Content-Type of a stream is {kind:?}");
-    hold(
-        kind.starts_with("text/event-stream"),
-        why,
-        &streamed.exchange,
-    )?;
+    event_stream(streamed)?;
     for item in &streamed.items {
-        let whole = item.data["jsonrpc"] == "2.0" && item.data["id"].is_string();
-        hold(
-            whole,
-            "an event is no JSON-RPC answer with the id of the request",
+        hold_or(
+            item.data["jsonrpc"] == "2.0",
+            "an event is no JSON-RPC answer",
+            "write each event as a whole answer of JSON-RPC: jsonrpc, id and result",
+            &streamed.exchange,
+        )?;
+        let id = &item.data["id"];
+        hold_or(
+            *id == streamed.id,
+            format!("an event has the id {id}, and the request {}", streamed.id),
+            "write the id of the request into every event of its stream",
             &streamed.exchange,
         )?;
     }
     Ok(())
+}
+
+/// A stream says what it is.
+pub(super) fn event_stream(streamed: &Streamed) -> Found {
+    let kind = &streamed.content_type;
+    hold_or(
+        kind.starts_with("text/event-stream"),
+        format!("the Content-Type of a stream is {kind:?}"),
+        "send streams as text/event-stream",
+        &streamed.exchange,
+    )
+}
+
+async fn methods(p: &Probe) -> Found {
+    named_methods(p, true).await
+}
+
+/// Every operation that the card offers is a method that the agent knows.
+pub(super) async fn named_methods(p: &Probe, lists: bool) -> Found {
+    let mut all = vec![
+        (Method::Send, p.say(&p.plan.message)),
+        (Method::Get, json!({"id": "nobody"})),
+        (Method::Cancel, json!({"id": "nobody"})),
+    ];
+    if lists {
+        all.push((Method::List, json!({})));
+    }
+    if p.lacks(Need::Push).is_ok() {
+        let one = json!({"taskId": "nobody", "id": "nobody", "pushNotificationConfigId": "nobody"});
+        all.push((Method::GetPushConfig, one.clone()));
+        all.push((Method::ListPushConfigs, one.clone()));
+        all.push((Method::DeletePushConfig, one.clone()));
+        all.push((Method::CreatePushConfig, one));
+    }
+    for (method, params) in all {
+        known(p, method, &p.call(method, params).await)?;
+    }
+    if p.lacks(Need::Streaming).is_err() {
+        return Ok(());
+    }
+    for (method, params) in [
+        (Method::Stream, p.say(&p.plan.message)),
+        (Method::Subscribe, json!({"id": "nobody"})),
+    ] {
+        if let Err(answer) = p.open(method, params).await {
+            known(p, method, &answer)?;
+        }
+    }
+    Ok(())
+}
+
+fn known(p: &Probe, method: Method, answer: &Answer) -> Found {
+    let name = p.words.method(method);
+    hold_or(
+        !answer.is(ErrorKind::MethodNotFound),
+        format!("the method {name} is not known"),
+        format!("serve the method {name}; names are case-sensitive"),
+        &answer.exchange,
+    )
 }
 
 /// Header names In-Title-Case and in lower case are the same.
@@ -124,9 +203,10 @@ async fn id(p: &Probe) -> Found {
     let answer = raw(p, "{\"jsonrpc\": \"2.0\", ").await;
     let body = answer.body.clone().unwrap_or_default();
     let null = body.get("id") == Some(&Value::Null);
-    hold(
+    hold_or(
         null,
         "the id of an answer to what is not JSON is not null",
+        "write \"id\": null where the id of a request cannot be read",
         &answer.exchange,
     )
 }
@@ -173,7 +253,8 @@ async fn numbers(p: &Probe) -> Found {
             refusal.text(),
             numbers[0]
         );
-        hold(right, why, &answer.exchange)?;
+        let hint = format!("answer {} to {what}", numbers[0]);
+        hold_or(right, why, hint, &answer.exchange)?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::conformance::check::Level::{Must, Should};
 use crate::conformance::check::{Check, Found, Need, Run, Verdict, unseen, weak};
 use crate::conformance::probe::Probe;
 
-pub(super) static CHECKS: [Check; 7] = [
+pub(super) static CHECKS: [Check; 8] = [
     Check {
         id: "S-007",
         level: Must,
@@ -39,8 +39,8 @@ pub(super) static CHECKS: [Check; 7] = [
         id: "S-011",
         level: Must,
         clause: "§3.1.4",
-        title: "pages follow each other by cursor, without repeats",
-        hint: "a page begins where the one before it ended",
+        title: "pages follow each other by cursor, without repeats or gaps, to an end",
+        hint: "a page begins after the last task of the one before it",
         run: Run::Link(&[], |p| Box::pin(pages(p))),
     },
     Check {
@@ -66,6 +66,14 @@ pub(super) static CHECKS: [Check; 7] = [
         title: "statusTimestampAfter keeps tasks of that moment and later ones",
         hint: "compare with >=, in spite of the name",
         run: Run::Link(&[], |p| Box::pin(since(p))),
+    },
+    Check {
+        id: "S-126",
+        level: Must,
+        clause: "§3.1.4",
+        title: "ListTasks lists the tasks of a context or state, if it is asked to",
+        hint: "keep only tasks whose contextId and status.state are those of the request",
+        run: Run::Link(&[], |p| Box::pin(filters(p))),
     },
 ];
 
@@ -111,16 +119,68 @@ async fn token_is_there(p: &Probe) -> Found {
     Ok(())
 }
 
-async fn pages(p: &Probe) -> Found {
-    drop(p.send(p.say(&p.plan.message), "a message").await?);
-    let (first, one) = list(p, json!({"pageSize": 1})).await?;
-    let token = first.result("ListTasks")?["nextPageToken"].clone();
-    if token.as_str().is_none_or(str::is_empty) {
-        return Err(first.fail("two tasks exist, and a page of one has no nextPageToken"));
+/// Three tasks of one context, so that nothing else is on the pages.
+async fn family(p: &Probe) -> Result<(Value, Vec<Value>), Verdict> {
+    let first = p.finished().await?;
+    let context = first["contextId"].clone();
+    let mut ids = vec![first["id"].clone()];
+    for _ in 0..2 {
+        let mut params = p.say(&p.plan.message);
+        params["message"]["contextId"] = context.clone();
+        let Ok(sent) = p.send(params, "a second message of a context").await else {
+            return Err(unseen(
+                "a second message of one context is refused, see S-045",
+            ));
+        };
+        let task = sent.task.filter(|task| task["contextId"] == context);
+        let task = task.ok_or_else(|| unseen("no second task in one context, see S-045"))?;
+        ids.push(task["id"].clone());
     }
-    let (second, other) = list(p, json!({"pageSize": 1, "pageToken": token})).await?;
-    if other.is_empty() || one.first().map(|t| &t["id"]) == other.first().map(|t| &t["id"]) {
-        return Err(second.fail("the second page does not go on where the first ended"));
+    Ok((context, ids))
+}
+
+async fn pages(p: &Probe) -> Found {
+    let (context, ids) = family(p).await?;
+    let mut params = json!({"pageSize": 1, "contextId": context});
+    let mut seen: Vec<Value> = Vec::new();
+    // The last page may be an empty one.
+    for number in 1..=ids.len() + 1 {
+        let (answer, tasks) = list(p, params.clone()).await?;
+        for task in &tasks {
+            if !ids.contains(&task["id"]) {
+                return Err(unseen("tasks of other contexts are listed, see S-126"));
+            }
+            if seen.contains(&task["id"]) {
+                let why = format!(
+                    "page {number} does not go on where the one before it ended: task {} is on both",
+                    task["id"]
+                );
+                return Err(answer.fail(why));
+            }
+            seen.push(task["id"].clone());
+        }
+        let token = answer.result("ListTasks")?["nextPageToken"].clone();
+        let more = token.as_str().is_some_and(|token| !token.is_empty());
+        if !more {
+            break;
+        }
+        if number > ids.len() {
+            let why = format!(
+                "{} tasks exist, and page {number} still has a nextPageToken",
+                ids.len()
+            );
+            return Err(answer
+                .fail(why)
+                .hinting("send an empty nextPageToken with the last page"));
+        }
+        params["pageToken"] = token;
+    }
+    if let Some(missing) = ids.iter().find(|id| !seen.contains(id)) {
+        let (answer, _) = list(p, params).await?;
+        let why = format!("task {missing} is on none of the pages of its context");
+        return Err(answer
+            .fail(why)
+            .hinting("a page begins with the first task that was not on the pages before it"));
     }
     let bad = p
         .call(Method::List, json!({"pageToken": "not a token of yours"}))
@@ -132,8 +192,32 @@ async fn pages(p: &Probe) -> Found {
     .or_else(|verdict| match (&bad.outcome, verdict) {
         // No text says what to do with one.
         (Outcome::Result(_), _) => Ok(()),
-        (_, verdict) => Err(verdict),
+        (_, verdict) => Err(verdict.hinting("refuse an unknown page token as InvalidParams")),
     })
+}
+
+async fn filters(p: &Probe) -> Found {
+    let task = p.finished().await?;
+    let nobody = json!(format!("nobody-{}", uuid::Uuid::new_v4()));
+    for (name, value) in [
+        ("contextId", &task["contextId"]),
+        ("contextId", &nobody),
+        ("status", &task["status"]["state"]),
+    ] {
+        let (answer, tasks) = list(p, json!({ name: value })).await?;
+        let is = |task: &Value| match name {
+            "status" => task["status"]["state"].clone(),
+            _ => task[name].clone(),
+        };
+        if let Some(other) = tasks.iter().find(|task| is(task) != *value) {
+            let why = format!("with {name} {value} a task of {} is listed", is(other));
+            return Err(answer.fail(why));
+        }
+        if value != &nobody && tasks.is_empty() {
+            return Err(answer.fail(format!("with {name} {value} no task is listed")));
+        }
+    }
+    Ok(())
 }
 
 async fn newest_first(p: &Probe) -> Found {
@@ -156,9 +240,12 @@ async fn newest_first(p: &Probe) -> Found {
 }
 
 async fn page_size(p: &Probe) -> Found {
+    drop(p.send(p.say(&p.plan.message), "a message").await?);
     let (answer, tasks) = list(p, json!({"pageSize": 1})).await?;
     if tasks.len() > 1 {
-        return Err(answer.fail(format!("a page of 1 holds {} tasks", tasks.len())));
+        return Err(answer
+            .fail(format!("a page of 1 holds {} tasks", tasks.len()))
+            .hinting("return at most pageSize tasks"));
     }
     let (answer, tasks) = list(p, json!({})).await?;
     if tasks.len() > 50 {

@@ -1,4 +1,4 @@
-//! The checklist: every rule for servers of A2A 1.0, by its number, and a smaller list for A2A 0.3.
+//! The checklist: every rule for servers of A2A 1.0, by its number, and those of A2A 0.3.
 //!
 //! Each number stands in exactly one table. What cannot be seen from outside stands in [`unseen`], with the reason.
 
@@ -8,8 +8,15 @@ mod everything;
 mod extensions;
 mod grpc;
 mod jsonrpc;
+mod kept;
 mod lists;
 mod older;
+mod older_access;
+mod older_card;
+mod older_rpc;
+mod older_send;
+mod older_shape;
+mod older_stream;
 mod older_tasks;
 mod push;
 mod push_delivery;
@@ -19,6 +26,7 @@ mod send;
 mod stream;
 mod subscribe;
 mod tasks;
+mod times;
 mod unseen;
 mod versions;
 
@@ -26,11 +34,12 @@ use super::check::Check;
 
 /// The rules for A2A 1.0, in the order in which they are checked: those that look at all answers come last.
 pub(super) fn newest() -> impl Iterator<Item = &'static Check> {
-    let tables: [&'static [Check]; 17] = [
+    let tables: [&'static [Check]; 19] = [
         &card::CHECKS,
         &send::CHECKS,
         &stream::CHECKS,
         &tasks::CHECKS,
+        &kept::CHECKS,
         &lists::CHECKS,
         &subscribe::CHECKS,
         &errors::CHECKS,
@@ -42,6 +51,7 @@ pub(super) fn newest() -> impl Iterator<Item = &'static Check> {
         &extensions::CHECKS,
         &security::CHECKS,
         &everything::CHECKS,
+        &times::CHECKS,
         &grpc::CHECKS,
         &unseen::CHECKS,
     ];
@@ -50,7 +60,17 @@ pub(super) fn newest() -> impl Iterator<Item = &'static Check> {
 
 /// The rules for A2A 0.3.
 pub(super) fn older() -> impl Iterator<Item = &'static Check> {
-    older::CHECKS.iter().chain(&older_tasks::CHECKS)
+    let tables: [&'static [Check]; 8] = [
+        &older_card::CHECKS,
+        &older::CHECKS,
+        &older_tasks::CHECKS,
+        &older_send::CHECKS,
+        &older_stream::CHECKS,
+        &older_access::CHECKS,
+        &older_rpc::CHECKS,
+        &older_shape::CHECKS,
+    ];
+    tables.into_iter().flatten()
 }
 
 #[cfg(test)]
@@ -58,12 +78,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::conformance::check::Run;
 
     #[test]
     fn every_number_of_the_checklist_is_in_exactly_one_table() {
         let mut found: Vec<&str> = newest().map(|check| check.id).collect();
         found.sort_unstable();
-        let expected: Vec<String> = (1..=122).map(|n| format!("S-{n:03}")).collect();
+        let expected: Vec<String> = (1..=126).map(|n| format!("S-{n:03}")).collect();
         assert_eq!(found, expected);
     }
 
@@ -75,6 +96,33 @@ mod tests {
         assert_eq!(older().count(), found.len());
     }
 
+    /// The rules in a table of the document: single ones, and those from one to another.
+    fn documented(text: &str) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let rows = text.lines().filter(|line| line.starts_with('|'));
+        for cell in rows.flat_map(|row| row.split(['|', ','])) {
+            let rule = |text: &str| {
+                let (list, number) = text.trim().split_once('-')?;
+                let known = ["S", "V03"].contains(&list) && number.len() == 3;
+                Some((list.to_owned(), number.parse::<u32>().ok()?)).filter(|_| known)
+            };
+            let (first, last) = cell.split_once(" to ").unwrap_or((cell, cell));
+            if let (Some((list, first)), Some((_, last))) = (rule(first), rule(last)) {
+                found.extend((first..=last).map(|number| format!("{list}-{number:03}")));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn the_document_lists_what_is_checked() {
+        let named = documented(include_str!("../../../../../docs/conformance.md"));
+        let all = newest().chain(older());
+        let seen = all.filter(|check| !matches!(check.run, Run::Unseen(_)));
+        let seen: BTreeSet<String> = seen.map(|check| check.id.to_owned()).collect();
+        assert_eq!(named, seen);
+    }
+
     #[test]
     fn every_rule_names_its_section_and_what_to_do() {
         for check in newest().chain(older()) {
@@ -84,7 +132,7 @@ mod tests {
                 "{}",
                 check.id
             );
-            let seen = !matches!(check.run, crate::conformance::check::Run::Unseen(_));
+            let seen = !matches!(check.run, Run::Unseen(_));
             assert_eq!(seen, !check.hint.is_empty(), "{}", check.id);
         }
     }

@@ -1,25 +1,18 @@
-//! A2A 0.3: the card, sending, streaming, and the rules of its JSON-RPC.
+//! A2A 0.3: sending, streaming, and the rules of its JSON-RPC.
 
 use serde_json::{Value, json};
 use switchboard_types::ErrorKind;
 use switchboard_types::operation::Method;
 
+use super::everything::ECHO_THE_ID;
+use super::older_stream::is_over;
 use crate::conformance::answer::Link;
 use crate::conformance::check::Level::{Must, Should};
-use crate::conformance::check::{Check, Found, Need, Run, Verdict, fail, hold, unseen};
-use crate::conformance::discover::Discovered;
+use crate::conformance::check::{Check, Found, Need, Run, Verdict, fail, hold, hold_or, unseen};
 use crate::conformance::probe::{Manner, Probe, members};
 use crate::conformance::stream::{End, Streamed};
 
-pub(super) static CHECKS: [Check; 12] = [
-    Check {
-        id: "V03-001",
-        level: Must,
-        clause: "0.3 §5.5",
-        title: "the card has the members that clients of 0.3 need",
-        hint: "write protocolVersion, url, name, description, version, capabilities, both modes and skills",
-        run: Run::Card(card),
-    },
+pub(super) static CHECKS: [Check; 11] = [
     Check {
         id: "V03-002",
         level: Must,
@@ -111,30 +104,6 @@ pub(super) static CHECKS: [Check; 12] = [
     },
 ];
 
-fn card(found: &Discovered) -> Found {
-    let newer = found.raw.get("supportedInterfaces").is_some() && found.raw.get("url").is_none();
-    if newer {
-        return Err(Verdict::NotOffered(
-            "it is a card of 1.0, which clients of 0.3 cannot read",
-        ));
-    }
-    for name in [
-        "protocolVersion",
-        "name",
-        "description",
-        "url",
-        "version",
-        "capabilities",
-        "defaultInputModes",
-        "defaultOutputModes",
-        "skills",
-    ] {
-        let there = found.raw.get(name).is_some_and(|member| !member.is_null());
-        hold(there, format!("{name} is missing"), &found.exchange)?;
-    }
-    Ok(())
-}
-
 async fn send(p: &Probe) -> Found {
     let sent = p.sent().await?;
     let result = sent.answer.result("a message")?;
@@ -222,10 +191,14 @@ pub(super) fn events(
         match found {
             Some(event) => events.push(event),
             None => {
-                return Err(fail(
-                    format!("an event is none of the four: {}", item.data),
-                    &streamed.exchange,
-                ));
+                let why = format!("an event is none of the four: {}", item.data);
+                let hint = match p.link {
+                    Link::JsonRpc if item.data.get("jsonrpc").is_none() => {
+                        "over JSON-RPC every data is a response with the id of the request"
+                    }
+                    _ => "send one of the four: task, message, status-update or artifact-update",
+                };
+                return Err(fail(why, &streamed.exchange).hinting(hint));
             }
         }
     }
@@ -239,11 +212,13 @@ async fn stream(p: &Probe) -> Found {
     let streamed = p.streamed().await?;
     events(p, streamed)?;
     for item in &streamed.items {
-        let whole = p.link != Link::JsonRpc
-            || (item.data["jsonrpc"] == "2.0" && item.data["id"].is_string());
-        hold(
-            whole,
-            "an event is no answer with the id of the request",
+        let whole = p.link != Link::JsonRpc || item.data["jsonrpc"] == "2.0";
+        hold(whole, "an event is no JSON-RPC answer", &streamed.exchange)?;
+        let id = &item.data["id"];
+        hold_or(
+            p.link != Link::JsonRpc || *id == streamed.id,
+            format!("an event has the id {id}, and the request {}", streamed.id),
+            "write the id of the request into every event of its stream",
             &streamed.exchange,
         )?;
     }
@@ -254,9 +229,10 @@ async fn last(p: &Probe) -> Found {
     let streamed = p.followed().await?;
     let events = events(p, streamed);
     let events = events.map_err(|_| unseen("the stream holds what is no event, see V03-005"))?;
-    hold(
+    hold_or(
         streamed.end == End::Closed,
-        "the stream was not closed",
+        "the stream stays open after its last event",
+        "close the stream after the final event",
         &streamed.exchange,
     )?;
     let mut updates = events
@@ -270,6 +246,8 @@ async fn last(p: &Probe) -> Found {
             &streamed.exchange,
         ),
         None if events[0].0 == "message" => Ok(()),
+        // A task that is over when it is shown needs no update.
+        None if events.iter().any(|event| is_over(p, event)) => Ok(()),
         None => Err(fail("there is no status update", &streamed.exchange)),
     }
 }
@@ -317,7 +295,8 @@ async fn numbers(p: &Probe) -> Found {
             "{what} was refused as {}, expected {number}",
             refusal.text()
         );
-        hold(refusal.code == Some(number), why, &answer.exchange)?;
+        let hint = format!("answer {number} to {what}");
+        hold_or(refusal.code == Some(number), why, hint, &answer.exchange)?;
     }
     Ok(())
 }
@@ -333,9 +312,17 @@ async fn ids(p: &Probe) -> Found {
             &answer.exchange,
         )?;
     }
-    for (_, body, exchange) in p.seen().envelopes {
+    p.sent().await.ok();
+    for (id, body, exchange) in p.seen().envelopes {
         let both = body.get("result").is_some() && body.get("error").is_some_and(|e| !e.is_null());
-        hold(!both, "an answer has both result and error", &exchange)?;
+        hold_or(
+            !both,
+            "an answer has both result and error",
+            "leave the other one out",
+            &exchange,
+        )?;
+        let why = format!("id {id} came back as {}", body["id"]);
+        hold_or(body["id"] == id, why, ECHO_THE_ID, &exchange)?;
     }
     Ok(())
 }
@@ -372,9 +359,7 @@ async fn at_once(p: &Probe) -> Found {
 async fn extended_card(p: &Probe) -> Found {
     let answer = p.call(Method::ExtendedCard, json!({})).await;
     if p.lacks(Need::ExtendedCard).is_ok() {
-        return Err(unseen(
-            "the card offers one, and 0.3 wants credentials for it",
-        ));
+        return Err(unseen("the card offers one, see V03-039"));
     }
     answer
         .refusal("an extended card that is not offered")

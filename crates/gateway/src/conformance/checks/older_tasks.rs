@@ -7,20 +7,24 @@ use switchboard_types::ErrorKind;
 use switchboard_types::operation::Method;
 
 use super::older::events;
+use super::older_stream::{is_over, same_task};
 use super::push::not_here;
 use super::subscribe::subscribe;
-use crate::conformance::answer::Link;
+use super::tasks::{cancels, end_is_final, same, talkative};
+use crate::conformance::answer::{Answer, Link};
 use crate::conformance::check::Level::{Must, Should};
-use crate::conformance::check::{Check, Found, Need, Run, hold, unseen};
+use crate::conformance::check::{Check, Found, Need, Run, Verdict, hold, hold_or, unseen};
 use crate::conformance::probe::Probe;
+use crate::conformance::receiver::Delivery;
+use crate::conformance::stream::End;
 
-pub(super) static CHECKS: [Check; 12] = [
+pub(super) static CHECKS: [Check; 13] = [
     Check {
         id: "V03-013",
         level: Must,
         clause: "0.3 §7.3",
-        title: "tasks/get answers with the task",
-        hint: "answer the Task itself",
+        title: "tasks/get shows a task as it was answered, and a terminal state is final",
+        hint: "store a task before it is answered, and read it from there",
         run: Run::Link(&[], |p| Box::pin(get(p))),
     },
     Check {
@@ -28,7 +32,7 @@ pub(super) static CHECKS: [Check; 12] = [
         level: Must,
         clause: "0.3 §8.2",
         title: "an unknown task is TaskNotFound",
-        hint: "answer -32001 to tasks/get and tasks/cancel",
+        hint: "answer -32001, over HTTP+JSON 404, to tasks/get, tasks/cancel and tasks/resubscribe",
         run: Run::Link(&[], |p| Box::pin(not_found(p))),
     },
     Check {
@@ -43,9 +47,9 @@ pub(super) static CHECKS: [Check; 12] = [
         id: "V03-016",
         level: Must,
         clause: "0.3 §7.4",
-        title: "tasks/cancel answers with the task",
+        title: "tasks/cancel ends the task, and answers with it",
         hint: "answer the Task as it stands after the cancel",
-        run: Run::Link(&[Need::Long], |p| Box::pin(cancel(p))),
+        run: Run::Link(&[Need::Long], |p| Box::pin(cancels(p))),
     },
     Check {
         id: "V03-017",
@@ -111,14 +115,23 @@ pub(super) static CHECKS: [Check; 12] = [
         hint: "send X-A2A-Notification-Token as it was registered",
         run: Run::Link(&[Need::Push, Need::JsonRpc], |p| Box::pin(called(p))),
     },
+    Check {
+        id: "V03-050",
+        level: Should,
+        clause: "0.3 §9.5",
+        title: "a notification names its task",
+        hint: "post the Task as JSON, with its id and status",
+        run: Run::Link(&[Need::Push, Need::JsonRpc], |p| Box::pin(told(p))),
+    },
 ];
 
 async fn get(p: &Probe) -> Found {
     let task = p.finished().await?;
-    let answer = p.call(Method::Get, json!({"id": task["id"]})).await;
-    let read = answer.result("reading a task")?;
-    let why = format!("task {} came, not {}", read["id"], task["id"]);
-    hold(read["id"] == task["id"], why, &answer.exchange)
+    same(p, &task).await?;
+    if p.lacks(Need::Long).is_err() {
+        return Ok(());
+    }
+    end_is_final(p).await
 }
 
 async fn not_found(p: &Probe) -> Found {
@@ -127,7 +140,18 @@ async fn not_found(p: &Probe) -> Found {
         let answer = p.call(method, params).await;
         answer.refused_as(&[ErrorKind::TaskNotFound], p.words.method(method))?;
     }
-    Ok(())
+    if p.lacks(Need::Streaming).is_err() || p.link != Link::JsonRpc {
+        return Ok(());
+    }
+    let params = json!({"id": format!("nobody-{}", uuid::Uuid::new_v4())});
+    let kinds = [ErrorKind::TaskNotFound];
+    p.refuses(
+        Method::Subscribe,
+        params,
+        &kinds,
+        p.words.method(Method::Subscribe),
+    )
+    .await
 }
 
 async fn not_cancelable(p: &Probe) -> Found {
@@ -136,20 +160,6 @@ async fn not_cancelable(p: &Probe) -> Found {
     answer.refused_as(
         &[ErrorKind::TaskNotCancelable],
         "canceling a task that is over",
-    )
-}
-
-async fn cancel(p: &Probe) -> Found {
-    let task = p.running().await?;
-    let answer = p.call(Method::Cancel, json!({"id": task["id"]})).await;
-    let canceled = match answer.result("canceling a running task") {
-        Ok(canceled) => canceled,
-        Err(verdict) => return Err(p.unless_over(&task, verdict).await),
-    };
-    hold(
-        canceled["id"] == task["id"],
-        "the answer is not the task",
-        &answer.exchange,
     )
 }
 
@@ -184,7 +194,7 @@ async fn goes_on(p: &Probe) -> Found {
 }
 
 async fn history(p: &Probe) -> Found {
-    let task = p.finished().await?;
+    let task = talkative(p).await?;
     let answer = p
         .call(Method::Get, json!({"id": task["id"], "historyLength": 1}))
         .await;
@@ -192,7 +202,7 @@ async fn history(p: &Probe) -> Found {
     let length = read["history"].as_array().map_or(0, Vec::len);
     hold(
         length <= 1,
-        format!("{length} messages of history came instead of one"),
+        format!("with historyLength 1, {length} messages of history came"),
         &answer.exchange,
     )
 }
@@ -201,7 +211,24 @@ async fn resubscribe(p: &Probe) -> Found {
     let task = p.running().await?;
     let stream = subscribe(p, &task).await?;
     let streamed = stream.rest(p.plan.timeout).await;
-    events(p, &streamed).map(drop)
+    let events = events(p, &streamed)?;
+    let hint = "stream the events of the task that was asked for, and no others";
+    same_task(&streamed, &events).map_err(|verdict| verdict.hinting(hint))?;
+    let first = &events[0].1;
+    let of = if events[0].0 == "task" {
+        &first["id"]
+    } else {
+        &first["taskId"]
+    };
+    let why = format!("the events are of task {of}, not {}", task["id"]);
+    hold_or(*of == task["id"], why, hint, &streamed.exchange)?;
+    let ended = |event: &(&str, Value)| is_over(p, event) || event.1["final"] == true;
+    hold_or(
+        streamed.end == End::Closed && events.iter().any(ended),
+        "the stream did not go on to the end of the task",
+        "stream all updates until the task is over, then close the stream",
+        &streamed.exchange,
+    )
 }
 
 fn hook(p: &Probe, path: &str) -> Value {
@@ -228,7 +255,9 @@ async fn webhooks(p: &Probe) -> Found {
         .and_then(|name| name.rsplit('/').next());
     let given = [own, named].into_iter().flatten().find(|id| !id.is_empty());
     let Some(id) = given else {
-        return Err(answer.fail("the webhook has no id"));
+        return Err(answer
+            .fail("the webhook has no id")
+            .hinting("give every webhook an id, and answer it"));
     };
     let one = json!({"id": task["id"], "pushNotificationConfigId": id});
     let answer = p.call(Method::GetPushConfig, one.clone()).await;
@@ -244,13 +273,18 @@ async fn webhooks(p: &Probe) -> Found {
         .await;
     let listed = answer.result("listing webhooks")?;
     let all = listed.as_array().or_else(|| listed["configs"].as_array());
-    hold(
+    hold_or(
         all.is_some_and(|all| !all.is_empty()),
         "the webhook is not listed",
+        "list every webhook of the task",
         &answer.exchange,
     )?;
-    let answer = p.call(Method::DeletePushConfig, one).await;
-    answer.result("deleting a webhook").map(drop)
+    let answer = p.call(Method::DeletePushConfig, one.clone()).await;
+    answer.result("deleting a webhook")?;
+    let answer = p.call(Method::GetPushConfig, one).await;
+    let gone = answer.refusal("reading a deleted webhook");
+    gone.map(drop)
+        .map_err(|verdict| verdict.hinting("forget a webhook once it is deleted"))
 }
 
 async fn no_webhooks(p: &Probe) -> Found {
@@ -265,7 +299,8 @@ async fn no_webhooks(p: &Probe) -> Found {
     answer.refused_as(&[ErrorKind::PushNotificationNotSupported], "a webhook")
 }
 
-async fn called(p: &Probe) -> Found {
+/// A delivery of the plain message, and the answer to it.
+async fn delivered(p: &Probe) -> Result<(Answer, Vec<Delivery>), Verdict> {
     let path = format!("/called/{}", p.next());
     let mut params = p.say(&p.plan.message);
     params["configuration"] = json!({ p.words.inline_push: hook(p, &path), "blocking": true });
@@ -283,16 +318,40 @@ async fn called(p: &Probe) -> Found {
         .receiver
         .wait(&path, patience, |all| !all.is_empty())
         .await;
-    let Some(first) = came.first() else {
-        return Err(answer.fail(format!("nothing was delivered within {patience:?}")));
+    if came.is_empty() {
+        let why = format!("nothing was delivered within {patience:?}");
+        return Err(answer
+            .fail(why)
+            .hinting("post the task to the webhook that came with the message"));
+    }
+    Ok((answer, came))
+}
+
+async fn called(p: &Probe) -> Found {
+    let (answer, came) = delivered(p).await?;
+    for delivery in came {
+        let token = delivery.headers.get("x-a2a-notification-token");
+        let token = token.and_then(|value| value.to_str().ok());
+        let why = "the token was not sent";
+        hold(token == Some("conformance-token"), why, &answer.exchange)?;
+    }
+    Ok(())
+}
+
+async fn told(p: &Probe) -> Found {
+    let Ok((answer, came)) = delivered(p).await else {
+        return Err(unseen("nothing was delivered, see V03-024"));
     };
-    let token = first
-        .headers
-        .get("x-a2a-notification-token")
-        .and_then(|value| value.to_str().ok());
-    hold(
-        token == Some("conformance-token"),
-        "the token was not sent",
-        &answer.exchange,
-    )
+    let id = answer.result("a message with a webhook")?["id"].clone();
+    for delivery in came {
+        let body = &delivery.body;
+        // The text shows a Task; SDKs send events, bare or wrapped.
+        let wrapped = ["task", "statusUpdate", "artifactUpdate", "message"].map(|name| &body[name]);
+        let objects = wrapped.into_iter().chain([body]);
+        let named = |object: &Value| object["id"] == id || object["taskId"] == id;
+        let told = objects.filter(|object| object.is_object()).any(named);
+        let why = format!("the webhook was sent {body}");
+        hold(told, why, &answer.exchange)?;
+    }
+    Ok(())
 }

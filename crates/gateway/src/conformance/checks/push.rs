@@ -68,7 +68,9 @@ pub(super) async fn create(
         .map_err(|verdict| not_here(&answer, verdict))?
         .clone();
     if config["id"].as_str().is_none_or(str::is_empty) {
-        return Err(answer.fail("the webhook has no id"));
+        return Err(answer
+            .fail("the webhook has no id")
+            .hinting("give every webhook an id, and answer it"));
     }
     Ok((answer, config))
 }
@@ -164,7 +166,8 @@ async fn removed(p: &Probe) -> Found {
         answer.result(what)?;
     }
     let answer = p.call(Method::GetPushConfig, name(&task, &config)).await;
-    answer.refusal("reading a removed webhook")?;
+    let gone = answer.refusal("reading a removed webhook");
+    gone.map_err(|verdict| verdict.hinting("forget a webhook once it is deleted"))?;
     p.lacks(Need::Asking)?;
     // Another webhook of the same task tells when the first would have been called.
     let witness = format!("{path}/witness");

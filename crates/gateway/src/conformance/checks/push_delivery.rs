@@ -96,12 +96,24 @@ async fn deliver(p: &Probe, path: &str) -> Result<Delivered, Verdict> {
     let told = |all: &[Delivery]| all.iter().any(|delivery| tells(&delivery.body, &state));
     let came = p.receiver.wait(path, patience, told).await;
     if came.is_empty() {
-        return Err(answer.fail(format!("nothing was delivered within {patience:?}")));
+        let why = format!("nothing was delivered within {patience:?}");
+        return Err(answer
+            .fail(why)
+            .hinting("post every event of the task to the webhook that came with the message"));
     }
     Ok(Delivered {
         answer,
         state,
         came,
+    })
+}
+
+/// The same, for checks of what is delivered: that nothing is, is said once.
+async fn delivered(p: &Probe, path: &str) -> Result<Delivered, Verdict> {
+    let delivered = deliver(p, path).await;
+    delivered.map_err(|verdict| match verdict {
+        Verdict::Fail(_) => unseen("nothing was delivered, see S-081"),
+        other => other,
     })
 }
 
@@ -133,7 +145,7 @@ async fn armed(p: &Probe) -> Found {
 }
 
 async fn one_member(p: &Probe) -> Found {
-    let Delivered { answer, came, .. } = deliver(p, &format!("/body/{}", p.next())).await?;
+    let Delivered { answer, came, .. } = delivered(p, &format!("/body/{}", p.next())).await?;
     for delivery in came {
         let members = delivery.body.as_object();
         let known = |name: &&String| EVENTS.iter().any(|(event, _)| event == name);
@@ -146,7 +158,8 @@ async fn one_member(p: &Probe) -> Found {
 }
 
 async fn credentials(p: &Probe) -> Found {
-    let Delivered { answer, came, .. } = deliver(p, &format!("/credentials/{}", p.next())).await?;
+    let Delivered { answer, came, .. } =
+        delivered(p, &format!("/credentials/{}", p.next())).await?;
     for delivery in came {
         let sent = delivery
             .headers
@@ -171,7 +184,7 @@ async fn attempted(p: &Probe) -> Found {
 async fn again(p: &Probe) -> Found {
     let path = format!("/again/{}", p.next());
     p.receiver.fail_once(&path);
-    let came = deliver(p, &path).await?.came;
+    let came = delivered(p, &path).await?.came;
     let first = came[0].body.clone();
     let repeated = |all: &[Delivery]| all.iter().filter(|d| d.body == first).count() > 1;
     let all = p.receiver.wait(&path, SECOND_ATTEMPT, repeated).await;

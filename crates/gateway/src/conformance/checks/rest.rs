@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use switchboard_types::ErrorKind;
 use switchboard_types::operation::Method;
 
-use super::jsonrpc::any_case;
+use super::jsonrpc::{any_case, event_stream};
 use crate::conformance::answer::{Answer, Outcome};
 use crate::conformance::check::Level::{Must, Should};
 use crate::conformance::check::{Check, Found, Need, Run, hold};
@@ -48,7 +48,7 @@ pub(super) static CHECKS: [Check; 5] = [
         id: "S-078",
         level: Should,
         clause: "§11.7",
-        title: "each event of a stream is a StreamResponse without an envelope",
+        title: "streams are text/event-stream, each event a StreamResponse without an envelope",
         hint: "write the object itself into data, on one line",
         run: Run::Link(&[Need::Rest, Need::Streaming], |p| Box::pin(events(p))),
     },
@@ -104,7 +104,7 @@ async fn paths(p: &Probe) -> Found {
 }
 
 /// Whether something answers at the path of an operation. What does not say why it is missing may be the task.
-fn there(p: &Probe, method: Method, answer: &Answer, id: &Value) -> Found {
+pub(super) fn there(p: &Probe, method: Method, answer: &Answer, id: &Value) -> Found {
     let Outcome::Refused(refusal) = &answer.outcome else {
         return Ok(());
     };
@@ -112,6 +112,7 @@ fn there(p: &Probe, method: Method, answer: &Answer, id: &Value) -> Found {
         || [Method::GetPushConfig, Method::DeletePushConfig].contains(&method);
     let missing = match refusal.reason.as_deref().and_then(ErrorKind::from_reason) {
         Some(kind) => kind == ErrorKind::MethodNotFound,
+        None if refusal.code.is_some() => answer.is(ErrorKind::MethodNotFound),
         None => [404, 405, 501].contains(&answer.status) && !(unknown && answer.status == 404),
     };
     let why = format!(
@@ -154,6 +155,7 @@ async fn query(p: &Probe) -> Found {
 
 async fn events(p: &Probe) -> Found {
     let streamed = p.followed().await?;
+    event_stream(streamed)?;
     for item in &streamed.items {
         let bare = item.data.get("jsonrpc").is_none() && shape::event(&item.data).is_some();
         hold(

@@ -54,7 +54,10 @@ async fn stranger(p: &Probe, method: Method, params: serde_json::Value) -> Answe
 
 async fn challenged(p: &Probe) -> Found {
     let answer = stranger(p, Method::Send, p.say(&p.plan.message)).await;
-    answer.refusal("a message without credentials")?;
+    let refused = answer.refusal("a message without credentials");
+    refused.map_err(|verdict| {
+        verdict.hinting("refuse requests without credentials with 401, or say in the card that they are optional")
+    })?;
     if ![401, 403].contains(&answer.status) {
         return Err(weak(
             format!("the status is {}, not 401", answer.status),

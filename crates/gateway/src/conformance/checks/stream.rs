@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use switchboard_types::operation::Method;
 
 use crate::conformance::check::Level::Must;
-use crate::conformance::check::{Check, Found, Need, Run, Verdict, fail, hold, unseen};
+use crate::conformance::check::{Check, Found, Need, Run, Verdict, fail, hold, hold_or, unseen};
 use crate::conformance::probe::Probe;
 use crate::conformance::shape::{self, Kind};
 use crate::conformance::stream::{End, Streamed};
@@ -78,10 +78,9 @@ pub(super) fn kinds(streamed: &Streamed) -> Result<Vec<(Kind, Value)>, Verdict> 
     let mut kinds = Vec::new();
     for (at, item) in streamed.items.iter().enumerate() {
         let Some((kind, event)) = shape::event(&item.event) else {
-            return Err(fail(
-                format!("event {} is none of the four: {}", at + 1, item.data),
-                &streamed.exchange,
-            ));
+            let why = format!("event {} is none of the four: {}", at + 1, item.data);
+            return Err(fail(why, &streamed.exchange)
+                .hinting("send one of task, message, statusUpdate and artifactUpdate"));
         };
         kinds.push((kind, event.clone()));
     }
@@ -163,6 +162,13 @@ async fn then_updates(p: &Probe) -> Found {
         hold(
             *of == task,
             format!("item {} is of task {of}, not {task}", at + 1),
+            &streamed.exchange,
+        )?;
+        let (given, context) = (&event["contextId"], &kinds[0].1["contextId"]);
+        hold_or(
+            given.is_null() || given == context,
+            format!("item {} is of context {given}, not {context}", at + 1),
+            "every update names the contextId of its task",
             &streamed.exchange,
         )?;
     }
@@ -266,16 +272,28 @@ async fn in_order(p: &Probe) -> Found {
     let streamed = p.followed().await?;
     let kinds = readable(streamed)?;
     let mut latest = String::new();
+    let mut begun = false;
     let mut texts: Vec<(String, String)> = Vec::new();
     for (kind, event) in &kinds {
         if let Some(time) = event["status"]["timestamp"].as_str() {
             let why = format!("a status of {time} came after one of {latest}");
-            hold(
+            hold_or(
                 comparable(time) >= comparable(&latest),
                 why,
+                "send events in the order of their timestamps",
                 &streamed.exchange,
             )?;
             latest = time.to_owned();
+        }
+        if let Some(state) = state(*kind, event) {
+            let submitted = state == "TASK_STATE_SUBMITTED";
+            hold_or(
+                !(begun && submitted),
+                "a task that was working is submitted again",
+                "a task goes from submitted to working, never back",
+                &streamed.exchange,
+            )?;
+            begun |= !submitted;
         }
         if *kind == Kind::ArtifactUpdate {
             fold(&mut texts, event);
@@ -308,7 +326,7 @@ fn comparable(time: &str) -> String {
     format!("{seconds}.{fraction:0<9}")
 }
 
-fn fold(texts: &mut Vec<(String, String)>, event: &Value) {
+pub(super) fn fold(texts: &mut Vec<(String, String)>, event: &Value) {
     let id = event["artifact"]["artifactId"]
         .as_str()
         .unwrap_or_default()
@@ -321,7 +339,7 @@ fn fold(texts: &mut Vec<(String, String)>, event: &Value) {
     }
 }
 
-fn text_of(artifact: &Value) -> String {
+pub(super) fn text_of(artifact: &Value) -> String {
     let parts = artifact["parts"].as_array().into_iter().flatten();
     parts.filter_map(|part| part["text"].as_str()).collect()
 }

@@ -60,7 +60,7 @@ pub(super) async fn subscribe(p: &Probe, task: &Value) -> Result<Stream, Verdict
     };
     let verdict = match refused.result("subscribing to a running task") {
         Ok(_) => refused.fail("a subscription was answered by one JSON object, not a stream"),
-        Err(verdict) => verdict,
+        Err(verdict) => verdict.hinting("let callers subscribe to a running task"),
     };
     Err(p.unless_over(task, verdict).await)
 }

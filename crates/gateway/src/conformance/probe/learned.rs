@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 use switchboard_types::model::{Message, MessageId, Part, Role, Task};
 use switchboard_types::operation::Method;
-use switchboard_types::wire;
+use switchboard_types::{ErrorKind, wire};
 
 use super::{Manner, Probe, Sent};
+use crate::conformance::answer::{Answer, Link, Outcome};
 use crate::conformance::check::{Verdict, unseen};
 use crate::conformance::stream::Streamed;
 
@@ -63,8 +64,40 @@ impl Probe {
     /// Sends, and finds the task in the answer.
     pub(crate) async fn send(&self, params: Value, what: &str) -> Result<Sent, Verdict> {
         let answer = self.call(Method::Send, params).await;
-        let task = self.task_in(answer.result(what)?);
+        let result = answer.result(what);
+        let result = result.map_err(|verdict| self.unless_missing(Method::Send, &answer, verdict));
+        let task = self.task_in(result?);
         Ok(Sent { answer, task })
+    }
+
+    /// The verdict on an operation that failed, with a better hint if the agent does not know the operation at all.
+    pub(crate) fn unless_missing(
+        &self,
+        method: Method,
+        answer: &Answer,
+        verdict: Verdict,
+    ) -> Verdict {
+        let missing = match &answer.outcome {
+            Outcome::Refused(refusal) if refusal.reason.is_none() => {
+                answer.is(ErrorKind::MethodNotFound) || [404, 405, 501].contains(&answer.status)
+            }
+            Outcome::Broken(_) => [404, 405, 501].contains(&answer.status),
+            _ => false,
+        };
+        if !missing {
+            return verdict;
+        }
+        verdict.hinting(match self.link {
+            Link::JsonRpc => format!("serve the method {}", self.words.method(method)),
+            Link::Rest => {
+                let written = self.words.write(method, &json!({}));
+                format!(
+                    "serve {} {} below the URL in the card",
+                    written.verb, written.path
+                )
+            }
+            Link::Grpc => format!("serve the rpc {}", self.words.method(method)),
+        })
     }
 
     /// The task in the answer to a send, or in an event.
@@ -154,7 +187,7 @@ impl Probe {
                         Ok(_) => {
                             refused.fail("a stream was asked for, and answered by one JSON object")
                         }
-                        Err(verdict) => verdict,
+                        Err(verdict) => self.unless_missing(Method::Stream, &refused, verdict),
                     }
                 })?;
             let streamed = stream.rest(self.plan.timeout).await;

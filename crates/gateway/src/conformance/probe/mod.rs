@@ -156,9 +156,10 @@ impl Probe {
                 offered(card.capabilities.extended_agent_card),
                 "the card offers no extended card",
             ),
+            // A requirement that names no scheme lets everybody in: credentials are optional.
             Need::Security => lacking(
-                !card.security.is_empty(),
-                "the card asks for no credentials",
+                !card.security.is_empty() && card.security.iter().all(|one| !one.0.is_empty()),
+                "the card asks for no credentials, or leaves them to the caller",
             ),
             Need::Long if self.plan.long_message.is_none() => Err(unseen(
                 "needs --long-message, a text that keeps the agent busy for some seconds",
@@ -210,7 +211,9 @@ impl Probe {
             }
             _ => {}
         }
-        if let (Link::JsonRpc, Some(body)) = (self.link, &answer.body) {
+        // Who asks for credentials may stand before the agent, and speak no JSON-RPC.
+        let admitted = answer.status != 401 && answer.status != 403;
+        if let (Link::JsonRpc, Some(body), true) = (self.link, &answer.body, admitted) {
             let row = (id, body.clone(), Arc::clone(&answer.exchange));
             seen.envelopes.push(row);
         }

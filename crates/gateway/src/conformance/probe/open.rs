@@ -19,7 +19,10 @@ impl Probe {
             Err(unsaid) => return Err(*unsaid),
         };
         let refused = match self.open_by(verb, &path, body).await {
-            Ok(stream) => return Ok(stream),
+            Ok(mut stream) => {
+                stream.id = id;
+                return Ok(stream);
+            }
             Err(refused) => refused,
         };
         // The text has POST for subscribe, the proto GET: either will do.
@@ -59,11 +62,13 @@ impl Probe {
         } else {
             b"text/event-stream"
         };
-        if kind.starts_with(wanted) && begun.status.is_success() {
+        let named = kind.starts_with(wanted);
+        if begun.status.is_success() && (named || !grpc) {
             let stream = Stream::new(begun, self.caller.log(), self.link, asked);
-            if !grpc {
+            if named && !grpc {
                 return Ok(stream);
             }
+            // With another Content-Type it may be one answer, or a stream under a wrong name.
             let begun = stream.begin(self.plan.timeout).await;
             return begun.map_err(|whole| Answer::of(whole, self.link, self.dialect));
         }

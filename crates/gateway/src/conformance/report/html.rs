@@ -91,7 +91,7 @@ fn failure(line: &Line, page: &mut String) -> std::fmt::Result {
         escaped(line.check.clause),
         escaped(line.check.title),
         escaped(&fault.why),
-        escaped(line.check.hint),
+        escaped(line.hint()),
     )?;
     if let Some(exchange) = &fault.exchange {
         writeln!(

@@ -47,7 +47,7 @@ fn line(line: &Line) -> Value {
         value["why"] = json!(line.verdict.why());
     }
     if let Verdict::Fail(fault) = &line.verdict {
-        value["hint"] = json!(line.check.hint);
+        value["hint"] = json!(line.hint());
         value["exchange"] = fault
             .exchange
             .as_ref()

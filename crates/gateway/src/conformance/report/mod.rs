@@ -74,6 +74,14 @@ impl Line {
         }
     }
 
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> &str {
+        match &self.verdict {
+            Verdict::Fail(fault) => fault.hint.as_deref().unwrap_or(self.check.hint),
+            _ => self.check.hint,
+        }
+    }
+
     /// Of several places the worst counts; one that holds tells more than one that was not seen.
     fn weight(&self) -> usize {
         match (&self.verdict, self.level()) {

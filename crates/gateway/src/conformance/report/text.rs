@@ -65,7 +65,7 @@ fn lines(report: &Report, text: &mut String) -> std::fmt::Result {
         )?;
         writeln!(text, "  found   {}", printable::line(&fault.why))?;
         writeln!(text, "  clause  {}", check.clause)?;
-        writeln!(text, "  hint    {}", check.hint)?;
+        writeln!(text, "  hint    {}", line.hint())?;
         if let Some(exchange) = &fault.exchange {
             let shown = exchange.text();
             let cut = shown.floor_char_boundary(SHOWN);

@@ -155,7 +155,7 @@ async fn requests_that_are_misheard_are_found() {
         asked("S-025", "when the task was completed", |ask| {
             configured(ask, "returnImmediately", json!(false))
         }),
-        asked("S-027", "negative", |ask| {
+        asked("S-027", "with historyLength 1", |ask| {
             remove(&mut ask.params, "historyLength")
         }),
         asked("S-048", "taken", |ask| {
