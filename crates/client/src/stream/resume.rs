@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use switchboard_types::ErrorKind;
-use switchboard_types::model::{Event, Message, Task, TaskState};
+use switchboard_types::model::{Event, Message, Task, TaskState, append_parts};
 
-use super::fold::{fold, push_joined};
+use super::fold::fold;
 use crate::error::{Error, Kind, Reach};
 
 /// How often to connect again without anything new.
@@ -83,10 +83,7 @@ fn join(known: &mut Option<Arc<Message>>, piece: &Arc<Message>) {
         *known = Arc::clone(piece);
         return;
     }
-    let whole = Arc::make_mut(known);
-    for part in &piece.parts {
-        push_joined(&mut whole.parts, part);
-    }
+    append_parts(&mut Arc::make_mut(known).parts, &piece.parts);
 }
 
 /// Whether a state is the last one. A foreign agent that cannot say is asked again.

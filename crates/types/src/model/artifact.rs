@@ -33,19 +33,9 @@ impl Artifact {
         }
     }
 
-    /// Appends the parts of a later piece (`append: true`). Streams cut a text anywhere, so a text at the beginning of
-    /// the piece extends the text before it if the two parts differ in nothing else; parts that came in one piece stay
-    /// apart. Blank parts are left out, as long as another part remains.
+    /// Appends the parts of a later piece (`append: true`); see [`append_parts`].
     pub fn append(&mut self, piece: &[Part]) {
-        let mut piece = piece.iter();
-        if let (Some(last), Some(first)) = (self.parts.last_mut(), piece.as_slice().first())
-            && last.extend_text(first)
-        {
-            piece.next();
-        }
-        for part in piece {
-            push(&mut self.parts, part);
-        }
+        append_parts(&mut self.parts, piece);
     }
 
     /// The parts, with every text joined to the texts of the same kind before it: agents may store what they stream in
@@ -59,6 +49,21 @@ impl Artifact {
             }
         }
         joined
+    }
+}
+
+/// Appends the parts of a later piece. Streams cut a text anywhere, so a text at the beginning of the piece extends the
+/// text before it if the two parts differ in nothing else; parts that came in one piece stay apart. Blank parts are left
+/// out, as long as another part remains.
+pub fn append_parts(parts: &mut Vec<Part>, piece: &[Part]) {
+    let mut piece = piece.iter();
+    if let (Some(last), Some(first)) = (parts.last_mut(), piece.as_slice().first())
+        && last.extend_text(first)
+    {
+        piece.next();
+    }
+    for part in piece {
+        push(parts, part);
     }
 }
 
