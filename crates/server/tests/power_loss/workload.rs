@@ -104,7 +104,7 @@ async fn run() {
         "Small" => (Kind::Small, 12),
         "Reopened" => (Kind::Reopened, 6),
         "Rules" => (Kind::Rules, 4),
-        "Large" => (Kind::Large, 40),
+        "Large" => (Kind::Large, 24),
         other => panic!("{other}"),
     };
     let root = Path::new(&root);
