@@ -48,7 +48,7 @@ pub use limits::Limits;
 pub use serve::serve;
 
 pub(crate) use base_url::Peer;
-pub(crate) use body::not_allowed;
+pub(crate) use body::{PIECES_AT_ONCE, not_allowed};
 use origin::Pages;
 pub(crate) use wellknown::RESOURCE;
 pub(crate) use whole::{Room, WholeAnswers, body as whole_body};
