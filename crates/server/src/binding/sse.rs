@@ -12,7 +12,7 @@ use switchboard_types::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 
 use super::{EVENT_STREAM, Frames};
-use crate::http::{Body, Service};
+use crate::http::{Body, PIECES_AT_ONCE, Service};
 use crate::limit::Admitted;
 use crate::log::{Cursor, Item};
 
@@ -38,6 +38,7 @@ pub(super) fn answer(
         frames,
         waiting,
         large: None,
+        pieces: 0,
         stopping: service.tasks.stopping().clone(),
         heartbeat: service.limits.heartbeat,
         over: false,
@@ -82,6 +83,8 @@ struct Reader {
     waiting: vec::IntoIter<Item>,
     /// The event that is being written piece by piece.
     large: Option<Rendering>,
+    /// How many pieces were written at a stretch.
+    pieces: u32,
     stopping: CancellationToken,
     heartbeat: Duration,
     over: bool,
@@ -111,9 +114,15 @@ impl Reader {
             if self.over || self.admitted.is_revoked() {
                 return None;
             }
+            if self.pieces == PIECES_AT_ONCE {
+                self.pieces = 0;
+                tokio::task::yield_now().await;
+            }
             if let Some(bytes) = self.next_waiting() {
+                self.pieces += 1;
                 return Some(bytes);
             }
+            self.pieces = 0;
             let events = tokio::time::timeout(self.heartbeat, self.cursor.next());
             let found = tokio::select! {
                 biased;

@@ -26,7 +26,7 @@ pub enum Body {
     /// All at once.
     Full(Bytes),
     /// Piece by piece, as the socket takes them: large, and complete.
-    Rendering(Box<Rendering>),
+    Rendering(Box<Paced>),
     /// Nothing, or nothing any more.
     Empty,
     /// Piece by piece. Its connection is busy until it is over.
@@ -46,9 +46,36 @@ impl Body {
     }
 }
 
+/// How many pieces are rendered at a stretch. A socket on the same machine takes megabytes before it makes anyone wait,
+/// and whoever else is served by this thread waits as long.
+pub(crate) const PIECES_AT_ONCE: u32 = 2;
+
+/// A rendering that lets others have their turn.
+#[derive(Debug)]
+pub struct Paced {
+    rendering: Rendering,
+    rendered: u32,
+}
+
+impl Paced {
+    fn poll_piece(&mut self, cx: &Context<'_>) -> Poll<Option<Vec<u8>>> {
+        if self.rendered == PIECES_AT_ONCE {
+            self.rendered = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.rendered += 1;
+        Poll::Ready(self.rendering.next_piece())
+    }
+}
+
 impl From<Rendering> for Body {
     fn from(rendering: Rendering) -> Self {
-        Self::Rendering(Box::new(rendering))
+        let rendered = 0;
+        Self::Rendering(Box::new(Paced {
+            rendering,
+            rendered,
+        }))
     }
 }
 
@@ -72,10 +99,10 @@ impl hyper::body::Body for Body {
                 *self = Self::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            Self::Rendering(rendering) => {
-                let piece = rendering.next_piece();
-                Poll::Ready(piece.map(|piece| Ok(Frame::data(Bytes::from(piece)))))
-            }
+            Self::Rendering(paced) => paced.poll_piece(cx).map(|piece| {
+                let frame = |piece| Frame::data(Bytes::from(piece));
+                piece.map(|piece| Ok(frame(piece)))
+            }),
             Self::Empty => Poll::Ready(None),
             Self::Stream(stream, _) => stream
                 .as_mut()

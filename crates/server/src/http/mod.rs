@@ -51,6 +51,7 @@ pub use limits::Limits;
 pub use serve::serve;
 
 pub(crate) use base_url::Peer;
+pub(crate) use body::PIECES_AT_ONCE;
 use origin::Pages;
 pub(crate) use wellknown::RESOURCE;
 pub(crate) use whole::{Room, WholeAnswers, body as whole_body};

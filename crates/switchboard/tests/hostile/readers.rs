@@ -17,9 +17,10 @@ use crate::wire::{connect, exchange, memory, request, until};
 /// What all readers together may cost, in MiB, beside the task itself.
 const ROOM: u64 = 64;
 
-/// How long `/readyz` may take meanwhile: a debug build on a busy machine has ten times as long as a release.
+/// How long `/readyz` may take meanwhile. A debug build renders a hundred times slower than a release, and may run
+/// beside other tests.
 const READY_WITHIN: Duration =
-    Duration::from_millis(if cfg!(debug_assertions) { 1000 } else { 100 });
+    Duration::from_millis(if cfg!(debug_assertions) { 3000 } else { 100 });
 
 /// An agent that repeats what it is told so many times, as pieces of one artifact, and then waits or is done.
 async fn server(times: usize, end: &str) -> Server {
@@ -93,20 +94,15 @@ async fn readers(server: &Server, id: &str) -> [TcpStream; 4] {
 /// The most memory that the server takes for a while, in MiB, during which it must be quick to answer.
 async fn observe(server: &Server) -> u64 {
     let mut most = 0;
-    let (mut slowest, mut slow) = (Duration::ZERO, 0);
+    let mut slowest = Duration::ZERO;
     for _ in 0..50 {
         let asked = Instant::now();
         assert_eq!(server.get("/readyz").await.status, 200);
         slowest = slowest.max(asked.elapsed());
-        slow += u32::from(asked.elapsed() > READY_WITHIN);
         most = most.max(memory(server).0);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // One of them may meet another process on the machine.
-    assert!(
-        slow <= 1,
-        "/readyz took up to {slowest:?}, {slow} times too long"
-    );
+    assert!(slowest <= READY_WITHIN, "/readyz took {slowest:?}");
     most
 }
 
