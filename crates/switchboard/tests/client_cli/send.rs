@@ -213,7 +213,7 @@ async fn what_an_agent_says_does_not_deceive_the_reader_in_text_or_json() {
     for command in [
         agent.command(&["task", "get", &id, "-o", "json"]),
         agent.command(&["task", "get", &id]),
-        agent.command(&["task", "subscribe", &id, "--stream", "-o", "json"]),
+        agent.command(&["send", "deceive", "--stream", "-o", "json"]),
         bare(
             &agent.dir,
             &["trace", &id, "--json", "--content", "--data", data],
