@@ -71,15 +71,20 @@ pub(super) fn inspect(text: &str, max_depth: usize) -> Result<Findings, InvalidJ
 /// a range may be within an earlier one.
 #[cold]
 pub(super) fn duplicates(text: &str) -> Vec<Range<usize>> {
+    /// Of an open container, where its members begin, and which is the latest of a name.
+    #[derive(Default)]
+    struct Members<'a> {
+        begins: Vec<usize>,
+        latest: HashMap<Cow<'a, str>, usize>,
+    }
     let mut found = Vec::new();
-    // Of each container that is open, where its members begin, and which is the latest of a name.
-    let mut open: Vec<(Vec<usize>, HashMap<Cow<'_, str>, usize>)> = Vec::new();
+    let mut open: Vec<Members<'_>> = Vec::new();
     for token in Tokens::new(text) {
         match token {
-            Token::OpenObject | Token::OpenArray => open.push(Default::default()),
+            Token::OpenObject | Token::OpenArray => open.push(Members::default()),
             Token::Close => drop(open.pop()),
             Token::Name(range) => {
-                let Some((begins, latest)) = open.last_mut() else {
+                let Some(Members { begins, latest }) = open.last_mut() else {
                     continue;
                 };
                 begins.push(range.start);
