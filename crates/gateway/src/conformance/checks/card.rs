@@ -142,17 +142,11 @@ fn interfaces(found: &Discovered) -> Found {
     }
     let mut weaker = None;
     for interface in &found.card.interfaces {
-        if !is_absolute(&interface.url) {
-            let why = format!("{:?} is no absolute URL", interface.url);
-            if interface.binding != Binding::Grpc || !is_authority(&interface.url) {
-                return Err(fail(why, &found.exchange)
-                    .hinting("write the whole URL of every interface, with its scheme and host"));
+        match whole_address(found, &interface.url, interface.binding == Binding::Grpc) {
+            Err(Verdict::Fail(fault)) if fault.only.is_some() => {
+                weaker.get_or_insert(Verdict::Fail(fault));
             }
-            // The text after 1.0.1 has it so; clients of the released texts refuse the card.
-            weaker.get_or_insert(
-                weak(format!("{why}, but host:port"), &found.exchange)
-                    .hinting("write the address of gRPC with its scheme, as https://host:port"),
-            );
+            other => other?,
         }
     }
     for raw in found.raw["supportedInterfaces"]
@@ -171,9 +165,20 @@ fn interfaces(found: &Discovered) -> Found {
     weaker.map_or(Ok(()), Err)
 }
 
-/// Whether an address is a whole URL.
-pub(super) fn is_absolute(url: &str) -> bool {
-    url.contains("://") && Url::parse(url).is_ok_and(|url| url.has_host())
+/// An address of the card is a whole URL. Of gRPC the text after 1.0.1 wants host:port, but clients of the released
+/// texts refuse a card that has it.
+pub(super) fn whole_address(found: &Discovered, address: &str, grpc: bool) -> Found {
+    let url = Url::parse(address).is_ok_and(|url| url.has_host());
+    if address.contains("://") && url {
+        return Ok(());
+    }
+    let why = format!("{address:?} is no absolute URL");
+    if grpc && is_authority(address) {
+        return Err(weak(format!("{why}, but host:port"), &found.exchange)
+            .hinting("write the address of gRPC with its scheme, as https://host:port"));
+    }
+    Err(fail(why, &found.exchange)
+        .hinting("write the whole URL of every interface, with its scheme and host"))
 }
 
 /// Whether an address is a host and a port.

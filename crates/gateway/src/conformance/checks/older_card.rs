@@ -2,7 +2,7 @@
 
 use switchboard_types::model::Binding;
 
-use super::card::{as_json, is_absolute};
+use super::card::{as_json, whole_address};
 use crate::conformance::check::Level::Must;
 use crate::conformance::check::{Check, Found, Run, Verdict, fail, hold_or};
 use crate::conformance::discover::Discovered;
@@ -55,26 +55,23 @@ fn card(found: &Discovered) -> Found {
 /// Every address is whole, and every interface says how it is spoken to.
 fn transports(found: &Discovered) -> Found {
     let card = &found.raw;
-    let main = [("url".to_owned(), &card["url"])].into_iter();
     let others = card["additionalInterfaces"].as_array();
     let others = others.into_iter().flatten().enumerate();
-    let urls = main.chain(
-        others
-            .clone()
-            .map(|(at, one)| (format!("additionalInterfaces[{at}].url"), &one["url"])),
-    );
+    let urls = [&card["url"]].into_iter();
+    let urls = urls.chain(others.clone().map(|(_, one)| &one["url"]));
     let grpc = |url: &str| {
         let mut interfaces = found.card.interfaces.iter();
         interfaces.any(|one| one.url == url && one.binding == Binding::Grpc)
     };
-    for (name, url) in urls {
+    let mut weaker = None;
+    for url in urls {
         let url = url.as_str().unwrap_or_default();
-        hold_or(
-            is_absolute(url) || grpc(url),
-            format!("{name} {url:?} is no absolute URL"),
-            "write the whole URL of every interface, with its scheme and host",
-            &found.exchange,
-        )?;
+        match whole_address(found, url, grpc(url)) {
+            Err(Verdict::Fail(fault)) if fault.only.is_some() => {
+                weaker.get_or_insert(Verdict::Fail(fault));
+            }
+            other => other?,
+        }
     }
     for (at, one) in others {
         hold_or(
@@ -84,5 +81,5 @@ fn transports(found: &Discovered) -> Found {
             &found.exchange,
         )?;
     }
-    Ok(())
+    weaker.map_or(Ok(()), Err)
 }

@@ -176,7 +176,9 @@ async fn in_order(p: &Probe) -> Found {
         _ => &events[0].1["taskId"],
     };
     let answer = p.call(Method::Get, json!({ "id": id })).await;
-    let stored = answer.result("the task of a stream")?;
+    let Ok(stored) = answer.result("the task of a stream") else {
+        return Err(unseen("the task of the stream cannot be read, see V03-013"));
+    };
     for (id, text) in &texts {
         let artifacts = stored["artifacts"].as_array();
         let mut same = artifacts.into_iter().flatten();

@@ -303,7 +303,9 @@ async fn in_order(p: &Probe) -> Found {
         return Err(unseen("the agent answers --message with a message"));
     };
     let answer = p.call(Method::Get, json!({"id": first["id"]})).await;
-    let stored = answer.result("the task of a stream")?;
+    let Ok(stored) = answer.result("the task of a stream") else {
+        return Err(unseen("the task of the stream cannot be read, see S-123"));
+    };
     for (id, text) in &texts {
         let artifacts = stored["artifacts"].as_array();
         let mut same = artifacts

@@ -149,23 +149,40 @@ async fn faults_of_the_card_are_found() {
 async fn addresses_of_grpc_are_looked_at_too() {
     fn grpc(card: &mut Value, url: &str) {
         let one = json!({"url": url, "protocolBinding": "GRPC", "protocolVersion": "1.0"});
-        if let Some(list) = card["supportedInterfaces"].as_array_mut() {
-            list.push(one);
+        let older = json!({"url": url, "transport": "GRPC"});
+        for (name, one) in [
+            ("supportedInterfaces", one),
+            ("additionalInterfaces", older),
+        ] {
+            if let Some(list) = card.get_mut(name).and_then(Value::as_array_mut) {
+                list.push(one);
+            }
         }
     }
     must_be_found(vec![
         in_card(
             |card| grpc(card, "127.0.0.1:1"),
-            &[(RPC, "S-086", "but host:port", "https://host:port")],
+            &[
+                (RPC, "S-086", "but host:port", "https://host:port"),
+                (RPC_0_3, "V03-001", "but host:port", "https://host:port"),
+            ],
         ),
         in_card(
             |card| grpc(card, "somewhere"),
-            &[(
-                RPC,
-                "S-086",
-                "\"somewhere\" is no absolute URL",
-                "scheme and host",
-            )],
+            &[
+                (
+                    RPC,
+                    "S-086",
+                    "\"somewhere\" is no absolute URL",
+                    "scheme and host",
+                ),
+                (
+                    RPC_0_3,
+                    "V03-001",
+                    "\"somewhere\" is no absolute URL",
+                    "scheme and host",
+                ),
+            ],
         ),
     ])
     .await;
