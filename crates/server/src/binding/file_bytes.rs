@@ -1,8 +1,8 @@
-//! Which form of files a caller of 0.3 over HTTP+JSON or gRPC writes and reads.
+//! Selects the form of file bytes for a caller of A2A 0.3 over HTTP+JSON or gRPC.
 //!
-//! The official SDKs disagree, and no message tells which one wrote it (docs/adr/0013-file-bytes-in-a2a-0-3.md). What
-//! the agent's configuration says counts for all its callers. Without it callers are told apart by the one thing that
-//! does tell them apart: whoever calls from JavaScript reads and writes the file itself, with the SDK and without.
+//! The official SDKs disagree, and no message tells which one wrote it (docs/adr/0013-file-bytes-in-a2a-0-3.md). The
+//! agent's `file_bytes` setting applies to all its callers. Without it the user agent decides: JavaScript clients read
+//! and write the file itself, with the SDK and without; everyone else uses base64 text.
 
 use hyper::header::{HeaderMap, USER_AGENT};
 use switchboard_types::FileBytes;
