@@ -141,7 +141,8 @@ impl Rendering {
             };
             self.write(frame, &mut out);
         }
-        Some(out)
+        // What was left of the last frame may have been nothing.
+        (!out.is_empty()).then_some(out)
     }
 
     /// Writes some of a frame; what is left of it goes back to the stack, below what must come first.
