@@ -19,7 +19,7 @@ use super::{Asked, Frames, JSON};
 use crate::auth::Refusal;
 use crate::call::{Directory, Listing, ReplyBody};
 use crate::hops::DELEGATE;
-use crate::http::{Body, Service, status, whole_body};
+use crate::http::{Body, Service, status, whole};
 
 /// Errors look as they do in HTTP+JSON.
 const FRAMES: Frames = Frames::Rest {
@@ -90,7 +90,7 @@ async fn talk(
         _ => return Ok(status(StatusCode::INTERNAL_SERVER_ERROR)),
     };
     let told = told.to_string().into_bytes();
-    let body = whole_body(told, room);
+    let body = whole::body(told, room);
     Ok(super::json(StatusCode::OK, JSON, body))
 }
 

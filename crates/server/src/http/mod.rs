@@ -14,7 +14,7 @@ mod read;
 mod serve;
 pub mod tls;
 mod wellknown;
-mod whole;
+pub(crate) mod whole;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -54,7 +54,7 @@ pub(crate) use base_url::Peer;
 pub(crate) use body::PIECES_AT_ONCE;
 use origin::Pages;
 pub(crate) use wellknown::RESOURCE;
-pub(crate) use whole::{Room, WholeAnswers, body as whole_body};
+pub(crate) use whole::WholeAnswers;
 
 /// How many bodies of the largest size are held at once; without a bound the connections alone would allow for
 /// more than any machine has.

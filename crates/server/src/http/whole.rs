@@ -2,7 +2,6 @@
 //! Others are rendered piece by piece as they are read. Large ones share a budget, which they take until they are sent.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -15,16 +14,14 @@ use crate::log::LARGE;
 /// What all of them weigh together at most, in bytes; so also the largest one.
 const MAX_WHOLE: usize = 64 << 20;
 
-/// How long an event of a stream waits for its room.
-const MAX_WAIT: Duration = Duration::from_secs(10);
-
 /// How much of an answer goes to the socket at once.
 const PIECE: usize = 64 << 10;
 
 /// The budget of such answers.
 #[derive(Debug, Clone)]
 pub(crate) struct WholeAnswers {
-    kib: Arc<Semaphore>,
+    /// In KiB.
+    pub(crate) room: Arc<Semaphore>,
 }
 
 /// The room that a large answer takes; `None` is a small one.
@@ -33,7 +30,7 @@ pub(crate) type Room = Option<OwnedSemaphorePermit>;
 impl WholeAnswers {
     pub(super) fn new() -> Self {
         Self {
-            kib: Arc::new(Semaphore::new(MAX_WHOLE / 1024)),
+            room: Arc::new(Semaphore::new(MAX_WHOLE / 1024)),
         }
     }
 
@@ -43,33 +40,20 @@ impl WholeAnswers {
     ///
     /// `ResourceExhausted` if there is none now, or never is.
     pub(crate) fn take(&self, weight: usize) -> Result<Room, Error> {
-        let Some(kib) = kib(weight)? else {
+        let Some(kib) = needed(weight)? else {
             return Ok(None);
         };
-        let room = Arc::clone(&self.kib).try_acquire_many_owned(kib);
+        let room = Arc::clone(&self.room).try_acquire_many_owned(kib);
         room.map(Some).map_err(|_| no_room())
-    }
-
-    /// The same for one of many answers on a stream, which can wait a while.
-    ///
-    /// # Errors
-    ///
-    /// `ResourceExhausted` if there is none then, or never is.
-    #[cfg(feature = "grpc")]
-    pub(crate) async fn wait(&self, weight: usize) -> Result<Room, Error> {
-        let Some(kib) = kib(weight)? else {
-            return Ok(None);
-        };
-        let room = Arc::clone(&self.kib).acquire_many_owned(kib);
-        match tokio::time::timeout(MAX_WAIT, room).await {
-            Ok(Ok(room)) => Ok(Some(room)),
-            _ => Err(no_room()),
-        }
     }
 }
 
-/// How much room that weight needs; `None` if none.
-fn kib(weight: usize) -> Result<Option<u32>, Error> {
+/// How much room that weight needs, in KiB; `None` if none.
+///
+/// # Errors
+///
+/// `ResourceExhausted` if there is never as much.
+pub(crate) fn needed(weight: usize) -> Result<Option<u32>, Error> {
     if weight <= LARGE {
         return Ok(None);
     }
@@ -82,7 +66,8 @@ fn kib(weight: usize) -> Result<Option<u32>, Error> {
     Ok(u32::try_from(weight.div_ceil(1024)).ok())
 }
 
-fn no_room() -> Error {
+/// Others have taken it.
+pub(crate) fn no_room() -> Error {
     let message = "too many large answers at once: try again later";
     Error::new(ErrorKind::ResourceExhausted, message)
 }

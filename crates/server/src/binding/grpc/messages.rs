@@ -1,6 +1,8 @@
 //! A cursor becomes a stream of messages, each encoded once for all readers.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
 use std::vec;
 
 use bytes::Bytes;
@@ -13,9 +15,13 @@ use tonic::Status;
 
 use super::deadline::Deadline;
 use super::status;
-use crate::http::{Room, Service, WholeAnswers};
+use crate::http::whole::{self, Room};
+use crate::http::{Service, WholeAnswers};
 use crate::limit::Admitted;
 use crate::log::{Cursor, Item};
+
+/// How long a large event waits for its room.
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// The messages of an answer.
 pub(super) type Messages = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
@@ -120,7 +126,7 @@ impl Reader {
             return Ok(encode(self.spoken, &item));
         }
         let spoken = self.spoken;
-        match self.whole_answers.wait(item.entry.weight()).await {
+        match self.wait_for_room(item.entry.weight()).await {
             Ok(room) => self.room = room,
             Err(error) => {
                 self.over = true;
@@ -128,6 +134,18 @@ impl Reader {
             }
         }
         aside(move || encode(spoken, &item)).await
+    }
+
+    /// Room for an event of that weight, which may come a while later.
+    async fn wait_for_room(&self, weight: usize) -> Result<Room, Error> {
+        let Some(kib) = whole::needed(weight)? else {
+            return Ok(None);
+        };
+        let room = Arc::clone(&self.whole_answers.room).acquire_many_owned(kib);
+        match tokio::time::timeout(MAX_WAIT, room).await {
+            Ok(Ok(room)) => Ok(Some(room)),
+            _ => Err(whole::no_room()),
+        }
     }
 
     /// What is said to a reader whose credentials were taken back.
@@ -172,8 +190,6 @@ fn encode(spoken: Spoken, item: &Item) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use switchboard_types::model::{ContextId, Event, StatusUpdate, TaskId, TaskState, TaskStatus};
     use switchboard_types::{FileBytes, ProtocolVersion};
 

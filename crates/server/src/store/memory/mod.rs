@@ -4,6 +4,7 @@
 mod answers;
 mod dead_letters;
 mod index;
+mod list;
 mod shards;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,7 +15,6 @@ use async_trait::async_trait;
 use foldhash::fast::RandomState;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
-use super::page::Page;
 use super::{
     Answered, Append, Change, DeadLetter, Delivery, Error, Head, IdempotencyKey, MAX_EVENT_PAGE,
     Note, Snapshot, Store, StoredTask, TaskList, TaskQuery, UNTOLD, Webhook, order,
@@ -107,25 +107,7 @@ impl Store for MemoryStore {
     }
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
-        let mut page = Page::new(&query);
-        // Taken together under the lock, put together without it.
-        let (found, total) = self.kept().list(&query, &page);
-        let mut more = found.len() > query.limit;
-        for task in found.into_iter().take(query.limit) {
-            if !page.has_room() {
-                more = true;
-                break;
-            }
-            match task {
-                Found::Small(stored) => page.push(stored)?,
-                Found::Large(head, size) => page.push_large(head, size),
-            }
-        }
-        Ok(TaskList {
-            tasks: page.into_tasks(),
-            more,
-            total,
-        })
+        list::list(&query, || self.kept())
     }
 
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
@@ -203,21 +185,7 @@ impl Store for MemoryStore {
     }
 }
 
-/// A task that a list has found: all of it, or where it stands and how large it is.
-enum Found {
-    Small(StoredTask),
-    Large(Head, usize),
-}
-
 impl KeptTask {
-    /// Roughly how many bytes are stored of it.
-    fn size(&self) -> usize {
-        let folded = self.snapshot.as_ref();
-        let (seq, weight) = folded.map_or((0, 0), |folded| (folded.seq, folded.task.weight()));
-        let later = self.later(seq).iter().map(|entry| entry.weight());
-        weight + later.sum::<usize>()
-    }
-
     /// The events after `after`.
     fn later(&self, after: u64) -> &[Arc<Entry>] {
         let start = self.entries.partition_point(|entry| entry.seq <= after);
@@ -239,26 +207,6 @@ impl KeptTask {
 }
 
 impl Kept {
-    /// The tasks of a page, and one more if there is one; and how many match.
-    fn list(&self, query: &TaskQuery, page: &Page) -> (Vec<Found>, u64) {
-        let state_of = |id: &TaskId| self.tasks.get(id).map(|task| task.head.state);
-        let (ids, total) = self.index.list(query, state_of);
-        let found = ids.iter().filter_map(|id| {
-            let task = self.tasks.get(id)?;
-            let size = if query.bytes < usize::MAX {
-                task.size()
-            } else {
-                0
-            };
-            Some(if page.is_large(size) {
-                Found::Large(task.head.clone(), size)
-            } else {
-                Found::Small(task.stored())
-            })
-        });
-        (found.collect(), total)
-    }
-
     /// Checks whether all changes can be made.
     fn check(&self, changes: &[Change]) -> Result<(), Error> {
         // Where the tasks stand after the changes so far.
