@@ -8,10 +8,10 @@ use switchboard_types::FileBytes;
 use switchboard_types::model;
 use switchboard_types::wire::card::CardShape;
 
-use super::agent::join;
+use super::agent::{at_path, join};
 use super::load::Check;
 use super::value::Url;
-use super::yaml::{Step, Step::Item, Step::Key};
+use super::yaml::{Data, Step, Step::Item, Step::Key};
 use super::{Agent, raw};
 
 impl Check<'_> {
@@ -54,7 +54,15 @@ impl Check<'_> {
         default: &Interfaces,
     ) -> Interfaces {
         let at = join(at, Key("interfaces"));
-        if let Some(listed) = &bindings {
+        // A list with an item that could not be read has its problem already.
+        let whole = |listed: &&Vec<raw::Binding>| match at_path(self.tree, &at) {
+            Some(node) => match &node.data {
+                Data::List(items) => items.len() == listed.len(),
+                Data::Scalar(_) | Data::Map(_) => true,
+            },
+            None => true,
+        };
+        if let Some(listed) = bindings.as_ref().filter(whole) {
             let over_http = |b: &raw::Binding| *b != raw::Binding::Grpc;
             if !listed.iter().any(over_http) {
                 let message = "must list `jsonrpc` or `http_json`".to_owned();

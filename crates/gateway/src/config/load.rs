@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_server::engine::Interfaces;
-use switchboard_types::VersionHeader;
 
 use super::agent::Doors;
 use super::given::Given;
 use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
-use super::server::retention;
+use super::server::{retention, version_header};
 use super::value::{Bound, Listen, Size, Time};
 use super::written::{Named, Written};
 use super::yaml::{self, Node, Step, Step::Key};
@@ -337,10 +336,7 @@ impl Check<'_> {
                 .into_iter()
                 .map(|network| network.0)
                 .collect(),
-            version_header: match raw.require_version {
-                Some(true) => VersionHeader::Required,
-                Some(false) | None => VersionHeader::Optional,
-            },
+            version_header: version_header(raw.require_version),
             tls,
             default_agent: default_agent?,
             store: store?,

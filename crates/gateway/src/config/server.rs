@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use switchboard_server::log::Retention;
 use switchboard_server::store::sqlite::{Durability, SqliteOptions};
+use switchboard_types::VersionHeader;
 
 use super::load::{Check, Flags};
 use super::problem::{Place, Problem};
@@ -132,6 +133,14 @@ impl Check<'_> {
             level,
             format: flags.log_format.or(raw.format),
         }
+    }
+}
+
+/// Whether requests must name their version.
+pub(super) fn version_header(required: Option<bool>) -> VersionHeader {
+    match required {
+        Some(true) => VersionHeader::Required,
+        Some(false) | None => VersionHeader::Optional,
     }
 }
 

@@ -265,7 +265,7 @@ async fn the_extended_card_offers_grpc_at_the_address_that_was_called() {
             )
         })
         .collect();
-    let address = server.address.to_string();
+    let address = format!("http://{}", server.address);
     assert_eq!(
         offered,
         [(address.as_str(), "1.0", ""), (address.as_str(), "0.3", "")]

@@ -22,7 +22,7 @@ use switchboard_server::store::MemoryStore;
 use switchboard_server::testing::agent::{FnAgent, Line, profile};
 use switchboard_types::FileBytes;
 use switchboard_types::model::{
-    AgentCard, Artifact, ArtifactId, Content, Extension, Json, Part, Secret, Skill,
+    AgentCard, Artifact, ArtifactId, Binding, Content, Extension, Json, Part, Secret, Skill,
 };
 use tokio::net::TcpListener;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder, Streaming};
@@ -71,6 +71,7 @@ pub(crate) async fn serve_with(limits: Limits) -> Server {
 pub(crate) async fn serve_as(limits: Limits, file_bytes: Option<FileBytes>) -> Server {
     let mut profile = profile();
     profile.file_bytes = file_bytes;
+    profile.interfaces.bindings.push(Binding::Grpc);
     profile.card.capabilities.extended_agent_card = Some(true);
     profile.card.capabilities.extensions.push(Extension {
         uri: EXTENSION.to_owned(),
