@@ -11,10 +11,19 @@ use crate::{column, conformance};
 /// How long a column may take: a client gives a row 30 s.
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// Runs the client of an environment over a binding in a version.
+/// Runs the client of an SDK over a binding in a version.
 async fn client(environment: Environment, peer: &str, binding: &str, version: &str) {
+    run(environment, peer, binding, version, "peers.yaml").await;
+}
+
+/// Runs the client of a framework, which chooses the binding itself, against a server with default settings.
+async fn framework(environment: Environment, peer: &str, version: &str) {
+    run(environment, peer, "jsonrpc", version, "frameworks.yaml").await;
+}
+
+async fn run(environment: Environment, peer: &str, binding: &str, version: &str, profile: &str) {
     let profiles = conformance().join("profiles");
-    let server = Server::profile(&profiles.join("peers.yaml")).await;
+    let server = Server::profile(&profiles.join(profile)).await;
     let strict = Server::profile(&profiles.join("peers_strict.yaml")).await;
     let mut command = environment.command("clients");
     command
@@ -110,20 +119,20 @@ async fn js_1_3_0_over_grpc_in_0_3() {
 
 #[tokio::test]
 async fn adk_2_13_0() {
-    client(Environment::Adk, "adk 2.13.0", "jsonrpc", "1.0").await;
+    framework(Environment::Adk, "adk 2.13.0", "1.0").await;
 }
 
 #[tokio::test]
 async fn adk_1_39_1() {
-    client(Environment::Adk1, "adk 1.39.1", "jsonrpc", "0.3").await;
+    framework(Environment::Adk1, "adk 1.39.1", "0.3").await;
 }
 
 #[tokio::test]
 async fn crewai_1_15_30() {
-    client(Environment::CrewAi, "crewai 1.15.30", "jsonrpc", "0.3").await;
+    framework(Environment::CrewAi, "crewai 1.15.30", "0.3").await;
 }
 
 #[tokio::test]
 async fn strands_1_62_0() {
-    client(Environment::Strands, "strands 1.62.0", "jsonrpc", "0.3").await;
+    framework(Environment::Strands, "strands 1.62.0", "0.3").await;
 }
