@@ -21,6 +21,7 @@ mod recorded;
 pub mod recover;
 mod run;
 mod send;
+mod settings;
 mod subscribe;
 mod turns;
 mod unanswered;
@@ -29,7 +30,6 @@ mod voice;
 mod watched;
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
-use std::time::Duration;
 
 use hyper::header::HeaderName;
 use switchboard_types::model::TaskId;
@@ -39,10 +39,8 @@ use tokio::sync::Semaphore;
 
 use crate::agent::{Agent, Place};
 use crate::auth::{Owner, Principal};
-use crate::budget::Allowance;
 use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams};
-use crate::hops::{self, Hop};
-use crate::limit::Turns;
+use crate::hops::Hop;
 use crate::log::{Log, TaskLog};
 use crate::metrics::Meter;
 use crate::push::Guard;
@@ -56,6 +54,7 @@ pub use events::refused_cancel;
 pub(crate) use events::{fresh_id, named};
 pub(crate) use question::awaits_credentials_out_of_band;
 pub use question::{OUT_OF_BAND, asks_for_secret, is_redacted, place_of, question_data};
+pub use settings::{OnDisconnect, OnInputTimeout, Settings};
 pub(crate) use voice::Voice;
 
 /// The engine of one agent; cheap to clone.
@@ -99,87 +98,6 @@ impl Default for Line {
             latest: RwLock::default(),
         }
     }
-}
-
-/// How an engine treats its tasks.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The agent may answer with a bare message.
-    pub reply_with_message: bool,
-    /// How long one turn may take.
-    pub task_timeout: Duration,
-    /// How long a task waits for an answer to its question.
-    pub input_timeout: Duration,
-    /// What happens then.
-    pub on_input_timeout: OnInputTimeout,
-    /// How long a blocking send waits before it returns the task as it stands.
-    pub blocking_deadline: Duration,
-    /// How long an agent may take to stop when told to.
-    pub cancel_grace: Duration,
-    /// What a client that goes away means for its task.
-    pub on_disconnect: OnDisconnect,
-    /// A message id names a request, as an `Idempotency-Key` does.
-    pub dedupe_by_message_id: bool,
-    /// How many turns may be at work.
-    pub turns: Turns,
-    /// How many parts a message may have.
-    pub most_parts: usize,
-    /// With how many messages a task takes no more.
-    pub longest_history: usize,
-    /// A message without a task id answers the question of the only task of its caller that waits in its context.
-    pub answers_by_context: bool,
-    /// Parts of every media type are taken: what the card says of them is for callers, and the backend decides.
-    pub any_input: bool,
-    /// Questions keep the data parts that [`question_data`] has made.
-    pub question_data: bool,
-    /// What the agent is called on the way of a call through agents; if nothing is said, by its name.
-    pub hop: Option<Hop>,
-    /// How many agents a call may have come through.
-    pub deepest: usize,
-    /// What a task may cost.
-    pub allowed: Allowance,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            reply_with_message: false,
-            task_timeout: Duration::from_secs(600),
-            input_timeout: Duration::from_secs(300),
-            on_input_timeout: OnInputTimeout::Fail,
-            blocking_deadline: Duration::from_secs(300),
-            cancel_grace: Duration::from_secs(5),
-            on_disconnect: OnDisconnect::Keep,
-            dedupe_by_message_id: false,
-            turns: Turns::default(),
-            most_parts: 1_000,
-            longest_history: 10_000,
-            answers_by_context: false,
-            any_input: false,
-            question_data: true,
-            hop: None,
-            deepest: hops::DEEPEST,
-            allowed: Allowance::default(),
-        }
-    }
-}
-
-/// What happens when nobody answers a task's question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnInputTimeout {
-    /// The agent goes on without.
-    Continue,
-    /// The task fails.
-    Fail,
-}
-
-/// What a client that goes away means for its task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnDisconnect {
-    /// Nothing.
-    Keep,
-    /// It is canceled.
-    Cancel,
 }
 
 /// What an engine is made of.
