@@ -161,6 +161,7 @@ impl House {
     async fn tasks(&self, agent: &str) -> Vec<Arc<Task>> {
         let list = Operation::List(ListTasks {
             include_artifacts: true,
+            history_length: Some(100),
             ..ListTasks::default()
         });
         match self.ask(agent, list, None).await {

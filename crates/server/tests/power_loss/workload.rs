@@ -41,6 +41,7 @@ pub(crate) enum Kind {
 pub(crate) fn story(kind: Kind, number: u32) -> Story {
     let mut story = Story::new(100 + number);
     if kind == Kind::Large {
+        story.step(TaskState::Working, at(1));
         story.tell(story.artifact(&"x".repeat(60_000), false), None);
     } else {
         story.step(TaskState::Completed, at(1));

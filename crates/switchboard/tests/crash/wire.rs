@@ -139,7 +139,7 @@ impl Line {
 
     /// A page of an agent's tasks; in 1.0.
     pub(crate) fn list(&self, agent: &str, token: &str) -> RequestBuilder {
-        let params = json!({"pageSize": 100, "pageToken": token});
+        let params = json!({"pageSize": 100, "pageToken": token, "historyLength": 100});
         self.rpc(agent, "ListTasks", &params)
     }
 

@@ -85,7 +85,6 @@ async fn faults_of_access_are_found() {
             Fault::IgnoresVersion,
             &[
                 (RPC, "S-059", "expected -32009", "-32009"),
-                (RPC, "S-060", "without A2A-Version", "did not ask for it"),
                 (
                     REST,
                     "S-059",
