@@ -13,6 +13,7 @@ pub(crate) const SPOKEN: bool = false;
 ///
 /// Always.
 pub(crate) fn open(link: Link) -> Result<Arc<dyn Transport>, Error> {
-    tracing::debug!(url = %link.url, "no gRPC");
+    let Link { url, .. } = link;
+    tracing::debug!(%url, "no gRPC");
     Err(Error::new(Kind::NotOffered, "gRPC is not built in"))
 }

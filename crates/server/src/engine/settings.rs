@@ -35,7 +35,7 @@ pub struct Settings {
     pub answers_by_context: bool,
     /// Parts of every media type are taken: what the card says of them is for callers, and the backend decides.
     pub any_input: bool,
-    /// Questions keep the data parts that [`question_data`] has made.
+    /// Questions keep the data parts that [`question_data`](super::question_data) has made.
     pub question_data: bool,
     /// What the agent is called on the way of a call through agents; if nothing is said, by its name.
     pub hop: Option<Hop>,

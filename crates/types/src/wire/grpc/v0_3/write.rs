@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use switchboard_proto::v0_3 as wire;
 use wire::file_part::File;
 use wire::part::Part as WirePart;
@@ -15,7 +18,7 @@ use crate::operation::TaskView;
 use crate::version::FileBytes;
 use crate::wire::grpc::field;
 use crate::wire::grpc::json;
-use crate::wire::v0_3::{file, free};
+use crate::wire::v0_3::free;
 
 /// Writes for a peer with this form of files.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +89,7 @@ impl Writer {
         let (content, metadata) = match &part.content {
             Content::Text(text) => (WirePart::Text(text.to_string()), metadata),
             Content::Raw(bytes) => {
-                let field = file::write(bytes, self.0);
+                let field = file_field(bytes, self.0);
                 (file_part(File::FileWithBytes(field)), metadata)
             }
             Content::Url(url) => (file_part(File::FileWithUri(url.clone())), metadata),
@@ -196,5 +199,13 @@ pub(super) fn push_config(config: &PushConfig) -> wire::PushNotificationConfig {
         url: config.url.clone(),
         token: field::unset(secret),
         authentication,
+    }
+}
+
+/// What `file_with_bytes` holds for that file.
+fn file_field(file: &Bytes, files: FileBytes) -> Bytes {
+    match files {
+        FileBytes::Raw => file.clone(),
+        FileBytes::Base64 => STANDARD.encode(file).into(),
     }
 }
