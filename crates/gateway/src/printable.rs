@@ -2,7 +2,7 @@
 //!
 //! Such a character is written as a JSON escape, `\u202e`. In text that is a mark which readers see; in JSON, where it
 //! can only be part of a string, it is the same string to every parser. So one function serves both, and `cli` applies
-//! it to everything that a command prints; [`line`] and [`lines`] are for whoever lays text of others out.
+//! it to everything that a command prints; [`line()`] and [`lines`] are for code that lays out text of others.
 
 use std::borrow::Cow;
 use std::fmt::Write;

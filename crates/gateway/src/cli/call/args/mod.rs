@@ -83,7 +83,7 @@ pub struct AgentFlags {
     /// What to ask tokens for; by default, what the card requires; may be repeated
     #[arg(long, value_name = "SCOPE")]
     pub scope: Vec<String>,
-    /// Another origin that may receive credentials, such as https://login.example.com; may be repeated
+    /// Another origin that may receive credentials, such as `https://login.example.com`; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     pub credentials_to: Vec<String>,
     /// A header or gRPC metadata to send along; may be repeated
