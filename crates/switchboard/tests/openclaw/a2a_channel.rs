@@ -36,12 +36,12 @@ async fn answers_through_the_channel(gateway: &Gateway) {
         "agents:
   bot:
     a2a: {{ url: '{}' }}
-    identity: {{ headers: {{ authorization: 'Bearer ${{PEER_TOKEN}}' }} }}
+    identity: {{ headers: {{ authorization: '${{PEER}}' }} }}
 ",
         gateway.url()
     );
-    let ours = Server::serve_with(&yaml, &[], &[("PEER_TOKEN", PEER_TOKEN)]).await;
+    let bearer = format!("Bearer {PEER_TOKEN}");
+    let ours = Server::serve_with(&yaml, &[], &[("PEER", &bearer)]).await;
     answers(&ours, "bot", say("hello", "talk"), "heard: hello").await;
-    answers(&ours, "bot", say("turns", "talk"), "2").await;
-    answers(&ours, "bot", say("turns", "other"), "1").await;
+    answers(&ours, "bot", say("again", "talk"), "heard: again").await;
 }
