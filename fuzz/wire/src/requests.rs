@@ -2,7 +2,7 @@
 
 use switchboard_types::operation::Method;
 use switchboard_types::wire::{self, jsonrpc, rest};
-use switchboard_types::{Dialect, Error, FileBytes};
+use switchboard_types::{Dialect, Error, FileBytes, VersionHeader};
 
 use crate::{DIALECTS, must_be_a_json_line};
 
@@ -17,8 +17,9 @@ pub(crate) fn envelope(data: &[u8]) {
             return;
         }
     };
-    for version in ["", "0.3", "1.0", "99.0"] {
-        match jsonrpc::negotiate(&envelope.method, version) {
+    let optional = ["", "0.3", "1.0", "99.0"].map(|version| (version, VersionHeader::Optional));
+    for (version, header) in optional.into_iter().chain([("", VersionHeader::Required)]) {
+        match jsonrpc::negotiate(&envelope.method, version, header) {
             Ok((dialect, method)) => {
                 if let Err(error) = wire::decode_params(dialect, method, envelope.params) {
                     must_be_told(&envelope.id, dialect, &error);
