@@ -116,7 +116,7 @@ impl Cursor {
 
     async fn following(&mut self) -> Result<Option<Vec<Item>>, Error> {
         if self.snapshot {
-            let items = self.task_as_it_stands();
+            let items = self.task_as_it_stands()?;
             if !items.is_empty() {
                 return Ok(Some(items));
             }
@@ -151,9 +151,9 @@ impl Cursor {
 
     /// The whole task in place of the events up to now. Where the stream ends with it, its status follows
     /// once more: 0.x readers are told the end by a status update.
-    fn task_as_it_stands(&mut self) -> Vec<Item> {
-        let Some((head, task)) = self.log.view() else {
-            return Vec::new();
+    fn task_as_it_stands(&mut self) -> Result<Vec<Item>, Error> {
+        let Some((head, task)) = self.log.view_to_send()? else {
+            return Ok(Vec::new());
         };
         self.snapshot = false;
         self.after = head.seq;
@@ -173,7 +173,7 @@ impl Cursor {
         };
         let mut items = vec![item(whole, false)];
         items.extend(closing.map(|event| item(event, true)));
-        items
+        Ok(items)
     }
 
     fn task_is_over(&self) -> bool {
@@ -190,7 +190,7 @@ impl Cursor {
         if gapless {
             return Ok(self.take(entries));
         }
-        Ok(self.task_as_it_stands())
+        self.task_as_it_stands()
     }
 
     fn take(&mut self, entries: Vec<Arc<Entry>>) -> Vec<Item> {

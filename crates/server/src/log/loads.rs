@@ -19,6 +19,9 @@ use crate::store::{Error, Head, StoredTask};
 /// What large tasks may weigh together that are held for readers, unless it is set.
 pub const DEFAULT_ANSWERS: usize = 512 << 20;
 
+/// What earlier states of one task may weigh together that readers hold while it grows.
+const MAX_EARLIER: usize = 48 << 20;
+
 /// Tasks of more weight are put together on a blocking thread: others are answered meanwhile.
 const SLOW: usize = 256 << 10;
 
@@ -29,8 +32,8 @@ const MIN_SLOTS: usize = 64;
 #[derive(Debug)]
 pub(super) struct Loads {
     slots: Mutex<HashMap<TaskId, Slot, RandomState>>,
-    /// Tasks as they once stood, which nobody shares.
-    alone: Mutex<Vec<Loaded>>,
+    /// Tasks as they once stood.
+    earlier: Mutex<Vec<Loaded>>,
     max: AtomicUsize,
 }
 
@@ -63,7 +66,7 @@ impl Default for Loads {
     fn default() -> Self {
         Self {
             slots: Mutex::default(),
-            alone: Mutex::default(),
+            earlier: Mutex::default(),
             max: AtomicUsize::new(DEFAULT_ANSWERS),
         }
     }
@@ -101,8 +104,8 @@ impl Loads {
     ) -> Result<(), Error> {
         let max = self.max.load(Ordering::Relaxed);
         let shared: usize = slots.values().map(Slot::weight).sum();
-        let alone: usize = lock(&self.alone).iter().map(Loaded::weight).sum();
-        let held = shared + alone;
+        let earlier: usize = lock(&self.earlier).iter().map(Loaded::weight).sum();
+        let held = shared + earlier;
         // One task is always read, however large it is.
         if held > 0 && held.saturating_add(weight) > max {
             let why = "too many large tasks are being read at once: try again later";
@@ -146,14 +149,49 @@ impl Loads {
             return Ok(());
         }
         self.room_for(weight, &lock(&self.slots))?;
-        let mut alone = lock(&self.alone);
-        alone.retain(|loaded| loaded.weight() > 0);
-        alone.push(Loaded {
+        self.remember(task, weight);
+        Ok(())
+    }
+
+    /// Counts the present state of a task that is still growing. Those who read the same state share it.
+    ///
+    /// # Errors
+    ///
+    /// If readers hold too much of how the task stood before.
+    pub(super) fn count_growing(&self, task: &Arc<Task>) -> Result<(), Error> {
+        let weight = task.weight();
+        if weight <= LARGE {
+            return Ok(());
+        }
+        let mut held: usize = 0;
+        for loaded in lock(&self.earlier).iter() {
+            let Some(earlier) = loaded.task.upgrade() else {
+                continue;
+            };
+            if Arc::ptr_eq(&earlier, task) {
+                return Ok(());
+            }
+            if earlier.id == task.id {
+                held = held.saturating_add(loaded.weight);
+            }
+        }
+        // One reader is always served, however large the task is.
+        if held > 0 && held.saturating_add(weight) > MAX_EARLIER {
+            let why = "too many callers are reading this task while it grows: try again later";
+            return Err(Error::Exhausted(why.to_owned()));
+        }
+        self.remember(task, weight);
+        Ok(())
+    }
+
+    fn remember(&self, task: &Arc<Task>, weight: usize) {
+        let mut earlier = lock(&self.earlier);
+        earlier.retain(|loaded| loaded.weight() > 0);
+        earlier.push(Loaded {
             seq: 0,
             weight,
             task: Arc::downgrade(task),
         });
-        Ok(())
     }
 
     /// There is no such task.
@@ -283,6 +321,30 @@ mod tests {
         assert!(log.read(small.id()).await.unwrap().is_some());
         drop(held);
         assert!(log.read(second.id()).await.unwrap().is_some());
+    }
+
+    #[test]
+    fn readers_of_a_growing_task_hold_no_more_than_its_share() {
+        let loads = Loads::default();
+        let mut story = Story::new(1);
+        story.step(TaskState::Working, at(1));
+        let mut grown = || {
+            story.say(&"x".repeat(16 << 20));
+            Arc::new(story.whole())
+        };
+        let (first, second) = (grown(), grown());
+        for state in [&first, &first] {
+            loads.count_growing(state).unwrap();
+        }
+        let refused = loads.count_growing(&second).unwrap_err();
+        assert!(matches!(refused, Error::Exhausted(_)), "{refused:?}");
+
+        let mut other = Task::clone(&second);
+        other.id = TaskId::new("another").unwrap();
+        let other = Arc::new(other);
+        loads.count_growing(&other).unwrap();
+        drop(first);
+        loads.count_growing(&second).unwrap();
     }
 
     #[tokio::test]

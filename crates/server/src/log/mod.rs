@@ -202,7 +202,9 @@ impl Log {
     ///
     /// If the store cannot be read, or callers are reading too many large tasks.
     pub async fn read(&self, id: &TaskId) -> Result<Option<(Head, Arc<Task>)>, Error> {
-        if let Some(view) = self.shared.registry.find(id).0.and_then(|log| log.view()) {
+        if let Some(log) = self.shared.registry.find(id).0
+            && let Some(view) = log.view_to_send()?
+        {
             return Ok(Some(view));
         }
         self.shared.load(id, Bound::Budget).await

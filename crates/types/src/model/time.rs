@@ -2,6 +2,12 @@
 
 use std::fmt;
 
+use jiff::fmt::temporal::DateTimePrinter;
+
+/// Milliseconds and `Z` (A2A 1.0 §5.6.1); finer digits only where they are not zero.
+const MILLIS: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
+const MICROS: DateTimePrinter = DateTimePrinter::new().precision(Some(6));
+
 /// A moment in UTC, to the microsecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(jiff::Timestamp);
@@ -47,16 +53,23 @@ impl Timestamp {
             .map(|t| Self::from_micros(t.as_microsecond()))
             .ok_or(InvalidTimestamp)
     }
+
+    /// Appends its text.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        let printer = match self.as_micros() % 1000 {
+            0 => MILLIS,
+            _ => MICROS,
+        };
+        // A buffer takes every write.
+        let _ = printer.print_timestamp(&self.0, out);
+    }
 }
 
 impl fmt::Display for Timestamp {
-    /// Milliseconds and `Z` (A2A 1.0 §5.6.1); finer digits only where they are not zero.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.as_micros() % 1000 == 0 {
-            write!(f, "{:.3}", self.0)
-        } else {
-            write!(f, "{:.6}", self.0)
-        }
+        let mut text = Vec::with_capacity(32);
+        self.write(&mut text);
+        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 

@@ -81,10 +81,27 @@ pub(crate) fn array<T, O: Out>(
 
 /// Writes a string.
 pub(crate) fn string<O: Out>(text: &str, out: &mut O) {
-    if !out.leaves_out_string(text) {
-        // A buffer takes every write, and a string always prints.
-        let _ = serde_json::to_writer(out.buffer(), text);
+    if out.leaves_out_string(text) {
+        return;
     }
+    let out = out.buffer();
+    if is_plain(text.as_bytes()) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    } else {
+        // A buffer takes every write, and a string always prints.
+        let _ = serde_json::to_writer(out, text);
+    }
+}
+
+/// Whether a string needs no escapes. Most don't: they are ids, names and times.
+fn is_plain(text: &[u8]) -> bool {
+    let plain = |byte: &u8| (*byte >= b' ') & (*byte != b'"') & (*byte != b'\\');
+    // No branch within a chunk, so that its bytes are compared all at once.
+    let (chunks, rest) = text.as_chunks::<16>();
+    let all = |chunk: &[u8; 16]| chunk.iter().fold(true, |so_far, byte| so_far & plain(byte));
+    chunks.iter().all(all) && rest.iter().all(plain)
 }
 
 /// Writes the bytes of a file as base64, or as base64 of that.
@@ -178,7 +195,10 @@ impl<O: Out> Members<'_, O> {
     }
 
     pub(crate) fn time(&mut self, name: &str, time: Timestamp) {
-        let _ = write!(self.value(name).buffer(), "\"{time}\"");
+        let out = self.value(name).buffer();
+        out.push(b'"');
+        time.write(out);
+        out.push(b'"');
     }
 
     /// The bytes of a file as base64, or as base64 of that.
@@ -223,6 +243,22 @@ impl<O: Out> Members<'_, O> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_string_is_escaped_wherever_it_must_be() {
+        for length in 0..50 {
+            for at in 0..=length {
+                for odd in [
+                    "", "\"", "\\", "\n", "\u{0}", "\u{1f}", " ", "\u{7f}", "é", "\u{2028}",
+                ] {
+                    let text = format!("{}{odd}{}", "a".repeat(at), "b".repeat(length - at));
+                    let mut out = Vec::new();
+                    string(&text, &mut out);
+                    assert_eq!(out, serde_json::to_vec(&text).unwrap(), "{text:?}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn writes_one_line() {

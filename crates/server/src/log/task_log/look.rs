@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchboard_types::model::{Task, TaskState};
 
 use super::{TaskLog, lock};
-use crate::store::Head;
+use crate::store::{Error, Head};
 
 impl TaskLog {
     /// The task as it may be told, and where it stands.
@@ -15,6 +15,22 @@ impl TaskLog {
         let task = Arc::clone(inner.told.as_ref()?);
         let head = self.head(task.status.state, task.status.timestamp?, inner.durable);
         Some((head, task))
+    }
+
+    /// [`TaskLog::view`] for a reader that takes its time. While the agent works, the next event makes a copy of what a
+    /// reader holds, so copies are counted.
+    ///
+    /// # Errors
+    ///
+    /// If readers hold too much of how this task stood before.
+    pub fn view_to_send(&self) -> Result<Option<(Head, Arc<Task>)>, Error> {
+        let view = self.view();
+        if let Some((_, task)) = &view
+            && !self.is_idle()
+        {
+            self.shared.loads.count_growing(task)?;
+        }
+        Ok(view)
     }
 
     /// The last committed event, and the state after it. Unlike [`TaskLog::view`] it shares nothing: a task that a

@@ -1,7 +1,5 @@
 //! How one JSON document becomes a frame. Called by the server's streams.
 
-use std::io::Write as _;
-
 /// A comment that keeps idle connections open; written whole, between frames.
 pub const KEEP_ALIVE: &str = ": keep-alive\n\n";
 
@@ -12,8 +10,9 @@ const FRAME_END: &[u8] = b"\n\n";
 pub fn write_frame(out: &mut Vec<u8>, seq: Option<u64>, data: &[u8]) {
     out.reserve(data.len() + 32);
     if let Some(seq) = seq {
-        // A buffer takes every write.
-        let _ = writeln!(out, "id: {seq}");
+        out.extend_from_slice(b"id: ");
+        out.extend_from_slice(itoa::Buffer::new().format(seq).as_bytes());
+        out.push(b'\n');
     }
     out.extend_from_slice(b"data: ");
     out.extend_from_slice(data);
