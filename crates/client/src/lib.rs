@@ -56,7 +56,7 @@ pub use client::{Answer, Client, Sent};
 pub use connect::address::Address;
 pub use connect::cache::CardCache;
 pub use connect::choose::{Chosen, Preference, Why};
-pub use connect::origin::Origin;
+pub use connect::origin::{Origin, TrustedOrigins};
 pub use connect::quirks::Quirks;
 pub use connect::verify::{SignatureState, Signatures};
 pub use error::{Error, Kind};

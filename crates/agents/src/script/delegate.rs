@@ -5,7 +5,7 @@
 //! there. Both its message and its idempotency key are made from this task, the turn and the number of the call, so a
 //! run that is taken up again comes back to the same task instead of beginning another.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::auth::SKILL;
 use switchboard_server::budget::Budget;
@@ -284,10 +284,7 @@ fn attributed(agent: &str, mut parts: Vec<Part>) -> Vec<Part> {
 
 /// Metadata, and whose it was.
 pub(super) fn with_delegate(metadata: Option<&Object>, whose: Value) -> Object {
-    let members = metadata.and_then(|object| object.as_json().read());
-    let mut members: Map<String, Value> = members.unwrap_or_default();
-    members.insert(DELEGATE.to_owned(), whose);
-    Object::from(&members)
+    Object::with(metadata, [(DELEGATE, whose)])
 }
 
 /// A status that speaks of another agent's task.

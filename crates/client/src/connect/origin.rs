@@ -78,7 +78,7 @@ impl FromStr for Origin {
 
 /// The origins that may receive the credentials for one agent.
 #[derive(Debug, Clone)]
-pub(crate) struct TrustedOrigins {
+pub struct TrustedOrigins {
     /// Of the address that the user named. `None` if the user gave the card itself: then all of its addresses are the
     /// user's word.
     named: Option<Origin>,
@@ -86,7 +86,9 @@ pub(crate) struct TrustedOrigins {
 }
 
 impl TrustedOrigins {
-    pub(crate) fn new(named: Option<&Url>, listed: &[Origin]) -> Self {
+    /// The origin of the address that the user named, if it is not a card itself, and those that the user listed.
+    #[must_use]
+    pub fn new(named: Option<&Url>, listed: &[Origin]) -> Self {
         Self {
             named: named.and_then(Origin::of),
             listed: listed.to_vec(),
@@ -103,10 +105,12 @@ impl TrustedOrigins {
             || self.cover(one) && self.cover(other)
     }
 
+    /// Whether credentials may be sent to `url`.
+    ///
     /// # Errors
     ///
-    /// If credentials must not be sent to `url`: the error names what the user can set.
-    pub(crate) fn require(&self, url: &Url) -> Result<(), Error> {
+    /// If they may not: the error names what the user can set.
+    pub fn require(&self, url: &Url) -> Result<(), Error> {
         if self.listed.iter().any(|origin| origin.covers(url)) {
             return Ok(());
         }

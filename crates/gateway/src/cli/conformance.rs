@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use http::{HeaderName, HeaderValue};
+use switchboard_client::Origin;
 use switchboard_types::model::Secret;
 
 use super::args::Output;
@@ -47,6 +48,9 @@ pub struct ConformanceArgs {
         hide_env_values = true
     )]
     pub api_key: Option<String>,
+    /// Another origin that may receive credentials, such as `https://grpc.example.com`; may be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    pub credentials_to: Vec<Origin>,
     /// A header for every request, as name:value; may be given more than once
     #[arg(long, value_name = "NAME:VALUE")]
     pub svc_param: Vec<String>,
@@ -165,6 +169,7 @@ fn plan(args: &ConformanceArgs) -> Result<Plan, Failure> {
         agent,
         bearer: args.bearer.clone().map(Secret::new),
         api_key: args.api_key.clone().map(Secret::new),
+        credentials_to: args.credentials_to.clone(),
         params,
         timeout: args.timeout.0,
         message: args.message.clone(),

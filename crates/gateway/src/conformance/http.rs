@@ -8,7 +8,8 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use http_body_util::BodyExt as _;
-use reqwest::{Client, Response};
+use reqwest::{Client, Response, redirect};
+use switchboard_client::TrustedOrigins;
 use switchboard_types::model::{ApiKeyLocation, Secret, SecurityScheme};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
@@ -20,6 +21,9 @@ use super::rpc::{self, Rpc};
 /// The most of an answer that is read.
 pub(crate) const LARGEST: usize = 16 * 1024 * 1024;
 
+/// How many redirects are followed.
+const MAX_REDIRECTS: usize = 5;
+
 /// What lets us in. Not shown.
 #[derive(Debug, Clone)]
 pub(crate) struct Access {
@@ -29,6 +33,8 @@ pub(crate) struct Access {
     key_place: Option<(ApiKeyLocation, String)>,
     /// Other headers for every request.
     params: Vec<(HeaderName, HeaderValue)>,
+    /// Who may learn all of this, once the card is known; until then requests go where the user said.
+    trusted: Option<TrustedOrigins>,
 }
 
 /// A request.
@@ -108,6 +114,26 @@ impl Access {
             api_key: plan.api_key.clone(),
             key_place: None,
             params: plan.params.clone(),
+            trusted: None,
+        }
+    }
+
+    /// From now on credentials go to these origins only.
+    pub(crate) fn trust(&mut self, origins: TrustedOrigins) {
+        self.trusted = Some(origins);
+    }
+
+    /// # Errors
+    ///
+    /// If there are credentials, and they must not be sent there; says why.
+    pub(crate) fn require(&self, url: &Url) -> Result<(), String> {
+        let has_any = self.bearer.is_some() || self.api_key.is_some() || !self.params.is_empty();
+        match &self.trusted {
+            Some(trusted) if has_any => trusted.require(url).map_err(|error| match error.hint() {
+                Some(hint) => format!("{error}; {hint}"),
+                None => error.to_string(),
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -164,7 +190,7 @@ impl Caller {
             Client::builder()
                 // A connection that the agent closes at the wrong moment would look like its fault.
                 .pool_max_idle_per_host(0)
-                .redirect(reqwest::redirect::Policy::limited(5))
+                .redirect(redirect::Policy::custom(within_origin))
                 .connect_timeout(timeout)
         };
         Ok(Self {
@@ -208,6 +234,7 @@ impl Caller {
         } else {
             self.access.apply(&mut headers, &mut url)
         };
+        let trusted = self.access.require(&url);
         let secret = Some(self.access.secret());
         let exchange = Exchange {
             line: format!("{} {}", out.verb, exchange::address(&url, secret)),
@@ -228,6 +255,9 @@ impl Caller {
                 "the credentials cannot be sent in a header",
             ));
         };
+        if let Err(why) = trusted {
+            return Err(broken(&self.log, exchange, &why));
+        }
         // Over TLS it is agreed on.
         let client = match &out.rpc {
             Some(_) if url.scheme() == "http" => &self.h2,
@@ -364,6 +394,16 @@ fn broken(log: &Log, mut exchange: Exchange, why: &str) -> Box<Whole> {
         body: Bytes::new(),
         broken: Some(why.to_owned()),
     })
+}
+
+/// A redirect to another origin is not followed: our headers would go there, too.
+fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let from = attempt.previous().last();
+    let same = from.is_some_and(|from| from.origin() == attempt.url().origin());
+    match same && attempt.previous().len() <= MAX_REDIRECTS {
+        true => attempt.follow(),
+        false => attempt.stop(),
+    }
 }
 
 /// An error and its causes on one line.

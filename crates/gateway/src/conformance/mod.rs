@@ -30,6 +30,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_client::{Origin, TrustedOrigins};
 use switchboard_types::model::{Interface, Secret};
 use switchboard_types::operation::Method;
 
@@ -49,6 +50,8 @@ pub(crate) struct Plan {
     pub(crate) agent: String,
     pub(crate) bearer: Option<Secret>,
     pub(crate) api_key: Option<Secret>,
+    /// Other origins that may receive credentials.
+    pub(crate) credentials_to: Vec<Origin>,
     /// Headers for every request.
     pub(crate) params: Vec<(::http::HeaderName, ::http::HeaderValue)>,
     /// For one exchange.
@@ -94,6 +97,8 @@ pub(crate) async fn run(plan: Plan, tell: &(dyn Fn(&str) + Sync)) -> anyhow::Res
     let found = discover(&caller, &plan.agent).await;
     let found = found.map_err(|error| Unreachable(format!("{error:#}")))?;
     caller.access.heed(found.card.security_schemes.values());
+    let trusted = TrustedOrigins::new(found.url.as_ref(), &plan.credentials_to);
+    caller.access.trust(trusted);
     let receiver = Arc::new(Receiver::start(&plan.webhook_host).await?);
     let found = Arc::new(found);
     let mut report = Report::of(&found, &plan.agent);

@@ -185,7 +185,8 @@ impl Log {
             if found.is_some() {
                 return Ok(found);
             }
-            let Some((head, task)) = self.shared.load(id, bound).await? else {
+            // Boxed, as below: the future of every call would have room for it.
+            let Some((head, task)) = Box::pin(self.shared.load(id, bound)).await? else {
                 return Ok(None);
             };
             let has_webhooks = !self.shared.store.webhooks(id).await?.is_empty();
@@ -207,7 +208,7 @@ impl Log {
         {
             return Ok(Some(view));
         }
-        self.shared.load(id, Bound::Budget).await
+        Box::pin(self.shared.load(id, Bound::Budget)).await
     }
 
     /// Counts a task that a reader holds and shares with nobody among those that are read from the store.

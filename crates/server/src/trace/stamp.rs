@@ -1,6 +1,5 @@
 //! The trace in the events that come of it: `metadata.traceId` and `metadata.spanId`.
 
-use serde_json::{Map, Value};
 use switchboard_types::model::{Event, Object};
 
 use super::Trace;
@@ -17,10 +16,10 @@ impl Trace {
             Event::Artifact(update) => &mut update.metadata,
             Event::Task(_) | Event::Message(_) => return,
         };
-        let members = metadata.as_ref().and_then(|all| all.as_json().read());
-        let mut members: Map<String, Value> = members.unwrap_or_default();
-        members.insert(TRACE_ID.to_owned(), self.id.to_string().into());
-        members.insert(SPAN_ID.to_owned(), self.span.to_string().into());
-        *metadata = Some(Object::from(&members));
+        let ids = [
+            (TRACE_ID, self.id.to_string().into()),
+            (SPAN_ID, self.span.to_string().into()),
+        ];
+        *metadata = Some(Object::with(metadata.as_ref(), ids));
     }
 }

@@ -187,3 +187,42 @@ async fn a_choice_that_leaves_nothing_to_check_is_no_success() {
     assert_eq!(ran.code, Some(2), "{}", ran.err);
     assert!(ran.err.contains("nothing to check"), "{}", ran.err);
 }
+
+/// Whoever writes the card must not decide who learns our credentials.
+#[tokio::test]
+async fn credentials_go_only_where_the_user_said() {
+    let other = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    other.set_nonblocking(true).expect("a socket");
+    let origin = format!("http://{}", other.local_addr().expect("an address"));
+    let was_called = || other.accept().is_ok();
+    let server = Server::serve(&format!("public_url: {origin}\n{ECHO}")).await;
+    let agent = server.url("/a2a/echo/.well-known/agent-card.json");
+    let args = [
+        "-a",
+        &agent,
+        "-o",
+        "json",
+        "--only",
+        "S-020",
+        "--timeout",
+        "1s",
+    ];
+    for secret in [
+        ["--bearer", "secret"],
+        ["--api-key", "secret"],
+        ["--svc-param", "x-token:secret"],
+    ] {
+        let ran = conformance(&[&args[..], &secret].concat()).await;
+        assert!(!was_called(), "{secret:?}: {}", ran.err);
+        let report = ran.json();
+        let interfaces = report["interfaces"].as_array().expect("interfaces");
+        assert!(!interfaces.is_empty());
+        for interface in interfaces {
+            let why = interface["why"].as_str().unwrap_or_default();
+            assert!(why.contains(&format!("--credentials-to {origin}")), "{why}");
+        }
+    }
+    let told = ["--bearer", "secret", "--credentials-to", &origin];
+    conformance(&[&args[..], &told].concat()).await;
+    assert!(was_called());
+}

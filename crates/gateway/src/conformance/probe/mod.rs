@@ -103,6 +103,7 @@ impl Probe {
             _ => interface.url.clone(),
         };
         let base = Url::parse(&address).map_err(|error| format!("{:?}: {error}", interface.url))?;
+        caller.access.require(&base)?;
         Ok(Self {
             dialect: Dialect::spoken(&interface.binding, version),
             plan,

@@ -201,6 +201,27 @@ impl Object {
         raw.map_or_else(|_| self.clone(), |raw| Self(Json(raw.into())))
     }
 
+    /// `object`, or an empty one, with these members set. What else stands there stays as it is written.
+    #[must_use]
+    pub fn with<'a>(
+        object: Option<&Self>,
+        set: impl IntoIterator<Item = (&'a str, serde_json::Value)>,
+    ) -> Self {
+        let members = object.and_then(|object| object.0.read());
+        let mut members: BTreeMap<String, Box<RawValue>> = members.unwrap_or_default();
+        for (name, value) in set {
+            let raw = serde_json::value::to_raw_value(&value);
+            members.insert(
+                name.to_owned(),
+                raw.unwrap_or_else(|_| RawValue::NULL.to_owned()),
+            );
+        }
+        let raw = serde_json::value::to_raw_value(&members);
+        Self(Json(
+            raw.unwrap_or_else(|_| RawValue::NULL.to_owned()).into(),
+        ))
+    }
+
     /// The object as any JSON value.
     #[must_use]
     pub fn as_json(&self) -> &Json {

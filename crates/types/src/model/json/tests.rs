@@ -24,6 +24,25 @@ fn members_are_left_out_however_they_are_written_and_the_rest_stays() {
 }
 
 #[test]
+fn members_are_set_and_others_stay_as_they_are_written() {
+    let text = r#"{"big":123456789012345678901234567890,"huge":1e400,"set":1,"text":"\u00e9"}"#;
+    let object =
+        Object::try_from(Json::from_answer(RawValue::from_string(text.into()).unwrap()).unwrap());
+    let set = Object::with(
+        object.as_ref().ok(),
+        [("set", "new".into()), ("zero", 0.into())],
+    );
+    assert_eq!(
+        set.as_str(),
+        r#"{"big":123456789012345678901234567890,"huge":1e400,"set":"new","text":"\u00e9","zero":0}"#
+    );
+    assert_eq!(
+        Object::with(None, [("a", true.into())]).as_str(),
+        r#"{"a":true}"#
+    );
+}
+
+#[test]
 fn bounds_the_depth() {
     let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
     let deepest = Json::parse(nested(127)).unwrap();
