@@ -9,7 +9,7 @@
 mod scan;
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -201,22 +201,26 @@ impl Object {
         raw.map_or_else(|_| self.clone(), |raw| Self(Json(raw.into())))
     }
 
-    /// `object`, or an empty one, with these members set. What else stands there stays as it is written.
+    /// `object`, or an empty one, with these members set, at the end. What else stands there stays as it is written.
     #[must_use]
-    pub fn with<'a>(
+    pub fn with<const N: usize>(
         object: Option<&Self>,
-        set: impl IntoIterator<Item = (&'a str, serde_json::Value)>,
+        members: [(&str, serde_json::Value); N],
     ) -> Self {
-        let members = object.and_then(|object| object.0.read());
-        let mut members: BTreeMap<String, Box<RawValue>> = members.unwrap_or_default();
-        for (name, value) in set {
-            let raw = serde_json::value::to_raw_value(&value);
-            members.insert(
-                name.to_owned(),
-                raw.unwrap_or_else(|_| RawValue::NULL.to_owned()),
-            );
+        let others =
+            object.map(|object| object.without(&members.each_ref().map(|(name, _)| *name)));
+        let others = others.as_ref().map_or("{}", Self::as_str);
+        let mut text = others.strip_suffix('}').unwrap_or("{").to_owned();
+        for (name, value) in members {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            let name = serde_json::Value::from(name);
+            // A string takes every write.
+            let _ = write!(text, "{name}:{value}");
         }
-        let raw = serde_json::value::to_raw_value(&members);
+        text.push('}');
+        let raw = RawValue::from_string(text);
         Self(Json(
             raw.unwrap_or_else(|_| RawValue::NULL.to_owned()).into(),
         ))

@@ -34,8 +34,11 @@ fn members_are_set_and_others_stay_as_they_are_written() {
     );
     assert_eq!(
         set.as_str(),
-        r#"{"big":123456789012345678901234567890,"huge":1e400,"set":"new","text":"\u00e9","zero":0}"#
+        r#"{"big":123456789012345678901234567890,"huge":1e400,"text":"\u00e9","set":"new","zero":0}"#
     );
+    let object = Object::with(None, [("z", 1.into()), ("n", serde_json::json!({"b": {}}))]);
+    let more = Object::with(Some(&object), [("a", 2.into())]);
+    assert_eq!(more.as_str(), r#"{"z":1,"n":{"b":{}},"a":2}"#);
     assert_eq!(
         Object::with(None, [("a", true.into())]).as_str(),
         r#"{"a":true}"#
