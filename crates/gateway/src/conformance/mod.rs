@@ -2,7 +2,7 @@
 //! says for each rule that is broken which section asks for it, which exchange shows it, and what to do.
 //!
 //! - [`mod@discover`]: finds the card.
-//! - [`probe`]: asks over one interface of it, on [`http`]; [`words`] is how a version spells what is asked, [`answer`]
+//! - [`probe`]: asks over one interface of it, on [`http`] with the credentials of [`access`]; [`words`] is how a version spells what is asked, [`answer`]
 //!   and [`stream`] what comes back, [`rpc`] turns gRPC into the same, [`receiver`] a webhook of our own, [`exchange`] what people are shown of it all.
 //! - [`check`]: what a rule is; [`checks`]: all rules, in tables.
 //! - [`report`]: the result for people, for programs and as a page.
@@ -10,6 +10,7 @@
 //!
 //! It speaks to agents in its own words, not through the client: half of what it asks, no client would.
 
+mod access;
 mod answer;
 mod check;
 mod checks;
@@ -34,11 +35,12 @@ use switchboard_client::{Origin, TrustedOrigins};
 use switchboard_types::model::{Interface, Secret};
 use switchboard_types::operation::Method;
 
+use self::access::Access;
 use self::answer::{Answer, Link, Outcome};
 pub(crate) use self::check::Level;
 use self::check::{Check, Need, Run, Verdict, fail};
 use self::discover::{Discovered, discover, speaks};
-use self::http::{Access, Caller};
+use self::http::Caller;
 use self::probe::Probe;
 use self::receiver::Receiver;
 use self::report::{Line, Report};
