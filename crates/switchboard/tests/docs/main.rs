@@ -51,7 +51,7 @@ fn getting_started() {
 }
 
 #[test]
-fn the_command_line() {
+fn command_line() {
     run("docs/cli.md");
 }
 
@@ -66,12 +66,12 @@ fn routing() {
 }
 
 #[test]
-fn models() {
-    run("docs/openai.md");
+fn llm_backends() {
+    run("docs/llm.md");
 }
 
 #[test]
-fn commands() {
+fn command_agents() {
     run("docs/exec.md");
 }
 
@@ -93,6 +93,21 @@ fn encrypted_connections() {
 #[test]
 fn streaming() {
     run("docs/streaming.md");
+}
+
+#[test]
+fn tasks() {
+    run("docs/tasks.md");
+}
+
+#[test]
+fn human_in_the_loop() {
+    run("docs/human-in-the-loop.md");
+}
+
+#[test]
+fn idempotency_keys() {
+    run("docs/idempotency.md");
 }
 
 #[test]
@@ -169,7 +184,7 @@ fn the_guide_says_what_a_caller_of_json_rpc_must_know() {
     for takeaway in [
         "it is JSON-RPC, not REST",
         "needs `jsonrpc`, `id`, `method` and `params`",
-        "stands in `params.message.parts`",
+        "goes into `params.message.parts`",
         "Each part has a `kind` and its content",
         "An answer has `result` or `error`",
     ] {
