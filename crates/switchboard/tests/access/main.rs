@@ -1,5 +1,5 @@
-//! Who gets in, by every way, on the real binary with a configuration file: the table in `docs/access.md` is what these
-//! tests compare with.
+//! Who gets in, by every way, on the real binary with a configuration file: the table in `docs/authentication.md` is
+//! what these tests compare with.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 #[path = "../support/mod.rs"]

@@ -13,7 +13,7 @@ use crate::world::World;
 
 /// The rows of the table in the document: first column to the three others.
 fn documented() -> HashMap<String, [String; 3]> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/access.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/authentication.md");
     let text = std::fs::read_to_string(page).unwrap();
     let rows = text.lines().filter_map(|line| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();

@@ -81,12 +81,12 @@ fn configuration() {
 }
 
 #[test]
-fn changing_agents() {
-    run("docs/reload.md");
+fn hot_reload() {
+    run("docs/hot-reload.md");
 }
 
 #[test]
-fn encrypted_connections() {
+fn tls() {
     run("docs/tls.md");
 }
 
@@ -121,8 +121,13 @@ fn webhooks() {
 }
 
 #[test]
-fn traces() {
-    run("docs/traces.md");
+fn observability() {
+    run("docs/observability.md");
+}
+
+#[test]
+fn admin_api() {
+    run("docs/admin-api.md");
 }
 
 #[test]
@@ -136,7 +141,12 @@ fn storage() {
 }
 
 #[test]
-fn the_page_of_errors() {
+fn retries() {
+    run("docs/retries.md");
+}
+
+#[test]
+fn errors_page() {
     run("docs/errors.md");
 }
 
@@ -146,22 +156,27 @@ fn versions() {
 }
 
 #[test]
-fn access() {
-    run("docs/access.md");
+fn authentication() {
+    run("docs/authentication.md");
 }
 
 #[test]
-fn limits() {
-    run("docs/limits.md");
+fn rate_limits() {
+    run("docs/rate-limits.md");
 }
 
 #[test]
-fn policies() {
-    run("docs/policies.md");
+fn cors() {
+    run("docs/cors.md");
 }
 
 #[test]
-fn checking_an_agent() {
+fn authorization() {
+    run("docs/authorization.md");
+}
+
+#[test]
+fn conformance() {
     run("docs/conformance.md");
 }
 

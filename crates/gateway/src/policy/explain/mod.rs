@@ -272,7 +272,7 @@ fn state(task: &config::question::Task) -> Result<TaskState, Senseless> {
 }
 
 fn senseless(message: String, hint: Option<String>) -> Senseless {
-    let otherwise = || "see docs/policies.md".to_owned();
+    let otherwise = || "see docs/authorization.md".to_owned();
     (message, hint.unwrap_or_else(otherwise))
 }
 
