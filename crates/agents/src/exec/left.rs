@@ -259,8 +259,12 @@ mod tests {
         let mut command = Command::new("sleep");
         let child = command.arg("1000").env(TASK, task).process_group(0).spawn();
         let child = child.unwrap();
-        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-        (child, pid)
+        let id = i32::try_from(child.id()).unwrap();
+        // The kernel lets us go on before the new program has its environment.
+        while Live::of(id).is_some_and(|one| one.task().is_none()) {
+            std::thread::yield_now();
+        }
+        (child, Pid::from_raw(id).unwrap())
     }
 
     #[test]
