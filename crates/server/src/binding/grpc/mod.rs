@@ -3,26 +3,24 @@
 //! No generated services: all rpcs of both packages are one function over bytes, as every binding is. tonic frames
 //! messages and writes trailers; the messages are `switchboard_types::wire::grpc`'s.
 //!
+//! - `body`: frames in small pieces.
 //! - `codec`: messages stay bytes; `frame`: what they come in.
 //! - `deadline`: how long a caller waits.
 //! - `messages`: a cursor becomes a stream of messages.
 //! - `services`: health and reflection.
 
+mod body;
 mod codec;
 mod deadline;
 mod frame;
 mod messages;
 mod services;
 
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http_body_util::Full;
-use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Version};
@@ -33,6 +31,7 @@ use tonic::metadata::MetadataMap;
 use tonic::server::{Grpc, ServerStreamingService};
 use tonic::{Code, Status};
 
+use self::body::Framed;
 use self::codec::Bytewise;
 use self::deadline::Deadline;
 use self::messages::Messages;
@@ -221,31 +220,7 @@ fn framed(response: Response<tonic::body::Body>) -> Response<Body> {
         if body.is_end_stream() {
             Body::empty()
         } else {
-            Body::Framed(Box::pin(Framed(body)), None)
+            Body::Framed(Box::pin(Framed::new(body)), None)
         }
     })
-}
-
-/// Frames and trailers. On the server errors are trailers, so this body never fails.
-struct Framed(tonic::body::Body);
-
-impl hyper::body::Body for Framed {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let polled = Pin::new(&mut self.0).poll_frame(cx);
-        polled.map(|frame| frame.and_then(Result::ok).map(Ok))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.0.size_hint()
-    }
 }
