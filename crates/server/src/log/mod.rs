@@ -11,6 +11,7 @@ mod loads;
 mod registry;
 mod store_status;
 mod task_log;
+mod trimmed;
 mod upkeep;
 mod writer;
 
@@ -33,6 +34,7 @@ pub use list::{TaskPage, TaskPlace};
 pub use store_status::StoreStatus;
 pub(crate) use task_log::internal_note;
 pub use task_log::{INTERNAL, Joined, Origin, Received, TaskLog, Waited};
+pub(crate) use trimmed::trimmed;
 pub use upkeep::{Retention, Swept};
 
 pub use loads::DEFAULT_ANSWERS;

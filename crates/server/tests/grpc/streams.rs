@@ -220,3 +220,35 @@ async fn a_large_answer_keeps_its_room_until_the_caller_has_read_it() {
     assert_eq!(read, [task]);
     server.drain().await;
 }
+
+#[tokio::test]
+async fn a_send_without_room_for_its_answer_is_answered_with_a_short_task() {
+    let server = serve().await;
+    let caller = server.caller();
+    let first = begin(&caller, LARGE).await;
+    assert_eq!(first.artifacts.len(), 1);
+    let get = |id: &str| wire::GetTaskRequest {
+        id: id.to_owned(),
+        ..Default::default()
+    };
+    let unread = caller
+        .stream(rpc("GetTask"), &get(&first.id))
+        .await
+        .unwrap();
+    let second = begin(&caller, LARGE).await;
+    assert!(second.artifacts.is_empty() && second.history.is_empty());
+    assert_eq!(second.status.unwrap().state(), wire::TaskState::Completed);
+    drop(unread);
+    let whole = loop {
+        // The server learns a moment later that nobody reads the first answer any more.
+        match caller
+            .call::<wire::Task>(rpc("GetTask"), &get(&second.id))
+            .await
+        {
+            Ok(task) => break task,
+            Err(refused) => assert_eq!(refused.code(), Code::ResourceExhausted),
+        }
+    };
+    assert_eq!(whole.artifacts.len(), 1);
+    server.drain().await;
+}

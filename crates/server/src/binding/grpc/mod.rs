@@ -128,7 +128,7 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
         let deadline = Deadline::of(&self.head.headers);
         let version = self.spoken.version;
         let call = self.read(&bytes);
-        let (service, spoken) = (self.service, self.spoken);
+        let (service, spoken, method) = (self.service, self.spoken, self.method);
         async move {
             let call = call.map_err(|refusal| {
                 service.metrics.unknown();
@@ -141,8 +141,12 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
                 .map_err(|error| status(version, &error))?;
             let messages = match reply.body {
                 ReplyBody::Response(response) => {
-                    let room = service.whole_answers.take(response.weight());
-                    let room = room.map_err(|error| status(version, &error))?;
+                    let answers = &service.whole_answers;
+                    let taken = match method {
+                        Method::Send | Method::Cancel => answers.take_executed(response).await,
+                        _ => answers.take(response.weight()).map(|room| (response, room)),
+                    };
+                    let (response, room) = taken.map_err(|error| status(version, &error))?;
                     let bytes = messages::encode_response(spoken, response, room.is_some()).await?;
                     messages::one(bytes, room)
                 }
