@@ -63,12 +63,16 @@ impl Cursor {
         }
     }
 
-    /// For a reader that has sent a message. It is stored: no lack of room may look as if it were not. `client` gets to
-    /// know if its reader leaves early.
+    /// For a reader that has sent a message. It is stored: no lack of room may look as if it were not.
+    pub(crate) fn executed(mut self) -> Self {
+        self.executed = true;
+        self
+    }
+
+    /// Lets `client` know that its reader left early, if it does.
     pub(crate) fn guarded(mut self, mut client: ClientGuard) -> Self {
         client.follow(self.log.id());
         self.client = Some(client);
-        self.executed = true;
         self
     }
 

@@ -19,6 +19,8 @@ pub enum Request<'a> {
     Commit(&'a [Change]),
     /// For the tasks that are not over.
     Live,
+    /// For that task.
+    Task(&'a TaskId),
     /// For the notes of that task.
     Notes(&'a TaskId),
     /// For what was answered. That is read already: it may be old when it is told.
@@ -59,6 +61,7 @@ impl<T: Trouble> Store for Troubled<T> {
     }
 
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
+        self.trouble.meet(Request::Task(id)).await?;
         self.inner.task(id).await
     }
 
