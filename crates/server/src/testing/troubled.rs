@@ -21,6 +21,8 @@ pub enum Request<'a> {
     Live,
     /// For that task.
     Task(&'a TaskId),
+    /// For those tasks.
+    List(&'a TaskQuery),
     /// For the notes of that task.
     Notes(&'a TaskId),
     /// For what was answered. That is read already: it may be old when it is told.
@@ -75,6 +77,7 @@ impl<T: Trouble> Store for Troubled<T> {
     }
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
+        self.trouble.meet(Request::List(&query)).await?;
         self.inner.list(query).await
     }
 
