@@ -17,6 +17,10 @@ use super::raw;
 use super::value::{Size, from_text};
 use super::yaml::Step::{self, Key};
 
+/// The least that large tasks may take which are held for answers. With less, a few callers would keep all others from
+/// reading any.
+const MIN_ANSWERS: usize = 64 << 20;
+
 /// A number, or `unlimited`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count(pub(crate) Option<usize>);
@@ -60,16 +64,20 @@ impl Check<'_> {
     pub(super) fn limits(&mut self, raw: &raw::Limits) -> Limits {
         let at = |key| [Key("limits"), Key(key)];
         let default = Limits::default();
-        let mut bytes = |key, size: Option<Size>, default| {
-            if size == Some(Size(0)) {
-                self.wrong(&at(key), "must be more than zero".to_owned(), None);
-            }
+        let bytes = |size: Option<Size>, default| {
             size.map_or(default, |size| {
                 usize::try_from(size.0).unwrap_or(usize::MAX)
             })
         };
-        let body = bytes("body", raw.body, default.body);
-        let answers = bytes("answers", raw.answers, default.answers);
+        let body = bytes(raw.body, default.body);
+        if body == 0 {
+            self.wrong(&at("body"), "must be more than zero".to_owned(), None);
+        }
+        let answers = bytes(raw.answers, default.answers);
+        if answers < MIN_ANSWERS {
+            let text = "must be at least 64MiB, so that several large tasks can be read at once";
+            self.wrong(&at("answers"), text.to_owned(), None);
+        }
         let of_one = raw.streams_per_caller;
         self.count(&at("streams_per_caller"), of_one, 1);
         let queue = raw.queue.unwrap_or_default();

@@ -222,8 +222,8 @@ impl Turn {
         limit: usize,
         history: Option<u32>,
     ) -> Result<impl Iterator<Item = Listed> + use<>, AgentError> {
-        let (place, this) = (&self.place, self.task.id.clone());
-        let query = TaskQuery {
+        let place = &self.place;
+        let mut query = TaskQuery {
             context: Some(self.task.context_id.clone()),
             limit: limit.saturating_add(1),
             artifacts: history != Some(0),
@@ -231,9 +231,21 @@ impl Turn {
             bytes: MAX_EARLIER,
             ..TaskQuery::of(Arc::clone(&place.agent), self.principal.owner().clone())
         };
-        let page = place.store.list(query).await.map_err(unreadable)?;
-        let tasks = page.tasks.into_iter();
-        Ok(tasks.filter(move |listed| listed.head.id != this))
+        let page = place.store.list(query.clone()).await.map_err(unreadable)?;
+        let mut tasks = page.tasks;
+        let this = |listed: &Listed| listed.head.id == self.task.id;
+        if let Some(at) = tasks.iter().position(this) {
+            let head = tasks.remove(at).head;
+            if page.more && tasks.len() < limit {
+                // This task has used up the bytes of the page, or a part of them.
+                tasks.truncate(at);
+                query.limit = limit - at;
+                query.after = Some((head.updated, head.id));
+                let rest = place.store.list(query).await.map_err(unreadable)?;
+                tasks.extend(rest.tasks);
+            }
+        }
+        Ok(tasks.into_iter())
     }
 }
 

@@ -20,6 +20,7 @@ use crate::auth::Refusal;
 use crate::call::{Directory, Listing, ReplyBody};
 use crate::hops::DELEGATE;
 use crate::http::{Body, Service, status, whole};
+use crate::log::LARGE;
 
 /// Errors look as they do in HTTP+JSON.
 const FRAMES: Frames = Frames::Rest {
@@ -83,12 +84,17 @@ async fn talk(
     let ReplyBody::Response(response) = reply.body else {
         return Ok(status(StatusCode::INTERNAL_SERVER_ERROR));
     };
-    let room = service.whole_answers.take(response.weight())?;
-    let told = match response {
+    let is_large = response.weight() > LARGE;
+    let (response, room) = service.whole_answers.take_executed(response).await?;
+    let is_trimmed = is_large && room.is_none();
+    let mut told = match response {
         operation::Response::SentTask(view) => of_task(&view.task, &*service.directory),
         operation::Response::SentMessage(message) => of_message(&message),
         _ => return Ok(status(StatusCode::INTERNAL_SERVER_ERROR)),
     };
+    if is_trimmed {
+        told["truncated"] = true.into();
+    }
     let told = told.to_string().into_bytes();
     let body = whole::body(told, room);
     Ok(super::json(StatusCode::OK, JSON, body))

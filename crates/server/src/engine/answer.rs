@@ -44,8 +44,8 @@ async fn as_it_stands(log: &Arc<TaskLog>) -> Result<Answer, Error> {
     if let Some(message) = log.decided().await.map_err(storage)? {
         return Ok(Answer::Message(message));
     }
-    let view = log.view().map(|(_, task)| Answer::Task(task));
-    view.ok_or_else(Error::internal)
+    let task = log.view_to_answer().map(Answer::Task);
+    task.ok_or_else(Error::internal)
 }
 
 /// Waits a moment for a direct message reply. Then a task is published: the caller of a stream must not wait in silence
@@ -72,8 +72,6 @@ pub(super) async fn wait_for_answer(
         return settled.map(Answer::Task).map_err(storage);
     }
     log.stored_up_to(since).await.map_err(storage)?;
-    match log.view() {
-        Some((_, task)) => Ok(Answer::Task(task)),
-        None => Err(Error::internal()),
-    }
+    let task = log.view_to_answer().map(Answer::Task);
+    task.ok_or_else(Error::internal)
 }

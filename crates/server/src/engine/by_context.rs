@@ -15,8 +15,9 @@ use crate::auth::Principal;
 use crate::call::{Call, Origin};
 use crate::store::TaskQuery;
 
-/// How many tasks of a context are looked at.
+/// How many tasks of a context are looked at, and how many bytes of their content are read for it: only ids are needed.
 const MAX_CANDIDATES: usize = 16;
+const MAX_CANDIDATE_BYTES: usize = 64 << 10;
 
 /// The fact in the error for a message whose task went on before it came.
 const WENT_ON: &str = "wentOn";
@@ -48,10 +49,13 @@ impl Engine {
                 context: Some(context.clone()),
                 state: Some(state),
                 limit: MAX_CANDIDATES,
+                history: Some(0),
+                artifacts: false,
+                bytes: MAX_CANDIDATE_BYTES,
                 ..TaskQuery::of(Arc::clone(&self.shared.name), caller.owner().clone())
             };
             let found = self.shared.log.store().list(query).await.map_err(storage)?;
-            if found.total > MAX_CANDIDATES as u64 {
+            if found.more {
                 return Ok(None);
             }
             for stored in found.tasks {

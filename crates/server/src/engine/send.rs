@@ -83,11 +83,13 @@ impl Engine {
                 // It comes soon, and then the head of the stream need not go out alone.
                 sent.log.stored_up_to(1).await.map_err(storage)?;
             }
-            return Ok(Cursor::after(sent.log, 0, Until::TurnEnds).guarded(self.client_guard()));
+            let cursor = Cursor::after(sent.log, 0, Until::TurnEnds).executed();
+            return Ok(cursor.guarded(self.client_guard()));
         }
         // A stream begins with the task (A2A 1.0 §3.1.2), the caller's message in it.
         sent.log.stored_up_to(sent.since).await.map_err(storage)?;
-        Ok(Cursor::from_now(sent.log, Until::TurnEnds).guarded(self.client_guard()))
+        let cursor = Cursor::from_now(sent.log, Until::TurnEnds).executed();
+        Ok(cursor.guarded(self.client_guard()))
     }
 
     /// Stores the message, as the beginning of a task or of its next turn, and starts that turn.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchboard_types::model::{Event, StatusUpdate, TaskId, TaskStatus};
 
 use super::task_log::Found;
-use super::{Entry, TaskLog};
+use super::{Entry, TaskLog, trimmed};
 use crate::engine::{ClientGuard, awaits_credentials_out_of_band};
 use crate::metrics::Watched;
 use crate::store::Error;
@@ -22,6 +22,8 @@ pub struct Cursor {
     after: u64,
     until: Until,
     ended: bool,
+    /// The reader has sent a message, which is stored.
+    executed: bool,
     client: Option<ClientGuard>,
     watched: Option<Box<Watched>>,
 }
@@ -55,9 +57,16 @@ impl Cursor {
             after,
             until,
             ended: false,
+            executed: false,
             client: None,
             watched: None,
         }
+    }
+
+    /// For a reader that has sent a message. It is stored: no lack of room may look as if it were not.
+    pub(crate) fn executed(mut self) -> Self {
+        self.executed = true;
+        self
     }
 
     /// Lets `client` know that its reader left early, if it does.
@@ -85,6 +94,11 @@ impl Cursor {
     #[must_use]
     pub fn task_id(&self) -> &TaskId {
         self.log.id()
+    }
+
+    /// Whether the reader has sent a message, which is stored.
+    pub(crate) fn is_executed(&self) -> bool {
+        self.executed
     }
 
     /// Whether there will be no more events.
@@ -152,7 +166,14 @@ impl Cursor {
     /// The whole task in place of the events up to now. Where the stream ends with it, its status follows
     /// once more: 0.x readers are told the end by a status update.
     fn task_as_it_stands(&mut self) -> Result<Vec<Item>, Error> {
-        let Some((head, task)) = self.log.view_to_send()? else {
+        let view = match self.log.view_to_send() {
+            Err(Error::Exhausted(_)) if self.executed => {
+                let trimmed = |(head, task): (_, Arc<_>)| (head, Arc::new(trimmed(&task)));
+                self.log.view().map(trimmed)
+            }
+            view => view?,
+        };
+        let Some((head, task)) = view else {
             return Ok(Vec::new());
         };
         self.snapshot = false;

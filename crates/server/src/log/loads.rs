@@ -28,13 +28,17 @@ const SLOW: usize = 256 << 10;
 /// With fewer slots nothing is gained by looking for those that can go.
 const MIN_SLOTS: usize = 64;
 
+type Slots = HashMap<TaskId, Slot, RandomState>;
+
 /// The tasks that are being read, and large ones that were and are still held.
 #[derive(Debug)]
 pub(super) struct Loads {
-    slots: Mutex<HashMap<TaskId, Slot, RandomState>>,
+    slots: Mutex<Slots>,
     /// Tasks as they once stood.
     earlier: Mutex<Vec<Loaded>>,
     max: AtomicUsize,
+    /// While all of the budget is used, tasks are read one by one: only then it is known whether they are large.
+    one_by_one: AsyncMutex<()>,
 }
 
 /// Whether a task may be read beyond the budget.
@@ -60,6 +64,8 @@ struct Loaded {
     seq: u64,
     weight: usize,
     task: Weak<Task>,
+    /// Exists as long as the task's log refers to it, whether or not anyone reads it.
+    current: Weak<()>,
 }
 
 impl Default for Loads {
@@ -68,6 +74,7 @@ impl Default for Loads {
             slots: Mutex::default(),
             earlier: Mutex::default(),
             max: AtomicUsize::new(DEFAULT_ANSWERS),
+            one_by_one: AsyncMutex::default(),
         }
     }
 }
@@ -92,20 +99,24 @@ impl Loads {
         slot.task()
     }
 
-    /// Whether as much is held as may be.
-    fn require_room(&self) -> Result<(), Error> {
-        self.room_for(0, &lock(&self.slots))
+    /// Whether all of the budget is used.
+    fn is_full(&self) -> bool {
+        let held = self.held_beside(|_| false, &lock(&self.slots));
+        held > self.max.load(Ordering::Relaxed)
     }
 
-    fn room_for(
-        &self,
-        weight: usize,
-        slots: &HashMap<TaskId, Slot, RandomState>,
-    ) -> Result<(), Error> {
+    /// What all tasks weigh that readers hold, but for some.
+    fn held_beside(&self, but: impl Fn(&Loaded) -> bool, slots: &Slots) -> usize {
+        let earlier = lock(&self.earlier);
+        let shared = slots.values().filter_map(|slot| slot.loaded.as_ref());
+        let counted = shared.chain(earlier.iter()).filter(|loaded| !but(loaded));
+        counted.map(Loaded::weight).sum()
+    }
+
+    /// Whether another task of that weight may be held.
+    fn room_for(&self, task: &Arc<Task>, weight: usize, slots: &Slots) -> Result<(), Error> {
         let max = self.max.load(Ordering::Relaxed);
-        let shared: usize = slots.values().map(Slot::weight).sum();
-        let earlier: usize = lock(&self.earlier).iter().map(Loaded::weight).sum();
-        let held = shared + earlier;
+        let held = self.held_beside(|loaded| loaded.is(task), slots);
         // One task is always read, however large it is.
         if held > 0 && held.saturating_add(weight) > max {
             let why = "too many large tasks are being read at once: try again later";
@@ -127,70 +138,87 @@ impl Loads {
             return Ok(());
         }
         if bound == Bound::Budget {
-            self.room_for(weight, &slots)?;
+            self.room_for(task, weight, &slots)?;
         }
         let slot = slots.entry(id.clone()).or_default();
         slot.loaded = Some(Loaded {
             seq,
             weight,
             task: Arc::downgrade(task),
+            current: Weak::new(),
         });
         Ok(())
     }
 
-    /// Counts a task that its reader shares with nobody.
-    ///
-    /// # Errors
-    ///
-    /// If too many large tasks are held.
-    pub(super) fn count(&self, task: &Arc<Task>) -> Result<(), Error> {
-        let weight = task.weight();
-        if weight <= LARGE {
-            return Ok(());
+    /// Says that the log of a task refers to it, as long as `current` exists.
+    pub(super) fn kept(&self, task: &Arc<Task>, current: Weak<()>) {
+        let mut slots = lock(&self.slots);
+        let loaded = slots
+            .get_mut(&task.id)
+            .and_then(|slot| slot.loaded.as_mut());
+        if let Some(loaded) = loaded.filter(|loaded| loaded.is(task)) {
+            loaded.current = current;
         }
-        self.room_for(weight, &lock(&self.slots))?;
-        self.remember(task, weight);
-        Ok(())
     }
 
-    /// Counts the present state of a task that is still growing. Those who read the same state share it.
+    /// Counts a task that the server has read for itself and shares with nobody.
+    pub(super) fn count(&self, task: &Arc<Task>) {
+        let weight = task.weight();
+        if weight > LARGE {
+            self.remember(task, weight, Weak::new());
+        }
+    }
+
+    /// Counts the present state of a task, which its log keeps as long as `current` exists. Those who read the same state
+    /// share it.
     ///
     /// # Errors
     ///
-    /// If readers hold too much of how the task stood before.
-    pub(super) fn count_growing(&self, task: &Arc<Task>) -> Result<(), Error> {
+    /// If readers hold too much of how the task stood before, or of all tasks. Not if it is not bound.
+    pub(super) fn count_growing(
+        &self,
+        task: &Arc<Task>,
+        current: Weak<()>,
+        bound: Bound,
+    ) -> Result<(), Error> {
         let weight = task.weight();
         if weight <= LARGE {
             return Ok(());
         }
-        let mut held: usize = 0;
-        for loaded in lock(&self.earlier).iter() {
-            let Some(earlier) = loaded.task.upgrade() else {
-                continue;
-            };
-            if Arc::ptr_eq(&earlier, task) {
-                return Ok(());
-            }
-            if earlier.id == task.id {
+        let slots = lock(&self.slots);
+        let slot = slots.get(&task.id).and_then(|slot| slot.loaded.as_ref());
+        let (mut is_known, mut is_read, mut held) = (false, false, 0_usize);
+        for loaded in slot.into_iter().chain(lock(&self.earlier).iter()) {
+            if loaded.is(task) {
+                is_known = true;
+                is_read |= loaded.is_read_by_others();
+            } else if loaded.task.upgrade().is_some_and(|it| it.id == task.id) {
                 held = held.saturating_add(loaded.weight);
             }
         }
-        // One reader is always served, however large the task is.
-        if held > 0 && held.saturating_add(weight) > MAX_EARLIER {
-            let why = "too many callers are reading this task while it grows: try again later";
-            return Err(Error::Exhausted(why.to_owned()));
+        if bound == Bound::Budget && !is_read {
+            // One reader is always served, however large the task is.
+            if held > 0 && held.saturating_add(weight) > MAX_EARLIER {
+                let why = "too many callers are reading this task while it grows: try again later";
+                return Err(Error::Exhausted(why.to_owned()));
+            }
+            self.room_for(task, weight, &slots)?;
         }
-        self.remember(task, weight);
+        drop(slots);
+        if !is_known {
+            self.remember(task, weight, current);
+        }
         Ok(())
     }
 
-    fn remember(&self, task: &Arc<Task>, weight: usize) {
+    fn remember(&self, task: &Arc<Task>, weight: usize, current: Weak<()>) {
         let mut earlier = lock(&self.earlier);
         earlier.retain(|loaded| loaded.weight() > 0);
         earlier.push(Loaded {
             seq: 0,
             weight,
             task: Arc::downgrade(task),
+            current,
         });
     }
 
@@ -205,19 +233,25 @@ impl Slot {
         let loaded = self.loaded.as_ref()?;
         Some((loaded.seq, loaded.task.upgrade()?))
     }
-
-    fn weight(&self) -> usize {
-        self.loaded.as_ref().map_or(0, Loaded::weight)
-    }
 }
 
 impl Loaded {
-    /// What it takes: nothing once nobody holds it.
+    /// What it takes: nothing once nobody holds it but its log.
     fn weight(&self) -> usize {
-        match self.task.strong_count() {
-            0 => 0,
-            _ => self.weight,
+        let kept = self.current.strong_count().min(1);
+        match self.task.strong_count() > kept {
+            true => self.weight,
+            false => 0,
         }
+    }
+
+    /// Whether it is held beside its log and whoever asks.
+    fn is_read_by_others(&self) -> bool {
+        self.task.strong_count() > self.current.strong_count().min(1) + 1
+    }
+
+    fn is(&self, task: &Arc<Task>) -> bool {
+        std::ptr::eq(self.task.as_ptr(), Arc::as_ptr(task))
     }
 }
 
@@ -240,9 +274,10 @@ impl Shared {
                 _ => drop(task),
             }
         }
-        if bound == Bound::Budget {
-            self.loads.require_room()?;
-        }
+        let _alone = match bound == Bound::Budget && self.loads.is_full() {
+            true => Some(self.loads.one_by_one.lock().await),
+            false => None,
+        };
         let Some(stored) = self.store.task(id).await? else {
             self.loads.absent(id);
             return Ok(None);
@@ -266,10 +301,12 @@ async fn fold(stored: StoredTask) -> Result<Task, Error> {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_types::model::TaskState;
+    use std::time::Duration;
+
+    use switchboard_types::model::{Event, TaskState};
 
     use super::*;
-    use crate::log::Log;
+    use crate::log::{Cursor, Log, Retention, Until};
     use crate::store::{MemoryStore, Store};
     use crate::testing::store_suite::{Story, at, commit};
 
@@ -313,7 +350,6 @@ mod tests {
         for refused in [
             log.read(second.id()).await.err(),
             log.open(second.id()).await.err(),
-            log.count_load(&Arc::new(second.whole())).err(),
         ] {
             assert!(matches!(refused, Some(Error::Exhausted(_))), "{refused:?}");
         }
@@ -333,18 +369,77 @@ mod tests {
             Arc::new(story.whole())
         };
         let (first, second) = (grown(), grown());
+        let count = |state: &Arc<Task>| loads.count_growing(state, Weak::new(), Bound::Budget);
         for state in [&first, &first] {
-            loads.count_growing(state).unwrap();
+            count(state).unwrap();
         }
-        let refused = loads.count_growing(&second).unwrap_err();
+        let refused = count(&second).unwrap_err();
         assert!(matches!(refused, Error::Exhausted(_)), "{refused:?}");
 
         let mut other = Task::clone(&second);
         other.id = TaskId::new("another").unwrap();
         let other = Arc::new(other);
-        loads.count_growing(&other).unwrap();
+        count(&other).unwrap();
         drop(first);
-        loads.count_growing(&second).unwrap();
+        count(&second).unwrap();
+    }
+
+    /// A log with room for one of the large tasks that are stored there, and a small one.
+    async fn crowded() -> (Log, [Story; 3], Story) {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let mut large = Vec::new();
+        for n in 1..=3 {
+            let mut story = stored(&*store, n, 100_000).await;
+            commit(&*store, [story.step(TaskState::InputRequired, at(2))]).await;
+            large.push(story);
+        }
+        let small = stored(&*store, 4, 100).await;
+        let log = Log::new(store);
+        log.limit_loads(150_000);
+        (log, large.try_into().unwrap(), small)
+    }
+
+    #[tokio::test]
+    async fn answers_to_senders_are_counted_and_never_refused() {
+        let (log, [first, second, third], small) = crowded().await;
+        let open = async |story: &Story| log.open_internal(story.id()).await.unwrap().unwrap();
+        let logs = [open(&first).await, open(&second).await, open(&third).await];
+        assert!(
+            log.read(third.id()).await.is_ok(),
+            "nobody but the logs holds tasks"
+        );
+        let held = [&logs[0], &logs[1]].map(|log| log.view_to_answer().unwrap());
+        let refused = logs[2].view_to_send();
+        assert!(matches!(refused, Err(Error::Exhausted(_))), "{refused:?}");
+        assert!(log.read(small.id()).await.unwrap().is_some());
+
+        // A reader that has sent a message is not refused; another one is.
+        let mut reader = Cursor::from_now(Arc::clone(&logs[2]), Until::TurnEnds);
+        assert!(matches!(reader.next().await, Err(Error::Exhausted(_))));
+        let mut sender = Cursor::from_now(Arc::clone(&logs[2]), Until::TurnEnds).executed();
+        let told = sender.next().await.unwrap().unwrap();
+        let Event::Task(task) = &told[0].entry.event else {
+            panic!("no task");
+        };
+        assert!(task.id == *third.id() && task.artifacts.is_empty());
+        drop(held);
+        assert!(logs[2].view_to_send().is_ok());
+    }
+
+    #[tokio::test]
+    async fn work_of_the_server_goes_on_without_room_for_callers() {
+        let (log, [mut first, second, _], _) = crowded().await;
+        let store = Arc::clone(log.store());
+        for _ in 0..100 {
+            commit(&*store, [first.say("more")]).await;
+        }
+        commit(&*store, [first.step(TaskState::Completed, at(3))]).await;
+        let _held = log.read(second.id()).await.unwrap().unwrap();
+        let refused = log.read(first.id()).await;
+        assert!(matches!(refused, Err(Error::Exhausted(_))), "{refused:?}");
+        assert!(log.read_internal(first.id()).await.unwrap().is_some());
+        let swept = log.sweep(&Retention::replay(Duration::ZERO)).await;
+        assert_eq!(swept.unwrap().folded, 1);
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ mod loads;
 mod registry;
 mod store_status;
 mod task_log;
+mod trimmed;
 mod upkeep;
 mod writer;
 
@@ -33,6 +34,7 @@ pub use list::{TaskPage, TaskPlace};
 pub use store_status::StoreStatus;
 pub(crate) use task_log::internal_note;
 pub use task_log::{INTERNAL, Joined, Origin, Received, TaskLog, Waited};
+pub(crate) use trimmed::trimmed;
 pub use upkeep::{Retention, Swept};
 
 pub use loads::DEFAULT_ANSWERS;
@@ -191,6 +193,7 @@ impl Log {
             };
             let has_webhooks = !self.shared.store.webhooks(id).await?.is_empty();
             let log = TaskLog::stored(Arc::clone(&self.shared), &head, task, has_webhooks);
+            log.keeps_its_task();
             if let Some(log) = self.shared.registry.admit(Arc::new(log), epoch) {
                 return Ok(Some(log));
             }
@@ -211,13 +214,23 @@ impl Log {
         Box::pin(self.shared.load(id, Bound::Budget)).await
     }
 
-    /// Counts a task that a reader holds and shares with nobody among those that are read from the store.
+    /// The same for work of the server itself, which goes on however much callers are reading.
     ///
     /// # Errors
     ///
-    /// If callers are reading too many large tasks.
-    pub fn count_load(&self, task: &Arc<Task>) -> Result<(), Error> {
-        self.shared.loads.count(task)
+    /// If the store cannot be read.
+    pub async fn read_internal(&self, id: &TaskId) -> Result<Option<(Head, Arc<Task>)>, Error> {
+        if let Some(log) = self.shared.registry.find(id).0
+            && let Some(view) = log.view()
+        {
+            return Ok(Some(view));
+        }
+        Box::pin(self.shared.load(id, Bound::None)).await
+    }
+
+    /// Counts a task that the server holds for itself and shares with nobody among those that are read from the store.
+    pub fn count_load(&self, task: &Arc<Task>) {
+        self.shared.loads.count(task);
     }
 
     /// Bounds how many bytes of large tasks, read from the store, readers may hold at once.

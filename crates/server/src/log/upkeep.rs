@@ -1,15 +1,16 @@
 //! Keeps the store small: finished tasks are folded into their snapshots after the replay window, and go
 //! when their time is over. In small batches, never touching a task that is not over.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use switchboard_types::model::TaskState;
+use switchboard_types::model::{Task, TaskId, TaskState};
 
 use super::Log;
 use crate::clock;
 use crate::shutdown::Tasks;
-use crate::store::{Change, Error, Snapshot};
+use crate::store::{Change, Error, Head, Snapshot};
 
 /// How often the store is swept.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -136,10 +137,11 @@ impl Log {
         let mut folded = 0;
         loop {
             let before = clock::before_now(window);
+            let so_far = folded;
             let due = self.store().foldable(before, BATCH).await?;
             let (mut snapshots, mut weight) = (Vec::with_capacity(due.len()), 0);
             for id in &due {
-                if let Some((head, task)) = self.read(id).await? {
+                if let Some((head, task)) = self.read_to_fold(id).await? {
                     weight += task.weight();
                     snapshots.push(Snapshot {
                         task,
@@ -152,9 +154,74 @@ impl Log {
                 }
             }
             folded += self.keep(snapshots).await?;
-            if due.len() < BATCH {
+            // Those that were skipped would be found again.
+            if due.len() < BATCH || folded == so_far {
                 return Ok(folded);
             }
         }
+    }
+
+    /// A task to fold. One that cannot be read does not keep others from being folded.
+    async fn read_to_fold(&self, id: &TaskId) -> Result<Option<(Head, Arc<Task>)>, Error> {
+        match self.read_internal(id).await {
+            Err(error @ (Error::Damaged(_) | Error::Exhausted(_))) => {
+                tracing::warn!(task = %id, %error, "skipped a task that cannot be read");
+                Ok(None)
+            }
+            read => read,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::testing::store_suite::{Story, at, commit};
+    use crate::testing::troubled::{Request, Trouble, Troubled};
+
+    impl Retention {
+        /// Everything is kept, but for events.
+        pub(in crate::log) fn replay(window: Duration) -> Self {
+            Self {
+                completed: None,
+                failed: None,
+                canceled: None,
+                rejected: None,
+                replay_window: Some(window),
+                idempotency_keys: Duration::MAX,
+            }
+        }
+    }
+
+    /// One task is damaged.
+    #[derive(Debug)]
+    struct DamagedTask(TaskId);
+
+    #[async_trait]
+    impl Trouble for DamagedTask {
+        async fn meet(&self, request: Request<'_>) -> Result<(), Error> {
+            match request {
+                Request::Task(id) if *id == self.0 => Err(Error::Damaged("no task".to_owned())),
+                _ => Ok(()),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_task_that_cannot_be_read_does_not_stop_the_sweep() {
+        let mut stories = [1, 2].map(Story::new);
+        let store = Arc::new(Troubled::by(DamagedTask(stories[0].id().clone())));
+        for story in &mut stories {
+            commit(&*store, [story.step(TaskState::Working, at(1))]).await;
+            for _ in 0..100 {
+                commit(&*store, [story.say("more")]).await;
+            }
+            commit(&*store, [story.step(TaskState::Completed, at(2))]).await;
+        }
+        let log = Log::new(store);
+        let swept = log.sweep(&Retention::replay(Duration::ZERO)).await;
+        assert_eq!(swept.unwrap().folded, 1);
     }
 }

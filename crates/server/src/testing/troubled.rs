@@ -19,6 +19,10 @@ pub enum Request<'a> {
     Commit(&'a [Change]),
     /// For the tasks that are not over.
     Live,
+    /// For that task.
+    Task(&'a TaskId),
+    /// For those tasks.
+    List(&'a TaskQuery),
     /// For the notes of that task.
     Notes(&'a TaskId),
     /// For what was answered. That is read already: it may be old when it is told.
@@ -59,6 +63,7 @@ impl<T: Trouble> Store for Troubled<T> {
     }
 
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
+        self.trouble.meet(Request::Task(id)).await?;
         self.inner.task(id).await
     }
 
@@ -72,6 +77,7 @@ impl<T: Trouble> Store for Troubled<T> {
     }
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
+        self.trouble.meet(Request::List(&query)).await?;
         self.inner.list(query).await
     }
 

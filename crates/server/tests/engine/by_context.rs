@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::auth::{Access, Authorized, Owner, Principal};
 use switchboard_server::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
 use switchboard_server::engine::Settings;
+use switchboard_server::log::Log;
+use switchboard_server::store::Error;
 use switchboard_server::testing::agent::{FnAgent, Line, owner, rest, says, send};
+use switchboard_server::testing::troubled::{Request, Trouble, Troubled};
 use switchboard_types::model::{ContextId, Event, Message, Task, TaskState};
 use switchboard_types::operation::{Operation, Response};
 
@@ -84,6 +88,32 @@ async fn a_message_answers_the_only_task_that_waits_in_its_context() {
     assert!(matches!(&events[0].1, Event::Task(task) if task.id == next.id));
     let last = events.last().and_then(|(_, event, _)| state_of(event));
     assert_eq!(last, Some(TaskState::Completed));
+}
+
+/// Tasks are listed, but not their content.
+#[derive(Debug)]
+struct OnlyHeads;
+
+#[async_trait]
+impl Trouble for OnlyHeads {
+    async fn meet(&self, request: Request<'_>) -> Result<(), Error> {
+        match request {
+            Request::List(query)
+                if query.artifacts || query.history != Some(0) || query.bytes > 64 << 10 =>
+            {
+                Err(Error::Unavailable("that is too much".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_found_by_its_context_without_reading_its_content() {
+    let log = Log::new(Arc::new(Troubled::by(OnlyHeads)));
+    let line = Line::new(&log, Arc::new(asks_then_works()), by_context());
+    let asked = say(&line, &"x".repeat(100_000)).await;
+    assert_eq!(say(&line, "the red one").await.id, asked.id);
 }
 
 #[tokio::test(start_paused = true)]

@@ -184,6 +184,35 @@ async fn a_conversation_can_be_read_by_its_later_turns() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_large_task_can_read_the_conversation_before_it() {
+    let remembers = FnAgent::new(|turn, progress| async move {
+        // More than an agent may read of other tasks at once.
+        let size = if turn.message.text() == "two" {
+            33 << 20
+        } else {
+            1
+        };
+        progress.artifact(artifact(&"x".repeat(size))).await?;
+        // What was said before is stored then.
+        progress.note("stored", true.into()).await?;
+        let earlier = turn.earlier(10).await?;
+        let said: Vec<String> = earlier.iter().map(|t| t.history[0].text()).collect();
+        Ok(Outcome::Completed(Said::text(said.join(","))))
+    });
+    let line = line(remembers);
+    for (text, known) in [("one", ""), ("two", "one")] {
+        tokio::time::advance(Duration::from_millis(5)).await;
+        let message = Message {
+            context_id: Some(ContextId::new("thread").unwrap()),
+            ..says(text)
+        };
+        let task = line.send(message).await.unwrap();
+        let answer = task.status.message.as_ref();
+        assert_eq!(answer.map(|it| it.text()).unwrap_or_default(), known);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn two_messages_at_once_for_one_task_are_both_heard() {
     let line = line(FnAgent::new(|turn, progress| async move {
         if turn.message.text() == "bye" {

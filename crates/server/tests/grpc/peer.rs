@@ -175,7 +175,8 @@ impl Server {
             .build(connector);
         let origin = format!("http://{}", self.address).parse().unwrap();
         Caller {
-            grpc: tonic::client::Grpc::with_origin(link, origin),
+            grpc: tonic::client::Grpc::with_origin(link, origin)
+                .max_decoding_message_size(usize::MAX),
             metadata: MetadataMap::new(),
         }
     }

@@ -8,7 +8,7 @@ use switchboard_server::http::Limits;
 use tonic::Code;
 use wire::stream_response::Payload as Item;
 
-use crate::peer::{NEW, all, reason, says, serve, serve_with};
+use crate::peer::{Caller, NEW, all, reason, says, serve, serve_with};
 
 fn rpc(name: &str) -> String {
     format!("{NEW}/{name}")
@@ -184,5 +184,71 @@ async fn a_message_beyond_the_limit_is_refused() {
         .unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted);
     assert_eq!(reason(&refused), "PAYLOAD_TOO_LARGE");
+    server.drain().await;
+}
+
+/// Two of these do not fit into the room that large messages share.
+const LARGE: &str = "burst 1 40000000";
+
+async fn begin(caller: &Caller, text: &str) -> wire::Task {
+    let answer: wire::SendMessageResponse =
+        caller.call(rpc("SendMessage"), &says(text)).await.unwrap();
+    let Some(wire::send_message_response::Payload::Task(task)) = answer.payload else {
+        panic!("no task");
+    };
+    task
+}
+
+#[tokio::test]
+async fn a_large_answer_keeps_its_room_until_the_caller_has_read_it() {
+    let server = serve().await;
+    let caller = server.caller();
+    let task = begin(&caller, LARGE).await;
+    let get = wire::GetTaskRequest {
+        id: task.id.clone(),
+        ..Default::default()
+    };
+    let unread = caller.stream(rpc("GetTask"), &get).await.unwrap();
+    // The server has sent all that the windows of the caller take.
+    for _ in 0..100 {
+        begin(&caller, "hello").await;
+    }
+    let refused = caller.respond(rpc("GetTask"), &get).await;
+    let refused = refused.map(drop).unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    let read: Vec<wire::Task> = all(unread).await;
+    assert_eq!(read, [task]);
+    server.drain().await;
+}
+
+#[tokio::test]
+async fn a_send_without_room_for_its_answer_is_answered_with_a_short_task() {
+    let server = serve().await;
+    let caller = server.caller();
+    let first = begin(&caller, LARGE).await;
+    assert_eq!(first.artifacts.len(), 1);
+    let get = |id: &str| wire::GetTaskRequest {
+        id: id.to_owned(),
+        ..Default::default()
+    };
+    let unread = caller
+        .stream(rpc("GetTask"), &get(&first.id))
+        .await
+        .unwrap();
+    let second = begin(&caller, LARGE).await;
+    assert!(second.artifacts.is_empty() && second.history.is_empty());
+    assert_eq!(second.status.unwrap().state(), wire::TaskState::Completed);
+    drop(unread);
+    let whole = loop {
+        // The server learns a moment later that nobody reads the first answer any more.
+        match caller
+            .call::<wire::Task>(rpc("GetTask"), &get(&second.id))
+            .await
+        {
+            Ok(task) => break task,
+            Err(refused) => assert_eq!(refused.code(), Code::ResourceExhausted),
+        }
+    };
+    assert_eq!(whole.artifacts.len(), 1);
     server.drain().await;
 }

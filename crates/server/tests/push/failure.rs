@@ -1,15 +1,19 @@
 //! What happens when a receiver does not take what it is told.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use switchboard_server::clock;
 use switchboard_server::push::Settings;
-use switchboard_server::store::Delivery;
+use switchboard_server::store::{Delivery, Error};
+use switchboard_server::testing::troubled::{Request, Trouble, Troubled};
 use switchboard_types::Dialect;
 use switchboard_types::model::TaskState;
 
 use crate::receiver::{Answer, Receiver, seqs};
-use crate::scene::{Happen, Scene, quick};
+use crate::scene::{Happen, Scene, loopback, quick};
 
 #[tokio::test]
 async fn tries_again_until_it_is_taken_and_keeps_the_order() {
@@ -189,4 +193,36 @@ async fn an_endless_answer_is_not_read() {
     task.becomes(TaskState::Completed);
     scene.until("t", "w", |d| *d == Delivery::up_to(2)).await;
     assert_eq!(seqs(&receiver.got()), [1, 2]);
+}
+
+/// A task can be read once.
+#[derive(Debug, Default)]
+struct ReadOnce(AtomicBool);
+
+#[async_trait]
+impl Trouble for ReadOnce {
+    async fn meet(&self, request: Request<'_>) -> Result<(), Error> {
+        match request {
+            Request::Task(_) if self.0.swap(true, Ordering::SeqCst) => {
+                Err(Error::Unavailable("the disk is gone".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_delivered_before_trouble_is_not_delivered_again() {
+    let receiver = Receiver::start().await;
+    let store = Arc::new(Troubled::by(ReadOnce::default()));
+    let scene = Scene::on(store, loopback(), quick());
+    let task = scene.task("t", &[("w", &receiver.url("/"), Dialect::V0Json)]);
+    // Events before the last one are told with the task as it stood then, which must be read.
+    for state in [TaskState::InputRequired, TaskState::Working].repeat(2) {
+        task.becomes(state);
+    }
+    task.stored_up_to(5).await.unwrap();
+    scene.run();
+    scene.until("t", "w", |d| d.delivered >= 2).await;
+    assert_eq!(receiver.got().len(), 1);
 }

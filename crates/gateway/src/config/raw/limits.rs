@@ -19,7 +19,7 @@ pub(crate) struct Limits {
     #[schemars(extend("default" = "10MiB"))]
     pub(crate) body: Option<Size>,
     /// How much large tasks may take in memory that are held only for answers which callers have not read yet. Beyond
-    /// it, reading another one is refused with 429.
+    /// it, reading another one is refused with 429. At least 64MiB.
     #[schemars(extend("default" = "512MiB"))]
     pub(crate) answers: Option<Size>,
     /// Connections open at the same time.

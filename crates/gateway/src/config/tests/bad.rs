@@ -3,7 +3,7 @@
 use super::{PARROT, Written};
 
 /// Each configuration with all that is said about it. `PARROT` is added where there are no agents.
-const BAD: [(&str, &str); 48] = [
+const BAD: [(&str, &str); 49] = [
     (
         "lisen: 127.0.0.1:7420\n",
         "switchboard.yaml:1:1: unknown key `lisen`\n  hint: did you mean `listen`?",
@@ -60,6 +60,10 @@ const BAD: [(&str, &str); 48] = [
     (
         "store: sqlite\n",
         "switchboard.yaml:1:8: store: expected a mapping, found `sqlite`",
+    ),
+    (
+        "limits: {answers: 63MiB}\n",
+        "switchboard.yaml:1:10: limits.answers: must be at least 64MiB, so that several large tasks can be read at once",
     ),
     (
         "limits: {connections: 0}\n",

@@ -2,11 +2,11 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 use std::vec;
 
 use bytes::Bytes;
 use futures_util::{Stream, stream};
+use switchboard_types::model::Event;
 use switchboard_types::operation::Response;
 use switchboard_types::wire::grpc::{self, Spoken};
 use switchboard_types::{Error, ErrorKind};
@@ -15,13 +15,10 @@ use tonic::Status;
 
 use super::deadline::Deadline;
 use super::status;
-use crate::http::whole::{self, Room};
+use crate::http::whole::Room;
 use crate::http::{Service, WholeAnswers};
 use crate::limit::Admitted;
-use crate::log::{Cursor, Item};
-
-/// How long a large event waits for its room.
-const MAX_WAIT: Duration = Duration::from_secs(10);
+use crate::log::{Cursor, Item, trimmed};
 
 /// The messages of an answer.
 pub(super) type Messages = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
@@ -97,6 +94,8 @@ struct Reader {
 impl Reader {
     /// The next message; an error is the last one.
     async fn next(&mut self) -> Option<Result<Bytes, Status>> {
+        // The message before has been handed over.
+        self.room = None;
         loop {
             if self.over {
                 return None;
@@ -121,31 +120,22 @@ impl Reader {
 
     /// An event as a message. What is large takes room until the next one is asked for.
     async fn encode(&mut self, item: Item) -> Result<Bytes, Status> {
-        self.room = None;
         if !item.entry.is_large() {
             return Ok(encode(self.spoken, &item));
         }
         let spoken = self.spoken;
-        match self.wait_for_room(item.entry.weight()).await {
+        match self.whole_answers.wait(item.entry.weight()).await {
             Ok(room) => self.room = room,
             Err(error) => {
+                if let (true, Event::Task(task)) = (self.cursor.is_executed(), &item.entry.event) {
+                    let task = Event::Task(Arc::new(trimmed(task)));
+                    return Ok(Bytes::from(grpc::encode_event(spoken, &task, item.last)));
+                }
                 self.over = true;
                 return Err(status(spoken.version, &error));
             }
         }
         aside(move || encode(spoken, &item)).await
-    }
-
-    /// Room for an event of that weight, which may come a while later.
-    async fn wait_for_room(&self, weight: usize) -> Result<Room, Error> {
-        let Some(kib) = whole::needed(weight)? else {
-            return Ok(None);
-        };
-        let room = Arc::clone(&self.whole_answers.room).acquire_many_owned(kib);
-        match tokio::time::timeout(MAX_WAIT, room).await {
-            Ok(Ok(room)) => Ok(Some(room)),
-            _ => Err(whole::no_room()),
-        }
     }
 
     /// What is said to a reader whose credentials were taken back.
@@ -190,7 +180,7 @@ fn encode(spoken: Spoken, item: &Item) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_types::model::{ContextId, Event, StatusUpdate, TaskId, TaskState, TaskStatus};
+    use switchboard_types::model::{ContextId, StatusUpdate, TaskId, TaskState, TaskStatus};
     use switchboard_types::{FileBytes, ProtocolVersion};
 
     use super::*;

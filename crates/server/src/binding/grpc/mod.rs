@@ -3,26 +3,24 @@
 //! No generated services: all rpcs of both packages are one function over bytes, as every binding is. tonic frames
 //! messages and writes trailers; the messages are `switchboard_types::wire::grpc`'s.
 //!
+//! - `body`: frames in small pieces.
 //! - `codec`: messages stay bytes; `frame`: what they come in.
 //! - `deadline`: how long a caller waits.
 //! - `messages`: a cursor becomes a stream of messages.
 //! - `services`: health and reflection.
 
+mod body;
 mod codec;
 mod deadline;
 mod frame;
 mod messages;
 mod services;
 
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http_body_util::Full;
-use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Version};
@@ -33,6 +31,7 @@ use tonic::metadata::MetadataMap;
 use tonic::server::{Grpc, ServerStreamingService};
 use tonic::{Code, Status};
 
+use self::body::Framed;
 use self::codec::Bytewise;
 use self::deadline::Deadline;
 use self::messages::Messages;
@@ -129,7 +128,7 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
         let deadline = Deadline::of(&self.head.headers);
         let version = self.spoken.version;
         let call = self.read(&bytes);
-        let (service, spoken) = (self.service, self.spoken);
+        let (service, spoken, method) = (self.service, self.spoken, self.method);
         async move {
             let call = call.map_err(|refusal| {
                 service.metrics.unknown();
@@ -142,8 +141,12 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
                 .map_err(|error| status(version, &error))?;
             let messages = match reply.body {
                 ReplyBody::Response(response) => {
-                    let room = service.whole_answers.take(response.weight());
-                    let room = room.map_err(|error| status(version, &error))?;
+                    let answers = &service.whole_answers;
+                    let taken = match method {
+                        Method::Send | Method::Cancel => answers.take_executed(response).await,
+                        _ => answers.take(response.weight()).map(|room| (response, room)),
+                    };
+                    let (response, room) = taken.map_err(|error| status(version, &error))?;
                     let bytes = messages::encode_response(spoken, response, room.is_some()).await?;
                     messages::one(bytes, room)
                 }
@@ -221,31 +224,7 @@ fn framed(response: Response<tonic::body::Body>) -> Response<Body> {
         if body.is_end_stream() {
             Body::empty()
         } else {
-            Body::Framed(Box::pin(Framed(body)), None)
+            Body::Framed(Box::pin(Framed::new(body)), None)
         }
     })
-}
-
-/// Frames and trailers. On the server errors are trailers, so this body never fails.
-struct Framed(tonic::body::Body);
-
-impl hyper::body::Body for Framed {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let polled = Pin::new(&mut self.0).poll_frame(cx);
-        polled.map(|frame| frame.and_then(Result::ok).map(Ok))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.0.size_hint()
-    }
 }

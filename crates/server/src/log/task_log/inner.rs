@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Waited;
 use crate::engine::lifecycle::{self, IllegalTransition};
-use crate::log::Entry;
+use crate::log::{Entry, LARGE};
 use crate::store::{Change, Error, Snapshot};
 use crate::trace::Trace;
 
@@ -23,6 +23,8 @@ const MIN_SNAPSHOT_WEIGHT: usize = 64 << 10;
 pub(super) struct Inner {
     /// The task up to event `durable`: what may be told.
     pub(super) told: Option<Arc<Task>>,
+    /// Exists as long as `told` is what it was when a reader got it, if it is large.
+    pub(super) current: Option<Arc<()>>,
     pub(super) durable: u64,
     /// The latest stored events.
     pub(super) tail: VecDeque<Arc<Entry>>,
@@ -94,6 +96,7 @@ impl Inner {
         Self {
             question: open.and_then(|task| task.status.message.clone()),
             told,
+            current: None,
             durable: seq,
             tail: VecDeque::new(),
             tail_weight: 0,
@@ -118,6 +121,11 @@ impl Inner {
             trace: None,
             internal: 0,
         }
+    }
+
+    /// Whether the task can be large: weighing it takes longer.
+    pub(super) fn may_be_large(&self) -> bool {
+        self.loaded_weight + self.snapshot_weight + self.since_snapshot > LARGE
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -172,6 +180,7 @@ impl Inner {
     }
 
     pub(super) fn tell(&mut self, entry: Arc<Entry>) {
+        self.current = None;
         match (&mut self.told, &entry.event) {
             (Some(told), _) => lifecycle::apply(Arc::make_mut(told), &entry),
             (none, Event::Task(task)) => *none = Some(Arc::clone(task)),

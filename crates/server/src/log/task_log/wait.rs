@@ -6,6 +6,7 @@ use serde_json::Value;
 use switchboard_types::model::{Message, Task, TaskState};
 
 use super::inner::Inner;
+use super::look::told;
 use super::{TaskLog, lock};
 use crate::store::{Change, Error, Note};
 
@@ -94,32 +95,32 @@ impl TaskLog {
         }
     }
 
-    /// Waits until the task is over or waits for the client, event `since` and all before it stored.
+    /// Waits until the task is over or waits for the client, event `since` and all before it stored. It is counted as
+    /// [`TaskLog::view_to_answer`] does.
     ///
     /// # Errors
     ///
     /// If the store could not take it.
     pub async fn settled(&self, since: u64) -> Result<Arc<Task>, Error> {
-        self.wait(|inner| {
-            let task = inner.told.as_ref()?;
-            let state = task.status.state;
+        let settled = self.wait(|inner| {
+            let state = inner.told.as_ref()?.status.state;
             let settled = state.is_terminal() || state.is_interrupted();
-            (settled && inner.durable >= since).then(|| Arc::clone(task))
-        })
-        .await
+            told(inner).filter(|_| settled && inner.durable >= since)
+        });
+        settled.await.map(|told| self.to_answer(told))
     }
 
-    /// Waits until the task is over.
+    /// Waits until the task is over. It is counted as [`TaskLog::view_to_answer`] does.
     ///
     /// # Errors
     ///
     /// If the store could not take it.
     pub async fn ended(&self) -> Result<Arc<Task>, Error> {
-        self.wait(|inner| {
-            let task = inner.told.as_ref()?;
-            task.status.state.is_terminal().then(|| Arc::clone(task))
-        })
-        .await
+        let ended = self.wait(|inner| {
+            let state = inner.told.as_ref()?.status.state;
+            told(inner).filter(|_| state.is_terminal())
+        });
+        ended.await.map(|told| self.to_answer(told))
     }
 
     /// Waits until not too much waits to be stored.

@@ -132,7 +132,7 @@ async fn task_as_of(log: &Log, id: &TaskId, entry: &Entry) -> Result<Option<Arc<
     if let Event::Task(task) = &entry.event {
         return Ok(Some(Arc::clone(task)));
     }
-    let Some((head, latest)) = log.read(id).await? else {
+    let Some((head, latest)) = log.read_internal(id).await? else {
         return Ok(None);
     };
     if head.seq == entry.seq {
@@ -152,10 +152,11 @@ async fn task_as_of(log: &Log, id: &TaskId, entry: &Entry) -> Result<Option<Arc<
             return Ok(Some(latest));
         }
     }
+    drop(latest);
     stored.entries.retain(|earlier| earlier.seq <= entry.seq);
     let task = Arc::new(lifecycle::fold(stored)?);
     // Nobody shares a task as it once stood.
-    log.count_load(&task)?;
+    log.count_load(&task);
     Ok(Some(task))
 }
 

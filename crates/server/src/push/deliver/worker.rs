@@ -108,7 +108,13 @@ pub(super) async fn run(context: &Context, key: &Key) -> Ended {
         trace,
         gone: None,
     };
-    let next = turn.take().await.unwrap_or_else(|error| trouble(&error));
+    let next = match turn.take().await {
+        Ok(next) => next,
+        Err(error) => {
+            turn.save_after_trouble().await;
+            trouble(&error)
+        }
+    };
     Ended {
         next,
         answered: turn.answered,
@@ -303,6 +309,15 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// What was delivered before something went wrong is not delivered again, if the store can still be written.
+    async fn save_after_trouble(&mut self) {
+        if self.unsaved > 0
+            && let Err(error) = self.save().await
+        {
+            tracing::debug!(%error, "progress of a webhook is not stored");
+        }
+    }
+
     /// The next events, if they are all there.
     async fn page(&self) -> Result<Vec<Arc<Entry>>, Error> {
         let store = self.context.log.store();
@@ -318,7 +333,8 @@ impl Turn<'_> {
         if !entries.is_empty() {
             return Ok(entries);
         }
-        match self.context.log.read(&self.webhook.task).await? {
+        let log = &self.context.log;
+        match log.read_internal(&self.webhook.task).await? {
             Some((head, task)) if head.seq > self.delivery.delivered => {
                 // They may just have been stored.
                 let entries = self.page().await?;

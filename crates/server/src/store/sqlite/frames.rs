@@ -7,7 +7,7 @@
 //!
 //! A mark repeats what the head of its file says, so that it can be verified even if the head is what is damaged.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
 
@@ -108,7 +108,30 @@ pub(super) fn missing(frames: &[Frame], settled: u64, last: u64) -> Option<u64> 
 }
 
 /// Reads one file.
-pub(super) fn read(path: PathBuf, data: &[u8]) -> FileContent {
+///
+/// # Errors
+///
+/// If a newer version has written it.
+pub(super) fn read(path: PathBuf, data: &[u8]) -> Result<FileContent, Error> {
+    require_known_format(&path, data)?;
+    Ok(read_known(path, data))
+}
+
+/// Frames of another format may be verified and still mean something else.
+fn require_known_format(path: &Path, data: &[u8]) -> Result<(), Error> {
+    let [kind @ .., known] = &MAGIC;
+    let written = data.strip_prefix(kind).and_then(<[u8]>::first);
+    match written.filter(|written| *written > known) {
+        None => Ok(()),
+        Some(written) => Err(Error::Unavailable(format!(
+            "{} has format {written}, this version of switchboard knows {known} at most. Nothing was changed. It may \
+             hold acknowledged commits: use the newer version that wrote it",
+            path.display()
+        ))),
+    }
+}
+
+fn read_known(path: PathBuf, data: &[u8]) -> FileContent {
     let mut content = FileContent {
         path,
         ..FileContent::default()

@@ -67,7 +67,7 @@ pub(super) fn is_left_in(dir: &Path) -> bool {
 pub(super) fn read_in(dir: &Path) -> Result<JournalContent, Error> {
     let paths = NAMES.iter().map(|name| dir.join(name));
     let read = paths.filter_map(|path| match fs::read(&path) {
-        Ok(data) => Some(Ok(frames::read(path, &data))),
+        Ok(data) => Some(frames::read(path, &data)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => Some(Err(files::unusable(&path, &error))),
     });
@@ -181,12 +181,11 @@ impl Journal {
     pub(super) fn read(&self) -> Result<JournalContent, Error> {
         let read = self.files.iter().zip(&self.paths).map(|(mut file, path)| {
             let mut data = Vec::new();
-            file.rewind()?;
-            file.read_to_end(&mut data)?;
-            Ok(frames::read(path.clone(), &data))
+            let read = file.rewind().and_then(|()| file.read_to_end(&mut data));
+            read.map_err(|error| unusable(&error))?;
+            frames::read(path.clone(), &data)
         });
-        let read: io::Result<_> = read.collect();
-        Ok(JournalContent::new(read.map_err(|error| unusable(&error))?))
+        Ok(JournalContent::new(read.collect::<Result<_, Error>>()?))
     }
 
     /// Belongs to the database with that id from now on.
