@@ -57,7 +57,7 @@ impl Events {
                 self.tell(event);
             }
             (Event::Message(piece), None) => {
-                let same = self.seen.message.as_ref().is_some_and(|m| m.id == piece.id);
+                let same = self.seen.pieces.message().is_some_and(|m| m.id == piece.id);
                 if same {
                     self.late = None;
                     self.tell(event);

@@ -8,6 +8,7 @@
 pub(crate) mod difference;
 pub(crate) mod fold;
 mod late;
+mod pieces;
 mod reconnect;
 pub(crate) mod resume;
 
@@ -192,8 +193,8 @@ impl Events {
         while let Some(item) = self.next().await {
             item?;
         }
-        let Seen { task, message, .. } = self.seen;
-        match (task, message) {
+        let Seen { task, pieces, .. } = self.seen;
+        match (task, pieces.into_message()) {
             (Some(task), _) => Ok(Sent::Task(task)),
             (None, Some(message)) => Ok(Sent::Message(message)),
             (None, None) => Err(Error::new(

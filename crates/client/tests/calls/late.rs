@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json as value};
-use switchboard_client::{Client, Sent, answer_text, text};
+use switchboard_client::{Client, Sent, answer_parts, answer_text, text};
 use switchboard_types::model::{Event, TaskState};
 
 use crate::support::{Asked, Odd, Then, sse};
@@ -167,6 +167,35 @@ async fn a_message_that_is_repeated_with_every_word_is_not_doubled() {
     let pieces = ["one", "one and", "one and the same"].map(|text| message("agent", "m", text));
     let (_, sent, _) = follow(pieces.to_vec(), Then::Close, Value::Null).await;
     assert_eq!(answer_text(&sent), "one and the same");
+}
+
+#[tokio::test]
+async fn a_file_in_one_piece_of_a_message_stays_whatever_the_next_one_says() {
+    let file = value!({"kind": "file", "file": {"bytes": "AAAA", "name": "f"}});
+    let piece = |parts: Value| value!({"kind": "message", "role": "agent", "messageId": "m", "parts": parts});
+    let say = |text: &str| value!({"kind": "text", "text": text});
+    for (pieces, answer) in [
+        (
+            vec![piece(value!([file])), piece(value!([say("done")]))],
+            "done",
+        ),
+        (
+            vec![
+                piece(value!([say("A"), file])),
+                piece(value!([say("A and B")])),
+            ],
+            "A and B",
+        ),
+    ] {
+        let (_, sent, _) = follow(pieces, Then::Close, Value::Null).await;
+        assert_eq!(answer_text(&sent), answer);
+        let parts = answer_parts(&sent);
+        assert_eq!(parts.len(), 2, "{parts:?}");
+        assert!(
+            parts.iter().any(|part| part.filename.is_some()),
+            "{parts:?}"
+        );
+    }
 }
 
 #[tokio::test]
