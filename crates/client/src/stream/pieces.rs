@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 
-use switchboard_types::model::{Content, Message, Part, append_parts};
+use switchboard_types::model::{Content, Message, Object, Part, append_parts};
 
 /// What came of a message so far.
 #[derive(Debug, Default)]
@@ -12,6 +12,8 @@ pub(super) struct Pieces {
     message: Option<Arc<Message>>,
     /// The bytes of its texts.
     text: usize,
+    /// About how much memory its parts take.
+    size: usize,
 }
 
 impl Pieces {
@@ -21,6 +23,11 @@ impl Pieces {
 
     pub(super) fn into_message(self) -> Option<Arc<Message>> {
         self.message
+    }
+
+    /// About how much memory the parts of the message take.
+    pub(super) fn size(&self) -> usize {
+        self.size
     }
 
     /// Adds a piece to what came of its message, by its id. There are agents that repeat all of the text with each
@@ -33,12 +40,14 @@ impl Pieces {
             Some(known) if self.text == 0 || !repeats(piece, known, self.text) => {
                 append_parts(&mut Arc::make_mut(known).parts, &piece.parts);
                 self.text += text_bytes(&piece.parts);
+                self.size += parts_size(&piece.parts);
                 return;
             }
             Some(known) => with_text_of(piece, known),
             None => Arc::clone(piece),
         };
         self.text = text_bytes(&all.parts);
+        self.size = parts_size(&all.parts);
         self.message = Some(all);
     }
 }
@@ -95,6 +104,19 @@ fn file_or_data(part: &Part) -> Option<(Discriminant<Content>, &[u8], Option<&st
 fn text_bytes(parts: &[Part]) -> usize {
     let texts = parts.iter().filter_map(Part::as_text);
     texts.map(str::len).sum()
+}
+
+fn parts_size(parts: &[Part]) -> usize {
+    let size = |part: &Part| {
+        let content = part.as_text().map(str::len);
+        let content = content.or_else(|| file_or_data(part).map(|(_, bytes, _)| bytes.len()));
+        let metadata = part
+            .metadata
+            .as_ref()
+            .map_or(0, |it| Object::as_str(it).len());
+        size_of::<Part>() + content.unwrap_or_default() + metadata
+    };
+    parts.iter().map(size).sum()
 }
 
 #[cfg(test)]
