@@ -157,3 +157,29 @@ fn metadata_that_cannot_be_read_is_not_taken_for_empty() {
     )];
     assert_eq!(chosen(&rules, &heard).as_deref(), Some("r"));
 }
+
+#[test]
+fn a_text_that_takes_too_long_to_search_fails_the_rule() {
+    let nobody = Principal::known(Vec::new());
+    let slow = Route {
+        text: pattern(r"(.*\b){8}z"),
+        ..rule("slow", to("x"))
+    };
+    let fast = Route {
+        text: pattern("invoice|poem"),
+        ..rule("fast", to("x"))
+    };
+    let outcome = |rule: &Route, text: &str| rule.ask(&heard(text, &nobody));
+    // The engine is slow only with word boundaries in a text that is not ASCII.
+    for (text, repeated) in [("é ", 10_000), ("é poem ", 40_000)] {
+        let text = text.repeat(repeated);
+        assert!(matches!(outcome(&slow, &text), Outcome::Failed(_)));
+        let expected = match text.contains("poem") {
+            true => Outcome::Matches,
+            false => Outcome::OtherText,
+        };
+        assert_eq!(outcome(&fast, &text), expected);
+    }
+    assert_eq!(outcome(&slow, &"e ".repeat(10_000)), Outcome::OtherText);
+    assert_eq!(outcome(&slow, "é z"), Outcome::Matches);
+}
