@@ -1,7 +1,5 @@
 //! An upstream agent that goes on with its message for as long as it is listened to.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,19 +8,21 @@ use switchboard_agents::identity::Outbound;
 use switchboard_agents::remote::{RemoteAgent, Settings as Remote};
 use switchboard_server::engine::Settings;
 use switchboard_server::log::Log;
+use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
 use switchboard_server::testing::agent::{Line, says};
 use switchboard_types::model::TaskState;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 /// How long nothing may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Answers one request; to a message with pieces of another one, until nobody reads them any more.
-async fn answer(mut socket: TcpStream, base: String, pieces: UnboundedSender<()>) {
+async fn answer(mut socket: TcpStream, base: String, pieces: Sender<()>) {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         if socket.read_buf(&mut request).await.unwrap_or(0) == 0 {
@@ -51,7 +51,7 @@ async fn answer(mut socket: TcpStream, base: String, pieces: UnboundedSender<()>
         json!({"jsonrpc": "2.0", "id": 1, "result": piece})
     );
     let mut next = head + &piece;
-    while socket.write_all(next.as_bytes()).await.is_ok() && pieces.send(()).is_ok() {
+    while socket.write_all(next.as_bytes()).await.is_ok() && pieces.send(()).await.is_ok() {
         next.clone_from(&piece);
         sleep(Duration::from_millis(20)).await;
     }
@@ -61,11 +61,13 @@ async fn answer(mut socket: TcpStream, base: String, pieces: UnboundedSender<()>
 async fn a_cancel_ends_a_message_that_comes_in_pieces() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
-    let (sender, mut pieces) = unbounded_channel();
+    let (sender, mut pieces) = channel(1);
     let at = base.clone();
-    let serving = tokio::spawn(async move {
+    let connections = Tasks::default();
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
-            tokio::spawn(answer(socket, at.clone(), sender.clone()));
+            connections.spawn(answer(socket, at.clone(), sender.clone()));
         }
     });
     let agent = RemoteAgent::new(Remote::new(base.parse().unwrap()), Outbound::none());
@@ -81,7 +83,7 @@ async fn a_cancel_ends_a_message_that_comes_in_pieces() {
     }
     let canceled = timeout(PATIENCE, line.cancel(&task.id)).await.unwrap();
     assert_eq!(canceled.unwrap().status.state, TaskState::Canceled);
-    serving.abort();
+    serving.abort_all();
     // Once the server is gone, the channel ends with the last connection that is read.
     timeout(PATIENCE, async { while pieces.recv().await.is_some() {} })
         .await
