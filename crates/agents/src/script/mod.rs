@@ -26,6 +26,7 @@ mod purse;
 mod question;
 mod run;
 mod scope;
+mod search;
 mod stage;
 mod syntax;
 mod template;
@@ -48,6 +49,7 @@ pub use language::Script;
 pub use number::{Count, Delay};
 pub use part::Part;
 pub use pattern::Pattern;
+pub use search::SearchCost;
 pub use syntax::TextOr;
 pub use template::{Data, InvalidTemplate, Template};
 

@@ -9,6 +9,8 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, de};
 
+use super::search::SearchCost;
+
 /// A regular expression; upper and lower case are the same to it. It is read with its file and, unless it may be too large
 /// to be made ready at all, made ready when it is first used: that takes hundreds of times the room of its text, and most
 /// scripts are never run.
@@ -16,6 +18,7 @@ use serde::{Deserialize, Deserializer, de};
 pub struct Pattern {
     text: String,
     ready: OnceLock<Option<Regex>>,
+    cost: SearchCost,
 }
 
 /// An expression that takes no more bytes than this can be made ready for sure: the limit is higher.
@@ -26,6 +29,12 @@ impl Pattern {
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(text))
+    }
+
+    /// How long it may take to look for it.
+    #[must_use]
+    pub fn cost(&self) -> SearchCost {
+        self.cost
     }
 
     /// As it was written.
@@ -58,7 +67,8 @@ impl<'de> Deserialize<'de> for Pattern {
             let regex = made_ready(&text).map_err(de::Error::custom)?;
             ready.get_or_init(|| Some(regex));
         }
-        Ok(Self { text, ready })
+        let cost = SearchCost::of(&read);
+        Ok(Self { text, ready, cost })
     }
 }
 

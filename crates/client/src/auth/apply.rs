@@ -73,13 +73,22 @@ impl Authority {
         if card.security.is_empty() {
             return Self::unasked(card, credentials, means);
         }
+        let mut refused = None;
         for requirement in &card.security {
-            if let Some(steps) = meet(card, requirement, credentials, means)? {
-                return Ok(Self {
-                    steps,
-                    missing: None,
-                });
+            match meet(card, requirement, credentials, means) {
+                Ok(Some(steps)) => {
+                    return Ok(Self {
+                        steps,
+                        missing: None,
+                    });
+                }
+                Ok(None) => {}
+                // One of the others may do.
+                Err(error) => refused = refused.or(Some(error)),
             }
+        }
+        if let Some(error) = refused {
+            return Err(error);
         }
         let wanted = card.security.iter().map(|requirement| {
             let names: Vec<String> = requirement
@@ -103,19 +112,24 @@ impl Authority {
         credentials: &Credentials,
         means: Means<'_>,
     ) -> Result<Self, Error> {
-        let mut steps = Vec::new();
+        let mut found = Self::default();
+        let mut refused = None;
         for (name, credential) in &credentials.named {
             if let Some(scheme) = card.security_schemes.get(name) {
-                steps.extend(fit(scheme, &[], credential, means)?);
+                match fit(scheme, &[], credential, means) {
+                    Ok(step) => found.steps.extend(step),
+                    // The card does not ask for it.
+                    Err(error) => refused = refused.or(Some(error)),
+                }
             }
         }
-        if steps.is_empty() {
-            return Self::for_all(credentials);
+        if found.is_empty() {
+            found = Self::for_all(credentials)?;
         }
-        Ok(Self {
-            steps,
-            missing: None,
-        })
+        match refused {
+            Some(error) if found.is_empty() => Err(error),
+            _ => Ok(found),
+        }
     }
 
     /// Whether nothing is added.

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::Events;
 use super::resume::ends;
 use crate::answer::answer_parts;
+use crate::error::{Error, Kind, Reach};
 
 /// How long a stream may stay open after the end of its task. What belongs to the end is written right after it.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -19,35 +20,66 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a stream may pause between two pieces of a message: the agent may be thinking.
 const NEXT_PIECE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long all pieces of a message may take together.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(600);
+
 /// How long a task is read for that ended without a word.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Until when a connection that stays open after the end is read.
+#[derive(Debug, Default)]
+pub(super) struct Deadline {
+    next: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl Deadline {
+    /// Until when to wait for what comes next, as of now; nothing if no more is read, even what has come already.
+    fn get(&mut self, now: Instant, pause: Duration) -> Option<Instant> {
+        let last = *self.last.get_or_insert_with(|| now + MESSAGE_TIMEOUT);
+        let next = *self.next.get_or_insert_with(|| now + pause);
+        (now < last).then_some(next.min(last))
+    }
+
+    /// Allows another pause: a piece came.
+    fn extend(&mut self) {
+        self.next = None;
+    }
+}
 
 impl Events {
     /// Reads what comes after the end until there is something to tell; false once there is nothing more.
     ///
     /// A connection that is read to its end can be used again; over HTTP/2 a stream that is dropped before is reset,
     /// and too many of those end the connection.
-    pub(super) async fn read_on(&mut self) -> bool {
+    ///
+    /// # Errors
+    ///
+    /// If the pieces of a message are together larger than one event may be.
+    pub(super) async fn read_on(&mut self) -> Result<bool, Error> {
         while let Some(arriving) = &mut self.arriving {
             let grace = match self.seen.task {
                 Some(_) => CLOSE_TIMEOUT,
                 None => NEXT_PIECE_TIMEOUT,
             };
-            let until = *self.late.get_or_insert_with(|| Instant::now() + grace);
+            let Some(until) = self.late.get(Instant::now(), grace) else {
+                self.arriving = None;
+                break;
+            };
             match timeout_at(until, arriving.next()).await {
-                Ok(Some(Ok(Some(arrival)))) => self.take_late(arrival.event),
+                Ok(Some(Ok(Some(arrival)))) => self.take_late(arrival.event)?,
                 // A sign of life.
                 Ok(Some(Ok(None))) => {}
                 Ok(Some(Err(_)) | None) | Err(_) => self.arriving = None,
             }
             if !self.ready.is_empty() {
-                return true;
+                return Ok(true);
             }
         }
-        self.ask_the_silent().await
+        Ok(self.ask_the_silent().await)
     }
 
-    fn take_late(&mut self, event: Event) {
+    fn take_late(&mut self, event: Event) -> Result<(), Error> {
         match (&event, &self.seen.task) {
             (Event::Task(now), Some(known)) if is_its_end(known, now) => {
                 let (known, now) = (Arc::clone(known), Arc::clone(now));
@@ -57,15 +89,21 @@ impl Events {
                 self.tell(event);
             }
             (Event::Message(piece), None) => {
-                let same = self.seen.message.as_ref().is_some_and(|m| m.id == piece.id);
+                let same = self.seen.pieces.message().is_some_and(|m| m.id == piece.id);
                 if same {
-                    self.late = None;
+                    self.late.extend();
                     self.tell(event);
+                }
+                let limit = self.client.shared().limits.event;
+                if self.seen.pieces.size() > limit {
+                    let message = format!("the pieces of a message exceed {limit} bytes");
+                    return Err(Error::new(Kind::TooLarge, message).reached(Reach::Answered));
                 }
             }
             // A task that is over does not change.
             _ => tracing::debug!("an event came after the end of its stream"),
         }
+        Ok(())
     }
 
     /// Tells what the whole task has beyond what its events told.
@@ -108,4 +146,29 @@ impl Events {
 fn is_its_end(known: &Task, now: &Task) -> bool {
     let (was, is) = (known.status.state, now.status.state);
     known.id == now.id && ends(is) && (was == is || !ends(was))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_that_never_end_are_not_read_for_ever() {
+        let begin = Instant::now();
+        let (mut deadline, mut now) = (Deadline::default(), begin);
+        let pause = Duration::from_secs(1);
+        for _ in 0..10_000 {
+            let Some(until) = deadline.get(now, NEXT_PIECE_TIMEOUT) else {
+                break;
+            };
+            now = until.min(now + pause);
+            deadline.extend();
+        }
+        assert_eq!(now - begin, MESSAGE_TIMEOUT);
+        // Without a piece, a pause is one pause.
+        let mut deadline = Deadline::default();
+        let until = deadline.get(begin, NEXT_PIECE_TIMEOUT);
+        assert_eq!(until, Some(begin + NEXT_PIECE_TIMEOUT));
+        assert_eq!(deadline.get(begin + pause, NEXT_PIECE_TIMEOUT), until);
+    }
 }

@@ -8,6 +8,7 @@
 pub(crate) mod difference;
 pub(crate) mod fold;
 mod late;
+mod pieces;
 mod reconnect;
 pub(crate) mod resume;
 
@@ -22,6 +23,7 @@ use switchboard_types::operation::{Operation, Subscribe};
 use tokio::time::Instant;
 
 use self::difference::difference;
+use self::late::Deadline;
 use self::resume::{Failure, Seen, meaning};
 use crate::client::{Client, Sent};
 use crate::error::{Error, Kind, Reach};
@@ -53,7 +55,7 @@ pub struct Events {
     last_word: Option<Box<Arrival>>,
     ended: bool,
     /// Until when a connection that stays open after the end is read.
-    late: Option<Instant>,
+    late: Deadline,
     /// A task that ended without an answer was read already.
     asked_for_answer: bool,
 }
@@ -128,7 +130,7 @@ impl Events {
             overlaps: false,
             last_word: None,
             ended: false,
-            late: None,
+            late: Deadline::default(),
             asked_for_answer: false,
         }
     }
@@ -140,10 +142,15 @@ impl Events {
                 return Some(Ok(item));
             }
             if self.ended {
-                if self.read_on().await {
-                    continue;
+                match self.read_on().await {
+                    Ok(true) => continue,
+                    Ok(false) => return None,
+                    Err(error) => {
+                        self.arriving = None;
+                        self.ready.clear();
+                        return Some(Err(error));
+                    }
                 }
-                return None;
             }
             let stepped = match &mut self.arriving {
                 _ if self.last_word.is_some() => {
@@ -192,8 +199,8 @@ impl Events {
         while let Some(item) = self.next().await {
             item?;
         }
-        let Seen { task, message, .. } = self.seen;
-        match (task, message) {
+        let Seen { task, pieces, .. } = self.seen;
+        match (task, pieces.into_message()) {
             (Some(task), _) => Ok(Sent::Task(task)),
             (None, Some(message)) => Ok(Sent::Message(message)),
             (None, None) => Err(Error::new(

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use switchboard_types::ErrorKind;
-use switchboard_types::model::{Event, Message, Task, TaskState, append_parts};
+use switchboard_types::model::{Event, Task, TaskState};
 
 use super::fold::fold;
+use super::pieces::Pieces;
 use crate::error::{Error, Kind, Reach};
 
 /// How often to connect again without anything new.
@@ -15,7 +16,8 @@ pub(super) const MOST_FRUITLESS: u32 = 8;
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) task: Option<Arc<Task>>,
-    pub(super) message: Option<Arc<Message>>,
+    /// The message that came in place of a task.
+    pub(super) pieces: Pieces,
     /// The id of the last event that had one.
     pub(super) last_id: Option<Arc<str>>,
     /// Attempts since the last news.
@@ -36,8 +38,9 @@ pub(super) enum Failure {
 impl Seen {
     /// Takes an event in.
     pub(super) fn take(&mut self, event: &Event) {
-        if let Event::Message(message) = event {
-            join(&mut self.message, message);
+        // What is said beside a task is told, and not kept.
+        if let (Event::Message(message), None) = (event, &self.task) {
+            self.pieces.take(message);
         }
         fold(&mut self.task, event);
         self.fruitless = 0;
@@ -57,7 +60,7 @@ impl Seen {
 
     /// Whether nothing more can come, connection or not.
     pub(super) fn is_over(&self) -> bool {
-        self.message.is_some() && self.task.is_none()
+        self.pieces.message().is_some() && self.task.is_none()
             || self
                 .task
                 .as_ref()
@@ -69,21 +72,6 @@ impl Seen {
         let waits = |task: &Arc<Task>| task.status.state.is_interrupted();
         self.is_over() || self.task.as_ref().is_some_and(waits)
     }
-}
-
-/// Adds a piece of a message to what came of it, by its id. There are agents that repeat all of the text with each
-/// piece. A message with another id takes the place of the one before it.
-fn join(known: &mut Option<Arc<Message>>, piece: &Arc<Message>) {
-    let Some(known) = known.as_mut().filter(|known| known.id == piece.id) else {
-        *known = Some(Arc::clone(piece));
-        return;
-    };
-    let (so_far, now) = (known.text(), piece.text());
-    if now.len() > so_far.len() && now.starts_with(&so_far) {
-        *known = Arc::clone(piece);
-        return;
-    }
-    append_parts(&mut Arc::make_mut(known).parts, &piece.parts);
 }
 
 /// Whether a state is the last one. A foreign agent that cannot say is asked again.

@@ -394,3 +394,31 @@ async fn a_scheme_that_is_described_and_not_asked_for_is_met_by_name() {
     let named = Credentials::none().with("a", Credential::ApiKey(secret()));
     assert!(client(&odd, named).await.send(text("x")).await.is_ok());
 }
+
+/// Two schemes, of which the first wants the secret of a client at an address that the user did not name.
+#[tokio::test]
+async fn a_scheme_with_an_untrusted_issuer_does_not_stand_in_the_way_of_the_others() {
+    let schemes = value!({
+        "a-oauth": {"type": "oauth2", "flows": {"clientCredentials": {
+            "tokenUrl": "https://elsewhere.example/token", "scopes": {}}}},
+        "b-key": {"type": "apiKey", "in": "header", "name": "x-own"},
+    });
+    let oauth = Credential::OAuth {
+        client_id: "me".to_owned(),
+        client_secret: Some(secret()),
+        scopes: Vec::new(),
+    };
+    let alone = Credentials::none().with("a-oauth", oauth);
+    let both = alone.clone().with("b-key", Credential::ApiKey(secret()));
+    for security in [value!([{"a-oauth": []}, {"b-key": []}]), value!([])] {
+        let odd = guarded(schemes.clone(), security.clone(), |a| {
+            a.header("x-own") == Some(SECRET)
+        })
+        .await;
+        let agent = client(&odd, both.clone()).await;
+        assert!(agent.send(text("x")).await.is_ok(), "{security}");
+        let refused = Client::builder().credentials(alone.clone());
+        let error = refused.connect(odd.base.as_str()).await.unwrap_err();
+        assert!(error.to_string().contains("elsewhere.example"), "{error}");
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json as value};
-use switchboard_client::{Client, Sent, answer_text, text};
+use switchboard_client::{Client, Kind, Limits, Sent, answer_parts, answer_text, text};
 use switchboard_types::model::{Event, TaskState};
 
 use crate::support::{Asked, Odd, Then, sse};
@@ -170,6 +170,35 @@ async fn a_message_that_is_repeated_with_every_word_is_not_doubled() {
 }
 
 #[tokio::test]
+async fn a_file_in_one_piece_of_a_message_stays_whatever_the_next_one_says() {
+    let file = value!({"kind": "file", "file": {"bytes": "AAAA", "name": "f"}});
+    let piece = |parts: Value| value!({"kind": "message", "role": "agent", "messageId": "m", "parts": parts});
+    let say = |text: &str| value!({"kind": "text", "text": text});
+    for (pieces, answer) in [
+        (
+            vec![piece(value!([file])), piece(value!([say("done")]))],
+            "done",
+        ),
+        (
+            vec![
+                piece(value!([say("A"), file])),
+                piece(value!([say("A and B")])),
+            ],
+            "A and B",
+        ),
+    ] {
+        let (_, sent, _) = follow(pieces, Then::Close, Value::Null).await;
+        assert_eq!(answer_text(&sent), answer);
+        let parts = answer_parts(&sent);
+        assert_eq!(parts.len(), 2, "{parts:?}");
+        assert!(
+            parts.iter().any(|part| part.filename.is_some()),
+            "{parts:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn another_message_after_the_first_is_not_its_piece() {
     let both = vec![
         message("agent", "m", "this"),
@@ -177,4 +206,25 @@ async fn another_message_after_the_first_is_not_its_piece() {
     ];
     let (_, sent, _) = follow(both, Then::Close, Value::Null).await;
     assert_eq!(answer_text(&sent), "this");
+}
+
+#[tokio::test]
+async fn the_pieces_of_a_message_are_together_no_larger_than_one_event_may_be() {
+    let odd = Odd::serve(|asked: Asked| async move {
+        if asked.rpc().is_empty() {
+            return asked.card("0.3");
+        }
+        let id = asked.json()["id"].clone();
+        let piece = value!({"jsonrpc": "2.0", "id": id, "result": message("agent", "m", &"x".repeat(1000))});
+        sse(vec![format!("data: {piece}\n\n"); 1000], Then::Hang)
+    })
+    .await;
+    let builder = Client::builder().limits(Limits {
+        event: 100 << 10,
+        ..Limits::default()
+    });
+    let agent = builder.connect(odd.base.as_str()).await.unwrap();
+    let error = agent.stream(text("hi")).await.unwrap().finish().await;
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), Kind::TooLarge, "{error}");
 }

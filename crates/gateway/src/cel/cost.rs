@@ -10,6 +10,7 @@ use cel::common::ast::operators::{
 };
 use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, LiteralValue};
 use cel::objects::Key;
+use switchboard_agents::script::SearchCost;
 
 use super::Values;
 use super::names::Names;
@@ -20,8 +21,14 @@ pub(super) const MAX_STEPS: u64 = 200_000;
 /// Bytes of text that are compared, copied or searched in one step.
 const BYTES_PER_STEP: usize = 64;
 
-/// The interpreter compiles a regular expression each time it is used.
-const REGEX_STEPS: u64 = 1_000;
+/// How long a step takes, in nanoseconds.
+const STEP_NANOS: u64 = 50;
+
+/// What it takes at least to compile a regular expression: the interpreter does so each time it is used.
+const COMPILE_STEPS: u64 = 1_000;
+/// What it takes more for each KiB of the compiled expression, and at most.
+const COMPILE_STEPS_PER_KIB: u64 = 500;
+const MAX_COMPILE_STEPS: u64 = 20_000;
 
 /// Steps to look at everything that is written in an expression itself.
 const MAX_LITERALS: u64 = 1 + (super::LONGEST / BYTES_PER_STEP) as u64;
@@ -53,29 +60,69 @@ struct Cost<'a> {
     value: Option<&'a cel::Value>,
 }
 
+/// What the regular expressions take that are written in an expression.
+#[derive(Debug, Default)]
+pub(super) struct Patterns {
+    compile: u64,
+    searches: Vec<SearchCost>,
+}
+
+impl Patterns {
+    /// Takes one more into account, which has at most `size` bytes once it is compiled.
+    pub(super) fn add(&mut self, pattern: &str, size: usize) {
+        let more = COMPILE_STEPS_PER_KIB.saturating_mul((size >> 10) as u64);
+        let compile = add(COMPILE_STEPS, more).min(MAX_COMPILE_STEPS);
+        self.compile = self.compile.max(compile);
+        self.searches.extend(SearchCost::parse(pattern));
+    }
+
+    /// The steps of a search for the slowest of them, for as much of a text as is compared in one step.
+    fn search_steps(&self, is_ascii: bool) -> u64 {
+        let nanos = self.searches.iter().map(|one| one.nanos_per_byte(is_ascii));
+        let nanos = nanos.max().unwrap_or(0);
+        let nanos = nanos.saturating_mul(BYTES_PER_STEP as u64);
+        nanos.div_ceil(STEP_NANOS)
+    }
+}
+
+/// What an expression is evaluated with.
+struct Given<'a> {
+    values: &'a Values,
+    /// The steps to compile a regular expression, and to search [`BYTES_PER_STEP`] for it.
+    compile: u64,
+    search: u64,
+}
+
 /// The variables of the loops around an expression, innermost last.
 type Loops<'a> = [(&'a str, Size)];
 
 /// Whether an expression can take more steps than `limit` with these values.
 pub(super) fn exceeds(limit: u64, expression: &IdedExpr, names: &Names, values: &Values) -> bool {
+    let used = values
+        .iter()
+        .filter(|(name, _)| names.variables.contains(**name));
+    let is_ascii = !names.patterns.is_empty() && used.clone().all(|(_, value)| is_ascii(&value.0));
+    let given = Given {
+        values,
+        compile: names.pattern_costs.compile,
+        search: names.pattern_costs.search_steps(is_ascii),
+    };
     // Without loops each node is evaluated once and looks at no more than all values: most expressions need no walk.
     if names.loops == 0 {
-        let used = values
-            .iter()
-            .filter(|(name, _)| names.variables.contains(**name));
         let whole = used
             .map(|(_, value)| size_of(&value.0).whole)
             .fold(MAX_LITERALS, add);
-        let patterns = REGEX_STEPS.saturating_mul(names.patterns.len() as u64);
+        let pattern = add(given.compile, whole.saturating_mul(given.search));
+        let patterns = pattern.saturating_mul(names.patterns.len() as u64);
         let nodes = (names.nodes as u64).saturating_mul(whole);
         if add(nodes, patterns) <= limit {
             return false;
         }
     }
-    cost(expression, values, &[]).steps > limit
+    cost(expression, &given, &[]).steps > limit
 }
 
-fn cost<'a>(expression: &'a IdedExpr, values: &'a Values, loops: &Loops<'a>) -> Cost<'a> {
+fn cost<'a>(expression: &'a IdedExpr, given: &Given<'a>, loops: &Loops<'a>) -> Cost<'a> {
     match &expression.expr {
         Expr::Unspecified => scalar(0),
         Expr::Literal(LiteralValue::String(text)) => Cost {
@@ -84,14 +131,14 @@ fn cost<'a>(expression: &'a IdedExpr, values: &'a Values, loops: &Loops<'a>) -> 
             value: None,
         },
         Expr::Literal(_) => scalar(1),
-        Expr::Ident(name) => variable(name, values, loops),
+        Expr::Ident(name) => variable(name, given, loops),
         Expr::Select(select) => {
-            let operand = cost(&select.operand, values, loops);
+            let operand = cost(&select.operand, given, loops);
             member(operand, Some(&select.field))
         }
         Expr::Call(call) => {
             let parts = call.target.as_deref().into_iter().chain(&call.args);
-            let parts: Vec<Cost<'a>> = parts.map(|part| cost(part, values, loops)).collect();
+            let parts: Vec<Cost<'a>> = parts.map(|part| cost(part, given, loops)).collect();
             let mut steps = parts.iter().fold(1, |sum, part| add(sum, part.steps));
             match (&*call.func_name, parts.as_slice()) {
                 (INDEX, [operand, _]) => {
@@ -106,7 +153,9 @@ fn cost<'a>(expression: &'a IdedExpr, values: &'a Values, loops: &Loops<'a>) -> 
                 }
                 (name, parts) => {
                     if name == "matches" {
-                        steps = add(steps, REGEX_STEPS);
+                        let text = parts.first().map_or(0, |text| text.size.whole);
+                        let search = text.saturating_mul(given.search);
+                        steps = add(steps, add(given.compile, search));
                     }
                     let whole = parts.iter().fold(0, |sum, part| add(sum, part.size.whole));
                     let elements = parts.iter().map(|part| part.size.elements);
@@ -131,21 +180,21 @@ fn cost<'a>(expression: &'a IdedExpr, values: &'a Values, loops: &Loops<'a>) -> 
                 }
             }
         }
-        Expr::List(list) => gathered(list.elements.iter(), values, loops),
-        Expr::Map(map) => gathered(entries(&map.entries), values, loops),
-        Expr::Struct(made) => gathered(entries(&made.entries), values, loops),
-        Expr::Comprehension(comprehension) => repeated(comprehension, values, loops),
+        Expr::List(list) => gathered(list.elements.iter(), given, loops),
+        Expr::Map(map) => gathered(entries(&map.entries), given, loops),
+        Expr::Struct(made) => gathered(entries(&made.entries), given, loops),
+        Expr::Comprehension(comprehension) => repeated(comprehension, given, loops),
     }
 }
 
 /// A loop: its body for each element, and what it gathers.
 fn repeated<'a>(
     comprehension: &'a ComprehensionExpr,
-    values: &'a Values,
+    given: &Given<'a>,
     loops: &Loops<'a>,
 ) -> Cost<'a> {
-    let range = cost(&comprehension.iter_range, values, loops);
-    let start = cost(&comprehension.accu_init, values, loops);
+    let range = cost(&comprehension.iter_range, given, loops);
+    let start = cost(&comprehension.accu_init, given, loops);
     let element = match range.value {
         Some(value) => largest_element(value),
         // Each element is within the whole, and so are the elements of an element.
@@ -160,9 +209,9 @@ fn repeated<'a>(
     if let Some(second) = &comprehension.iter_var2 {
         within.push((second, element));
     }
-    let condition = cost(&comprehension.loop_cond, values, &within);
-    let step = cost(&comprehension.loop_step, values, &within);
-    let result = cost(&comprehension.result, values, &within);
+    let condition = cost(&comprehension.loop_cond, given, &within);
+    let step = cost(&comprehension.loop_step, given, &within);
+    let result = cost(&comprehension.result, given, &within);
     let turns = range.size.elements;
     let turn = [condition.steps, step.steps, LOOP_STEPS];
     let turn = turn.into_iter().fold(0, add);
@@ -179,14 +228,14 @@ fn repeated<'a>(
     }
 }
 
-fn variable<'a>(name: &'a str, values: &'a Values, loops: &Loops<'a>) -> Cost<'a> {
+fn variable<'a>(name: &'a str, given: &Given<'a>, loops: &Loops<'a>) -> Cost<'a> {
     // A dot at the beginning means the outermost of that name.
     let loops = if name.starts_with('.') { &[] } else { loops };
     let name = name.trim_start_matches('.');
     let own = loops.iter().rev().find(|(own, _)| *own == name);
     let (size, value) = match own {
         Some((_, size)) => (*size, None),
-        None => match values.get(name) {
+        None => match given.values.get(name) {
             Some(value) => (size_of(&value.0), Some(&value.0)),
             None => (Size::default(), None),
         },
@@ -224,12 +273,12 @@ fn member<'a>(operand: Cost<'a>, key: Option<&str>) -> Cost<'a> {
 
 fn gathered<'a>(
     parts: impl Iterator<Item = &'a IdedExpr>,
-    values: &'a Values,
+    given: &Given<'a>,
     loops: &Loops<'a>,
 ) -> Cost<'a> {
     let mut all = scalar(1);
     for part in parts {
-        let part = cost(part, values, loops);
+        let part = cost(part, given, loops);
         all.steps = add(all.steps, part.steps);
         all.size.elements = add(all.size.elements, 1);
         all.size.whole = add(all.size.whole, part.size.whole);
@@ -269,6 +318,24 @@ fn size_of(value: &cel::Value) -> Size {
             }
         }
         _ => SCALAR,
+    }
+}
+
+/// Whether all texts in a value are ASCII.
+fn is_ascii(value: &cel::Value) -> bool {
+    let is_ascii_key = |key: &Key| match key {
+        Key::String(text) => text.is_ascii(),
+        _ => true,
+    };
+    match value {
+        cel::Value::String(text) => text.is_ascii(),
+        cel::Value::List(items) => items.iter().all(is_ascii),
+        cel::Value::Map(map) => {
+            let mut entries = map.map.iter();
+            entries.all(|(key, value)| is_ascii_key(key) && is_ascii(value))
+        }
+        cel::Value::Bytes(_) => false,
+        _ => true,
     }
 }
 

@@ -191,7 +191,7 @@ fn read(source: &str, known: &[Variable]) -> Result<Expression, Unusable> {
             None => Unusable::new("cannot be read"),
         }
     })?;
-    let names = Names::of(program.expression());
+    let mut names = Names::of(program.expression());
     if names.depth > DEEPEST {
         return Err(Unusable::new("is too deep: split it into several"));
     }
@@ -200,7 +200,7 @@ fn read(source: &str, known: &[Variable]) -> Result<Expression, Unusable> {
         return Err(Unusable::new(message));
     }
     check(&names, known)?;
-    check_patterns(&names)?;
+    check_patterns(&mut names)?;
     Ok(Expression {
         source: source.into(),
         program,
@@ -245,7 +245,7 @@ fn check(names: &Names, known: &[Variable]) -> Result<(), Unusable> {
 /// # Errors
 ///
 /// If a regular expression is invalid or too large, or comes from a value: whoever sends it decides how much work it is.
-fn check_patterns(names: &Names) -> Result<(), Unusable> {
+fn check_patterns(names: &mut Names) -> Result<(), Unusable> {
     if names.pattern_from_value {
         return Err(Unusable {
             message: "takes the regular expression of `matches` from a value".to_owned(),
@@ -253,10 +253,7 @@ fn check_patterns(names: &Names) -> Result<(), Unusable> {
         });
     }
     for pattern in &names.patterns {
-        let built = regex::RegexBuilder::new(pattern)
-            .size_limit(MAX_PATTERN)
-            .build();
-        built.map_err(|error| match error {
+        let size = compiled_size(pattern).map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => Unusable {
                 message: format!("has a regular expression that is too large: {pattern:?}"),
                 hint: Some(
@@ -272,8 +269,25 @@ fn check_patterns(names: &Names) -> Result<(), Unusable> {
                 ))
             }
         })?;
+        names.pattern_costs.add(pattern, size);
     }
     Ok(())
+}
+
+/// About how large a regular expression is once it is compiled, rounded up.
+///
+/// # Errors
+///
+/// If it is invalid, or larger than [`MAX_PATTERN`].
+fn compiled_size(pattern: &str) -> Result<usize, regex::Error> {
+    let mut size = 1 << 10;
+    loop {
+        match regex::RegexBuilder::new(pattern).size_limit(size).build() {
+            Ok(_) => return Ok(size),
+            Err(regex::Error::CompiledTooBig(_)) if size < MAX_PATTERN => size *= 2,
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// How deep brackets are nested at most. Those in texts count, too: that is never too few.

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use cel::IdedExpr;
 use cel::common::ast::{EntryExpr, Expr, LiteralValue};
 
+use super::cost::Patterns;
+
 /// All functions there are. Operators and loops are none.
 pub(super) const FUNCTIONS: [&str; 13] = [
     "size",
@@ -56,6 +58,8 @@ pub(super) struct Names {
     pub(super) loops_over_values: usize,
     /// The regular expressions that are written in it.
     pub(super) patterns: Vec<String>,
+    /// What those take.
+    pub(super) pattern_costs: Patterns,
     /// A regular expression is not written in it, but comes from a value.
     pub(super) pattern_from_value: bool,
 }

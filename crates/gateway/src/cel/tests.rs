@@ -317,3 +317,30 @@ fn loops_within_loops_over_values_are_warned_of() {
         assert_eq!(expression.expense().is_some(), is_expensive, "{source}");
     }
 }
+
+#[test]
+fn a_regular_expression_counts_by_its_size_and_the_text() {
+    let asked = |source: &str, text: String| {
+        let expression = Expression::compile(source, &KNOWN).unwrap();
+        let claims = json!({ "text": text });
+        let claims = claims.as_object().map(Value::from);
+        let caller = Value::fields([("claims", claims)]);
+        expression.is_true(&Values::from([("caller", caller)]))
+    };
+    let slow = r#"caller.claims.text.matches("(.*\\b){8}[zx]")"#;
+    let many_states = r#"caller.claims.text.matches("[ab].{20}[x0-9]")"#;
+    // Slow where it meets word boundaries in a text that is not ASCII, or has too many states.
+    assert!(asked(slow, "é ".repeat(20_000)).is_err());
+    assert_eq!(asked(slow, "e ".repeat(20_000)), Ok(false));
+    assert_eq!(asked(slow, "é ".repeat(1_000)), Ok(false));
+    assert!(asked(many_states, "ab".repeat(20_000)).is_err());
+    let fast = r#"caller.claims.text.matches("^(invoice|poem)")"#;
+    assert_eq!(asked(fast, "é ".repeat(100_000)), Ok(false));
+    // The compiled size counts each time.
+    let large = r#"["a", "b"].all(x, caller.claims.text.matches("\\w\\w"))"#;
+    assert!(asked(large, "text".to_owned()).is_ok());
+    let often = vec![r#"caller.claims.text.matches("\\w\\w")"#; 40].join(" && ");
+    assert!(asked(&often, "text".to_owned()).is_err());
+    let often = vec![r#"caller.claims.text.matches("^te")"#; 40].join(" && ");
+    assert_eq!(asked(&often, "text".to_owned()), Ok(true));
+}

@@ -65,7 +65,7 @@ pub(super) fn run(args: &RouteArgs, global: &Global, env: &Env) -> Result<(), Fa
         skill: args.skill.clone(),
         caller: &caller,
         metadata: object("--metadata", args.metadata.as_deref())?,
-        oversized: false,
+        unread: None,
         parts: vec!["text"],
     };
     let rules = Rules::new([agent.routes.clone(), stored(&config, agent)?].concat());

@@ -42,6 +42,11 @@ pub trait Agent: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Whether [`Agent::decide`] may look at what a message says.
+    fn has_rules(&self) -> bool {
+        false
+    }
+
     /// Whether a turn cut off by a restart can be taken again.
     fn on_restart(&self) -> Restart {
         Restart::Fail

@@ -329,6 +329,12 @@ impl Authorized {
     fn authorize(&self, call: Call) -> Answering {
         let guarded = &self.0;
         if guarded.access.allows_all() {
+            // Rules judge one skill, and whoever gets the message may act on the other.
+            if guarded.engine.agent().has_rules()
+                && let Err(error) = skill::named(&call.operation)
+            {
+                return Box::pin(std::future::ready(Err(error)));
+            }
             return match call.operation {
                 Operation::Cancel(_) | Operation::ExtendedCard => guarded.pass(call),
                 // Straight on: a call is copied with each step.

@@ -74,9 +74,11 @@ fn read_body(asked: &Asked<'_>, route: &Route, body: Result<Bytes, Error>) -> Re
 }
 
 /// The JSON-RPC call in a body that is not a message, if it asks for what the path says: some clients post their
-/// envelopes to `message:send`. Only there, where neither task nor tenant in the path could say something else.
+/// envelopes to `message:send`. Only there, where no task in the path and no tenant in the path or the query could say
+/// something else.
 fn envelope<'a>(asked: &Asked<'_>, route: &Route, body: &'a [u8]) -> Option<Envelope<'a>> {
-    if !matches!(route.method, Method::Send | Method::Stream) || route.tenant.is_some() {
+    let names_tenant = route.tenant.is_some() || rest::may_name_tenant(asked.query());
+    if !matches!(route.method, Method::Send | Method::Stream) || names_tenant {
         return None;
     }
     let envelope = jsonrpc::read(body).ok()?;

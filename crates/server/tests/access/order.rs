@@ -100,3 +100,23 @@ async fn where_no_agent_lets_the_caller_in_the_body_is_not_looked_at() {
     let read = house.ask("POST", "/", &bearer("ann"), "no JSON").await;
     assert_eq!(read.json()["error"]["code"], -32700, "{read:?}");
 }
+
+/// A call in an envelope at an address of HTTP+JSON goes to the agent that the address names, or nowhere.
+#[tokio::test]
+async fn an_envelope_does_not_override_the_tenant_of_the_query() {
+    let house = open(&["hall", "guild"]).await;
+    let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]});
+    let call =
+        json!({"jsonrpc": "2.0", "id": 7, "method": "SendMessage", "params": {"message": message}});
+    let version = [("a2a-version", "1.0".to_owned())];
+    for (path, status) in [
+        ("/message:send", 200),
+        ("/message:send?tenant=", 200),
+        ("/message:send?tenant=guild", 400),
+        ("/message:send?tenant=guild&tenant=hall", 400),
+        ("/message:send?tenant=%FF", 400),
+    ] {
+        let answer = house.ask("POST", path, &version, call.to_string()).await;
+        assert_eq!(answer.status, status, "{path}: {answer:?}");
+    }
+}

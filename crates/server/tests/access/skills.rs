@@ -2,13 +2,24 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use prost_types::value::Kind;
 use serde_json::{Value, json};
 use switchboard_proto::{v0_3, v1_0};
+use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn};
 use switchboard_server::auth::{
-    Access, Alternative, Ask, Authenticator, Denial, Policy, Scheme, SkillAccess, Verdict,
+    Access, Alternative, Ask, Authenticator, Authorized, Denial, Policy, Principal, Scheme,
+    SkillAccess, Verdict,
 };
+use switchboard_server::call::{Call, Handler, Origin, ServiceParams, Target};
+use switchboard_server::engine::Settings;
+use switchboard_server::log::Log;
 use switchboard_server::shutdown::Tasks;
+use switchboard_server::store::MemoryStore;
+use switchboard_server::testing::agent::{FnAgent, Line, owner, says, send};
+use switchboard_types::ErrorKind;
+use switchboard_types::model::Object;
+use switchboard_types::operation::Operation;
 
 use crate::house::{Books, House, open, serve};
 use crate::schemes::Bearer;
@@ -334,5 +345,52 @@ async fn a_rule_that_tells_its_name_does_not_tell_which_skills_there_are() {
         let absent = house.use_skill(way, "ann", Some("weld")).await;
         let renamed = absent.error().replace("weld", "gild");
         assert_eq!(renamed, kept.error(), "{way:?}");
+    }
+}
+
+/// An agent that decides by what a message says.
+#[derive(Debug)]
+struct Ruled(FnAgent);
+
+#[async_trait]
+impl Agent for Ruled {
+    async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
+        self.0.run(turn, progress).await
+    }
+
+    fn has_rules(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn two_skills_are_refused_before_rules_that_everyone_may_reach() {
+    let agent = || FnAgent::new(|_, _| async { Ok(Outcome::Completed(Said::default())) });
+    let ruled: Arc<dyn Agent> = Arc::new(Ruled(agent()));
+    let plain: Arc<dyn Agent> = Arc::new(agent());
+    let named = |skill: &str| json!({"skillId": skill}).as_object().map(Object::from);
+    for (agent, skill, is_refused) in [
+        (&ruled, "cheap", false),
+        (&ruled, "admin", true),
+        (&plain, "admin", false),
+    ] {
+        let log = Log::new(Arc::new(MemoryStore::new()));
+        let engine = Line::new(&log, Arc::clone(agent), Settings::default()).engine;
+        let door = Authorized::new(engine, Arc::new(Access::open()));
+        let mut send = send(says("x"));
+        send.metadata = named("cheap");
+        send.message.metadata = named(skill);
+        let call = Call {
+            operation: Operation::Send(Box::new(send)),
+            target: Target::default(),
+            principal: Principal::from(owner()),
+            params: ServiceParams::internal(),
+            origin: Origin::Network,
+        };
+        let refused = door.handle(call).await.err();
+        assert_eq!(refused.is_some(), is_refused, "{skill}: {refused:?}");
+        if let Some(error) = refused {
+            assert_eq!(error.kind(), ErrorKind::InvalidParams);
+        }
     }
 }

@@ -29,6 +29,8 @@ mod lenient;
 #[cfg(test)]
 mod losses;
 #[cfg(test)]
+mod nesting;
+#[cfg(test)]
 mod rendering;
 #[cfg(test)]
 mod rest;

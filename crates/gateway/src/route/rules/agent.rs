@@ -76,7 +76,7 @@ impl Agent for Routed {
     }
 
     fn decide(&self, send: &SendMessage, caller: &Principal) -> Option<Value> {
-        if self.routes.are_none() {
+        if !self.has_rules() {
             return None;
         }
         let rules = self.routes.now();
@@ -87,6 +87,10 @@ impl Agent for Routed {
         let name = &*rule.name;
         tracing::debug!(rule = name, action = %rule.action, "a rule takes a message");
         Some(rule.action.kept(name))
+    }
+
+    fn has_rules(&self) -> bool {
+        !self.routes.are_none()
     }
 
     async fn resumes(&self, turn: &Turn) -> bool {

@@ -40,8 +40,8 @@ pub(crate) struct Heard<'a> {
     pub(crate) caller: &'a Principal,
     /// Of the message, or else of the request.
     pub(crate) metadata: Map<String, Json>,
-    /// The metadata exceeds [`MAX_METADATA`], and was not read.
-    pub(crate) oversized: bool,
+    /// Why the metadata was not read, if it was not: a rule that looks at it then fails.
+    pub(crate) unread: Option<String>,
     /// What the parts are: `text`, `file`, `data`.
     pub(crate) parts: Vec<&'static str>,
 }
@@ -53,9 +53,14 @@ impl<'a> Heard<'a> {
         let places = places.into_iter().flatten();
         let oversized = places.clone().map(|one| one.as_str().len()).sum::<usize>() > MAX_METADATA;
         let mut metadata = Map::new();
+        let mut unread =
+            oversized.then(|| format!("the metadata is larger than {} KiB", MAX_METADATA >> 10));
         for object in places.filter(|_| !oversized) {
-            let members: Option<Map<String, Json>> = object.as_json().read();
-            metadata.extend(members.unwrap_or_default());
+            match object.as_json().read::<Map<String, Json>>() {
+                Some(members) => metadata.extend(members),
+                // Not as if it were empty: the backend gets all of it.
+                None => unread = Some("the metadata cannot be read".to_owned()),
+            }
         }
         let kind = |part: &Part| match part.content {
             Content::Text(_) => "text",
@@ -67,15 +72,14 @@ impl<'a> Heard<'a> {
             skill: skill_of(send),
             caller,
             metadata,
-            oversized,
+            unread,
             parts: send.message.parts.iter().map(kind).collect(),
         }
     }
 
     /// Why an expression cannot be evaluated on this message, if it cannot.
     pub(super) fn refusal(&self, when: &Expression) -> Option<String> {
-        let refused = self.oversized && when.mentions("metadata");
-        refused.then(|| format!("the metadata is larger than {} KiB", MAX_METADATA >> 10))
+        self.unread.clone().filter(|_| when.mentions("metadata"))
     }
 
     pub(super) fn text(&self) -> &str {

@@ -31,6 +31,9 @@ pub(crate) use self::heard::Heard;
 use self::heard::VARIABLES;
 pub(crate) use self::stored::Stored;
 
+/// How long the search of a text may take, about: it runs on a thread that serves other requests.
+const MAX_SEARCH_NANOS: u64 = 10_000_000;
+
 /// One rule.
 #[derive(Debug)]
 pub struct Route {
@@ -136,10 +139,13 @@ impl Route {
         if !self.enabled {
             return Outcome::Off;
         }
-        if let Some(pattern) = &self.text
-            && !pattern.is_in(heard.text())
-        {
-            return Outcome::OtherText;
+        if let Some(pattern) = &self.text {
+            if pattern.cost().nanos(heard.text()) > MAX_SEARCH_NANOS {
+                return self.failed("the text is too long to be searched for `text`".to_owned());
+            }
+            if !pattern.is_in(heard.text()) {
+                return Outcome::OtherText;
+            }
         }
         let named = |skill: &String| heard.skill() == Some(skill.as_str());
         if !self.skills.is_empty() && !self.skills.iter().any(named) {
@@ -155,14 +161,16 @@ impl Route {
         match answer {
             Ok(true) => Outcome::Matches,
             Ok(false) => Outcome::False,
-            Err(cause) => {
-                if self.told.is_due(clock::now()) {
-                    let rule = &*self.name;
-                    tracing::warn!(rule, cause, "it cannot be told whether a route applies");
-                }
-                Outcome::Failed(cause)
-            }
+            Err(cause) => self.failed(cause),
         }
+    }
+
+    fn failed(&self, cause: String) -> Outcome {
+        if self.told.is_due(clock::now()) {
+            let rule = &*self.name;
+            tracing::warn!(rule, cause, "it cannot be told whether a route applies");
+        }
+        Outcome::Failed(cause)
     }
 }
 

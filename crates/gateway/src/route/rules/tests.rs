@@ -2,6 +2,8 @@
 
 use serde_json::json;
 use switchboard_server::auth::{Identity, Principal};
+use switchboard_types::model::{Json, Message, MessageId, Object, Part, Role};
+use switchboard_types::operation::{SendConfiguration, SendMessage};
 
 use super::*;
 
@@ -23,7 +25,7 @@ fn heard<'a>(text: &str, caller: &'a Principal) -> Heard<'a> {
         skill: None,
         caller,
         metadata: serde_json::Map::new(),
-        oversized: false,
+        unread: None,
         parts: vec!["text"],
     }
 }
@@ -123,4 +125,61 @@ fn what_is_kept_with_a_task_is_read_again() {
     }
     assert!(Action::answer("{{what}}").is_err());
     assert_eq!(Action::from_kept(&json!({"rule": "r"})), None);
+}
+
+#[test]
+fn metadata_that_cannot_be_read_is_not_taken_for_empty() {
+    let nobody = Principal::known(Vec::new());
+    // Kept from a time when requests could nest this deep.
+    let deep = format!(
+        r#"{{"restricted":true,"x":{}{}}}"#,
+        "[".repeat(127),
+        "]".repeat(127)
+    );
+    let deep = Object::try_from(Json::parse_answer(deep).unwrap()).unwrap();
+    let parts = vec![Part::text("hello")];
+    let mut message = Message::new(MessageId::new("m").unwrap(), Role::User, parts);
+    message.metadata = Some(deep);
+    let send = SendMessage {
+        message,
+        configuration: SendConfiguration::default(),
+        metadata: None,
+    };
+    let heard = Heard::new(&send, &nobody);
+    for expression in ["metadata.restricted == true", "!has(metadata.restricted)"] {
+        let rules = [Arc::new(rule("r", to("x")).when(expression).unwrap())];
+        let outcome = Rules::new(rules.to_vec()).walk(&heard).outcomes.remove(0);
+        let failed = Outcome::Failed("the metadata cannot be read".to_owned());
+        assert_eq!(outcome, failed, "{expression}");
+    }
+    let rules = [Arc::new(
+        rule("r", to("x")).when("text == 'hello'").unwrap(),
+    )];
+    assert_eq!(chosen(&rules, &heard).as_deref(), Some("r"));
+}
+
+#[test]
+fn a_text_that_takes_too_long_to_search_fails_the_rule() {
+    let nobody = Principal::known(Vec::new());
+    let slow = Route {
+        text: pattern(r"(.*\b){8}z"),
+        ..rule("slow", to("x"))
+    };
+    let fast = Route {
+        text: pattern("invoice|poem"),
+        ..rule("fast", to("x"))
+    };
+    let outcome = |rule: &Route, text: &str| rule.ask(&heard(text, &nobody));
+    // The engine is slow only with word boundaries in a text that is not ASCII.
+    for (text, repeated) in [("é ", 10_000), ("é poem ", 40_000)] {
+        let text = text.repeat(repeated);
+        assert!(matches!(outcome(&slow, &text), Outcome::Failed(_)));
+        let expected = match text.contains("poem") {
+            true => Outcome::Matches,
+            false => Outcome::OtherText,
+        };
+        assert_eq!(outcome(&fast, &text), expected);
+    }
+    assert_eq!(outcome(&slow, &"e ".repeat(10_000)), Outcome::OtherText);
+    assert_eq!(outcome(&slow, "é z"), Outcome::Matches);
 }

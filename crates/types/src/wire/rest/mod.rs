@@ -113,6 +113,13 @@ pub fn write_error(dialect: Dialect, error: &Error) -> (u16, Vec<u8>) {
     (super::error_status(dialect, error.kind()), out)
 }
 
+/// Whether a query may name a tenant: one that cannot be read may.
+#[must_use]
+pub fn may_name_tenant(query: Option<&str>) -> bool {
+    let tenant = Query::parse(query).and_then(|query| query.text(&["tenant"]).map(|t| t.is_some()));
+    tenant.unwrap_or(true)
+}
+
 /// What the path names must be what body and query name, where they name it too.
 fn agree<'a>(
     name: &'static str,

@@ -66,17 +66,22 @@ pub(crate) fn raw_object_of<'a>(
     RawValue::from_string(String::from_utf8(out).ok()?).ok()
 }
 
-/// `object` with one more member; one of the same name wins.
-pub(crate) fn with(object: Option<&Object>, key: &str, value: &str) -> Option<Object> {
+/// `object` with one more member; one of the same name wins. The result can nest deeper than its parts, so a request must
+/// check it again.
+pub(crate) fn raw_with(object: Option<&Object>, key: &str, value: &str) -> Option<Box<RawValue>> {
     let members = match object {
         Some(object) => object.as_json().read::<Members<'_>>()?.0,
         None => Vec::new(),
     };
-    if members.iter().any(|(name, _)| name == key) {
-        return object.cloned();
-    }
     let old = members.iter().map(|(name, raw)| (name.as_ref(), raw.get()));
-    object_of(old.chain([(key, value)]))
+    let is_new = members.iter().all(|(name, _)| name != key);
+    raw_object_of(old.chain(is_new.then_some((key, value))))
+}
+
+/// The same for an object that goes out.
+fn with(object: Option<&Object>, key: &str, value: &str) -> Option<Object> {
+    let json = Json::from_answer(raw_with(object, key, value)?).ok()?;
+    Object::try_from(json).ok()
 }
 
 /// Undoes [`wrap`]: the value that was wrapped, and the metadata without the mark.

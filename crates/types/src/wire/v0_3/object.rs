@@ -188,8 +188,11 @@ impl IntoModel for Message<'_> {
         let metadata = match self.input_request {
             // Not a member of a message in any version: kept as metadata.
             Some(raw) => {
-                let request = member::free(raw, &at.field("inputRequest"), how)?;
-                free::with(metadata.as_ref(), "inputRequest", request.as_str())
+                let at = at.field("inputRequest");
+                let request = member::free(raw, &at, how)?;
+                let all = free::raw_with(metadata.as_ref(), "inputRequest", request.as_str());
+                let all = model::Object::try_from(checked(all, &at, how)?);
+                Some(all.map_err(|reason| at.error(reason))?)
             }
             None => metadata,
         };
