@@ -97,7 +97,8 @@ impl Cursor {
     }
 
     /// Whether the reader has sent a message, which is stored.
-    pub(crate) fn is_executed(&self) -> bool {
+    #[must_use]
+    pub fn is_executed(&self) -> bool {
         self.executed
     }
 
