@@ -1,4 +1,4 @@
-//! An upstream agent that goes on with its message for as long as it is listened to.
+//! A test upstream that streams pieces of one message until its client disconnects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 /// How long nothing may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Answers one request; to a message with pieces of another one, until nobody reads them any more.
+/// Answers one request. A message is answered with pieces of a reply, until the client disconnects.
 async fn answer(mut socket: TcpStream, base: String, pieces: Sender<()>) {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {

@@ -32,7 +32,7 @@ pub(crate) fn get(message: &Message, name: &str) -> Result<Option<Value>, TooLon
     }
 }
 
-/// Metadata with that member. What else stands there stays as it is written.
+/// Metadata with that member. All other members keep their text.
 pub(crate) fn set(metadata: Option<&Object>, name: &str, value: Value) -> Object {
     let others = metadata.map(|metadata| metadata.without(&[name]));
     let open = others.as_ref().map_or("{}", Object::as_str).trim_end();

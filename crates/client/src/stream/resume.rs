@@ -38,7 +38,7 @@ pub(super) enum Failure {
 impl Seen {
     /// Takes an event in.
     pub(super) fn take(&mut self, event: &Event) {
-        // What is said beside a task is told, and not kept.
+        // A message beside a task is delivered to the caller but not kept.
         if let (Event::Message(message), None) = (event, &self.task) {
             self.pieces.take(message);
         }

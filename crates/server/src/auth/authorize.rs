@@ -329,7 +329,7 @@ impl Authorized {
     fn authorize(&self, call: Call) -> Answering {
         let guarded = &self.0;
         if guarded.access.allows_all() {
-            // Rules judge one skill, and whoever gets the message may act on the other.
+            // Rules would judge one skill, while the delegated agent may act on the other.
             if guarded.engine.agent().has_rules()
                 && let Err(error) = skill::named(&call.operation)
             {

@@ -62,7 +62,7 @@ impl WholeAnswers {
         let Some(kib) = needed(weight)? else {
             return Ok(None);
         };
-        // Not in the semaphore's queue: whoever is first in it keeps all that is given back until that is enough.
+        // Not `acquire_many`: its first waiter collects every released permit, and all others would be refused meanwhile.
         let deadline = Instant::now() + MAX_WAIT;
         loop {
             if let Some(room) = self.try_take(kib) {

@@ -161,7 +161,7 @@ impl Loads {
         }
     }
 
-    /// Counts a task that the server has read for itself and shares with nobody.
+    /// Counts a task that the server has read for its own use; no reader shares it.
     pub(super) fn count(&self, task: &Arc<Task>) {
         let weight = task.weight();
         if weight > LARGE {
@@ -236,7 +236,7 @@ impl Slot {
 }
 
 impl Loaded {
-    /// What it takes: nothing once nobody holds it but its log.
+    /// Its weight, or zero once only its log holds it.
     fn weight(&self) -> usize {
         let kept = self.current.strong_count().min(1);
         match self.task.strong_count() > kept {
@@ -245,7 +245,7 @@ impl Loaded {
         }
     }
 
-    /// Whether it is held beside its log and whoever asks.
+    /// Whether a reader other than its log and the caller of this function holds it.
     fn is_read_by_others(&self) -> bool {
         self.task.strong_count() > self.current.strong_count().min(1) + 1
     }

@@ -240,7 +240,7 @@ async fn a_send_without_room_for_its_answer_is_answered_with_a_short_task() {
     assert_eq!(second.status.unwrap().state(), wire::TaskState::Completed);
     drop(unread);
     let whole = loop {
-        // The server learns a moment later that nobody reads the first answer any more.
+        // The server notices the closed connection a moment later.
         match caller
             .call::<wire::Task>(rpc("GetTask"), &get(&second.id))
             .await

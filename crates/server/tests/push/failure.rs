@@ -217,7 +217,7 @@ async fn what_was_delivered_before_trouble_is_not_delivered_again() {
     let store = Arc::new(Troubled::by(ReadOnce::default()));
     let scene = Scene::on(store, loopback(), quick());
     let task = scene.task("t", &[("w", &receiver.url("/"), Dialect::V0Json)]);
-    // Events before the last one are told with the task as it stood then, which must be read.
+    // Earlier events are delivered with the task as of that event, which must be read from the store.
     for state in [TaskState::InputRequired, TaskState::Working].repeat(2) {
         task.becomes(state);
     }

@@ -168,7 +168,7 @@ impl Route {
     fn failed(&self, cause: String) -> Outcome {
         if self.told.is_due(clock::now()) {
             let rule = &*self.name;
-            tracing::warn!(rule, cause, "it cannot be told whether a route applies");
+            tracing::warn!(rule, cause, "route condition could not be evaluated");
         }
         Outcome::Failed(cause)
     }

@@ -23,7 +23,7 @@ const MIN_SNAPSHOT_WEIGHT: usize = 64 << 10;
 pub(super) struct Inner {
     /// The task up to event `durable`: what may be told.
     pub(super) told: Option<Arc<Task>>,
-    /// Exists as long as `told` is what it was when a reader got it, if it is large.
+    /// Marks a large committed state that a reader received; dropped when the next event changes `told`.
     pub(super) current: Option<Arc<()>>,
     pub(super) durable: u64,
     /// The latest stored events.

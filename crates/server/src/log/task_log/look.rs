@@ -120,7 +120,7 @@ impl TaskLog {
     }
 }
 
-/// The task as it may be told, and whether it may be large.
+/// The committed task, and whether it may be large.
 pub(super) fn told(inner: &Inner) -> Option<(Arc<Task>, bool)> {
     let task = Arc::clone(inner.told.as_ref()?);
     Some((task, inner.may_be_large()))

@@ -189,7 +189,7 @@ impl Object {
         serde_json::from_str(members.get(key)?.get()).ok()
     }
 
-    /// The object without these members. What else stands there stays as it is written.
+    /// The object without these members. All other members keep their text.
     #[must_use]
     pub fn without(&self, names: &[&str]) -> Self {
         let members: Option<BTreeMap<String, &RawValue>> = self.0.read();
@@ -201,7 +201,7 @@ impl Object {
         raw.map_or_else(|_| self.clone(), |raw| Self(Json(raw.into())))
     }
 
-    /// `object`, or an empty one, with these members set, at the end. What else stands there stays as it is written.
+    /// `object`, or an empty one, with these members set, at the end. All other members keep their text.
     #[must_use]
     pub fn with<const N: usize>(
         object: Option<&Self>,
