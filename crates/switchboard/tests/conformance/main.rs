@@ -1,6 +1,7 @@
 //! What the official conformance kit looks at and can be told without it, in the same profiles
 //! (`conformance/profiles`): so that it stays true on machines that have no kit.
 
+mod files;
 mod lenient;
 #[path = "../support/mod.rs"]
 mod support;
