@@ -177,6 +177,23 @@ async fn s2_041_an_agent_gives_work_to_another_and_tells_its_client() {
     );
 }
 
+/// Several clients show people the first part, or every data part as raw JSON unless it is marked.
+#[tokio::test]
+async fn the_text_of_a_question_comes_first_and_its_data_part_is_marked() {
+    let yaml = "agents: {clerk: {script: [{ask: {text: 'Which?', input: {prompt: One}}}]}, \
+                terse: {script: [{ask: {input: {prompt: One}}}]}}";
+    let server = Server::serve(yaml).await;
+    for (agent, text) in [("clerk", "Which?"), ("terse", "One")] {
+        let asked = server.result(agent, "message/send", say("a hat")).await;
+        let parts = asked["status"]["message"]["parts"].as_array().unwrap();
+        assert_eq!(parts.len(), 2, "{parts:?}");
+        assert_eq!(parts[0], json!({"kind": "text", "text": text}));
+        assert_eq!(parts[1]["data"]["prompt"], "One");
+        let mark = json!({"switchboard/machineReadable": true});
+        assert_eq!(parts[1]["metadata"], mark, "{parts:?}");
+    }
+}
+
 /// For clients that cannot send a task id.
 #[tokio::test]
 async fn an_answer_finds_its_task_by_the_context() {
