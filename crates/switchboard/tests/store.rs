@@ -158,3 +158,47 @@ async fn a_start_waits_for_its_address_and_says_so_if_it_stays_in_use() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+/// Whether another process has the file open.
+fn is_open_elsewhere(file: &Path) -> bool {
+    let own = std::process::id().to_string();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter(|process| process.file_name() != *own)
+        .filter_map(|process| fs::read_dir(process.path().join("fd")).ok())
+        .flat_map(|descriptors| descriptors.flatten())
+        .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|target| target == file))
+}
+
+/// Waits until another process has opened the file and keeps it open: one that gives up at once is gone a moment later.
+async fn until_held_open(file: &Path) {
+    let deadline = Instant::now() + TIMEOUT;
+    let mut seen = 0;
+    while seen < 3 {
+        assert!(Instant::now() < deadline, "nobody waits for {file:?}");
+        sleep(POLL_INTERVAL).await;
+        seen = if is_open_elsewhere(file) { seen + 1 } else { 0 };
+    }
+}
+
+/// A process that was killed, or a command that reads, may hold the lock for a moment.
+#[tokio::test]
+async fn a_start_waits_for_its_data_directory() {
+    let mut server = Server::up().await;
+    let sent = server.post_v1("/a2a/echo/message:send", &hello()).await;
+    server.kill().await;
+    let lock = server.data().join("switchboard.lock");
+    let holder = fs::File::open(&lock).unwrap();
+    holder.lock().unwrap();
+    let release = async {
+        until_held_open(&lock).await;
+        holder.unlock().unwrap();
+    };
+    tokio::join!(server.restart(), release);
+    let task = sent.body["task"]["id"].as_str().unwrap();
+    let request = server
+        .http
+        .get(server.url(&format!("/a2a/echo/tasks/{task}")));
+    let read = support::answer(request.header("A2A-Version", "1.0")).await;
+    assert_eq!(read.status, 200, "{read:?}");
+}
