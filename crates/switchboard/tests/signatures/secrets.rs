@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -11,6 +12,8 @@ use crate::support::{Server, message};
 
 const TOKEN: &str = "token-that-nobody-may-read-7f3a";
 const CREDENTIALS: &str = "credentials-that-nobody-may-read-91bc";
+/// How long a server that refuses to start may take to say so.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 const AGENTS: &str = "push: { allow: [127.0.0.1], give_up_after: 1s }\n\
     agents: { asker: { script: [{ choose: [{ when: { turn: 1 }, do: [ask: 'what?'] }] }, complete: done] } }\n";
 
@@ -135,7 +138,7 @@ async fn a_lost_key_makes_dead_letters_and_nothing_worse() {
         if shown.contains(why) && shown.contains("given up") {
             break;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(shown.contains(why), "{shown}");
     server.until("asker", &task["id"], &["completed"]).await;
@@ -168,14 +171,16 @@ async fn a_key_that_everyone_can_read_stops_the_server_with_what_to_do() {
     let file = server.data().join("secret.key");
     let open = std::fs::Permissions::from_mode(0o644);
     std::fs::set_permissions(&file, open).expect("it is ours");
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_switchboard"))
+    let start = tokio::process::Command::new(env!("CARGO_BIN_EXE_switchboard"))
         .args(["serve", "--config"])
         .arg(server.configuration())
         .arg("--data")
         .arg(server.data())
         .args(["--listen", "127.0.0.1:0"])
-        .output()
-        .expect("it runs");
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(START_TIMEOUT, start).await;
+    let output = output.expect("it does not serve").expect("it runs");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{told}");
     let advice = format!("chmod 600 {}", file.display());
