@@ -25,8 +25,14 @@ const READY_WITHIN: Duration =
 
 /// An agent that repeats what it is told so many times, as pieces of one artifact, and then waits or is done.
 async fn server(times: usize, end: &str) -> Server {
+    server_with("", times, end).await
+}
+
+/// The same, with more settings.
+async fn server_with(settings: &str, times: usize, end: &str) -> Server {
     Server::serve(&format!(
         "
+{settings}
 agents:
   heavy:
     description: Repeats what it is told
@@ -228,4 +234,38 @@ async fn lists_of_large_tasks_end_by_bytes() {
         "{before} MiB before, {after} MiB with {} lists",
         open.len()
     );
+}
+
+/// Each of the tasks fits into the budget, and two do; the third does not until somebody is done.
+#[tokio::test]
+async fn large_tasks_beyond_the_budget_for_answers_are_refused_until_others_are_read() {
+    let server = server_with("limits: { answers: 64MiB }", 24, "complete").await;
+    let mut paths = Vec::new();
+    for bytes in [1 << 20, 1 << 20, 1 << 20, 1] {
+        let id = task(&server, bytes).await;
+        paths.push(format!("/a2a/heavy/tasks/{id}"));
+    }
+    let mut unread = Vec::new();
+    for path in &paths[..2] {
+        unread.push(ask(&server, "GET", path, "", "").await);
+    }
+    let refused = get(&server, &paths[2]).await;
+    assert_eq!(refused.status, 429, "{refused:?}");
+    assert_eq!(refused.body["error"]["status"], "RESOURCE_EXHAUSTED");
+    // Whoever reads a task that is held already takes no more, and small tasks are not counted.
+    unread.push(ask(&server, "GET", &paths[0], "", "").await);
+    assert_eq!(get(&server, &paths[3]).await.status, 200);
+
+    drop(unread);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let whole = loop {
+        // The server notices the closed connections a moment later.
+        let answer = get(&server, &paths[2]).await;
+        if answer.status == 200 {
+            break answer.body;
+        }
+        assert!(Instant::now() < deadline, "{}", answer.status);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(text_length(&whole), Some(24 << 20));
 }
