@@ -52,7 +52,7 @@ pub(super) fn answer(
         };
         Some((bytes, (None, reader)))
     });
-    respond(Body::Stream(Box::pin(events), None))
+    respond(Body::Stream(Box::pin(events)))
 }
 
 /// A stream of one event: a call that failed before there was anything to follow.

@@ -19,7 +19,6 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::Limits;
-use super::pulse::Busy;
 
 /// An answer's body.
 pub enum Body {
@@ -29,13 +28,10 @@ pub enum Body {
     Rendering(Box<Paced>),
     /// Nothing, or nothing any more.
     Empty,
-    /// Piece by piece. Its connection is busy until it is over.
-    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>, Option<Busy>),
-    /// Piece by piece, with trailers. Its connection is busy until it is over.
-    Framed(
-        Pin<Box<dyn hyper::body::Body<Data = Bytes, Error = Infallible> + Send>>,
-        Option<Busy>,
-    ),
+    /// Piece by piece.
+    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    /// Piece by piece, with trailers.
+    Framed(Pin<Box<dyn hyper::body::Body<Data = Bytes, Error = Infallible> + Send>>),
 }
 
 impl Body {
@@ -104,19 +100,19 @@ impl hyper::body::Body for Body {
                 piece.map(|piece| Ok(frame(piece)))
             }),
             Self::Empty => Poll::Ready(None),
-            Self::Stream(stream, _) => stream
+            Self::Stream(stream) => stream
                 .as_mut()
                 .poll_next(cx)
                 .map(|item| item.map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Framed(frames, _) => frames.as_mut().poll_frame(cx),
+            Self::Framed(frames) => frames.as_mut().poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Empty => true,
-            Self::Framed(frames, _) => frames.is_end_stream(),
-            Self::Full(_) | Self::Rendering(_) | Self::Stream(..) => false,
+            Self::Framed(frames) => frames.is_end_stream(),
+            Self::Full(_) | Self::Rendering(_) | Self::Stream(_) => false,
         }
     }
 
@@ -124,8 +120,8 @@ impl hyper::body::Body for Body {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Empty => SizeHint::with_exact(0),
-            Self::Rendering(_) | Self::Stream(..) => SizeHint::default(),
-            Self::Framed(frames, _) => frames.size_hint(),
+            Self::Rendering(_) | Self::Stream(_) => SizeHint::default(),
+            Self::Framed(frames) => frames.size_hint(),
         }
     }
 }
@@ -136,8 +132,8 @@ impl fmt::Debug for Body {
             Self::Full(bytes) => write!(f, "Full({} bytes)", bytes.len()),
             Self::Rendering(_) => f.write_str("Rendering"),
             Self::Empty => f.write_str("Empty"),
-            Self::Stream(..) => f.write_str("Stream"),
-            Self::Framed(..) => f.write_str("Framed"),
+            Self::Stream(_) => f.write_str("Stream"),
+            Self::Framed(_) => f.write_str("Framed"),
         }
     }
 }

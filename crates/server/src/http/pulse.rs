@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::h2_streams::Http2Streams;
+
 /// What happens on one connection. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pulse {
@@ -24,15 +26,17 @@ struct Shared {
     open: AtomicUsize,
     /// An answer waits to be read.
     unread: AtomicBool,
+    /// What runs on it, if it is HTTP/2.
+    streams: Http2Streams,
 }
 
 /// How many times longer than others a connection may be silent whose reader does not read: what it has not taken yet
-/// would be lost.
-const SLOW_READER: u32 = 10;
+/// would be lost. The same holds for each stream of HTTP/2.
+pub(super) const MAX_UNREAD_INTERVALS: u32 = 10;
 
 /// A request or stream under way.
 #[derive(Debug)]
-pub struct Busy {
+pub(super) struct Busy {
     pulse: Pulse,
 }
 
@@ -56,17 +60,30 @@ impl Pulse {
         self.shared.unread.load(Ordering::Relaxed)
     }
 
+    /// The streams of an HTTP/2 connection.
+    pub(super) fn streams(&self) -> &Http2Streams {
+        &self.shared.streams
+    }
+
     /// Ends when nothing was asked, answered or under way for `patience`, or up to twice as long; much longer if an
-    /// answer or a stream waits to be read. What comes in does not count: it may be a head that never ends.
+    /// answer or a stream waits to be read. What comes in does not count: it may be a head that never ends. Meanwhile
+    /// resets the streams of HTTP/2 that are not read.
     pub(super) async fn stops(self, patience: Duration) {
         let (mut seen, mut silent) = (self.beats(), 0);
         loop {
             tokio::time::sleep(patience).await;
+            self.shared.streams.reset_unread();
             let now = self.beats();
-            // A stream that nobody reads is under way for ever, and holds what it is to send.
+            // A stream that nobody reads never ends, and holds what it is to send.
             let quiet = now == seen && (!self.is_busy() || self.is_unread());
             silent = if quiet { silent + 1 } else { 0 };
-            if silent >= if self.is_unread() { SLOW_READER } else { 1 } {
+            if silent
+                >= if self.is_unread() {
+                    MAX_UNREAD_INTERVALS
+                } else {
+                    1
+                }
+            {
                 return;
             }
             seen = now;

@@ -12,16 +12,18 @@ use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response, Version};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::base_url::Peer;
+use super::h2_streams::StreamExecutor;
+use super::outgoing::OutgoingBody;
 use super::pulse::{Busy, Felt, Pulse};
 use super::tls::{self, Tls};
-use super::{Asks, Body, Service};
+use super::{Asks, Service};
 use crate::auth::{LastPrint, refused_certificate};
 use crate::binding::EVENT_STREAM;
 use crate::limit::{Counted, Counts};
@@ -208,7 +210,10 @@ async fn converse(
     service: Arc<Service>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let peer = Arc::new(peer);
-    let mut builder = Builder::new(TokioExecutor::new());
+    let mut builder = Builder::new(StreamExecutor {
+        pulse: pulse.clone(),
+        tasks: service.tasks.clone(),
+    });
     // Head and body leave in one plain write: copying a small answer costs less than a vectored one.
     builder
         .http1()
@@ -260,17 +265,14 @@ async fn converse(
     }
 }
 
-async fn answer(service: &Service, asks: Asks, busy: Busy) -> Response<Body> {
+async fn answer(service: &Service, asks: Asks, busy: Busy) -> Response<OutgoingBody> {
     let version = asks.head.version;
     let mut response = service.respond(asks).await;
-    if let Body::Stream(_, open) | Body::Framed(_, open) = response.body_mut() {
-        *open = Some(busy);
-    }
     let events = response.headers().get(CONTENT_TYPE) == Some(&EVENT_STREAM);
     if events && version == Version::HTTP_11 {
         // It goes without saying; some proxies and clients want it said.
         let stay = HeaderValue::from_static("keep-alive");
         response.headers_mut().insert(CONNECTION, stay);
     }
-    response
+    response.map(|body| OutgoingBody::new(body, busy))
 }

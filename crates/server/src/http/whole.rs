@@ -140,7 +140,7 @@ pub(crate) fn body(bytes: Vec<u8>, room: Room) -> Body {
         let piece = rest.split_to(rest.len().min(PIECE));
         (!piece.is_empty()).then_some((piece, (rest, room)))
     });
-    Body::Stream(Box::pin(pieces), None)
+    Body::Stream(Box::pin(pieces))
 }
 
 #[cfg(test)]

@@ -252,3 +252,40 @@ async fn a_send_without_room_for_its_answer_is_answered_with_a_short_task() {
     assert_eq!(whole.artifacts.len(), 1);
     server.drain().await;
 }
+
+#[tokio::test]
+async fn a_stream_that_is_not_read_is_reset_and_its_connection_stays() {
+    let server = serve_with(Limits {
+        header_timeout: Duration::from_millis(20),
+        ..Limits::default()
+    })
+    .await;
+    let caller = server.caller();
+    let task = begin(&caller, LARGE).await;
+    let get = wire::GetTaskRequest {
+        id: task.id.clone(),
+        ..Default::default()
+    };
+    let wait = says("wait");
+    let mut idle = caller
+        .stream(rpc("SendStreamingMessage"), &wait)
+        .await
+        .unwrap();
+    let mut unread = caller.stream(rpc("GetTask"), &get).await.unwrap();
+    // The room of the answer is free once its stream is reset.
+    let again: wire::Task = loop {
+        match caller.call(rpc("GetTask"), &get).await {
+            Ok(task) => break task,
+            Err(refused) => assert_eq!(refused.code(), Code::ResourceExhausted),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(again, task);
+    assert!(unread.message().await.is_err(), "it was cut off");
+
+    // A stream with nothing to say is not one that is not read.
+    idle.message().await.unwrap().expect("the task");
+    idle.message().await.unwrap().expect("it is working");
+    drop(idle);
+    server.drain().await;
+}

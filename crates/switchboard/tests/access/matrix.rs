@@ -27,19 +27,19 @@ fn documented() -> HashMap<String, [String; 3]> {
 
 fn row(quality: Quality) -> &'static str {
     match quality {
-        Quality::None => "nothing",
-        Quality::Wrong => "something wrong",
-        Quality::Expired => "something that has expired",
-        Quality::Foreign => "something for another service or agent",
-        Quality::Insufficient => "too few scopes",
-        Quality::Right => "what is asked for",
+        Quality::None => "no credentials",
+        Quality::Wrong => "invalid credentials",
+        Quality::Expired => "expired credentials",
+        Quality::Foreign => "credentials for another service or agent",
+        Quality::Insufficient => "valid credentials without a required scope",
+        Quality::Right => "valid credentials",
     }
 }
 
 /// What an answer is, in the words of the document.
 fn told(kind: Kind, answer: &Answer) -> String {
     if answer.is_good() {
-        return "answered".to_owned();
+        return "succeeds".to_owned();
     }
     match kind {
         Kind::Grpc => answer

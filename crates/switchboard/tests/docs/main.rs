@@ -9,15 +9,18 @@
 //! | ` ```yaml NAME.yaml ` | written to that file, and checked as a configuration |
 //! | ` ```yaml script `, `agent`, `settings` | steps, keys of an agent, keys at the top: checked within a configuration |
 //! | ` ```yaml agent-file ` | an agent in a file of its own |
-//! | ` ```python NAME.py ` | written to that file |
+//! | ` ```python NAME.py `, any tag with a dot | written to that file |
+//! | ` ```sh sdk ` | run with the official SDKs, by a test that needs `conformance/peers/setup` |
 //!
 //! `cargo run --release -p switchboard --` is the binary under test; `up` and `serve` are started in the
 //! background, in place of what ran before, and so is `python3`; `pkill` reaches that process and no other; `scripts/test` must exist.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
+mod deployment;
 mod errors;
 mod pages;
+mod search;
 mod session;
 
 use std::path::{Path, PathBuf};
@@ -32,7 +35,7 @@ fn root() -> PathBuf {
 fn run(page: &str) {
     let page = Page::read(&root().join(page));
     assert!(page.has_commands(), "{page:?} has no commands");
-    session::run(&page);
+    session::run(&page, None);
 }
 
 #[test]
@@ -178,6 +181,39 @@ fn authorization() {
 #[test]
 fn conformance() {
     run("docs/conformance.md");
+}
+
+#[test]
+fn deployment() {
+    run("docs/deployment.md");
+}
+
+#[test]
+fn sdks() {
+    run("docs/sdks.md");
+}
+
+/// `scripts/test peers` runs it.
+#[test]
+#[ignore = "needs the SDKs: run conformance/peers/setup"]
+fn sdks_in_python_and_javascript() {
+    let page = Page::read(&root().join("docs/sdks.md"));
+    session::run(&page, Some(&session::peers()));
+}
+
+#[test]
+fn troubleshooting() {
+    run("docs/troubleshooting.md");
+}
+
+#[test]
+fn support() {
+    run("docs/support.md");
+}
+
+#[test]
+fn sizing() {
+    run("docs/sizing.md");
 }
 
 #[test]

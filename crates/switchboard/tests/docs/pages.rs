@@ -105,6 +105,14 @@ impl Page {
         headings.into_iter()
     }
 
+    /// The headings of a level: 1 for titles.
+    pub(crate) fn headings(&self, level: usize) -> Vec<String> {
+        let marks = format!("{} ", "#".repeat(level));
+        let prose = self.prose();
+        let headings = prose.lines().filter_map(|line| line.strip_prefix(&marks));
+        headings.map(|heading| heading.trim().to_owned()).collect()
+    }
+
     /// The text without its blocks.
     fn prose(&self) -> String {
         let mut inside = false;
@@ -129,6 +137,11 @@ impl Block {
     /// The file that a block is, if it is one: its tag has a dot.
     pub(crate) fn file(&self) -> Option<&str> {
         self.tag().filter(|tag| tag.contains('.'))
+    }
+
+    /// Whether its commands need the official SDKs.
+    pub(crate) fn needs_sdk(&self) -> bool {
+        self.is("sh") && self.tag() == Some("sdk")
     }
 
     pub(crate) fn tag(&self) -> Option<&str> {

@@ -1,7 +1,7 @@
 //! Runs a page: all its commands in one shell, with the server that the page starts.
 
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::pages::{Block, Page};
@@ -36,6 +36,23 @@ pkill() {
 }
 "#;
 
+/// What the shell knows besides, where a page runs with the SDKs below `$PEERS`: packages that were installed before, and
+/// the interpreters that have them. A package that a page asks for in another version is an error.
+const SDK_PRELUDE: &str = r#"
+pip() {
+  [ "$1" = install ] || { echo "not tested: pip $*" >&2; return 1; }
+  "$PEERS/python-1.0/bin/python" -m pip --disable-pip-version-check install --quiet --no-index "${@:2}"
+}
+npm() {
+  [ "$1" = install ] || { echo "not tested: npm $*" >&2; return 1; }
+  local package=${2%@*} major=${2##*@}
+  ln -sfn "$PEERS/js/node_modules" node_modules
+  grep -q "\"version\": \"$major\." "node_modules/$package/package.json"
+}
+python3() { "$PEERS/python-1.0/bin/python" "$@"; }
+node() { "$PEERS/js/node" "$@"; }
+"#;
+
 /// What stands for the ports that the pages name.
 struct Ports {
     server: u16,
@@ -54,16 +71,28 @@ impl Ports {
 /// Between the output of one block and the next.
 const MARK: &str = "@@ block";
 
-pub(crate) fn run(page: &Page) {
+/// Where `conformance/peers/setup` has put the SDKs.
+pub(crate) fn peers() -> PathBuf {
+    let target = || {
+        let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+        named.unwrap_or_else(|| crate::root().join("target"))
+    };
+    let named = std::env::var_os("PEERS_DIR").filter(|named| !named.is_empty());
+    named.map_or_else(|| target().join("peers"), PathBuf::from)
+}
+
+/// With `peers`, the blocks that need SDKs run, too; without, they are left out.
+pub(crate) fn run(page: &Page, peers: Option<&Path>) {
     let dir = tempfile::tempdir().expect("a directory");
     let ports = Ports {
         server: free_pair(),
         receiver: free_port(),
     };
-    let script = script(page, &ports);
+    let script = script(page, &ports, peers.is_some());
     let output = Command::new("bash")
         .arg("-c")
         .arg(&script)
+        .env("PEERS", peers.unwrap_or(Path::new("")))
         .current_dir(dir.path())
         .env("SB", env!("CARGO_BIN_EXE_switchboard"))
         .env("HOME_PORT", ports.server.to_string())
@@ -78,12 +107,15 @@ pub(crate) fn run(page: &Page) {
         "{}: a command failed after this:\n{said}\n{wrong}",
         page.path.display()
     );
-    check_outputs(page, &said, &ports);
+    check_outputs(page, &said, &ports, peers.is_some());
 }
 
 /// The shell script of a page.
-fn script(page: &Page, ports: &Ports) -> String {
+fn script(page: &Page, ports: &Ports, with_sdks: bool) -> String {
     let mut script = PRELUDE.to_owned();
+    if with_sdks {
+        script.push_str(SDK_PRELUDE);
+    }
     for (at, block) in page.blocks.iter().enumerate() {
         let here = ports.put_into(&block.text);
         if let Some(name) = block.file() {
@@ -92,7 +124,7 @@ fn script(page: &Page, ports: &Ports) -> String {
         if block.is("yaml") {
             script.push_str(&check(block, &here));
         }
-        if block.is("sh") {
+        if block.is("sh") && (with_sdks || !block.needs_sdk()) {
             let commands = without_scripts(&here, page);
             script.push_str(&format!("echo '{MARK} {at}'\n{commands}"));
         }
@@ -145,13 +177,15 @@ fn without_scripts(commands: &str, page: &Page) -> String {
 }
 
 /// Each line of an output block occurs in what the block of commands before it wrote.
-fn check_outputs(page: &Page, said: &str, ports: &Ports) {
+fn check_outputs(page: &Page, said: &str, ports: &Ports, with_sdks: bool) {
     let mut last = None;
+    let mut left_out = false;
     for (at, block) in page.blocks.iter().enumerate() {
         if block.is("sh") {
             last = Some(at);
+            left_out = block.needs_sdk() && !with_sdks;
         }
-        if block.tag() == Some("output") {
+        if block.tag() == Some("output") && !left_out {
             let of = last.expect("an output follows its command");
             let start = said
                 .split_once(&format!("{MARK} {of}\n"))
@@ -222,7 +256,7 @@ fn free_pair() -> u16 {
     pair.expect("a pair of free ports")
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
     socket.local_addr().expect("an address").port()
 }

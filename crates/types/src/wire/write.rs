@@ -97,11 +97,23 @@ pub(crate) fn string<O: Out>(text: &str, out: &mut O) {
 
 /// Whether a string needs no escapes. Most don't: they are ids, names and times.
 fn is_plain(text: &[u8]) -> bool {
-    let plain = |byte: &u8| (*byte >= b' ') & (*byte != b'"') & (*byte != b'\\');
-    // No branch within a chunk, so that its bytes are compared all at once.
-    let (chunks, rest) = text.as_chunks::<16>();
-    let all = |chunk: &[u8; 16]| chunk.iter().fold(true, |so_far, byte| so_far & plain(byte));
-    chunks.iter().all(all) && rest.iter().all(plain)
+    // The last chunk overlaps the one before it, so no byte is left to be compared alone.
+    if let Some(last) = text.last_chunk::<16>() {
+        let (chunks, _) = text.as_chunks::<16>();
+        chunks.iter().all(are_plain) && are_plain(last)
+    } else if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        are_plain(first) && are_plain(last)
+    } else {
+        text.iter().all(|byte| are_plain(&[*byte]))
+    }
+}
+
+/// The same for a few bytes, without a branch, so that all are compared at once.
+fn are_plain<const N: usize>(bytes: &[u8; N]) -> bool {
+    let plain = |byte: u8| (byte >= b' ') & (byte != b'"') & (byte != b'\\');
+    bytes
+        .iter()
+        .fold(true, |so_far, byte| so_far & plain(*byte))
 }
 
 /// Writes the bytes of a file as base64, or as base64 of that.

@@ -224,7 +224,7 @@ fn framed(response: Response<tonic::body::Body>) -> Response<Body> {
         if body.is_end_stream() {
             Body::empty()
         } else {
-            Body::Framed(Box::pin(Framed::new(body)), None)
+            Body::Framed(Box::pin(Framed::new(body)))
         }
     })
 }
