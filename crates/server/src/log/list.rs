@@ -27,7 +27,7 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// If the store cannot be read, or too many large tasks are held.
+    /// If the store cannot be read; or if history or artifacts are asked for and too many large tasks are held.
     pub async fn list(&self, query: TaskQuery) -> Result<TaskPage, Error> {
         let (state, budget) = (query.state, query.bytes);
         let (history_length, artifacts) = (query.history, query.artifacts);
@@ -43,7 +43,18 @@ impl Log {
         while let Some(Listed { head, task }) = rest.next() {
             let task = match task {
                 Some(task) => Some(view(task)),
-                None => self.read_listed(&head, state.is_some()).await?.map(view),
+                None => {
+                    let found = if artifacts || history_length != Some(0) {
+                        self.read(&head.id)
+                            .await?
+                            .map(|(now, task)| (now, view(task)))
+                    } else {
+                        self.read_without_content(&head.id).await?
+                    };
+                    // One that is in another state meanwhile does not match a query for a state any more.
+                    let found = found.filter(|(now, _)| state.is_none() || now.state == head.state);
+                    found.map(|(_, view)| view)
+                }
             };
             if let Some(view) = task {
                 let weight = view.weight();
@@ -65,12 +76,19 @@ impl Log {
         })
     }
 
-    /// A task that a list has found, as it stands now. One that is in another state meanwhile does not match a query for
-    /// a state any more.
-    async fn read_listed(&self, listed: &Head, of_state: bool) -> Result<Option<Arc<Task>>, Error> {
-        let found = self.read(&listed.id).await?;
-        let found = found.filter(|(head, _)| !of_state || head.state == listed.state);
-        Ok(found.map(|(_, task)| task))
+    /// A large task without history and artifacts. Large tasks are read for this one after the other and dropped at once,
+    /// so it needs none of the room that readers share: a list is not refused because others do not read their answers.
+    async fn read_without_content(&self, id: &TaskId) -> Result<Option<(Head, TaskView)>, Error> {
+        let _turn = self.shared.loads.turn_without_content().await;
+        let found = self.read_internal(id).await?;
+        Ok(found.map(|(head, task)| {
+            let view = TaskView {
+                task,
+                history_length: Some(0),
+                artifacts: false,
+            };
+            (head, alone(view))
+        }))
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use foldhash::fast::RandomState;
 use switchboard_types::model::{Task, TaskId};
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 
 use super::{LARGE, Shared, lock};
 use crate::engine::lifecycle;
@@ -39,6 +39,8 @@ pub(super) struct Loads {
     max: AtomicUsize,
     /// While all of the budget is used, tasks are read one by one: only then it is known whether they are large.
     one_by_one: AsyncMutex<()>,
+    /// Whoever has it reads a large task to show it without its content.
+    without_content: AsyncMutex<()>,
 }
 
 /// Whether a task may be read beyond the budget.
@@ -75,6 +77,7 @@ impl Default for Loads {
             earlier: Mutex::default(),
             max: AtomicUsize::new(DEFAULT_ANSWERS),
             one_by_one: AsyncMutex::default(),
+            without_content: AsyncMutex::default(),
         }
     }
 }
@@ -82,6 +85,11 @@ impl Default for Loads {
 impl Loads {
     pub(super) fn limit(&self, bytes: usize) {
         self.max.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Waits until nobody else reads a large task to show it without its content.
+    pub(super) async fn turn_without_content(&self) -> MutexGuard<'_, ()> {
+        self.without_content.lock().await
     }
 
     fn turn(&self, id: &TaskId) -> Arc<AsyncMutex<()>> {

@@ -255,6 +255,10 @@ async fn large_tasks_beyond_the_budget_for_answers_are_refused_until_others_are_
     // Whoever reads a task that is held already takes no more, and small tasks are not counted.
     unread.push(ask(&server, "GET", &paths[0], "", "").await);
     assert_eq!(get(&server, &paths[3]).await.status, 200);
+    // Nor does a list that shows no content need any of it.
+    let listed = get(&server, "/a2a/heavy/tasks").await;
+    assert_eq!(listed.status, 200, "{listed:?}");
+    assert_ne!(listed.body["tasks"], json!([]));
 
     drop(unread);
     let deadline = Instant::now() + Duration::from_secs(20);
