@@ -334,7 +334,7 @@ pub(crate) fn must_hold(dir: &Path, holds: bool) -> anyhow::Result<()> {
 }
 
 /// Waits for Ctrl-C or the signal by which service managers stop a process.
-async fn stop_signal() -> anyhow::Result<()> {
+pub(crate) async fn stop_signal() -> anyhow::Result<()> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
         interrupted = tokio::signal::ctrl_c() => interrupted?,

@@ -26,6 +26,34 @@ pub fn sha256_hex_of(pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Stri
     hex(hash.finish().as_ref())
 }
 
+/// SHA-256 of what is read bit by bit, such as a large file.
+pub struct Sha256(digest::Context);
+
+impl Default for Sha256 {
+    fn default() -> Self {
+        Self(digest::Context::new(&digest::SHA256))
+    }
+}
+
+impl Sha256 {
+    /// Adds what comes next.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest, as hex digits.
+    #[must_use]
+    pub fn finish_hex(self) -> String {
+        hex(self.0.finish().as_ref())
+    }
+}
+
+impl std::fmt::Debug for Sha256 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sha256")
+    }
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

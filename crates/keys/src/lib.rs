@@ -30,7 +30,7 @@ mod secret;
 
 pub use algorithm::Algorithm;
 pub use base64url::{decoded, encoded};
-pub use digest::{same, sha256, sha256_hex, sha256_hex_of};
+pub use digest::{Sha256, same, sha256, sha256_hex, sha256_hex_of};
 pub use error::KeyError;
 pub use json::read_distinct;
 pub use jws::{Header, Jws, JwsError, read, read_detached};

@@ -175,6 +175,7 @@ fn what_is_only_looked_at_is_not_made() {
         &["deliveries"],
         &["trace", "abc", "--data", "."],
         &["store", "check"],
+        &["backup", "copy"],
     ] {
         let refused = run(args);
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");

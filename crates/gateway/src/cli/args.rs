@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::call::args::{
     self as call, AuthCommand, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
 };
-use super::{Failure, audit, conformance, key, route, store, trace, wrap};
+use super::{Failure, audit, backup, conformance, key, route, store, trace, wrap};
 use crate::config::value::Listen;
 use crate::config::{Config, Env, Flags, LogFormat, Source, load};
 use crate::telemetry;
@@ -127,6 +127,12 @@ pub enum Command {
     /// Checks the data directory for damage
     #[command(subcommand, after_help = store::STORE)]
     Store(store::StoreCommand),
+    /// Copies the data directory, also beside a running server
+    #[command(after_help = backup::BACKUP)]
+    Backup(backup::BackupArgs),
+    /// Restores a backup to an empty data directory
+    #[command(after_help = backup::RESTORE)]
+    Restore(backup::RestoreArgs),
     /// Shows what became of a task: by whom, how long, what failed, and what was made for it
     #[command(after_help = trace::TRACE)]
     Trace(trace::TraceArgs),

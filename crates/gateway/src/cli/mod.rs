@@ -5,6 +5,7 @@
 
 mod args;
 mod audit;
+mod backup;
 mod call;
 mod check;
 mod conformance;
@@ -77,6 +78,8 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Key(command) => key::run(command, &cli.global, &env),
         Command::Audit(args) => audit::run(args, &cli.global, &env),
         Command::Store(command) => store::run(&command, &cli.global, &env),
+        Command::Backup(args) => backup::create(args, &cli.global, &env),
+        Command::Restore(args) => backup::restore(args, &cli.global, &env),
         Command::Trace(args) => trace::run(&args, &cli.global, &env),
         Command::Conformance(args) => conformance::run(&args),
         Command::Schema => {

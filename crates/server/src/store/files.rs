@@ -11,6 +11,21 @@ pub(super) fn unusable(path: &Path, error: &io::Error) -> Error {
     Error::Unavailable(format!("{} cannot be used: {error}", path.display()))
 }
 
+/// Marks a data directory that a restore has begun to fill, until it holds everything.
+pub(super) const RESTORE_MARKER: &str = "restore.incomplete";
+
+/// Refuses a data directory that a restore has left half filled: with part of the files a server would start, and call
+/// the rest lost.
+pub(super) fn require_restored(dir: &Path) -> Result<(), Error> {
+    if !dir.join(RESTORE_MARKER).exists() {
+        return Ok(());
+    }
+    Err(Error::Unavailable(format!(
+        "a restore into {} was interrupted: run `switchboard restore` again, or empty the directory",
+        dir.display()
+    )))
+}
+
 /// Makes a directory, and those above it, that only its owner can enter.
 pub(super) fn make_dir(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();

@@ -6,6 +6,8 @@
 
 pub mod access;
 #[cfg(feature = "sqlite")]
+pub mod backup;
+#[cfg(feature = "sqlite")]
 mod files;
 mod memory;
 mod order;

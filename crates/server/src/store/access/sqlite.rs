@@ -13,7 +13,7 @@ use tokio::task;
 
 use super::{AccessStore, AuditEntry, AuditQuery, KeyId, KeyRecord, RuleRecord, What};
 use crate::store::Error;
-use crate::store::files::{make_dir, secret_file, sync_names, unusable};
+use crate::store::files::{make_dir, require_restored, secret_file, sync_names, unusable};
 
 /// The database in the data directory.
 const DATABASE: &str = "access.db";
@@ -98,6 +98,7 @@ impl SqliteAccess {
     /// If it cannot be used, or was written by a newer version.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         make_dir(dir).map_err(|e| unusable(dir, &e))?;
+        require_restored(dir)?;
         let path = dir.join(DATABASE);
         // SQLite gives the files beside it the same mode.
         secret_file(&path).map_err(|e| unusable(&path, &e))?;
@@ -120,6 +121,7 @@ impl SqliteAccess {
     ///
     /// If it is not there or cannot be read.
     pub fn open_to_read(dir: &Path) -> Result<Self, Error> {
+        require_restored(dir)?;
         let path = dir.join(DATABASE);
         let mode = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&path, mode)?;

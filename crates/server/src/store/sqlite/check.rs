@@ -8,8 +8,8 @@ use rusqlite::Connection;
 use super::database::Database;
 use super::frames::{self, FileContent, JournalContent};
 use super::{journal, open, schema};
-use crate::store::Error;
 use crate::store::access::SqliteAccess;
+use crate::store::{Error, files};
 
 /// How many problems of one database are reported.
 const MAX_PROBLEMS: usize = 20;
@@ -50,6 +50,12 @@ impl StoreReport {
 ///
 /// If the journal cannot be read at all. Databases that cannot be read are part of the report.
 pub fn check(dir: &Path) -> Result<StoreReport, Error> {
+    files::require_restored(dir)?;
+    check_files(dir)
+}
+
+/// The same, of a directory that is being restored, too.
+pub(in crate::store) fn check_files(dir: &Path) -> Result<StoreReport, Error> {
     let is_in_use = open::lock_to_read(dir)?.is_none();
     // Before the database: what that one says it holds then covers at least what was let go of the journal.
     let found = journal::read_in(dir)?;
@@ -63,6 +69,8 @@ pub fn check(dir: &Path) -> Result<StoreReport, Error> {
     });
     let mut files = Vec::new();
     let mut problem = None;
+    // Keys can be made before a server has started for the first time.
+    let is_new = found.files.is_empty() && !open::is_in(dir);
     if let Some((id, settled)) = noted {
         database.add_detail(&format!("commits up to {settled}"));
         problem = unreadable(&found, id, settled).map(|why| (why, settled));
@@ -70,7 +78,9 @@ pub fn check(dir: &Path) -> Result<StoreReport, Error> {
         let why = "the database that the journal belongs to cannot be read".to_owned();
         problem = Some((why, 0));
     }
-    files.push(database);
+    if !is_new {
+        files.push(database);
+    }
     for content in &found.files {
         let mut report = FileReport::new(name_of(content));
         report.describe(content);
@@ -90,7 +100,7 @@ pub fn check(dir: &Path) -> Result<StoreReport, Error> {
 }
 
 /// Why the next start could not take over what the journal holds and the database does not.
-fn unreadable(found: &JournalContent, id: u64, settled: u64) -> Option<String> {
+pub(super) fn unreadable(found: &JournalContent, id: u64, settled: u64) -> Option<String> {
     let is_lost = found.complete_database().is_some_and(|lost| lost != id);
     if is_lost && settled == 0 {
         // A database that was lost while it was new: the next start restores it.

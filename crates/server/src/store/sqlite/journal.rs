@@ -27,7 +27,7 @@ const GROWTH: u64 = 128 * 1024;
 /// The room for an end mark.
 const END_MARK: u64 = MARK as u64;
 /// The files.
-pub(super) const NAMES: [&str; 2] = ["switchboard.journal-a", "switchboard.journal-b"];
+pub(in crate::store) const NAMES: [&str; 2] = ["switchboard.journal-a", "switchboard.journal-b"];
 
 /// An open journal.
 #[derive(Debug)]

@@ -13,16 +13,17 @@ mod database;
 mod error;
 mod frames;
 mod fresh;
-mod journal;
+pub(super) mod journal;
 mod list;
 mod notes;
-mod open;
+pub(super) mod open;
 mod overlay;
 mod read;
 mod readers;
 mod record;
 mod rows;
 mod schema;
+pub(super) mod snapshot;
 #[cfg(test)]
 mod tests;
 mod webhooks;
@@ -42,6 +43,7 @@ use super::{
     TaskQuery, Webhook,
 };
 use crate::log::Entry;
+pub(in crate::store) use check::check_files;
 pub use check::{FileReport, StoreReport, check};
 use fresh::{Asked, Fresh};
 use overlay::Overlay;

@@ -11,17 +11,17 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{Durability, SqliteOptions, schema};
 use crate::store::Error;
-use crate::store::files::{make_dir, private_file, unusable};
+use crate::store::files::{make_dir, private_file, require_restored, unusable};
 
 /// The database in the data directory.
-pub(super) const DATABASE: &str = "switchboard.db";
+pub(in crate::store) const DATABASE: &str = "switchboard.db";
 
 /// Whether a directory has a database.
 pub(super) fn is_in(dir: &Path) -> bool {
     dir.join(DATABASE).exists()
 }
 /// Whoever holds an exclusive lock on this file may write. Commands that read after a crash share a lock on it.
-const LOCK: &str = "switchboard.lock";
+pub(in crate::store) const LOCK: &str = "switchboard.lock";
 /// How often a directory that is in use is tried again.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The page size of a new database. Rows are about a kilobyte and come in order, so that large pages make few
@@ -55,6 +55,8 @@ pub(super) fn open(options: &SqliteOptions) -> Result<Opened, Error> {
     let dir = &options.dir;
     make_dir(dir).map_err(|e| unusable(dir, &e))?;
     let lock = lock(dir, options.lock_timeout)?;
+    // Under the lock, which a restore holds.
+    require_restored(dir)?;
     let path = dir.join(DATABASE);
     private_file(&path).map_err(|e| unusable(&path, &e))?;
     let mut writer = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -79,6 +81,7 @@ pub(super) fn open(options: &SqliteOptions) -> Result<Opened, Error> {
 
 /// The database of a data directory that was made before.
 pub(super) fn existing(dir: &Path) -> Result<PathBuf, Error> {
+    require_restored(dir)?;
     let path = dir.join(DATABASE);
     fs::metadata(&path).map_err(|e| unusable(&path, &e))?;
     Ok(path)
@@ -143,7 +146,7 @@ pub(super) fn replayer(path: &Path) -> Result<Connection, Error> {
     clippy::disallowed_methods,
     reason = "the system has no way to wait for a lock for some time only"
 )]
-fn lock(dir: &Path, timeout: Duration) -> Result<File, Error> {
+pub(in crate::store) fn lock(dir: &Path, timeout: Duration) -> Result<File, Error> {
     let path = dir.join(LOCK);
     let file = private_file(&path).map_err(|e| unusable(&path, &e))?;
     let mut waited = Duration::ZERO;
@@ -167,10 +170,10 @@ fn lock(dir: &Path, timeout: Duration) -> Result<File, Error> {
 
 /// A lock that makes a server that starts wait, and is shared with other readers. A copy of a data directory may have no
 /// file for it: nobody else uses that one.
-pub(super) struct ReadLock(#[expect(dead_code, reason = "held, not used")] Option<File>);
+pub(in crate::store) struct ReadLock(#[expect(dead_code, reason = "held, not used")] Option<File>);
 
 /// Locks the directory of a process that is gone. `None` if a server has it open.
-pub(super) fn lock_to_read(dir: &Path) -> Result<Option<ReadLock>, Error> {
+pub(in crate::store) fn lock_to_read(dir: &Path) -> Result<Option<ReadLock>, Error> {
     let path = dir.join(LOCK);
     let file = match File::open(&path) {
         Ok(file) => file,
