@@ -1,5 +1,5 @@
 //! What a process did to its files, in order: recorded by `trace.c`, which is compiled here and preloaded into the
-//! process.
+//! process. Tests of the binary use this file, too.
 
 use std::fmt;
 use std::fs;
@@ -67,16 +67,9 @@ impl<'a> Traced<'a> {
     /// Traces what happens in `root`; keeps its own files in `aside`.
     pub(crate) fn new(root: &'a Path, aside: &Path) -> Self {
         let (library, file) = (aside.join("trace.so"), aside.join("trace"));
-        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/power_loss/trace.c");
-        let compiled = Command::new(compiler)
-            .args(["-shared", "-fPIC", "-O1", "-o"])
-            .arg(&library)
-            .arg(source)
-            .args(["-ldl", "-lpthread"])
-            .status()
-            .unwrap();
-        assert!(compiled.success(), "trace.c does not compile");
+        if !library.exists() {
+            compile(&library);
+        }
         Self {
             root,
             library,
@@ -140,4 +133,17 @@ impl<'a> Traced<'a> {
         let path = Path::new(str::from_utf8(path).unwrap());
         path.strip_prefix(self.root).unwrap().to_owned()
     }
+}
+
+fn compile(library: &Path) {
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/power_loss/trace.c");
+    let compiled = Command::new(compiler)
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(library)
+        .arg(source)
+        .args(["-ldl", "-lpthread"])
+        .status()
+        .unwrap();
+    assert!(compiled.success(), "trace.c does not compile");
 }
