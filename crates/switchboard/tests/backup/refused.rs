@@ -5,13 +5,18 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::json;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
-use crate::support::Server;
+use crate::support::{Server, until};
 use crate::{
     SWITCHBOARD, backup, complaint, killed_server, names, printed, restore, scratch, store_check,
     tree,
 };
+
+fn hello() -> Value {
+    json!({"message": {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "hi"}]}})
+}
 
 #[tokio::test]
 async fn backup_never_overwrites_and_names_the_way_out() {
@@ -87,12 +92,7 @@ async fn restore_refuses_a_directory_in_use_or_with_anything_in_it() {
     let said = complaint(&restore(&copy, &running.data()));
     assert!(said.contains("a server is running on"), "{said}");
     assert_eq!(names(&running.data()), before);
-    let sent = running
-        .post_v1(
-            "/a2a/echo/message:send",
-            &json!({"message": {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "hi"}]}}),
-        )
-        .await;
+    let sent = running.post_v1("/a2a/echo/message:send", &hello()).await;
     assert_eq!(sent.status, 200);
 
     let full = place.path().join("full");
@@ -168,32 +168,51 @@ async fn links_are_never_followed_and_are_named() {
     assert!(said.contains("not a regular file"), "{said}");
 }
 
+/// Whether a process has a handler for the signal to stop.
+fn handles_stop(pid: Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mut lines = status.lines();
+    let caught = lines.find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask & (1 << (Signal::TERM.as_raw() - 1)) != 0)
+}
+
 #[tokio::test]
 async fn a_stop_signal_ends_a_backup_and_removes_it() {
     let server = Server::up().await;
+    let pid = Pid::from_raw(i32::try_from(server.pid()).unwrap()).unwrap();
     let place = scratch();
-    // Another process writes to the database and does not end, so that the server cannot settle.
-    let database = rusqlite::Connection::open(server.data().join("switchboard.db")).unwrap();
-    let body =
-        json!({"message": {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "hi"}]}});
-    assert_eq!(
-        server.post_v1("/a2a/echo/message:send", &body).await.status,
-        200
-    );
-    let mut begun = Command::new(SWITCHBOARD)
-        .arg("backup")
-        .arg(place.path().join("copy"))
-        .arg("--data")
-        .arg(server.data())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let pid = rustix::process::Pid::from_child(&begun);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    let status = begun.wait().unwrap();
-    drop(database);
-    // By the signal itself if it came before the command was listening.
-    assert!(!status.success(), "{status:?}");
+    let body = hello();
+    for attempt in 0.. {
+        let sent = server.post_v1("/a2a/echo/message:send", &body).await;
+        assert_eq!(sent.status, 200, "{sent:?}");
+        // The server cannot settle what it has acknowledged, and the backup waits for that.
+        kill_process(pid, Signal::STOP).unwrap();
+        let target = place.path().join(format!("copy-{attempt}"));
+        let begun = tokio::process::Command::new(SWITCHBOARD)
+            .arg("backup")
+            .arg(&target)
+            .arg("--data")
+            .arg(server.data())
+            .stderr(std::process::Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let backup = Pid::from_raw(i32::try_from(begun.id().unwrap()).unwrap()).unwrap();
+        until("handler", || handles_stop(backup) || target.exists()).await;
+        // It fails if the backup has ended already.
+        kill_process(backup, Signal::TERM).ok();
+        let output = begun.wait_with_output().await.unwrap();
+        kill_process(pid, Signal::CONT).unwrap();
+        // The server was quicker: it had settled before it was stopped.
+        if output.status.success() && attempt < 5 {
+            fs::remove_dir_all(&target).unwrap();
+            continue;
+        }
+        let said = complaint(&output);
+        assert!(said.contains("stopped before it was finished"), "{said}");
+        break;
+    }
     assert_eq!(names(place.path()), [""; 0]);
 }
 
