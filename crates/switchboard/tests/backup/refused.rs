@@ -1,7 +1,7 @@
 //! What is in the way of a backup or a restore, and what is said about it.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -234,4 +234,30 @@ async fn keys_without_a_first_start_can_be_backed_up() {
     ));
     let checked = store_check(&place.path().join("again"));
     assert!(checked.status.success(), "{checked:?}");
+}
+
+#[tokio::test]
+async fn restore_by_root_gives_files_to_the_owner_of_the_directory() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let server = killed_server().await;
+    let place = scratch();
+    let copy = place.path().join("copy");
+    printed(&backup(&server.data(), &copy));
+    for is_locked in [false, true] {
+        let data = place.path().join(format!("data-{is_locked}"));
+        fs::create_dir(&data).unwrap();
+        if is_locked {
+            // It cannot be replaced as a whole then.
+            fs::write(data.join("switchboard.lock"), "").unwrap();
+        }
+        chown(&data, Some(65534), Some(65534)).unwrap();
+        printed(&restore(&copy, &data));
+        let owner = |path: &Path| fs::metadata(path).unwrap().uid();
+        assert_eq!(owner(&data), 65534);
+        for name in names(&data) {
+            assert_eq!(owner(&data.join(&name)), 65534, "{name}");
+        }
+    }
 }
