@@ -127,10 +127,10 @@ pub enum Command {
     /// Checks the data directory for damage
     #[command(subcommand, after_help = store::STORE)]
     Store(store::StoreCommand),
-    /// Copies the data directory, also beside a running server
+    /// Back up the data directory, even while a server is running
     #[command(after_help = backup::BACKUP)]
     Backup(backup::BackupArgs),
-    /// Restores a backup to an empty data directory
+    /// Restore a backup into an empty data directory
     #[command(after_help = backup::RESTORE)]
     Restore(backup::RestoreArgs),
     /// Shows what became of a task: by whom, how long, what failed, and what was made for it

@@ -292,7 +292,7 @@ impl Filling<'_> {
                 continue;
             }
             match chown(&path, Some(user), Some(group)) {
-                // Only an administrator can give files away; who is not one uses them as oneself.
+                // Only root can give files away. Another user restores them for a server that runs as that user.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
                 given => given?,
             }
