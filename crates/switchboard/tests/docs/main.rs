@@ -19,6 +19,7 @@
 
 mod deployment;
 mod errors;
+mod jobs;
 mod pages;
 mod search;
 mod session;
@@ -198,6 +199,19 @@ fn sdks() {
 #[ignore = "needs the SDKs: run conformance/peers/setup"]
 fn sdks_in_python_and_javascript() {
     let page = Page::read(&root().join("docs/sdks.md"));
+    session::run(&page, Some(&session::peers()));
+}
+
+#[test]
+fn remote_agents() {
+    run("docs/remote-agents.md");
+}
+
+/// `scripts/test peers` runs it.
+#[test]
+#[ignore = "needs the SDKs: run conformance/peers/setup"]
+fn remote_agent_of_the_python_sdk() {
+    let page = Page::read(&root().join("docs/remote-agents.md"));
     session::run(&page, Some(&session::peers()));
 }
 

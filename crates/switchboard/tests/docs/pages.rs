@@ -113,6 +113,26 @@ impl Page {
         headings.map(|heading| heading.trim().to_owned()).collect()
     }
 
+    /// The blocks between a heading and the next one.
+    pub(crate) fn section(&self, heading: &str) -> Vec<&Block> {
+        let mut inside = false;
+        let mut is_heading = |line: &str| {
+            inside ^= line.starts_with("```");
+            !inside && line.starts_with('#')
+        };
+        let lines = self.text.lines().enumerate();
+        let mut headings = lines.filter(|(_, line)| is_heading(line));
+        let named = |(_, line): &(usize, &str)| line.trim_start_matches('#').trim() == heading;
+        let (from, _) = headings
+            .find(named)
+            .unwrap_or_else(|| panic!("{:?} has no heading {heading:?}", self.path));
+        let to = headings.next().map_or(usize::MAX, |(line, _)| line);
+        let blocks = self.blocks.iter();
+        blocks
+            .filter(|block| (from..to).contains(&block.line))
+            .collect()
+    }
+
     /// The text without its blocks.
     fn prose(&self) -> String {
         let mut inside = false;

@@ -39,6 +39,7 @@ pkill() {
 /// What the shell knows besides, where a page runs with the SDKs below `$PEERS`: packages that were installed before, and
 /// the interpreters that have them. A package that a page asks for in another version is an error.
 const SDK_PRELUDE: &str = r#"
+trap 'jobs -p | xargs -r kill 2>/dev/null' EXIT
 pip() {
   [ "$1" = install ] || { echo "not tested: pip $*" >&2; return 1; }
   "$PEERS/python-1.0/bin/python" -m pip --disable-pip-version-check install --quiet --no-index "${@:2}"
@@ -49,7 +50,10 @@ npm() {
   ln -sfn "$PEERS/js/node_modules" node_modules
   grep -q "\"version\": \"$major\." "node_modules/$package/package.json"
 }
-python3() { "$PEERS/python-1.0/bin/python" "$@"; }
+# In the background it takes the place of the shell that runs it, so that ending that one ends it.
+python3() {
+  if [ "$BASHPID" = $$ ]; then "$PEERS/python-1.0/bin/python" "$@"; else exec "$PEERS/python-1.0/bin/python" "$@"; fi
+}
 node() { "$PEERS/js/node" "$@"; }
 "#;
 
@@ -84,6 +88,8 @@ pub(crate) fn peers() -> PathBuf {
 /// With `peers`, the blocks that need SDKs run, too; without, they are left out.
 pub(crate) fn run(page: &Page, peers: Option<&Path>) {
     let dir = tempfile::tempdir().expect("a directory");
+    // As for someone who has never used it.
+    let home = tempfile::tempdir().expect("a home directory");
     let ports = Ports {
         server: free_pair(),
         receiver: free_port(),
@@ -95,6 +101,8 @@ pub(crate) fn run(page: &Page, peers: Option<&Path>) {
         .env("PEERS", peers.unwrap_or(Path::new("")))
         .current_dir(dir.path())
         .env("SB", env!("CARGO_BIN_EXE_switchboard"))
+        .env("HOME", home.path())
+        .env_remove("XDG_CONFIG_HOME")
         .env("HOME_PORT", ports.server.to_string())
         .stdin(Stdio::null())
         .output()
