@@ -159,3 +159,20 @@ fn every_crate_has_the_lints_of_the_workspace() {
     }
     none("crates without the lints of the workspace", &found);
 }
+
+#[test]
+fn the_profile_of_packages_sets_every_level_again() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
+    let packages = |profile: &str| {
+        let start = format!("[profile.{profile}.package.");
+        let names = manifest.lines().filter_map(move |line| {
+            let name = line.strip_prefix(&start)?;
+            Some(name.trim_end_matches(']').to_owned())
+        });
+        names.collect::<Vec<String>>()
+    };
+    let (mut inherited, dist) = (packages("release"), packages("dist"));
+    assert!(!inherited.is_empty());
+    inherited.retain(|name| !dist.contains(name));
+    none("`dist` must set the level of these again", &inherited);
+}
