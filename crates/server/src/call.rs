@@ -125,9 +125,30 @@ pub trait Handler: Send + Sync + fmt::Debug {
 pub fn no_such_agent(name: &str) -> Error {
     Error::new(
         ErrorKind::MethodNotFound,
-        format!("there is no agent named {name:?}"),
+        format!("no agent named {name:?}"),
     )
     .fact("agent", name)
+}
+
+/// How many names an error about an unknown agent lists.
+pub(crate) const MAX_LISTED_AGENTS: usize = 10;
+
+/// There is no agent of that name, as far as the caller may know; but these, which it may know of. One more than
+/// [`MAX_LISTED_AGENTS`] stands for any number more.
+pub(crate) fn no_such_agent_but(name: &str, known: &[Arc<str>]) -> Error {
+    if known.is_empty() {
+        return no_such_agent(name);
+    }
+    let listed: Vec<&str> = known.iter().take(MAX_LISTED_AGENTS).map(|n| &**n).collect();
+    let more = match known.len() > MAX_LISTED_AGENTS {
+        true => " and more, see /agents",
+        false => "",
+    };
+    let message = format!(
+        "no agent named {name:?}; the agents are {}{more}",
+        listed.join(", ")
+    );
+    Error::new(ErrorKind::MethodNotFound, message).fact("agent", name)
 }
 
 /// There is no such tenant: it looks like an unknown task.

@@ -13,7 +13,7 @@ use super::{
     A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, file_bytes, no_such_agent, version_in_query,
 };
 use crate::auth::{Carried, Presented, Refusal};
-use crate::call::{Call, Origin, ServiceParams, Target, no_such_tenant};
+use crate::call::{Call, Origin, ServiceParams, Target, no_such_agent_but, no_such_tenant};
 use crate::hops::{self, Hops};
 use crate::http::{Body, Peer, Service};
 use crate::trace::Trace;
@@ -137,8 +137,11 @@ impl<'a> Asked<'a> {
             _ => Arc::default(),
         };
         let trace = self.trace();
+        if let Err(name) = self.agent {
+            return Err(self.unknown_agent(name).into());
+        }
         let target = Target {
-            agent: self.agent.map_err(no_such_agent)?,
+            agent: self.agent.ok().flatten(),
             tenant,
         };
         let carried = Carried::new(self.head, self.peer, &self.service.base_url);
@@ -251,10 +254,14 @@ impl<'a> Asked<'a> {
     ///
     /// If there is no agent of the name in the path.
     pub(super) fn require_agent(&self) -> Result<(), Error> {
-        self.agent
-            .as_ref()
-            .map(|_| ())
-            .map_err(|name| no_such_agent(name))
+        let known = self.agent.as_ref().map(|_| ());
+        known.map_err(|name| self.unknown_agent(name))
+    }
+
+    /// The error about an agent that does not exist as far as this caller may know.
+    fn unknown_agent(&self, name: &str) -> Error {
+        let carried = Carried::new(self.head, self.peer, &self.service.base_url);
+        no_such_agent_but(name, &self.service.names_seen(&self.presented, &carried))
     }
 
     /// # Errors

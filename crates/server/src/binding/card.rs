@@ -9,7 +9,7 @@ use switchboard_types::model::Timestamp;
 use switchboard_types::operation::{Operation, Response as Answer};
 use switchboard_types::wire::card::{CardShape, encode_card};
 use switchboard_types::wire::rest;
-use switchboard_types::{Dialect, ErrorKind};
+use switchboard_types::{Dialect, Error, ErrorKind};
 
 use super::{
     Asked, JSON, PRIVATE, challenge, json, tell_scopes, tell_when_to_retry, version_in_query,
@@ -34,7 +34,8 @@ pub(crate) async fn answer(
     let query = head.uri.query().unwrap_or_default();
     let name = agent.or_else(|| assistant_id(query));
     let Some((listing, caller)) = service.seen(head, peer, name).await else {
-        return no_card(name);
+        let error = service.unknown_agent(head, peer, name.unwrap_or_default());
+        return no_card(&error.await);
     };
     let header = head.headers.get(super::A2A_VERSION);
     let header = header.and_then(|value| value.to_str().ok());
@@ -129,9 +130,8 @@ pub(crate) fn refuse(refusal: &Refusal) -> Response<Body> {
     response
 }
 
-fn no_card(name: Option<&str>) -> Response<Body> {
-    let error = super::no_such_agent(name.unwrap_or_default());
-    let (_, body) = rest::write_error(Dialect::V0Json, &error);
+fn no_card(error: &Error) -> Response<Body> {
+    let (_, body) = rest::write_error(Dialect::V0Json, error);
     json(StatusCode::NOT_FOUND, JSON, body)
 }
 

@@ -17,15 +17,15 @@ const CATALOG_TYPE: HeaderValue = HeaderValue::from_static("application/ai-catal
 const CARD_TYPE: &str = "application/a2a-agent-card+json";
 
 /// One agent, as its reader may see it.
-struct Entry {
-    name: String,
+pub(super) struct Entry {
+    pub(super) name: String,
     /// The agent's address.
-    url: String,
-    card: AgentCard,
+    pub(super) url: String,
+    pub(super) card: AgentCard,
 }
 
 impl Entry {
-    fn card_url(&self) -> String {
+    pub(super) fn card_url(&self) -> String {
         format!("{}/.well-known/agent-card.json", self.url)
     }
 
@@ -74,33 +74,35 @@ impl Entry {
 
 /// The agents in short.
 pub(crate) async fn agents(service: &Service, head: &Parts, peer: &Peer) -> Response<Body> {
-    let tell = |_: &str, entries: &[Entry]| {
+    let render = |_: &str, entries: &[Entry]| {
         let agents: Vec<Value> = entries.iter().map(Entry::in_short).collect();
-        json!({ "agents": agents })
+        json!({ "agents": agents }).to_string().into_bytes()
     };
-    answer(service, head, peer, tell).await
+    answer(service, head, peer, render).await
 }
 
 /// The AI catalogue.
 pub(crate) async fn catalog(service: &Service, head: &Parts, peer: &Peer) -> Response<Body> {
-    let tell = |base: &str, entries: &[Entry]| {
+    let render = |base: &str, entries: &[Entry]| {
         let entries: Vec<Value> = entries.iter().map(Entry::in_catalog).collect();
-        json!({
+        let catalog = json!({
             "specVersion": "1.0",
             "host": { "displayName": "Switchboard", "identifier": base },
             "entries": entries,
-        })
+        });
+        catalog.to_string().into_bytes()
     };
-    let mut response = answer(service, head, peer, tell).await;
+    let mut response = answer(service, head, peer, render).await;
     response.headers_mut().insert(CONTENT_TYPE, CATALOG_TYPE);
     response
 }
 
-async fn answer(
+/// Those agents, rendered, with what a cache needs.
+pub(super) async fn answer(
     service: &Service,
     head: &Parts,
     peer: &Peer,
-    tell: impl Fn(&str, &[Entry]) -> Value,
+    render: impl Fn(&str, &[Entry]) -> Vec<u8>,
 ) -> Response<Body> {
     let base = service.base_url.of(head, peer);
     let mut entries = Vec::new();
@@ -121,7 +123,7 @@ async fn answer(
     let known = service.directory.list();
     let by_caller = known.iter().any(|agent| agent.access.knows_callers());
     entries.sort_by(|a, b| a.name.cmp(&b.name));
-    let body = tell(&base, &entries).to_string().into_bytes();
+    let body = render(&base, &entries);
     let mut response = cached(head, body, since);
     let headers = response.headers_mut();
     if by_caller {

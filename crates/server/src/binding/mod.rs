@@ -15,6 +15,7 @@ pub(crate) mod grpc;
 #[cfg(not(feature = "grpc"))]
 pub(crate) mod grpc;
 pub(crate) mod jsonrpc;
+pub(crate) mod landing;
 pub(crate) mod rest;
 mod sse;
 

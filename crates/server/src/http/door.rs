@@ -7,7 +7,7 @@ use switchboard_types::Error;
 
 use super::{Peer, Service};
 use crate::auth::{Audit, Carried, KeyDesk, Presented, Principal, Refusal, refused_certificate};
-use crate::call::Listing;
+use crate::call::{Listing, MAX_LISTED_AGENTS, no_such_agent_but};
 use crate::limit::Caller;
 use crate::store::access::AuditEntry;
 
@@ -104,6 +104,25 @@ impl Service {
             (listing, reader)
         };
         seen.into_iter().map(read_by).collect()
+    }
+
+    /// The names of agents that this caller may know of, for an error about one that it may not: in order, and one more
+    /// than are listed if there are more.
+    pub(crate) fn names_seen(&self, presented: &Presented, carried: &Carried<'_>) -> Vec<Arc<str>> {
+        let mut known = self.directory.list();
+        known.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let seen = known
+            .iter()
+            .filter(|listing| listing.is_seen_by(presented, carried));
+        let names = seen.map(|listing| Arc::clone(&listing.name));
+        names.take(MAX_LISTED_AGENTS + 1).collect()
+    }
+
+    /// The error about an agent that does not exist as far as this caller may know.
+    pub(crate) async fn unknown_agent(&self, head: &Head, peer: &Peer, name: &str) -> Error {
+        let carried = Carried::new(head, peer, &self.base_url);
+        let presented = self.authenticator.identify(&carried).await;
+        no_such_agent_but(name, &self.names_seen(&presented, &carried))
     }
 
     /// Where denials are written down.

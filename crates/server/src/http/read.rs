@@ -79,8 +79,7 @@ impl Service {
         let rpc = rest.is_empty() || rest == "/";
         if rpc && (head.method == Method::GET || head.method == Method::HEAD) {
             // Several clients look for the card at the address that they are given for the agent.
-            let shown = binding::card::answer(self, &head, &peer, agent);
-            return Err(Box::pin(shown).await.into());
+            return Err(Box::pin(self.show(&head, &peer, agent)).await.into());
         }
         if rpc && head.method != Method::POST {
             let refused = self.not_allowed(&head, &peer, agent, "GET, HEAD, POST");
@@ -115,6 +114,19 @@ impl Service {
 }
 
 impl Service {
+    /// What is read at the address of an agent: its card, or at `/` a page for people who come with a browser.
+    async fn show(&self, head: &Head, peer: &Peer, agent: Option<&str>) -> Response<Body> {
+        let is_root = head.uri.path() == "/";
+        if is_root && binding::landing::is_wanted(head) {
+            return binding::landing::answer(self, head, peer).await;
+        }
+        let mut card = binding::card::answer(self, head, peer, agent).await;
+        if is_root {
+            binding::landing::vary_by_accept(&mut card);
+        }
+        card
+    }
+
     async fn chat(
         &self,
         head: &Head,
