@@ -1,13 +1,13 @@
 //! The whole stack, assembled: store, log, agents, engines, HTTP; and taken down in the opposite order.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use switchboard_agents::exec;
 use switchboard_server::auth::Audit;
+use switchboard_server::call::Directory;
 use switchboard_server::engine::recover;
 use switchboard_server::http::{self, BaseUrl};
 use switchboard_server::limit::Gate;
@@ -15,14 +15,16 @@ use switchboard_server::log::Log;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::sign::Signer;
-use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess};
-use switchboard_server::store::sqlite::SqliteStore;
-use switchboard_server::store::{DeadLetter, MemoryStore, Store, Webhook};
 use tokio::net::TcpListener;
 
 use crate::admin::{self, Admin, Shows};
 use crate::claws::Claws;
 use crate::config::{self, Config, Env};
+pub use crate::data_dir::{
+    access_store_on_disk, access_store_to_read, deliveries, existing_access_store,
+};
+pub(crate) use crate::data_dir::{dir_on_disk, must_hold, store_to_read};
+use crate::data_dir::{open_access, open_store};
 use crate::discover::Finder;
 use crate::listener;
 use crate::otlp::Exporter;
@@ -33,10 +35,6 @@ use crate::running::{Ground, Running};
 pub use crate::trust::ToTrust;
 use crate::trust::{self, Methods};
 
-/// How many webhooks are read at once, and how many dead letters at most.
-const PAGE: usize = 256;
-const DEAD_LETTERS: usize = 10_000;
-
 /// Where calls can come in.
 #[derive(Debug, Clone)]
 pub struct Listening {
@@ -46,6 +44,10 @@ pub struct Listening {
     pub encrypted: bool,
     /// The certificate that nobody vouches for, if it is one.
     pub to_trust: Option<ToTrust>,
+    /// Where the admin API listens, if it does.
+    pub admin: Option<SocketAddr>,
+    /// The names of the agents that can be called, those of the configuration first.
+    pub agents: Vec<Arc<str>>,
 }
 
 /// Serves until a signal to stop. `ready` is called once, when calls can come in. What changes at the `origin` of the
@@ -64,6 +66,7 @@ pub async fn serve(
     let listener = listen(config.listen).await?;
     let address = listener.local_addr()?;
     let looked_at = admin::listen(&config).await?;
+    let admin = looked_at.as_ref().and_then(|at| at.local_addr().ok());
     open_as_many_files_as_allowed();
     let log = Log::new(open_store(&config.store)?);
     let exporter = Exporter::start(&Env::of_process());
@@ -121,6 +124,7 @@ pub async fn serve(
         let admin = Admin::new(&config, &listener, shows)?;
         tasks.spawn(admin.serve(listener, tasks.clone()));
     }
+    let names = names(&config, &table);
     log.keep_up(config.retention, &tasks);
     log.limit_loads(config.limits.answers);
     let mut service = http::Service::new(http::Parts {
@@ -146,18 +150,25 @@ pub async fn serve(
         address,
         encrypted,
         to_trust,
+        admin,
+        agents: names,
     });
-    stop_signal().await?;
-    tracing::info!("stopping");
-    tasks.stop();
-    if !tasks.drain(config.shutdown_grace).await {
-        tracing::warn!("some work did not end in time: it goes on at the next start");
-    }
+    until_stopped(&tasks, config.shutdown_grace).await?;
     if let Some(exporter) = exporter {
         exporter.close().await;
     }
     close(&audit, &log).await;
     Ok(())
+}
+
+/// The names of all agents, in the order of the configuration, then those that were discovered.
+fn names(config: &Config, table: &Table) -> Vec<Arc<str>> {
+    let mut names: Vec<Arc<str>> = config.agents.iter().map(|a| Arc::clone(&a.name)).collect();
+    let mut found: Vec<Arc<str>> = table.list().iter().map(|l| Arc::clone(&l.name)).collect();
+    found.retain(|name| !names.contains(name));
+    found.sort_unstable();
+    names.extend(found);
+    names
 }
 
 /// What can be done, but may not be meant.
@@ -217,8 +228,8 @@ fn telling(
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listener = listener::bind(address, listener::BIND_TIMEOUT).await;
-    listener.with_context(|| format!("cannot listen on {address}: choose another with --listen"))
+    let bound = listener::bind(address, listener::BIND_TIMEOUT).await;
+    bound.map_err(|error| listener::unusable(address, &error, "--listen"))
 }
 
 /// Leaves everything as it should be found.
@@ -249,87 +260,14 @@ fn signs_webhooks(config: &Config) -> bool {
         .is_some_and(|signing| signing.webhooks)
 }
 
-fn open_store(store: &config::Store) -> anyhow::Result<Arc<dyn Store>> {
-    match store {
-        config::Store::Memory => Ok(Arc::new(MemoryStore::default())),
-        config::Store::Sqlite(options) => {
-            let store = SqliteStore::open(options)
-                .with_context(|| format!("cannot open the store in {}", options.dir.display()))?;
-            Ok(Arc::new(store))
-        }
+/// Serves until a signal to stop, then lets running work end within `grace`.
+async fn until_stopped(tasks: &Tasks, grace: Duration) -> anyhow::Result<()> {
+    stop_signal().await?;
+    tracing::info!("stopping");
+    tasks.stop();
+    if !tasks.drain(grace).await {
+        tracing::warn!("some work did not end in time: it goes on at the next start");
     }
-}
-
-fn open_access(store: &config::Store) -> anyhow::Result<Arc<dyn AccessStore>> {
-    match store {
-        config::Store::Memory => Ok(Arc::new(MemoryAccess::new())),
-        config::Store::Sqlite(options) => {
-            let store = SqliteAccess::open(&options.dir);
-            let store = store
-                .with_context(|| format!("cannot open the keys in {}", options.dir.display()))?;
-            Ok(Arc::new(store))
-        }
-    }
-}
-
-/// Where `switchboard key create` keeps what it makes, for a server that runs or will.
-///
-/// # Errors
-///
-/// If nothing is kept, or it cannot be opened.
-pub fn access_store_on_disk(config: &Config) -> anyhow::Result<Arc<dyn AccessStore>> {
-    if matches!(config.store, config::Store::Memory) {
-        anyhow::bail!("a store in memory ends with its process: there are no keys to see");
-    }
-    open_access(&config.store)
-}
-
-/// The same where something was kept before: what is only looked at, or taken back. A mistyped directory must not be
-/// made, and then be found to be empty.
-///
-/// # Errors
-///
-/// As there, and if nothing was kept.
-pub fn existing_access_store(config: &Config) -> anyhow::Result<Arc<dyn AccessStore>> {
-    if let config::Store::Sqlite(options) = &config.store {
-        must_hold(&options.dir, SqliteAccess::is_in(&options.dir))?;
-    }
-    access_store_on_disk(config)
-}
-
-/// The same, only to be read: nobody who writes has to wait.
-///
-/// # Errors
-///
-/// As there.
-pub fn access_store_to_read(config: &Config) -> anyhow::Result<SqliteAccess> {
-    let dir = dir_on_disk(config)?;
-    must_hold(dir, SqliteAccess::is_in(dir))?;
-    SqliteAccess::open_to_read(dir)
-        .with_context(|| format!("cannot read the keys in {}", dir.display()))
-}
-
-/// The data directory, if there is one.
-///
-/// # Errors
-///
-/// If nothing is kept.
-pub(crate) fn dir_on_disk(config: &Config) -> anyhow::Result<&Path> {
-    match &config.store {
-        config::Store::Memory => {
-            anyhow::bail!("a store in memory ends with its process: there is nothing to read")
-        }
-        config::Store::Sqlite(options) => Ok(&options.dir),
-    }
-}
-
-/// Says what to do if a data directory does not hold what is looked for.
-pub(crate) fn must_hold(dir: &Path, holds: bool) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        holds,
-        "nothing is kept in {} yet: name the server's configuration with -c, or its directory with --data",
-        dir.display()
-    );
     Ok(())
 }
 
@@ -341,35 +279,4 @@ pub(crate) async fn stop_signal() -> anyhow::Result<()> {
         _ = terminate.recv() => {}
     }
     Ok(())
-}
-
-/// What `switchboard deliveries` shows: webhooks with events left to deliver, and deliveries given up.
-///
-/// # Errors
-///
-/// If there is no store, or it cannot be read.
-pub async fn deliveries(config: &Config) -> anyhow::Result<(Vec<Webhook>, Vec<DeadLetter>)> {
-    let store = store_to_read(config)?;
-    let mut late = Vec::new();
-    let mut after = None;
-    loop {
-        let page = store.undelivered(after, PAGE).await?;
-        let Some(last) = page.last() else { break };
-        after = Some((last.task.clone(), last.id.clone()));
-        late.extend(page);
-    }
-    late.retain(|webhook| webhook.delivery.attempts > 0);
-    Ok((late, store.dead_letters(DEAD_LETTERS).await?))
-}
-
-/// The store of a server, running or not, to look at.
-///
-/// # Errors
-///
-/// If there is none, or it cannot be read.
-pub(crate) fn store_to_read(config: &Config) -> anyhow::Result<SqliteStore> {
-    let dir = dir_on_disk(config)?;
-    must_hold(dir, SqliteStore::is_in(dir))?;
-    SqliteStore::open_to_read(dir)
-        .with_context(|| format!("cannot read the store in {}", dir.display()))
 }

@@ -31,6 +31,7 @@ mod claws;
 pub mod cli;
 pub mod config;
 mod conformance;
+mod data_dir;
 mod discover;
 mod listener;
 mod otlp;

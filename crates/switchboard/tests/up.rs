@@ -26,7 +26,7 @@ impl Up {
             .unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let mut welcome = String::new();
-        while !welcome.contains("Last-Event-ID") {
+        while !welcome.contains("task subscribe") {
             welcome.push_str(&lines.next().unwrap().unwrap());
             welcome.push('\n');
         }

@@ -16,7 +16,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -93,10 +92,7 @@ pub(crate) async fn listen(config: &Config) -> anyhow::Result<Option<TcpListener
             tracing::warn!(%address, %error, "no metrics and no traces: set admin.listen to another address, or to off");
             Ok(None)
         }
-        Err(error) => Err(error).with_context(|| {
-            let address = admin.listen;
-            format!("cannot listen on {address}: choose another with admin.listen")
-        }),
+        Err(error) => Err(listener::unusable(admin.listen, &error, "admin.listen")),
     }
 }
 
@@ -171,7 +167,10 @@ impl Admin {
             return rules::answer(&self.shows, &head.method, below, body).await;
         }
         if head.method != Method::GET && head.method != Method::HEAD {
-            let mut answer = wrong(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered here");
+            let mut answer = wrong(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "this path supports GET and HEAD",
+            );
             answer
                 .headers_mut()
                 .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -185,7 +184,7 @@ impl Admin {
             }
             _ => wrong(
                 StatusCode::NOT_FOUND,
-                "there is nothing here: /metrics, /admin/health, /admin/rules and /admin/traces/TASK are",
+                "no such path: there are /metrics, /admin/health, /admin/rules and /admin/traces/TASK",
             ),
         }
     }

@@ -6,6 +6,7 @@
 mod args;
 mod audit;
 mod backup;
+mod banner;
 mod call;
 mod check;
 mod conformance;

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use super::args::{Global, ServeArgs};
+use super::banner::{self, Banner};
 use super::{Failure, block_on};
-use crate::app::ToTrust;
-use crate::config::{Env, Source, load};
+use crate::app::{Listening, ToTrust};
+use crate::config::{Config, Env, Source, load};
 use crate::reload::Origin;
 use crate::{app, telemetry};
 
@@ -20,7 +21,9 @@ pub(super) fn run(args: &ServeArgs, global: &Global, env: &Env) -> Result<(), Fa
     };
     let config = load(&Source::File(origin.file.clone()), env, &origin.flags)?;
     telemetry::start(&config.log).map_err(Failure::Failed)?;
-    block_on(app::serve(config, Some(origin), |listening| {
+    let shown = config.clone();
+    block_on(app::serve(config, Some(origin), move |listening| {
+        banner::print(&welcome(&shown, &listening));
         let (address, tls) = (listening.address, listening.encrypted);
         tracing::info!(%address, tls, "listening");
         match listening.to_trust {
@@ -33,6 +36,12 @@ pub(super) fn run(args: &ServeArgs, global: &Global, env: &Env) -> Result<(), Fa
             }
         }
     }))
+}
+
+/// The agents with their addresses, for whoever starts it by hand.
+pub(super) fn welcome(config: &Config, listening: &Listening) -> String {
+    let banner = Banner::new(config, listening);
+    format!("{}{}", banner.addresses(), banner.facts())
 }
 
 /// The configuration file: the one named, or the one here.

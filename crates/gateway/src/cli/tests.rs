@@ -1,12 +1,12 @@
 //! The command line: what it teaches, and what `up` shows.
 
-use std::net::SocketAddr;
+use std::sync::Arc;
 
 use clap::{CommandFactory, Parser};
 
 use super::args::Cli;
 use super::up::welcome;
-use super::wrap;
+use super::{serve, wrap};
 use crate::app::{Listening, ToTrust};
 use crate::config::{Config, Env, Flags, Problems, Source, load};
 
@@ -52,11 +52,13 @@ fn completions_are_made_for_each_shell() {
     assert!(Cli::try_parse_from(["switchboard", "completion", "tcsh"]).is_err());
 }
 
-fn plain(address: SocketAddr) -> Listening {
+fn listening_at(address: &str, config: &Config) -> Listening {
     Listening {
-        address,
+        address: address.parse().unwrap(),
         encrypted: false,
         to_trust: None,
+        admin: Some("127.0.0.1:7421".parse().unwrap()),
+        agents: config.agents.iter().map(|a| Arc::clone(&a.name)).collect(),
     }
 }
 
@@ -64,20 +66,18 @@ fn plain(address: SocketAddr) -> Listening {
 fn up_shows_little_and_all_of_it_can_be_pasted() {
     let env = Env::from_pairs([("HOME", "/home/user")]);
     let config = load(&Source::BuiltIn, &env, &Flags::default()).unwrap();
-    let text = welcome(&config, &plain("0.0.0.0:7420".parse().unwrap()), 4711);
+    let text = welcome(&config, &listening_at("0.0.0.0:7420", &config), 4711);
     assert_eq!(
         text,
         r#"  agents    echo research approver flaky desk   at http://127.0.0.1:7420
+  admin     http://127.0.0.1:7421
   tasks     /home/user/.local/share/switchboard
 
-  card      curl -s http://127.0.0.1:7420/a2a/echo/.well-known/agent-card.json
-  stream    curl -N http://127.0.0.1:7420/a2a/echo/message:stream -H 'A2A-Version: 1.0' \
-              --json '{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"text":"hello there"}]}}'
-  survive   stream from research instead; remember the task's id and the last `id:`; then, from elsewhere,
-              kill -9 4711
-            start again, and go on at the next event:
-              curl -N -X POST http://127.0.0.1:7420/a2a/research/tasks/TASK_ID:subscribe -H 'A2A-Version: 1.0' \
-                -H 'Last-Event-ID: LAST_ID'
+  try       switchboard send -a http://127.0.0.1:7420/a2a/echo "hello there"
+            switchboard send -a http://127.0.0.1:7420/a2a/research --stream "rivers in 8 chunks every 500ms"
+            curl -s http://127.0.0.1:7420/a2a/echo/.well-known/agent-card.json
+  crash     kill -9 4711 while research works, start again, and follow the task to its end:
+            switchboard task subscribe -a http://127.0.0.1:7420/a2a/research TASK_ID
 "#
     );
     assert!(text.lines().count() <= 12);
@@ -90,8 +90,8 @@ fn what_is_not_kept_is_not_promised() {
         ..Flags::default()
     };
     let config = load(&Source::BuiltIn, &Env::default(), &flags).unwrap();
-    let text = welcome(&config, &plain(config.listen), 1);
-    assert!(text.contains("everything is lost at the end"), "{text}");
+    let text = welcome(&config, &listening_at("127.0.0.1:7420", &config), 1);
+    assert!(text.contains("lost when the process ends"), "{text}");
     assert!(!text.contains("kill -9"), "{text}");
 }
 
@@ -103,19 +103,24 @@ fn up_says_how_to_trust_its_certificate() {
         let listening = Listening {
             encrypted: true,
             to_trust: Some(to_trust),
-            ..plain(config.listen)
+            ..listening_at("127.0.0.1:7420", &config)
         };
         welcome(&config, &listening, 1)
     };
     let text = shown(ToTrust::File("/data/dev-cert.pem".into()));
     assert!(
-        text.contains("at https://127.0.0.1:7420\n") && !text.contains("http:"),
+        text.contains("at https://127.0.0.1:7420\n") && !text.contains("http://127.0.0.1:7420"),
         "{text}"
     );
-    assert_eq!(text.matches("curl --cacert /data/dev-cert.pem ").count(), 3);
+    assert_eq!(text.matches("curl --cacert /data/dev-cert.pem ").count(), 1);
+    assert_eq!(text.matches(" --ca /data/dev-cert.pem -a ").count(), 3);
     let text = shown(ToTrust::Fingerprint("sha256:0a".to_owned()));
-    assert!(text.contains("tls       sha256:0a\n"), "{text}");
-    assert_eq!(text.matches("curl -k ").count(), 3);
+    assert!(
+        text.contains("tls       self-signed, sha256:0a\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches("curl -k ").count(), 1);
+    assert_eq!(text.matches(" --insecure -a ").count(), 3);
 }
 
 /// What `wrap` makes of these flags.
@@ -260,29 +265,51 @@ fn wrap_shows_where_the_agent_is_and_how_to_try_it() {
         &[],
     )
     .unwrap();
-    let text = wrap::welcome(&config, &plain("0.0.0.0:7420".parse().unwrap()));
+    let text = wrap::welcome(&config, &listening_at("0.0.0.0:7420", &config));
     assert_eq!(
         text,
-        r#"  agent     shout   at http://127.0.0.1:7420
+        r#"  agents    shout   at http://127.0.0.1:7420
+  admin     http://127.0.0.1:7421
   tasks     /home/user/.local/share/switchboard/wrapped/shout
 
-  address   http://127.0.0.1:7420/a2a/shout
-  card      http://127.0.0.1:7420/a2a/shout/.well-known/agent-card.json
   try       switchboard send -a http://127.0.0.1:7420/a2a/shout "hello there"
+            switchboard send -a http://127.0.0.1:7420/a2a/shout --stream "hello there"
+            curl -s http://127.0.0.1:7420/a2a/shout/.well-known/agent-card.json
 "#
     );
     let listening = Listening {
         encrypted: true,
         to_trust: Some(ToTrust::File("/data/dev-cert.pem".into())),
-        ..plain(config.listen)
+        ..listening_at("127.0.0.1:7420", &config)
     };
     let text = wrap::welcome(&config, &listening);
     let wanted = "switchboard send --ca /data/dev-cert.pem -a https://127.0.0.1:7420/a2a/shout";
     assert!(text.contains(wanted), "{text}");
     let config = wrapped(&["--langgraph", "http://a.example"], &[]).unwrap();
-    let text = wrap::welcome(&config, &plain("127.0.0.1:7420".parse().unwrap()));
-    let wanted = "agent     agent-*   at http://127.0.0.1:7420\n";
+    let mut listening = listening_at("127.0.0.1:7420", &config);
+    listening.agents.clear();
+    let text = wrap::welcome(&config, &listening);
+    let wanted = "agents    agent-*   at http://127.0.0.1:7420\n";
     assert!(text.contains(wanted), "{text}");
     let wanted = "switchboard send -a http://127.0.0.1:7420 \"hello";
+    assert!(text.contains(wanted), "{text}");
+}
+
+#[test]
+fn serve_lists_agents_with_their_addresses_up_to_a_limit() {
+    let env = Env::from_pairs([("HOME", "/home/user")]);
+    let config = load(&Source::BuiltIn, &env, &Flags::default()).unwrap();
+    let mut listening = listening_at("127.0.0.1:7420", &config);
+    let text = serve::welcome(&config, &listening);
+    let wanted =
+        "  agents    echo      http://127.0.0.1:7420/a2a/echo\n            research  http:";
+    assert!(text.starts_with(wanted), "{text}");
+    assert!(
+        text.contains("  admin     http://127.0.0.1:7421\n"),
+        "{text}"
+    );
+    listening.agents = (0..100).map(|n| format!("a{n}").into()).collect();
+    let text = serve::welcome(&config, &listening);
+    let wanted = "            and 80 more: http://127.0.0.1:7420/agents\n";
     assert!(text.contains(wanted), "{text}");
 }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 
 use super::args::{Global, Place};
-use super::up::{curl_and_base, kept};
-use super::{Failure, block_on, out};
-use crate::app::{Listening, ToTrust};
+use super::banner::{self, Banner};
+use super::{Failure, block_on};
+use crate::app::Listening;
 use crate::config::{Config, Env, Given, GivenKey, GivenValue, Source, load};
 use crate::{app, telemetry};
 
@@ -23,40 +23,40 @@ Examples:
   switchboard wrap --exec -- tr a-z A-Z
   switchboard wrap --name worker --exec --json --inherit HOME -- python3 agent.py
 
-What the agent is like is said by flags here; all else by variables, as with `serve`:
+Flags describe the agent; everything else is set by environment variables, as with `serve`:
   SWITCHBOARD_AGENTS__AGENT__OPENAI__TEMPERATURE=0.2 switchboard wrap --openai URL --model M
 
-Secrets come from the environment or from files: others can see the command line. Tasks are kept in
-a directory of the agent's own, below that of `switchboard up`. For more than one agent, or to say
-who may call, write a file: see `switchboard serve --help`.";
+Pass secrets by environment or file: others can read the command line. Tasks are stored in a directory
+per agent, below that of `switchboard up`. For several agents, or for authentication, write a
+configuration file: see `switchboard serve --help`.";
 
 /// `switchboard wrap`
 #[derive(Debug, Clone, Default, Args)]
 #[command(group = ArgGroup::new("behind").required(true))]
 pub struct WrapArgs {
-    /// A model: what stands before /chat/completions at an OpenAI-compatible endpoint
+    /// OpenAI-compatible endpoint: its base URL, before /chat/completions
     #[arg(long, value_name = "URL", group = "behind", requires = "model")]
     openai: Option<String>,
-    /// An A2A agent elsewhere: its URL or its card's, a host, or HOST#NAME
+    /// Remote A2A agent: its URL, the URL of its card, a host, or HOST#NAME
     #[arg(long, value_name = "URL", group = "behind")]
     a2a: Option<String>,
-    /// An assistant of a LangGraph server: where the server is
+    /// LangGraph server: its URL
     #[arg(long, value_name = "URL", group = "behind")]
     langgraph: Option<String>,
-    /// An agent of an OpenClaw gateway: where the gateway is
+    /// OpenClaw gateway: its URL
     #[arg(long, value_name = "URL", group = "behind")]
     openclaw: Option<String>,
-    /// A command, run for each message: what stands behind `--`
+    /// Command to run for each message: give it after `--`
     #[arg(long, group = "behind", requires = "command")]
     exec: bool,
 
-    /// The agent's name, which is part of its address
+    /// Name of the agent, part of its URL
     #[arg(long, default_value = "agent")]
     name: String,
-    /// What the agent does, for its card
+    /// Description for the agent card
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Sends this header along, with the value of this variable; may be given more than once
+    /// Header to send upstream, with the value of an environment variable (repeatable)
     #[arg(long, value_name = "NAME=VARIABLE", value_parser = pair, conflicts_with_all = ["exec", "openclaw"])]
     header: Vec<(String, String)>,
 
@@ -81,19 +81,19 @@ pub struct WrapArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "With --openai")]
 struct WithModel {
-    /// The model's name
+    /// Model name
     #[arg(long, conflicts_with_all = all_but("openai"))]
     model: Option<String>,
-    /// The variable that holds the key, such as OPENAI_API_KEY
+    /// Environment variable with the API key, such as OPENAI_API_KEY
     #[arg(long, conflicts_with_all = all_but("openai"), value_name = "VARIABLE")]
     key_env: Option<String>,
-    /// The file that holds the key
+    /// File with the API key
     #[arg(long, conflicts_with_all = all_but("openai"), value_name = "FILE", conflicts_with = "key_env")]
     key_file: Option<String>,
-    /// What the model is told before all else
+    /// System prompt
     #[arg(long, conflicts_with_all = all_but("openai"), value_name = "TEXT")]
     system: Option<String>,
-    /// A file with what the model is told before all else
+    /// File with the system prompt
     #[arg(long, conflicts_with_all = all_but("openai"), value_name = "FILE", conflicts_with = "system")]
     system_file: Option<String>,
 }
@@ -101,7 +101,7 @@ struct WithModel {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "With --langgraph")]
 struct WithLangGraph {
-    /// The assistant: its id, the name of its graph, or its own; without it, each of the server is an agent
+    /// Assistant: its id, its name or the name of its graph [default: every assistant of the server]
     #[arg(long, conflicts_with_all = all_but("langgraph"), value_name = "ID")]
     assistant: Option<String>,
 }
@@ -109,13 +109,13 @@ struct WithLangGraph {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "With --openclaw")]
 struct WithOpenClaw {
-    /// The agent of the gateway; by default `main`
+    /// Agent of the gateway [default: main]
     #[arg(long, conflicts_with_all = all_but("openclaw"), value_name = "ID")]
     agent: Option<String>,
-    /// The variable that holds the gateway's token, such as OPENCLAW_GATEWAY_TOKEN
+    /// Environment variable with the gateway token, such as OPENCLAW_GATEWAY_TOKEN
     #[arg(long, conflicts_with_all = all_but("openclaw"), value_name = "VARIABLE")]
     token_env: Option<String>,
-    /// The file that holds the gateway's token
+    /// File with the gateway token
     #[arg(long, conflicts_with_all = all_but("openclaw"), value_name = "FILE", conflicts_with = "token_env")]
     token_file: Option<String>,
 }
@@ -123,16 +123,16 @@ struct WithOpenClaw {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "With --exec")]
 struct WithExec {
-    /// Lines of JSON for status, artifacts and questions, instead of text
+    /// Use the JSON Lines protocol (status, artifacts, questions) instead of text
     #[arg(long, conflicts_with_all = all_but("exec"))]
     json: bool,
-    /// Where the command runs
+    /// Working directory of the command
     #[arg(long, conflicts_with_all = all_but("exec"), value_name = "DIR")]
     directory: Option<PathBuf>,
-    /// A variable that the command may see, beside PATH; may be given more than once
+    /// Environment variable to pass to the command, besides PATH (repeatable)
     #[arg(long, conflicts_with_all = all_but("exec"), value_name = "VARIABLE")]
     inherit: Vec<String>,
-    /// The program and its arguments; no shell reads them
+    /// Program and arguments; no shell is involved
     #[arg(last = true, conflicts_with_all = all_but("exec"), value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -149,7 +149,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
             Ok((name.to_owned(), variable.to_owned()))
         }
         _ => Err(
-            "write the header's name and the variable that holds its value, such as x-key=MY_KEY"
+            "write the header name and the environment variable with its value, such as x-key=MY_KEY"
                 .to_owned(),
         ),
     }
@@ -161,10 +161,7 @@ pub(super) fn run(args: &WrapArgs, global: &Global, env: &Env) -> Result<(), Fai
     telemetry::start(&config.log).map_err(Failure::Failed)?;
     let shown = config.clone();
     block_on(app::serve(config, None, move |listening| {
-        let text = welcome(&shown, &listening);
-        if let Err(error) = out(format_args!("{text}")) {
-            tracing::warn!(%error, "cannot write to standard output");
-        }
+        banner::print(&welcome(&shown, &listening));
     }))
 }
 
@@ -244,28 +241,14 @@ impl WrapArgs {
     }
 }
 
-/// Where the agent is, and how to talk to it at once.
+/// Where the agent is, and how to call it.
 pub(super) fn welcome(config: &Config, listening: &Listening) -> String {
-    let (_, tls, base) = curl_and_base(listening);
-    let name = &config.default_agent;
-    // Of agents that are found, the first stands at the root.
-    let (names, at) = match config.discover.is_empty() {
-        true => (name.to_string(), format!("{base}/a2a/{name}")),
-        false => (format!("{name}-*"), base.clone()),
+    let banner = Banner::new(config, listening);
+    // Discovered agents may come later; the first of them is the default agent.
+    let (names, at) = match listening.agents.first() {
+        Some(first) => (listening.agents.join(" "), banner.agent(first)),
+        None => (format!("{}-*", config.default_agent), banner.base.clone()),
     };
-    let trust = match &listening.to_trust {
-        None => String::new(),
-        Some(ToTrust::File(file)) => format!(" --ca {}", file.display()),
-        Some(ToTrust::Fingerprint(_)) => " --insecure".to_owned(),
-    };
-    let kept = kept(config);
-    format!(
-        "  agent     {names}   at {base}
-  tasks     {kept}
-{tls}
-  address   {at}
-  card      {at}/.well-known/agent-card.json
-  try       switchboard send{trust} -a {at} \"hello there\"
-"
-    )
+    let (base, facts, commands) = (&banner.base, banner.facts(), banner.commands(&at, None));
+    format!("  agents    {names}   at {base}\n{facts}\n{commands}")
 }

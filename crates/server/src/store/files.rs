@@ -8,7 +8,21 @@ use super::Error;
 
 /// The error for a file or directory that cannot be used.
 pub(super) fn unusable(path: &Path, error: &io::Error) -> Error {
-    Error::Unavailable(format!("{} cannot be used: {error}", path.display()))
+    use io::ErrorKind::{NotADirectory, PermissionDenied, ReadOnlyFilesystem, StorageFull};
+
+    let path = path.display();
+    let way_out = match error.kind() {
+        PermissionDenied | ReadOnlyFilesystem => "make it writable for this user, or",
+        NotADirectory | io::ErrorKind::AlreadyExists => "move the file that is in the way, or",
+        StorageFull => "free some space, or",
+        _ => "",
+    };
+    let choose = "choose another data directory with --data";
+    let way_out = [way_out, choose].join(" ");
+    Error::Unavailable(format!(
+        "cannot use {path}: {error}; {}",
+        way_out.trim_start()
+    ))
 }
 
 /// Marks a data directory that a restore has begun to fill, until it holds everything.

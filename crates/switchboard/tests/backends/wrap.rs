@@ -31,8 +31,7 @@ async fn a_command_is_an_agent_in_one_line_and_what_is_printed_works() {
         &[],
     )
     .await;
-    assert_eq!(line(&ours, "address"), ours.url("/a2a/shout"));
-    let card: serde_json::Value = reqwest::get(line(&ours, "card"))
+    let card: serde_json::Value = reqwest::get(line(&ours, "curl -s"))
         .await
         .unwrap()
         .json()
@@ -115,13 +114,15 @@ async fn all_assistants_of_a_server_are_agents_in_one_line_and_they_come_and_go(
     let often = [("SWITCHBOARD_AGENTS__AGENT__LANGGRAPH__REFRESH", "300ms")];
     let ours = wrap(&["--langgraph", &graph.base], &often).await;
     until(&ours, &["agent-poet"]).await;
-    let card: serde_json::Value = reqwest::get(line(&ours, "card"))
+    let card: serde_json::Value = reqwest::get(line(&ours, "curl -s"))
         .await
         .unwrap()
         .json()
         .await
         .unwrap();
-    assert_eq!(card["name"], "poet", "the first is at the root");
+    assert_eq!(card["name"], "poet");
+    let root = ours.get("/.well-known/agent-card.json").await;
+    assert_eq!(root.body["name"], "poet", "the first is at the root");
     graph.adds("poet", "late");
     until(&ours, &["agent-late", "agent-poet"]).await;
     let task = ours

@@ -82,7 +82,7 @@ async fn what_is_not_kept_is_known_by_its_fingerprint() {
     let server = Server::start(&["up", "--memory", "--tls", "self-signed"], "").await;
     let said = server.said();
     assert!(
-        said.contains("tls       sha256:") && said.contains("curl -k"),
+        said.contains("tls       self-signed, sha256:") && said.contains("curl -k"),
         "{said}"
     );
     assert!(!server.data().join("dev-key.pem").exists());

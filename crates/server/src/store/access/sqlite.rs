@@ -382,7 +382,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     let taken: u32 = change.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let Some(missing) = STEPS.get(taken as usize..) else {
         return Err(Error::Unavailable(format!(
-            "{} was written by a newer switchboard: use that one",
+            "{} was written by a newer version of switchboard: use that one, or another data directory",
             path.display()
         )));
     };
