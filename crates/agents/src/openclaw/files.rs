@@ -140,7 +140,7 @@ mod tests {
         let url = place("image/png", b"png".to_vec()).await;
         let message = message("look", &[&url]);
         let careful = Fetcher::new(Guard::new(Vec::new()));
-        let why = "the file of message.parts[1] cannot be fetched: its URL must not point to a loopback address";
+        let why = "the file of message.parts[1] cannot be fetched: its URL must not point to a loopback address; an operator can allow it with push.allow";
         let refused = require(&message, &careful).unwrap_err();
         assert_eq!(
             (refused.kind(), refused.message()),

@@ -100,6 +100,7 @@ pub(super) async fn find(
     let nobody = Authority::default();
     let mut tried = String::new();
     let mut odd = false;
+    let mut said_before = String::new();
     for place in places(base) {
         let mut fetched = fetcher.card(&place.url, &nobody).await?;
         if let Fetched::Refused(_) = fetched
@@ -121,8 +122,14 @@ pub(super) async fn find(
                 said
             }
         };
+        // What a server says at each address is said once.
+        let short = match said == said_before {
+            true => said.split(':').next().unwrap_or_default(),
+            false => &said,
+        };
         // A String takes every write.
-        let _ = write!(tried, "\n  {}: {said}", shown(&place.url));
+        let _ = write!(tried, "\n  {}: {short}", shown(&place.url));
+        said_before = said;
     }
     let only = is_card(base);
     let kind = if odd && only {

@@ -12,6 +12,9 @@ use crate::auth::Authority;
 use crate::error::{Error, Reach};
 use crate::transport::http::{Http, Outgoing};
 
+/// How much of the message of an error is repeated, in bytes.
+const MAX_MESSAGE: usize = 300;
+
 /// What an address said to a GET.
 #[derive(Debug)]
 pub(super) enum Fetched {
@@ -81,7 +84,10 @@ impl Fetcher<'_> {
             }
             (status, _) if !status.is_success() => {
                 return Ok(Fetched::Nothing {
-                    said: format!("status {}", status.as_u16()),
+                    said: match message(answer.body()) {
+                        Some(message) => format!("status {}: {message}", status.as_u16()),
+                        None => format!("status {}", status.as_u16()),
+                    },
                     good: false,
                 });
             }
@@ -94,6 +100,13 @@ impl Fetcher<'_> {
         }
         Ok(fetched)
     }
+}
+
+/// The message of an error in JSON, which may tell what to ask for instead.
+fn message(body: &[u8]) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let message = body["error"]["message"].as_str()?;
+    Some(message[..message.floor_char_boundary(MAX_MESSAGE)].to_owned())
 }
 
 fn read(body: &bytes::Bytes) -> Fetched {

@@ -291,9 +291,37 @@ pub(crate) fn failed(url: &str, error: reqwest::Error) -> Error {
     } else {
         Reach::Sent
     };
-    Error::new(Kind::Unreachable, format!("cannot reach {url}: {why}"))
-        .reached(reach)
-        .because(error)
+    let hint = certificate_hint(&why);
+    let failed = Error::new(Kind::Unreachable, format!("cannot reach {url}: {why}"));
+    let failed = failed.reached(reach).because(error);
+    match hint {
+        Some(hint) => failed.hinting(hint),
+        None => failed,
+    }
+}
+
+/// What to do about a certificate that was refused. The text is what there is: the cause is of a crate of reqwest's own
+/// choice.
+fn certificate_hint(why: &str) -> Option<&'static str> {
+    [
+        (
+            "UnknownIssuer",
+            "the certificate's issuer is not trusted: name the CA that signed it with --ca FILE",
+        ),
+        (
+            "NotValidForName",
+            "the certificate is for another host name: use that name in the URL",
+        ),
+        (
+            "Expired",
+            "the certificate has expired: the server needs a new one",
+        ),
+    ]
+    .into_iter()
+    .find_map(|(cause, hint)| {
+        let refused = why.contains("invalid peer certificate") && why.contains(cause);
+        refused.then_some(hint)
+    })
 }
 
 /// What is said of a request that took too long. It may have arrived.

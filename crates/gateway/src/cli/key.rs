@@ -23,7 +23,7 @@ Examples:
   switchboard key list
   switchboard key revoke 4kq7m2xw9abc
 
-A key is printed once, on standard output, and kept as a hash only. A running server takes a new key, and refuses a
+A key is printed once, on standard output, and stored as a hash. A running server accepts a new key, and rejects a
 revoked one, within a second.";
 
 /// Who the audit says it was.
@@ -32,40 +32,40 @@ const OPERATOR: &str = "operator";
 /// `switchboard key`
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
-    /// Makes a key and prints it: now, and never again
+    /// Create a key and print it once
     Create(CreateArgs),
-    /// Lists all keys, but not what they are
+    /// List all keys, without the keys themselves
     List(ListArgs),
-    /// Takes a key back
+    /// Revoke a key
     Revoke(RevokeArgs),
 }
 
 /// `switchboard key create`
 #[derive(Debug, Args)]
 pub struct CreateArgs {
-    /// An agent that the key opens; may be given more than once
+    /// Agent that the key may call (repeatable)
     #[arg(
         long = "agent",
         value_name = "NAME",
         required_unless_present = "all_agents"
     )]
     agents: Vec<String>,
-    /// The key opens all agents, also those to come
+    /// Allow all agents, including future ones
     #[arg(long, conflicts_with = "agents")]
     all_agents: bool,
-    /// What to call it
+    /// Label
     #[arg(long, value_name = "TEXT", default_value = "")]
     label: String,
-    /// What it grants; may be given more than once
+    /// Scope that the key grants (repeatable)
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
-    /// How long it is good
+    /// Lifetime, such as 90d
     #[arg(long, value_name = "TIME")]
     expires: Option<Time>,
-    /// Who uses it; keys of one subject share their tasks
+    /// Subject: keys with the same subject share their tasks
     #[arg(long, value_name = "NAME")]
     subject: Option<String>,
-    /// The tenant of who uses it
+    /// Tenant of the caller
     #[arg(long, value_name = "NAME")]
     tenant: Option<String>,
     #[command(flatten)]
@@ -82,7 +82,7 @@ pub struct ListArgs {
 /// `switchboard key revoke`
 #[derive(Debug, Args)]
 pub struct RevokeArgs {
-    /// The key: its id, as `key list` shows it
+    /// Key id, as shown by `key list`
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
@@ -127,7 +127,7 @@ fn create(args: CreateArgs, global: &Global, env: &Env) -> Result<(), Failure> {
         }
         out(format_args!("{}\n", key.reveal()))?;
         let id = &record.id;
-        err(format_args!("key {id} is made; it is not shown again\n"))?;
+        err(format_args!("key {id} created; it is not shown again\n"))?;
         Ok(())
     })
 }
@@ -145,7 +145,7 @@ fn list(args: &ListArgs, global: &Global, env: &Env) -> Result<(), Failure> {
             }
         }
         if keys.is_empty() && !args.kept.json() {
-            text.push_str("there are no keys\n");
+            text.push_str("no keys\n");
         }
         Ok(())
     })?;
@@ -158,10 +158,7 @@ fn revoke(args: &RevokeArgs, global: &Global, env: &Env) -> Result<(), Failure> 
     block_on(async {
         let store = app::existing_access_store(&config)?;
         if !keys::revoke(&*store, &id, &By::here(OPERATOR)).await? {
-            anyhow::bail!(
-                "there is no key {id:?} that could be revoked",
-                id = id.as_str()
-            );
+            anyhow::bail!("no active key {id:?}", id = id.as_str());
         }
         if args.kept.json() {
             out(format_args!(
@@ -199,6 +196,13 @@ fn line(record: &KeyRecord, text: &mut String) -> std::fmt::Result {
     write!(text, "{}  {}", record.id, printable::line(&agents))?;
     if !record.label.is_empty() {
         write!(text, "  {:?}", record.label)?;
+    }
+    if let Some(tenant) = &record.tenant {
+        write!(text, "  tenant {}", printable::line(tenant))?;
+    }
+    // A key without a subject of its own has one that says no more than its id.
+    if record.subject != format!("key:{}", record.id) {
+        write!(text, "  subject {}", printable::line(&record.subject))?;
     }
     if !record.scopes.is_empty() {
         let scopes = printable::line(&record.scopes.join(" "));

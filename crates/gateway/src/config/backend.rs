@@ -36,7 +36,7 @@ impl Check<'_> {
             [] => {
                 self.wrong(
                     at,
-                    "nothing stands behind this agent".to_owned(),
+                    "this agent has no backend".to_owned(),
                     Some(
                         "add `script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or `langgraph`"
                             .to_owned(),
@@ -60,7 +60,7 @@ impl Check<'_> {
                 if !matches!(identity, Identity::Nobody) {
                     let message = match raw.openclaw {
                         Some(_) => "an OpenClaw gateway knows us by `openclaw.token` only",
-                        None => "nothing elsewhere stands behind this agent",
+                        None => "this agent has no upstream",
                     };
                     self.wrong(&join(at, Key("identity")), message.to_owned(), None);
                 }

@@ -1,6 +1,6 @@
 //! A command behind an agent.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use switchboard_agents::exec::{ExecAgent, Invalid, Protocol, Settings};
 use switchboard_agents::profile as agents;
@@ -8,6 +8,7 @@ use switchboard_types::model::Secret;
 
 use super::agent::join;
 use super::load::Check;
+use super::problem::Place;
 use super::raw;
 use super::yaml::{Step, Step::Item, Step::Key};
 
@@ -53,25 +54,42 @@ impl Check<'_> {
         (self.problems.len() == before).then_some(settings)
     }
 
-    /// Finds the program: what has a `/` in it is relative to the file, all else is looked for in `PATH`.
+    /// Finds the program: what has a `/` in it is relative to the file, all else is looked for in `PATH`. One that is
+    /// missing is a warning in a file, since it may be installed later, and an error of `wrap`, which has one agent only.
     fn program(&mut self, at: &[Step<'_>], program: &mut String) {
-        let found = if program.contains('/') {
+        let candidates: Vec<PathBuf> = if program.contains('/') {
             let path = self.beside(program);
             *program = path.display().to_string();
-            path.is_file()
+            vec![path]
         } else {
-            let path = self.env.get("PATH").unwrap_or_default();
-            let mut places = std::env::split_paths(path);
-            path.is_empty() || places.any(|place| place.join(&*program).is_file())
+            let path = self.env.get("PATH").filter(|path| !path.is_empty());
+            let places = path.into_iter().flat_map(std::env::split_paths);
+            places.map(|place| place.join(&*program)).collect()
         };
-        if !found && !program.is_empty() {
-            let message = format!("there is no program `{program}` on this machine");
-            let hint = if program.contains(' ') {
-                "no shell reads it: write the program and each argument by itself"
-            } else {
-                "install it, or write its whole path"
-            };
-            self.doubt(at, message, Some(hint.to_owned()));
+        // Without a path there is nowhere to look.
+        let usable = candidates.iter().any(|path| is_executable(path));
+        if usable || candidates.is_empty() || program.is_empty() {
+            return;
+        }
+        let there = candidates.iter().find(|path| path.is_file());
+        let (message, hint) = match there {
+            Some(path) => (
+                format!("{} is not executable", path.display()),
+                "run chmod +x on it, or name its interpreter first, such as python3",
+            ),
+            None if program.contains(' ') => (
+                format!("there is no program `{program}` on this machine"),
+                "no shell reads it: write the program and each argument by itself",
+            ),
+            None => (
+                format!("there is no program `{program}` on this machine"),
+                "install it, or write its whole path",
+            ),
+        };
+        let hint = Some(hint.to_owned());
+        match self.tree.place_of(at) {
+            Place::Flag(_) => self.wrong(at, message, hint),
+            _ => self.doubt(at, message, hint),
         }
     }
 
@@ -115,4 +133,11 @@ pub(super) fn profile(protocol: Protocol) -> agents::Profile {
             ..agents::Profile::default()
         },
     }
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+
+    let metadata = path.metadata();
+    metadata.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }

@@ -124,13 +124,73 @@ pub(crate) fn did_you_mean<'a>(
     }
     match known.as_slice() {
         [] => None,
-        [only] => Some(format!("only `{only}` can stand here")),
+        [only] => Some(format!("use `{only}`")),
         many if many.len() <= 12 => {
             let quoted: Vec<_> = many.iter().map(|k| format!("`{k}`")).collect();
-            Some(format!("one of {} can stand here", quoted.join(", ")))
+            Some(format!("use one of {}", quoted.join(", ")))
         }
         _ => None,
     }
+}
+
+/// Keys as other programs name them, in plain spelling, with those of ours that may be meant, and how they are written.
+const SYNONYMS: [(&[&str], &str, &str); 11] = [
+    (
+        &["port", "host", "bind", "address", "hostname"],
+        "listen",
+        ", such as `listen: 127.0.0.1:8080`",
+    ),
+    (
+        &["baseurl", "apibase", "endpoint", "uri", "server"],
+        "url",
+        "",
+    ),
+    (
+        &["apikey", "token", "secret", "bearer"],
+        "key",
+        ", such as `key: ${NAME}`",
+    ),
+    (
+        &["apikey", "key", "secret", "password"],
+        "token",
+        ", such as `token: ${NAME}`",
+    ),
+    (
+        &["cwd", "workdir", "workingdirectory", "dir", "path"],
+        "directory",
+        "",
+    ),
+    (
+        &["env", "envs", "vars", "variables"],
+        "environment",
+        ", or `inherit` for variables of the server",
+    ),
+    (
+        &["cmd", "program", "args", "arguments", "exec", "run"],
+        "command",
+        ", a list such as `[python3, agent.py]`",
+    ),
+    (&["prompt", "systemprompt", "instructions"], "system", ""),
+    (
+        &["graph", "graphid", "assistantid", "agent"],
+        "assistant",
+        "",
+    ),
+    (
+        &["datadir", "database", "db", "storage", "directory"],
+        "data",
+        "",
+    ),
+    (&["authentication", "security"], "auth", ""),
+];
+
+/// A hint for a key that other programs know by another name.
+pub(crate) fn synonym(key: &str, known: &[&str]) -> Option<String> {
+    let key = plain(key);
+    SYNONYMS.iter().find_map(|(others, ours, written)| {
+        let meant = others.contains(&&*key) && known.contains(ours);
+        meant.then(|| format!("did you mean `{ours}`{written}?"))
+    })
 }
 
 /// How far a word is from a known one. Case and the choice of `-`, `_` or camel case do not count, and a
@@ -172,10 +232,41 @@ mod tests {
     }
 
     #[test]
+    fn names_our_key_for_the_one_of_another_program() {
+        for (key, known, hint) in [
+            ("base_url", &["url", "model"][..], "did you mean `url`?"),
+            (
+                "api_key",
+                &["url", "key"],
+                "did you mean `key`, such as `key: ${NAME}`?",
+            ),
+            (
+                "apiKey",
+                &["url", "token"],
+                "did you mean `token`, such as `token: ${NAME}`?",
+            ),
+            (
+                "port",
+                &["agents", "listen"],
+                "did you mean `listen`, such as `listen: 127.0.0.1:8080`?",
+            ),
+            ("cwd", &["directory"], "did you mean `directory`?"),
+            (
+                "env",
+                &["environment"],
+                "did you mean `environment`, or `inherit` for variables of the server?",
+            ),
+        ] {
+            assert_eq!(synonym(key, known).as_deref(), Some(hint), "{key}");
+        }
+        assert_eq!(synonym("port", &["url"]), None);
+    }
+
+    #[test]
     fn lists_a_few_words_when_none_is_near() {
         assert_eq!(
             did_you_mean("xyz", ["task", "message"]).unwrap(),
-            "one of `task`, `message` can stand here"
+            "use one of `task`, `message`"
         );
         assert_eq!(did_you_mean("xyz", (0..20).map(|_| "abcdef")), None);
     }

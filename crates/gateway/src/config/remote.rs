@@ -25,7 +25,7 @@ impl Check<'_> {
                 Ok(version) => settings.preference.versions.push(version),
                 Err(_) => self.wrong(
                     &join(&at, Key("version")),
-                    format!("`{text}` is no version of A2A that is spoken here"),
+                    format!("`{text}` is not a supported A2A version"),
                     Some("write 1.0 or 0.3".to_owned()),
                 ),
             }

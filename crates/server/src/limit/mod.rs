@@ -168,7 +168,9 @@ impl Admission {
         let open = Arc::clone(&self.streams).try_acquire_owned();
         let open = open.map_err(|_| {
             let most = self.most_streams;
-            no_room(format!("{most} event streams are open: try again later"))
+            no_room(format!(
+                "the server is at its limit of {most} open event streams; retry after 1 s"
+            ))
         })?;
         let caller = Caller::of(&call.principal);
         if matches!(caller, Caller::At(_)) && !self.by_address {
@@ -178,7 +180,7 @@ impl Admission {
         let own = own.ok_or_else(|| {
             let most = self.streams_of.most();
             no_room(format!(
-                "{most} of your event streams are open: close one, or try again later"
+                "you are at your limit of {most} open event streams: close one, or retry after 1 s"
             ))
         })?;
         Ok((open, Some(own)))
@@ -224,9 +226,7 @@ impl Admission {
 
     fn too_many(&self) -> Error {
         let most = self.most_calls;
-        no_room(format!(
-            "{most} requests are at work, and too many wait: try again later"
-        ))
+        no_room(at_limit("the server", most, "request"))
     }
 }
 
@@ -237,9 +237,15 @@ fn share(counts: &Counts<Caller>, who: Caller) -> Result<Option<Share>, Error> {
         return Ok(None);
     }
     let own = counts.take(who).ok_or_else(|| {
-        no_room("too many requests of yours are at work: try again later".to_owned())
+        no_room("you are at your share of concurrent requests; retry after 1 s".to_owned())
     })?;
     Ok(Some(Box::new(own)))
+}
+
+/// What is said to a caller for whom there is no room and no place in the queue, either.
+fn at_limit(what: &str, limit: usize, unit: &str) -> String {
+    let plural = if limit == 1 { "" } else { "s" };
+    format!("{what} is at its limit of {limit} concurrent {unit}{plural}; retry after 1 s")
 }
 
 fn no_room(message: String) -> Error {

@@ -120,7 +120,7 @@ fn too_often(standing: &Standing) -> Option<Error> {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let (most, per) = (standing.rate.requests, standing.rate.per.as_secs_f64());
     let message =
-        format!("too many requests: {most} in {per} s are allowed, try again in {seconds} s");
+        format!("rate limit exceeded: {most} requests per {per} s; retry after {seconds} s");
     let error = Error::new(ErrorKind::ResourceExhausted, message);
     let error = error.fact("limit", most.to_string());
     Some(error.retry_in(seconds))

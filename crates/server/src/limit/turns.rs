@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use switchboard_types::{Error, ErrorKind};
 
-use super::{Caller, Fair, Permit, Ticket};
+use super::{Caller, Fair, Permit, Ticket, at_limit};
 
 /// Room for so many turns. Engines that share one count together.
 #[derive(Debug, Clone)]
@@ -85,8 +85,7 @@ impl Turns {
             let ticket = Fair::ticket(Arc::clone(&gate.fair), &who);
             ticket.map_err(|_| {
                 let most = gate.most;
-                let message =
-                    format!("{most} tasks are at work, and too many wait: try again later");
+                let message = at_limit("the agent", most, "task");
                 Error::new(ErrorKind::ResourceExhausted, message).fact("limit", most.to_string())
             })
         };

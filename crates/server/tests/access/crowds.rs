@@ -96,7 +96,11 @@ async fn without_room_and_without_a_line_one_is_told_at_once() {
         let answer = say(&house, "bob").await;
         assert_eq!(answer.status, 429);
         assert_eq!(answer.header("retry-after"), Some("1"));
-        assert!(answer.error().contains("1 requests are at work"));
+        assert!(
+            answer
+                .error()
+                .contains("at its limit of 1 concurrent request;")
+        );
         assert!(begun.elapsed() < Duration::from_secs(5));
         // Whoever only looks does not wait for those who work.
         for way in WAYS {
@@ -161,7 +165,11 @@ async fn one_caller_does_not_take_all_the_room() {
         at_work(&house, 3).await;
         let refused = say(&house, "ann").await;
         assert_eq!(refused.status, 429);
-        assert!(refused.error().contains("requests of yours are at work"));
+        assert!(
+            refused
+                .error()
+                .contains("your share of concurrent requests")
+        );
         assert_eq!(say(&house, "bob").await.status, 200);
     };
     tokio::select! {
@@ -200,7 +208,11 @@ async fn one_caller_does_not_take_all_the_room_by_canceling() {
         loop {
             let refused = cancel().await;
             if refused.status == 429 {
-                assert!(refused.error().contains("requests of yours are at work"));
+                assert!(
+                    refused
+                        .error()
+                        .contains("your share of concurrent requests")
+                );
                 break;
             }
         }
@@ -277,7 +289,10 @@ async fn one_caller_has_so_many_streams_and_others_have_theirs() {
     assert_eq!(refused.headers()["retry-after"], "1");
     let body = refused.into_body().collect().await.unwrap().to_bytes();
     let body = String::from_utf8(body.to_vec()).unwrap();
-    assert!(body.contains("2 of your event streams are open"), "{body}");
+    assert!(
+        body.contains("at your limit of 2 open event streams"),
+        "{body}"
+    );
     let others = begin(&house, "bob", "SendStreamingMessage").await;
     assert_eq!(others.status(), 200);
     open.pop();

@@ -16,7 +16,7 @@ async fn without_credentials_every_binding_asks_for_them() {
         way.expect(&answer, 401, 16, true);
         assert_eq!(answer.challenges(), [ASKED], "{way:?}");
         let error = answer.error();
-        for said in ["UNAUTHENTICATED", "bearer", "authentication is needed"] {
+        for said in ["UNAUTHENTICATED", "bearer", "authentication required"] {
             assert!(error.contains(said), "{way:?}: {error}");
         }
     }
@@ -28,27 +28,27 @@ async fn bad_credentials_are_told_apart_only_where_it_tells_nothing() {
     for (token, says) in [
         (
             "expired",
-            "authentication is needed: the credentials have expired",
+            "authentication required: the credentials have expired",
         ),
         (
             "early",
-            "authentication is needed: the credentials are not valid yet",
+            "authentication required: the credentials are not valid yet",
         ),
         (
             "elsewhere",
-            "authentication is needed: the credentials are for another service",
+            "authentication required: the credentials are for another service",
         ),
         (
             "wrong",
-            "authentication is needed: the credentials are not valid",
+            "authentication required: the credentials are not valid",
         ),
         (
             "foreign",
-            "authentication is needed: the credentials are not valid",
+            "authentication required: the credentials are not valid",
         ),
         (
             "revoked",
-            "authentication is needed: the credentials are not valid",
+            "authentication required: the credentials are not valid",
         ),
     ] {
         for way in WAYS {

@@ -125,7 +125,7 @@ async fn who_asks_too_often_is_told_when_to_come_again() {
         let wait: u32 = answer.header("retry-after").unwrap().parse().unwrap();
         assert!((1700..=1800).contains(&wait), "{way:?}: {wait}");
         let error = answer.error();
-        let says = format!("oo many requests: 2 in 3600 s are allowed, try again in {wait} s");
+        let says = format!("ate limit exceeded: 2 requests per 3600 s; retry after {wait} s");
         assert!(error.contains(&says), "{way:?}: {error}");
         assert!(error.contains("RESOURCE_EXHAUSTED"), "{way:?}: {error}");
         let fact = format!("\"retryAfterSeconds\":\"{wait}\"");
@@ -239,7 +239,7 @@ async fn who_guesses_behind_a_proxy_locks_out_nobody_else() {
     assert_eq!(answer.status, 429);
     let wait: u32 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((590..=601).contains(&wait), "{wait}");
-    assert!(answer.error().contains(&format!("try again in {wait} s")));
+    assert!(answer.error().contains(&format!("retry after {wait} s")));
     assert_eq!(
         from(&house, "desk", "guess", "198.51.100.8").await.status,
         401

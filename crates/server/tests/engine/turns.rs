@@ -95,7 +95,7 @@ async fn beyond_the_line_there_is_no_task() {
     assert_eq!(refused.kind(), ErrorKind::ResourceExhausted);
     assert_eq!(
         refused.message(),
-        "1 tasks are at work, and too many wait: try again later"
+        "the agent is at its limit of 1 concurrent task; retry after 1 s"
     );
     let live = line.log.store().live(None, 10).await.unwrap();
     assert_eq!(live.len(), 2, "what is refused leaves nothing");
@@ -542,7 +542,10 @@ async fn a_task_has_so_many_messages_and_takes_no_more() {
         assert!(told < 10);
     };
     assert_eq!(refused.kind(), ErrorKind::UnsupportedOperation);
-    assert!(refused.message().contains("takes no more"), "{refused}");
+    assert!(
+        refused.message().contains("messages, the maximum"),
+        "{refused}"
+    );
     assert!(refused.facts().contains(&("limit".into(), "4".to_owned())));
     assert!(task.history.len() >= 4, "{}", task.history.len());
     assert_eq!(

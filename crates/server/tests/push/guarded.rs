@@ -72,7 +72,9 @@ async fn an_address_that_is_no_longer_allowed_is_not_called() {
     let error = scene.until("t", "w", |d| d.attempts > 0).await.last_error;
     assert_eq!(
         error.as_deref(),
-        Some("the url must not point to a loopback address")
+        Some(
+            "the url must not point to a loopback address; an operator can allow it with push.allow"
+        )
     );
     assert!(receiver.got().is_empty());
 }

@@ -168,9 +168,9 @@ impl Prompt for AtTheTerminal {
 pub(super) fn timed_out(timeout: Duration) -> Failure {
     Failure::local(
         Local::Timeout,
-        format!("there was no outcome within {} s", timeout.as_secs_f64()),
+        format!("no outcome within {} s", timeout.as_secs_f64()),
     )
-    .hint("give --timeout more, or --async and ask again later")
+    .hint("give a longer --timeout, or use --async and poll with `task get --wait`")
 }
 
 fn builder(settings: &Settings) -> Result<switchboard_client::Builder, Failure> {
@@ -200,7 +200,7 @@ fn builder(settings: &Settings) -> Result<switchboard_client::Builder, Failure> 
     }
     for (name, value) in &settings.service_parameters {
         let wrong = || {
-            let message = format!("--svc-param {name}: this cannot stand in a header");
+            let message = format!("--svc-param {name}: not valid in a header");
             Failure::usage(&message, "write NAME:VALUE")
         };
         let name = name.parse().map_err(|_| wrong())?;

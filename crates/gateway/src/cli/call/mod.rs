@@ -51,12 +51,15 @@ enum End {
 
 /// Runs a client command to its end.
 pub(super) fn run(command: &Command, env: &Env) -> ExitCode {
-    let Some(flags) = flags(command) else {
+    let Some(mut flags) = flags(command).cloned() else {
         return ExitCode::FAILURE;
     };
+    if let Command::Card(CardCommand::Get(args)) = command {
+        flags.agent_card = flags.agent_card.or_else(|| args.reference.clone());
+    }
     let settings = std::env::current_dir()
         .map_err(Failure::from)
-        .and_then(|dir| Settings::find(flags, env, &dir));
+        .and_then(|dir| Settings::find(&flags, env, &dir));
     let json = match &settings {
         Ok(settings) => settings.output == Output::Json,
         Err(_) => flags.output == Some(Output::Json),

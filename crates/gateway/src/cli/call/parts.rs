@@ -32,21 +32,35 @@ impl Flag {
         }
     }
 
+    /// As the tool of the A2A project spells it.
+    fn alias(self) -> Option<&'static str> {
+        match self {
+            Self::Text => Some("text-part"),
+            Self::File => Some("file-part"),
+            Self::Data => Some("data-part"),
+            Self::MediaType => None,
+        }
+    }
+
     fn value(self) -> &'static str {
         match self {
             Self::Text => "TEXT",
             Self::File => "PATH|URL",
-            Self::Data => "PATH|-",
+            Self::Data => "PATH|JSON|-",
             Self::MediaType => "TYPE",
         }
     }
 
     fn help(self) -> &'static str {
         match self {
-            Self::Text => "A part of text; may be repeated",
-            Self::File => "A part that is a file, or a link to one; may be repeated",
-            Self::Data => "A part of JSON from a file, or - for standard input; may be repeated",
-            Self::MediaType => "The media type of the part before it; may be repeated",
+            Self::Text => "Add a text part (repeatable)",
+            Self::File => {
+                "Add a file part: a local file is sent inline, a URL by reference (repeatable)"
+            }
+            Self::Data => {
+                "Add a JSON part: a file, JSON text, or - for standard input (repeatable)"
+            }
+            Self::MediaType => "Media type of the preceding part (repeatable)",
         }
     }
 }
@@ -59,6 +73,7 @@ impl Args for PartFlags {
                 .long(flag.name())
                 .value_name(flag.value())
                 .help(flag.help())
+                .aliases(flag.alias())
                 .action(ArgAction::Append)
         }))
     }
@@ -105,10 +120,7 @@ impl PartFlags {
                 Flag::Data => parts.push(data(value)?),
                 Flag::MediaType => {
                     let part = parts.last_mut().ok_or_else(|| {
-                        Failure::usage(
-                            "--media-type stands before any part",
-                            "put it after its part",
-                        )
+                        Failure::usage("--media-type must follow a part", "put it after its part")
                     })?;
                     part.media_type = Some(value.clone());
                 }
@@ -116,7 +128,7 @@ impl PartFlags {
         }
         if parts.is_empty() {
             return Err(Failure::usage(
-                "there is nothing to send",
+                "nothing to send",
                 "give a text, --text, --file or --data",
             ));
         }
@@ -139,7 +151,9 @@ fn file(name: &str) -> Result<Part, Failure> {
 }
 
 fn data(name: &str) -> Result<Part, Failure> {
-    let text = if name == "-" {
+    let text = if name.starts_with(['{', '[']) {
+        Ok(name.to_owned())
+    } else if name == "-" {
         let mut text = String::new();
         io::stdin().read_to_string(&mut text).map(|_| text)
     } else {

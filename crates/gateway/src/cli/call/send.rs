@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use switchboard_client::{Sent, parts};
-use switchboard_types::model::{ContextId, Event, Json, Object, Task, TaskId};
+use switchboard_client::{CallOptions, Sent, parts};
+use switchboard_types::model::{ContextId, Event, Json, MessageId, Object, Task, TaskId};
 use switchboard_types::operation::SendMessage;
 
 use super::args::{BelongsFlags, SendArgs};
@@ -11,10 +11,15 @@ use super::follow::{Followed, Follower};
 use super::task::task_id;
 use super::{Connected, End, Failure, print_event_json, print_task, print_text};
 use crate::cli::err;
+use crate::printable;
+
+/// How much of the reason of a failure goes into the warning, in bytes. The whole of it is in the output.
+const MAX_REASON: usize = 300;
 
 pub(super) async fn run(args: &SendArgs, connected: &Connected) -> Result<End, Failure> {
     let mut asked = parts(args.parts.read(args.message.as_deref())?);
     belongs(&mut asked, &args.belongs)?;
+    let options = keyed(&mut asked, args, connected)?;
     asked.configuration.history_length = args.history;
     let streams = connected.client.card().capabilities.streaming == Some(true);
     asked.configuration.return_immediately = args.no_wait || !streams;
@@ -22,7 +27,9 @@ pub(super) async fn run(args: &SendArgs, connected: &Connected) -> Result<End, F
         err(format_args!("warning: {warning}\n"))?;
     }
     let followed = if asked.configuration.return_immediately {
-        let sent = connected.ask(connected.client.send(asked)).await?;
+        let sent = connected
+            .ask(connected.client.send_with(asked, &options))
+            .await?;
         match sent {
             Sent::Task(task) if !args.no_wait => {
                 Follower::new(connected, args.stream, args.history)
@@ -37,7 +44,9 @@ pub(super) async fn run(args: &SendArgs, connected: &Connected) -> Result<End, F
             }
         }
     } else {
-        let events = connected.ask(connected.client.stream(asked)).await?;
+        let events = connected
+            .ask(connected.client.stream_with(asked, &options))
+            .await?;
         Follower::new(connected, args.stream, args.history)
             .stream(events)
             .await?
@@ -82,7 +91,9 @@ fn warn(connected: &Connected, task: &Task) {
     let told = match state {
         _ if state.is_interrupted() => format!("the task waits: {}", state.name()),
         _ if state.is_terminal() && state.name() != "completed" => {
-            format!("the task ended: {}", state.name())
+            let reason = reason(task).map(|reason| format!(": {reason}"));
+            let reason = reason.unwrap_or_default();
+            format!("the task ended: {}{reason}", state.name())
         }
         _ => return,
     };
@@ -90,6 +101,16 @@ fn warn(connected: &Connected, task: &Task) {
         .map(|command| format!("\n  hint: {command}"))
         .unwrap_or_default();
     drop(err(format_args!("warning: {told}{resume}\n")));
+}
+
+/// Why a task ended as it did, on one line.
+fn reason(task: &Task) -> Option<String> {
+    let message = task.status.message.as_ref()?;
+    let text = message.parts.iter().find_map(|part| part.as_text())?;
+    let line = text.lines().find(|line| !line.trim().is_empty())?;
+    Some(printable::line(
+        &line[..line.floor_char_boundary(MAX_REASON)],
+    ))
 }
 
 fn print_sent(connected: &Connected, sent: &Sent) -> Result<(), Failure> {
@@ -111,6 +132,26 @@ fn print_sent(connected: &Connected, sent: &Sent) -> Result<(), Failure> {
 fn print_alone(connected: &Connected, sent: &Sent) -> Result<End, Failure> {
     print_sent(connected, sent)?;
     Ok(End::Done)
+}
+
+/// With an idempotency key, a repetition must be the same message, so the message id is made from the key.
+fn keyed(
+    asked: &mut SendMessage,
+    args: &SendArgs,
+    connected: &Connected,
+) -> Result<CallOptions, Failure> {
+    let mut parameters = connected.settings.service_parameters.iter();
+    let header = parameters.find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"));
+    let header = header.map(|(_, value)| value.reveal());
+    let Some(key) = args.idempotency_key.as_deref().or(header) else {
+        return Ok(CallOptions::new());
+    };
+    let wrong = |error| Failure::usage(&format!("--idempotency-key {error}"), "give another key");
+    asked.message.id = MessageId::new(key).map_err(wrong)?;
+    Ok(match &args.idempotency_key {
+        Some(key) => CallOptions::new().idempotency_key(key),
+        None => CallOptions::new(),
+    })
 }
 
 /// Puts a message where it belongs.

@@ -189,7 +189,10 @@ fn shown(reference: &str) -> String {
 
 fn parse_version(text: &str) -> Result<ProtocolVersion, Failure> {
     let version = ProtocolVersion::requested(text);
-    version.map_err(|error| Failure::usage(error.message(), "give 1.0, 0.3 or 0.2"))
+    version.map_err(|_| {
+        let message = format!("--a2a-version: A2A {text:?} is not supported");
+        Failure::usage(&message, "give 1.0, or 0.3, which is used for 0.2 as well")
+    })
 }
 
 fn parse_binding(text: &str) -> Result<Binding, Failure> {
@@ -223,7 +226,8 @@ fn parse_basic(text: &str) -> Result<(String, Secret), Failure> {
 }
 
 fn parse_pair(text: &str) -> Result<(String, Secret), Failure> {
-    let pair = text.split_once(':');
+    // The tool of the A2A project writes NAME=VALUE; no name has either character.
+    let pair = text.split_once([':', '=']);
     let pair = pair.map(|(name, value)| (name.trim().to_owned(), Secret::new(value.trim())));
     pair.filter(|(name, _)| !name.is_empty())
         .ok_or_else(|| wrong("svc-param", "write NAME:VALUE"))

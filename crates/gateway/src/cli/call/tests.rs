@@ -137,7 +137,7 @@ fn what_is_wrong_is_named() {
         (
             &[],
             &["--a2a-version", "7"],
-            "A2A version \"7\" is not supported here",
+            "--a2a-version: A2A \"7\" is not supported",
         ),
         (
             &[],

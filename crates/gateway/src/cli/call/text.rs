@@ -72,7 +72,7 @@ impl Page {
             _ if done && task.artifacts.is_empty() && !self.verbose => {
                 self.parts(&answer_parts(task));
             }
-            Some(message) => self.said(message),
+            Some(message) => self.status(task.status.state, message),
             None => {}
         }
         self.stands(task);
@@ -96,6 +96,19 @@ impl Page {
 
     fn said(&mut self, message: &Message) {
         self.parts(&message.parts);
+    }
+
+    /// The message of a status. The text with which a task fails or is rejected is labelled as the reason.
+    fn status(&mut self, state: TaskState, message: &Message) {
+        if !matches!(state, TaskState::Failed | TaskState::Rejected) {
+            return self.said(message);
+        }
+        for part in &message.parts {
+            match part.as_text() {
+                Some(text) if !self.verbose => self.block("Reason", text),
+                _ => self.part(part),
+            }
+        }
     }
 
     /// What a task has made.
@@ -144,7 +157,7 @@ impl Page {
             Event::Artifact(update) => self.artifact(&update.artifact),
             Event::Status(update) => {
                 if let Some(message) = &update.status.message {
-                    self.said(message);
+                    self.status(update.status.state, message);
                 }
                 self.field("Task", update.task_id.as_str());
                 self.field("Context", update.context_id.as_str());

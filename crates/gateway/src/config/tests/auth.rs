@@ -244,8 +244,8 @@ const BAD: [(&str, &str); 25] = [
     ),
     (
         "corp: {jwt: {issuer: 'https://a.example', audience: [a], algorithms: [none]}}",
-        "3:75: auth.methods.corp.jwt.algorithms[0]: there is no algorithm `none`\n  hint: one of `HS256`, `HS384`, \
-         `HS512`, `RS256`, `RS384`, `RS512`, `PS256`, `PS384`, `PS512`, `ES256`, `ES384`, `EdDSA` can stand here",
+        "3:75: auth.methods.corp.jwt.algorithms[0]: there is no algorithm `none`\n  hint: use one of `HS256`, `HS384`, \
+         `HS512`, `RS256`, `RS384`, `RS512`, `PS256`, `PS384`, `PS512`, `ES256`, `ES384`, `EdDSA`",
     ),
     (
         "corp: {jwt: {issuer: 'http://a.example', audience: [a]}}",

@@ -30,7 +30,7 @@ const BAD: [(&str, &str); 49] = [
     ),
     (
         "auth: nobody\n",
-        "switchboard.yaml:1:7: auth: unknown value `nobody`\n  hint: only `none` can stand here",
+        "switchboard.yaml:1:7: auth: unknown value `nobody`\n  hint: use `none`",
     ),
     (
         "trust_forwarded: [10.0.0.0/99]\n",
@@ -51,7 +51,7 @@ const BAD: [(&str, &str); 49] = [
     ),
     (
         "agents:\n  a:\n    script:\n",
-        "switchboard.yaml:2:3: agents.a: nothing stands behind this agent\n  hint: add `script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or `langgraph`",
+        "switchboard.yaml:2:3: agents.a: this agent has no backend\n  hint: add `script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or `langgraph`",
     ),
     (
         "store: {kind: sqllite}\n",
@@ -96,12 +96,11 @@ const BAD: [(&str, &str); 49] = [
     ),
     (
         "agents:\n  a:\n    script: []\n    limits: {rate: none}\n",
-        "switchboard.yaml:4:20: agents.a.limits.rate: unknown value `none`\n  hint: only `unlimited` can stand here",
+        "switchboard.yaml:4:20: agents.a.limits.rate: unknown value `none`\n  hint: use `unlimited`",
     ),
     (
         "agents:\n  a:\n    script: []\n    limits: {streams: 5}\n",
-        "switchboard.yaml:4:14: agents.a.limits: unknown key `streams`\n  hint: one of `rate`, `tasks` can stand \
-         here",
+        "switchboard.yaml:4:14: agents.a.limits: unknown key `streams`\n  hint: use one of `rate`, `tasks`",
     ),
     (
         "cors: {origins: [app.example]}\n",
@@ -163,7 +162,7 @@ const BAD: [(&str, &str); 49] = [
     ),
     (
         "agents:\n  a:\n    title: A\n",
-        "switchboard.yaml:2:3: agents.a: nothing stands behind this agent\n  hint: add `script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or `langgraph`",
+        "switchboard.yaml:2:3: agents.a: this agent has no backend\n  hint: add `script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or `langgraph`",
     ),
     (
         "agents:\n  a:\n    script: []\n    script_file: a.yaml\n",

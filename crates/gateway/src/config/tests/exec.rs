@@ -152,7 +152,7 @@ fn what_is_wrong_is_named_where_it_stands_with_what_to_do() {
         (keys("shell: true"), "exec: unknown key `shell`"),
         (
             agent(cat, "identity: {forward: [x-a]}"),
-            "agents.worker.identity: nothing elsewhere stands behind this agent",
+            "agents.worker.identity: this agent has no upstream",
         ),
     ];
     for (yaml, wanted) in cases {

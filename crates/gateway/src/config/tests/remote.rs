@@ -109,7 +109,7 @@ fn what_is_wrong_is_named_where_it_stands() {
         ),
         (
             "a2a: {url: x.example, version: 2.0}".to_owned(),
-            "agents.poet.a2a.version: `2.0` is no version",
+            "agents.poet.a2a.version: `2.0` is not a supported A2A version",
         ),
         (
             "a2a: {url: x.example, refresh: 0s}".to_owned(),
@@ -131,7 +131,7 @@ fn what_is_wrong_is_named_where_it_stands() {
         ),
         (
             "script: [{complete: x}], identity: {forward: [x-a]}".to_owned(),
-            "agents.poet.identity: nothing elsewhere",
+            "agents.poet.identity: this agent has no upstream",
         ),
         (identity(""), "agents.poet.identity: says nothing"),
         (

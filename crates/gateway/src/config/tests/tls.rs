@@ -139,8 +139,8 @@ fn each_mistake_has_a_place_a_cause_and_a_way_out() {
         ),
         (
             &format!("tls: {{{PAIR}, client_certificates: maybe}}\n"),
-            "switchboard.yaml:1:73: tls.client_certificates: unknown value `maybe`\n  hint: one of `off`, `optional`, \
-             `required` can stand here",
+            "switchboard.yaml:1:73: tls.client_certificates: unknown value `maybe`\n  hint: use one of `off`, `optional`, \
+             `required`",
         ),
         (
             "auth: {methods: {mesh: {mtls: {subjects: ['*']}}}}\n",

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{self, Expected, Unexpected};
 
 use super::{Entry, Node};
-use crate::config::problem::did_you_mean;
+use crate::config::problem::{did_you_mean, synonym};
 
 /// Why a tree cannot be read, and which part is to blame.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl de::Error for Fault {
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
         Self::new(
             format!("unknown key `{field}`"),
-            did_you_mean(field, known.iter().copied()),
+            synonym(field, known).or_else(|| did_you_mean(field, known.iter().copied())),
         )
     }
 

@@ -50,6 +50,9 @@ pub struct Guard {
     seal: Option<Arc<SealingKey>>,
 }
 
+/// The way out for a target that is not public.
+const ALLOW: &str = "an operator can allow it with push.allow";
+
 /// Why a config was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {reason}")]
@@ -118,7 +121,7 @@ impl Guard {
             Some(address) => {
                 let listed = self.holds(address, port);
                 if let (false, Some(kind)) = (listed, not_public(address)) {
-                    return Err(format!("must not point to a {kind} address"));
+                    return Err(format!("must not point to a {kind} address; {ALLOW}"));
                 }
                 listed
             }
@@ -128,11 +131,11 @@ impl Guard {
             return Ok(url);
         }
         if url.scheme() != "https" {
-            return Err("must use https".to_owned());
+            return Err(format!("must use https; {ALLOW}"));
         }
         match port {
             Some(443 | 1024..) => Ok(url),
-            _ => Err("must use port 443, or one from 1024 on".to_owned()),
+            _ => Err(format!("must use port 443, or one from 1024 on; {ALLOW}")),
         }
     }
 
@@ -182,7 +185,9 @@ impl Guard {
             return Ok(true);
         }
         if !name.contains('.') || INSIDE.iter().any(|inside| is_or_below(name, inside)) {
-            return Err("must not point to a host of an inner network".to_owned());
+            return Err(format!(
+                "must not point to a host of an internal network; {ALLOW}"
+            ));
         }
         Ok(false)
     }

@@ -28,8 +28,8 @@ Examples:
   switchboard send -a localhost:7420 --stream -o json \"count to ten\"
   switchboard send -a localhost:7420 --task-id TASK_ID \"yes, go on\"
 
-Waits until the task is over or asks for something, and tells on standard error how it goes. The exit code tells
-whether the message was sent and the outcome known, not whether the task went well: see the line State.";
+Waits until the task ends or needs input, with progress on standard error. The exit code is 0 if the outcome is known,
+even if the task failed: see the line State.";
 
 pub(crate) const CHAT: &str = "\
 Examples:
@@ -41,8 +41,8 @@ Examples:
   switchboard auth login -a agent.example --client-id me
   A2ACLI_CLIENT_SECRET=... switchboard auth login -a agent.example --client-id robot
 
-With a secret the token is fetched at once; without one, a page and a code are shown for a person to enter. The
-commands that follow, with the same -a, send the token along until it expires.";
+With a client secret the token is fetched directly; without one, you get a URL and a code to enter there. Later commands
+with the same -a send the token until it expires.";
 
 pub(crate) const CONFIG: &str = "\
 Examples:
@@ -51,88 +51,88 @@ Examples:
 
 /// How to reach an agent, and how to print what it says.
 ///
-/// Each can be set by a variable `A2ACLI_` and its name in capitals, in the environment, in a `.env` here or
-/// above, or in `~/.config/a2a-cli/.env`; flags win, then the environment, then the nearest file.
+/// Each can be set by a variable `A2ACLI_` and its name in capitals, in the environment, in a `.env` in this directory or
+/// above it, or in `~/.config/a2a-cli/.env`; flags win, then the environment, then the nearest file.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Agent options")]
 pub struct AgentFlags {
-    /// The agent: a host, the URL of its card, or a file with its card [env: A2ACLI_AGENT_CARD]
+    /// Agent: a host, the URL of its card, or a card file [env: A2ACLI_AGENT_CARD]
     #[arg(short, long, value_name = "REF")]
     pub agent_card: Option<String>,
-    /// Speak only this version of A2A: 1.0, 0.3 or 0.2
+    /// Protocol version: 1.0 or 0.3 (also used for 0.2)
     #[arg(long, value_name = "VERSION")]
     pub a2a_version: Option<String>,
-    /// Prefer these bindings, in this order: jsonrpc, http+json, grpc; may be repeated
+    /// Preferred binding: jsonrpc, http+json (or rest), grpc (repeatable, in order of preference)
     #[arg(long, value_name = "BINDING")]
     pub transport: Vec<String>,
-    /// A bearer token; others on this machine can read flags, so rather set A2ACLI_BEARER
+    /// Bearer token; prefer A2ACLI_BEARER, since other users can read flags
     #[arg(long, value_name = "TOKEN")]
     pub bearer: Option<String>,
-    /// An API key; the card says where it goes
+    /// API key, sent where the card says
     #[arg(long, value_name = "KEY")]
     pub api_key: Option<String>,
-    /// A user and a password
+    /// User and password
     #[arg(long, value_name = "USER:PASSWORD")]
     pub basic: Option<String>,
-    /// The name of an OAuth client, for agents that take its tokens
+    /// OAuth client id
     #[arg(long, value_name = "ID")]
     pub client_id: Option<String>,
-    /// Its secret; without one, a person enters a code in a browser
+    /// OAuth client secret; without one, the device flow is used
     #[arg(long, value_name = "SECRET")]
     pub client_secret: Option<String>,
-    /// What to ask tokens for; by default, what the card requires; may be repeated
+    /// OAuth scope [default: what the card requires] (repeatable)
     #[arg(long, value_name = "SCOPE")]
     pub scope: Vec<String>,
-    /// Another origin that may receive credentials, such as `https://login.example.com`; may be repeated
+    /// Another origin that may receive credentials, such as `https://login.example.com` (repeatable)
     #[arg(long, value_name = "ORIGIN")]
     pub credentials_to: Vec<String>,
-    /// A header or gRPC metadata to send along; may be repeated
+    /// Service parameter: HTTP header or gRPC metadata (repeatable)
     #[arg(long, value_name = "NAME:VALUE")]
     pub svc_param: Vec<String>,
-    /// An extension to ask for; may be repeated
+    /// Extension to request (repeatable)
     #[arg(long, value_name = "URI")]
     pub extension: Vec<String>,
-    /// How long to wait for the outcome, 0 for as long as it takes [default: 300s]
+    /// How long to wait for the outcome; 0 for no limit [default: 300s]
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// How often to ask where a stream is not offered [default: 2s]
-    #[arg(long, value_name = "TIME")]
+    /// Poll interval for agents without streaming [default: 2s]
+    #[arg(long, value_name = "TIME", alias = "polling-interval")]
     pub poll_interval: Option<String>,
-    /// Go to the host named by -a, whatever host the card names
+    /// Call the host given by -a, whatever host the card names
     #[arg(long)]
     pub use_given_address: bool,
-    /// What an agent of A2A 0.3 over HTTP+JSON or gRPC holds files as: base64 (Python, Java, Go) or raw (JavaScript)
+    /// Encoding of file bytes in A2A 0.3 over HTTP+JSON or gRPC: base64 (Python, Java, Go) or raw (JavaScript)
     /// [default: base64]
     #[arg(long, value_name = "FORM")]
     pub file_bytes: Option<String>,
-    /// Take any certificate: only for tests
+    /// Skip TLS certificate verification (development only)
     #[arg(long)]
     pub insecure: bool,
-    /// Certificates to trust beside those of the system, as PEM
+    /// CA certificates to trust besides the system's, as PEM
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// Our own certificate, as PEM
+    /// Client certificate for mTLS, as PEM
     #[arg(long, value_name = "FILE", requires = "client_key")]
     pub client_cert: Option<PathBuf>,
-    /// The key of our own certificate, as PEM
+    /// Key of the client certificate, as PEM
     #[arg(long, value_name = "FILE", requires = "client_cert")]
     pub client_key: Option<PathBuf>,
-    /// Keys to check the signatures of cards with, as a JWKS; a card that is signed by none of them is refused
+    /// Keys to verify card signatures with, as JWKS; a card signed by other keys is rejected
     #[arg(long, value_name = "FILE")]
     pub card_keys: Option<PathBuf>,
-    /// Refuse a card that is not signed by one of --card-keys
+    /// Reject a card that is not signed by one of --card-keys
     #[arg(long)]
     pub require_signature: bool,
-    /// Read settings from this file instead of the nearest .env
+    /// Settings file instead of the nearest .env
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// How to print the result [default: text]
+    /// Output format [default: text]
     #[arg(short, long, value_name = "FORMAT")]
     pub output: Option<Output>,
-    /// Print more of what the agent said
+    /// Print the full messages and parts
     #[arg(long)]
     pub verbose: bool,
-    /// Tell on standard error what is sent and received
+    /// Log requests and responses on standard error, without credentials
     #[arg(long)]
     pub debug: bool,
 }
@@ -140,7 +140,7 @@ pub struct AgentFlags {
 /// `switchboard card`
 #[derive(Debug, Subcommand)]
 pub enum CardCommand {
-    /// Shows the card of an agent
+    /// Show the agent card
     #[command(after_help = CARD)]
     Get(CardGetArgs),
 }
@@ -148,10 +148,13 @@ pub enum CardCommand {
 /// `switchboard card get`
 #[derive(Debug, Args)]
 pub struct CardGetArgs {
-    /// Tell what is wrong with the card
+    /// Agent, same as -a
+    #[arg(value_name = "REF", conflicts_with = "agent_card")]
+    pub reference: Option<String>,
+    /// Validate the card
     #[arg(long)]
     pub validate: bool,
-    /// The card for callers who are known
+    /// Show the extended card for authenticated callers
     #[arg(long)]
     pub extended: bool,
     /// How to reach the agent.
@@ -162,7 +165,7 @@ pub struct CardGetArgs {
 /// `switchboard send`
 #[derive(Debug, Args)]
 pub struct SendArgs {
-    /// What to say; the same as --text
+    /// Text of the message, same as --text
     pub message: Option<String>,
     /// The parts.
     #[command(flatten)]
@@ -170,18 +173,21 @@ pub struct SendArgs {
     /// What it belongs to.
     #[command(flatten)]
     pub belongs: BelongsFlags,
-    /// Do not wait for the outcome
-    #[arg(long = "async", visible_aliases = ["return-immediately", "no-wait"])]
+    /// Return the task at once instead of waiting
+    #[arg(long = "async", visible_aliases = ["return-immediately", "no-wait"], alias = "immediate")]
     pub no_wait: bool,
-    /// Wait for the outcome; this is the default
+    /// Wait for the outcome (default)
     #[arg(long, conflicts_with = "no_wait")]
     pub wait: bool,
-    /// Print each event as it comes
+    /// Print each event as it arrives
     #[arg(long)]
     pub stream: bool,
-    /// At most so many messages of the history
+    /// Maximum number of history messages
     #[arg(long, value_name = "N")]
     pub history: Option<u32>,
+    /// Idempotency key: a repeated send with the same key returns the first task
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<String>,
     /// How to reach the agent.
     #[command(flatten)]
     pub agent: AgentFlags,
@@ -190,13 +196,13 @@ pub struct SendArgs {
 /// What a message belongs to.
 #[derive(Debug, Clone, Default, Args)]
 pub struct BelongsFlags {
-    /// The conversation to go on with
-    #[arg(long, value_name = "ID")]
+    /// Context of the message
+    #[arg(long, value_name = "ID", alias = "context")]
     pub context_id: Option<String>,
-    /// The task to go on with
-    #[arg(long, value_name = "ID")]
+    /// Task to continue
+    #[arg(long, value_name = "ID", alias = "task")]
     pub task_id: Option<String>,
-    /// Metadata of the request, as a JSON object
+    /// Request metadata as a JSON object
     #[arg(long, value_name = "JSON")]
     pub metadata: Option<String>,
 }
@@ -204,8 +210,8 @@ pub struct BelongsFlags {
 /// `switchboard chat`
 #[derive(Debug, Args)]
 pub struct ChatArgs {
-    /// The conversation to go on with
-    #[arg(long, value_name = "ID")]
+    /// Context of the message
+    #[arg(long, value_name = "ID", alias = "context")]
     pub context_id: Option<String>,
     /// How to reach the agent.
     #[command(flatten)]
@@ -215,7 +221,7 @@ pub struct ChatArgs {
 /// `switchboard auth`
 #[derive(Debug, Subcommand)]
 pub enum AuthCommand {
-    /// Fetches a token by OAuth, as the card of the agent says, and keeps it
+    /// Get a token by OAuth, as the card says, and store it
     #[command(after_help = AUTH)]
     Login(AuthLoginArgs),
 }
@@ -231,7 +237,7 @@ pub struct AuthLoginArgs {
 /// `switchboard config`
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Shows every setting of the client commands, and where it comes from
+    /// Show every setting and its source
     Show(ConfigShowArgs),
 }
 

@@ -22,17 +22,17 @@ Examples:
 /// `switchboard task`
 #[derive(Debug, Subcommand)]
 pub enum TaskCommand {
-    /// Shows a task
+    /// Show a task
     Get(TaskGetArgs),
-    /// Lists tasks, latest first
+    /// List tasks, latest first
     List(TaskListArgs),
-    /// Stops a task
+    /// Cancel a task
     Cancel(TaskCancelArgs),
-    /// Follows a task to its end
+    /// Follow a task to its end
     Subscribe(TaskSubscribeArgs),
-    /// Saves what a task has made
+    /// Save the artifacts of a task
     Download(TaskDownloadArgs),
-    /// Where the agent calls back about a task
+    /// Manage the webhooks of a task
     #[command(subcommand, after_help = PUSH_CONFIG)]
     PushConfig(PushConfigCommand),
 }
@@ -40,12 +40,12 @@ pub enum TaskCommand {
 /// `switchboard task get`
 #[derive(Debug, Args)]
 pub struct TaskGetArgs {
-    /// The task
+    /// Task id
     pub id: String,
-    /// At most so many messages of the history
+    /// Maximum number of history messages
     #[arg(long, value_name = "N")]
     pub history: Option<u32>,
-    /// Wait until it is over or asks for something
+    /// Wait until the task ends or needs input
     #[arg(long, visible_alias = "watch")]
     pub wait: bool,
     /// How to reach the agent.
@@ -56,31 +56,31 @@ pub struct TaskGetArgs {
 /// `switchboard task list`
 #[derive(Debug, Args)]
 pub struct TaskListArgs {
-    /// Only in this state, such as working or input-required
+    /// Only tasks in this state, such as working or input-required
     #[arg(long, value_name = "STATE")]
     pub status: Option<String>,
-    /// Only of this conversation
-    #[arg(long, value_name = "ID")]
+    /// Only tasks of this context
+    #[arg(long, value_name = "ID", alias = "context")]
     pub context_id: Option<String>,
-    /// Only with a status of this moment or later, such as 2026-01-31T12:00:00Z
-    #[arg(long, value_name = "TIME")]
+    /// Only tasks with a status update since then, such as 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME", alias = "since")]
     pub after: Option<String>,
-    /// So many at once
-    #[arg(long, value_name = "N")]
+    /// Page size
+    #[arg(long, value_name = "N", alias = "limit")]
     pub page_size: Option<u32>,
-    /// Where the last page ended
+    /// Page token of the previous page
     #[arg(long, value_name = "TOKEN", conflicts_with = "all")]
     pub page_token: Option<String>,
-    /// All pages
+    /// Fetch all pages
     #[arg(long)]
     pub all: bool,
-    /// With what the tasks have made
-    #[arg(long)]
+    /// Include artifacts
+    #[arg(long, alias = "with-artifacts")]
     pub artifacts: bool,
-    /// At most so many messages of each history
+    /// Maximum number of history messages per task
     #[arg(long, value_name = "N")]
     pub history: Option<u32>,
-    /// Print each task on its own
+    /// Print one task per line (JSON Lines)
     #[arg(long)]
     pub stream: bool,
     /// How to reach the agent.
@@ -91,7 +91,7 @@ pub struct TaskListArgs {
 /// `switchboard task cancel`
 #[derive(Debug, Args)]
 pub struct TaskCancelArgs {
-    /// The task
+    /// Task id
     pub id: String,
     /// How to reach the agent.
     #[command(flatten)]
@@ -101,12 +101,12 @@ pub struct TaskCancelArgs {
 /// `switchboard task subscribe`
 #[derive(Debug, Args)]
 pub struct TaskSubscribeArgs {
-    /// The task
+    /// Task id
     pub id: String,
-    /// Go on after this event
+    /// Resume after this event
     #[arg(long, value_name = "ID")]
     pub last_event_id: Option<String>,
-    /// Print each event as it comes
+    /// Print each event as it arrives
     #[arg(long)]
     pub stream: bool,
     /// How to reach the agent.
@@ -117,15 +117,15 @@ pub struct TaskSubscribeArgs {
 /// `switchboard task download`
 #[derive(Debug, Args)]
 pub struct TaskDownloadArgs {
-    /// The task
+    /// Task id
     pub id: String,
-    /// Where to put the files
+    /// Directory for the files
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub dir: PathBuf,
-    /// Only this artifact; may be repeated
+    /// Only this artifact (repeatable)
     #[arg(long, value_name = "ID")]
     pub artifact: Vec<String>,
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub overwrite: bool,
     /// How to reach the agent.
@@ -136,34 +136,34 @@ pub struct TaskDownloadArgs {
 /// `switchboard task push-config`
 #[derive(Debug, Subcommand)]
 pub enum PushConfigCommand {
-    /// Has the agent call back
+    /// Create a webhook
     Create(PushCreateArgs),
-    /// Shows one
+    /// Show a webhook
     Get(PushOneArgs),
-    /// Shows all of a task
+    /// List the webhooks of a task
     List(PushListArgs),
-    /// Has the agent call no more
+    /// Delete a webhook
     Delete(PushOneArgs),
 }
 
 /// `switchboard task push-config create`
 #[derive(Debug, Args)]
 pub struct PushCreateArgs {
-    /// The task
+    /// Task id
     pub task: String,
-    /// Where to call
+    /// Webhook URL
     #[arg(long, value_name = "URL")]
     pub url: String,
-    /// A name of your own for it
+    /// Id of the webhook [default: assigned by the agent]
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// What the agent sends along, so that you know it
+    /// Token that the agent sends with each notification
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
-    /// How the agent is to authenticate, such as Bearer
+    /// Authentication scheme of the webhook, such as Bearer
     #[arg(long, value_name = "SCHEME")]
     pub auth_scheme: Option<String>,
-    /// With what
+    /// Credentials for that scheme
     #[arg(long, value_name = "SECRET", requires = "auth_scheme")]
     pub auth_credentials: Option<String>,
     /// How to reach the agent.
@@ -174,9 +174,9 @@ pub struct PushCreateArgs {
 /// `switchboard task push-config get` and `delete`
 #[derive(Debug, Args)]
 pub struct PushOneArgs {
-    /// The task
+    /// Task id
     pub task: String,
-    /// The name of the config
+    /// Id of the webhook
     pub id: String,
     /// How to reach the agent.
     #[command(flatten)]
@@ -186,7 +186,7 @@ pub struct PushOneArgs {
 /// `switchboard task push-config list`
 #[derive(Debug, Args)]
 pub struct PushListArgs {
-    /// The task
+    /// Task id
     pub task: String,
     /// How to reach the agent.
     #[command(flatten)]
