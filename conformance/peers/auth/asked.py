@@ -25,4 +25,4 @@ async def refused(events):
 
 
 def check_refusal(said):
-    assert any(word in said for word in ("401", "UNAUTHENTICATED", "authentication is needed")), said
+    assert any(word in said for word in ("401", "UNAUTHENTICATED", "authentication required")), said

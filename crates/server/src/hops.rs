@@ -98,14 +98,14 @@ impl Hops {
         if self.goes_through(here) {
             let way = self.clone().then(here);
             let text = format!(
-                "this call goes round in a circle ({way}): answer it without asking {} again",
+                "delegation loop: {way}; answer without calling {} again",
                 name(here)
             );
             return Err(refused(text, "DELEGATION_LOOP", &way));
         }
         if self.0.len() >= deepest {
             let text = format!(
-                "this call has come through {} agents, and may go no further ({self}): answer it without asking others",
+                "maximum delegation depth of {} agents reached ({self}); answer without calling other agents",
                 self.0.len()
             );
             return Err(refused(text, "DELEGATION_TOO_DEEP", self));
@@ -237,9 +237,9 @@ mod tests {
         let circle = way.require_progress("desk@a", 5).unwrap_err();
         assert_eq!(
             circle.message(),
-            "this call goes round in a circle (desk → poet → desk): answer it without asking desk again"
+            "delegation loop: desk → poet → desk; answer without calling desk again"
         );
         let deep = way.require_progress("critic@a", 2).unwrap_err();
-        assert!(deep.message().contains("through 2 agents"), "{deep}");
+        assert!(deep.message().contains("depth of 2 agents"), "{deep}");
     }
 }

@@ -180,7 +180,7 @@ fn what_is_only_looked_at_is_not_made() {
         let refused = run(args);
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
         let said = text(&refused.stderr);
-        assert!(said.starts_with("error: nothing is kept in"), "{said}");
+        assert!(said.starts_with("error: no data in"), "{said}");
         assert!(said.contains("-c") && said.contains("--data"), "{said}");
     }
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
@@ -191,7 +191,7 @@ fn what_is_only_looked_at_is_not_made() {
     // Keys may be made before the first task.
     let refused = run(&["trace", "abc"]);
     let said = text(&refused.stderr);
-    assert!(said.starts_with("error: nothing is kept in"), "{said}");
+    assert!(said.starts_with("error: no data in"), "{said}");
 }
 
 #[test]
@@ -207,6 +207,10 @@ fn a_key_is_shown_when_it_is_made_and_never_again() {
         "ci",
         "--expires",
         "1d",
+        "--tenant",
+        "acme",
+        "--subject",
+        "ann",
     ]);
     assert_eq!(made.status.code(), Some(0), "{made:?}");
     let key = text(&made.stdout).trim_end();
@@ -214,7 +218,16 @@ fn a_key_is_shown_when_it_is_made_and_never_again() {
     assert!(text(&made.stderr).contains(id) && !text(&made.stderr).contains(secret));
 
     let listed = run(&["key", "list"]);
-    for told in [id, "a", "\"ci\"", "by operator", "never used", "expires"] {
+    for told in [
+        id,
+        "a",
+        "\"ci\"",
+        "tenant acme",
+        "subject ann",
+        "by operator",
+        "never used",
+        "expires",
+    ] {
         assert!(text(&listed.stdout).contains(told), "{told}: {listed:?}");
     }
     let revoked = run(&["key", "revoke", id]);
@@ -223,7 +236,7 @@ fn a_key_is_shown_when_it_is_made_and_never_again() {
     assert_eq!(again.status.code(), Some(1));
     assert_eq!(
         text(&again.stderr),
-        format!("error: there is no key {id:?} that could be revoked\n")
+        format!("error: no active key {id:?}\n")
     );
 
     let json = run(&["key", "list", "-o", "json"]);

@@ -62,7 +62,7 @@ impl Door {
     /// The refusal.
     pub(super) fn check(&self, head: &Parts) -> Result<(), Box<Answer>> {
         if self.here && !(is_here(head) && head.headers.get(ORIGIN).is_none()) {
-            let why = "this is for this machine only: ask by its address, not from a web page";
+            let why = "the admin API is limited to this machine: call it by its address, not from a web page";
             return Err(Box::new(wrong(StatusCode::FORBIDDEN, why)));
         }
         let everyones = self.here && (self.open || head.uri.path() == "/metrics");
@@ -70,7 +70,7 @@ impl Door {
             return Ok(());
         }
         let why = format!(
-            "show the token: `Authorization: Bearer` and what is in {TOKEN} in the data directory"
+            "authentication required: send `Authorization: Bearer` with the content of {TOKEN} in the data directory"
         );
         Err(Box::new(unknown(&why)))
     }

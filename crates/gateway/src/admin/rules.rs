@@ -164,7 +164,7 @@ fn written(agent: &str, rule: &Route) -> Value {
 }
 
 fn no_such_rule() -> Answer {
-    wrong(StatusCode::NOT_FOUND, "there is no such stored rule")
+    wrong(StatusCode::NOT_FOUND, "no such stored rule")
 }
 
 fn only(methods: &'static str) -> Answer {

@@ -10,7 +10,7 @@ use super::{Answer, in_json, wrong};
 use crate::traces;
 
 pub(super) async fn answer(store: &dyn Store, task: &str, head: &Parts) -> Answer {
-    let unknown = || wrong(StatusCode::NOT_FOUND, "there is no such task");
+    let unknown = || wrong(StatusCode::NOT_FOUND, "no such task");
     let Ok(task) = TaskId::new(task) else {
         return unknown();
     };

@@ -133,7 +133,7 @@ fn unknown_names_are_found_before_anyone_asks() {
         ),
         (
             "has(caller.who)",
-            "there is no `caller.who` (one of `tenant`, `scopes`, `claims` can stand here)",
+            "there is no `caller.who` (use one of `tenant`, `scopes`, `claims`)",
         ),
         (
             "operation.startWith(\"Get\")",
@@ -141,7 +141,7 @@ fn unknown_names_are_found_before_anyone_asks() {
         ),
         (
             "caller.scopes.exists(s, t == \"x\")",
-            "there is no variable `t` (one of `caller`, `operation`, `now` can stand here)",
+            "there is no variable `t` (use one of `caller`, `operation`, `now`)",
         ),
     ] {
         assert_eq!(refused(source), problem, "{source}");

@@ -14,13 +14,13 @@ use crate::telemetry;
 
 const EXAMPLES: &str = "\
 Examples:
-  switchboard up                              try it: built-in agents, no configuration, no network
-  switchboard wrap --exec -- tr a-z A-Z       any command, model or agent elsewhere as an agent, in one line
-  switchboard check switchboard.yaml          look for mistakes without starting anything
-  switchboard serve -c switchboard.yaml       put your own agents on the line
+  switchboard up                              start with built-in agents: no configuration, no network
+  switchboard wrap --exec -- tr a-z A-Z       serve a command, a model or a remote agent
+  switchboard check switchboard.yaml          validate a configuration
+  switchboard serve -c switchboard.yaml       serve your own agents
   switchboard completion bash > ~/.local/share/bash-completion/completions/switchboard
 
-Then, from another terminal, and with any other A2A agent as well:
+From another terminal, with these or any other A2A agents:
   switchboard card get -a localhost:7420/a2a/echo
   switchboard send -a localhost:7420/a2a/echo \"hello there\"";
 
@@ -30,28 +30,28 @@ Examples:
   switchboard up --listen 9000 --memory
   SWITCHBOARD_LOG=debug switchboard up
 
-Tasks are kept in $XDG_DATA_HOME/switchboard, or ~/.local/share/switchboard. They survive a restart, a
-crash and `kill -9`: what was running goes on, and a subscriber goes on at the next event.";
+Tasks are stored in $XDG_DATA_HOME/switchboard, or ~/.local/share/switchboard. They survive restarts,
+crashes and `kill -9`: running tasks resume, and a subscriber continues at the next event.";
 
 const SERVE: &str = "\
 Examples:
   switchboard serve                           reads ./switchboard.yaml
   switchboard serve -c /etc/switchboard.yaml --listen 0.0.0.0:7420 --auth none
   SWITCHBOARD_LIMITS__BODY=20MiB switchboard serve
-  switchboard serve --tls self-signed         https, with a certificate made at once
+  switchboard serve --tls self-signed         HTTPS with a generated certificate
 
-A configuration, complete:
+A complete configuration:
   agents:
     greeter:
-      description: Greets whoever writes
+      description: Greets everyone who writes
       script:
         - complete: \"Hello! You said: {{text}}\"
 
-Every key can be set by a variable: SWITCHBOARD_ and its path in capitals, levels joined by two
-underscores. Flags win over variables, variables over the file.
+Every key can be set by an environment variable: SWITCHBOARD_ and its path in capitals, levels joined
+by two underscores. Flags win over variables, variables over the file.
 
-Signals: TERM and INT end the process after running requests, at most `shutdown.grace` later; HUP
-reads the certificates of `tls` again.";
+Signals: TERM and INT shut down after running requests, at most `shutdown.grace` later. HUP reloads the
+configuration and the TLS certificates.";
 
 const CHECK: &str = "\
 Examples:
@@ -59,21 +59,21 @@ Examples:
   switchboard check deploy/switchboard.yaml && echo fine
   switchboard check --explain question.yaml
 
-Prints a summary, or every problem with its line and column. Exit code 0 or 2. For help while you write,
+Prints a summary, or every problem with its line and column. Exit code 0 or 2. For completion in editors,
 put this line at the top of the file:
   # yaml-language-server: $schema=config.schema.json
-and make that file with `switchboard schema > config.schema.json`.";
+and create that file with `switchboard schema > config.schema.json`.";
 
 const DELIVERIES: &str = "\
 Examples:
-  switchboard deliveries                      all that is late or was given up
-  switchboard deliveries --dead -o json       given up only, one JSON object a line";
+  switchboard deliveries                      late deliveries and dead letters
+  switchboard deliveries --dead -o json       dead letters only, one JSON object per line";
 
 const SCHEMA: &str = "\
 Examples:
   switchboard schema > config.schema.json
 
-Editors use it if the configuration begins with
+Editors use it if the configuration starts with
   # yaml-language-server: $schema=config.schema.json";
 
 const COMPLETION: &str = "\
@@ -83,8 +83,7 @@ Examples:
   switchboard completion fish > ~/.config/fish/completions/switchboard.fish
   switchboard completion powershell >> $PROFILE";
 
-/// Puts every agent on one line: declares agents of any kind in one file, and serves each of them over A2A,
-/// with tasks that are never lost.
+/// Durable A2A gateway: serves agents of any kind over A2A, with tasks that survive crashes.
 #[derive(Debug, Parser)]
 #[command(name = "switchboard", version, disable_version_flag = true, after_help = EXAMPLES, arg_required_else_help = true)]
 #[command(max_term_width = 110)]
@@ -100,31 +99,31 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Starts with built-in agents: no configuration, no keys, no network
+    /// Start with built-in agents: no configuration, no keys, no network
     #[command(after_help = UP, visible_alias = "demo-server")]
     Up(UpArgs),
-    /// Serves the agents of a configuration file
+    /// Serve the agents of a configuration file
     #[command(after_help = SERVE)]
     Serve(ServeArgs),
-    /// Serves one agent without a file: a model, a command, or an agent elsewhere
+    /// Serve one agent without a file: a model, a command or a remote agent
     #[command(after_help = wrap::WRAP)]
     Wrap(wrap::WrapArgs),
-    /// Checks a configuration file without starting anything
+    /// Validate a configuration file
     #[command(after_help = CHECK)]
     Check(CheckArgs),
-    /// Tells which agent takes a message, by the rules in a configuration file
+    /// Show which agent the routing rules choose for a message
     #[command(after_help = route::ROUTE)]
     Route(route::RouteArgs),
-    /// Lists webhook deliveries that fail or were given up
+    /// List failing webhook deliveries and dead letters
     #[command(after_help = DELIVERIES)]
     Deliveries(DeliveriesArgs),
-    /// Makes, lists and revokes API keys
+    /// Create, list and revoke API keys
     #[command(subcommand, after_help = key::KEY)]
     Key(key::KeyCommand),
-    /// Shows what happened at the doors: failed logins, keys, denials
+    /// Show the audit log: failed logins, API keys, denied requests
     #[command(after_help = audit::AUDIT)]
     Audit(audit::AuditArgs),
-    /// Checks the data directory for damage
+    /// Check the data directory for damage
     #[command(subcommand, after_help = store::STORE)]
     Store(store::StoreCommand),
     /// Back up the data directory, even while a server is running
@@ -133,37 +132,37 @@ pub enum Command {
     /// Restore a backup into an empty data directory
     #[command(after_help = backup::RESTORE)]
     Restore(backup::RestoreArgs),
-    /// Shows what became of a task: by whom, how long, what failed, and what was made for it
+    /// Show the trace of a task: delegated tasks, upstream calls, durations, failures
     #[command(after_help = trace::TRACE)]
     Trace(trace::TraceArgs),
-    /// Shows the card of any agent: who it is, what it offers
+    /// Show the agent card of any agent
     #[command(subcommand, after_help = call::CARD)]
     Card(CardCommand),
-    /// Sends a message to any agent, and waits for what comes of it
+    /// Send a message to any agent and wait for the outcome
     #[command(after_help = call::SEND)]
     Send(SendArgs),
-    /// Shows, lists, follows, cancels or saves tasks of any agent
+    /// Get, list, subscribe to, cancel or download tasks of any agent
     #[command(subcommand, after_help = call::TASK)]
     Task(TaskCommand),
-    /// Talks with any agent, line by line
+    /// Chat with any agent
     #[command(after_help = call::CHAT)]
     Chat(ChatArgs),
-    /// Fetches and keeps a token for an agent
+    /// Log in to an agent with OAuth
     #[command(subcommand, after_help = call::AUTH)]
     Auth(AuthCommand),
-    /// Shows the settings of the commands that talk to agents
+    /// Show the settings of the client commands
     #[command(subcommand, after_help = call::CONFIG)]
     Config(ConfigCommand),
-    /// Checks any A2A agent against the specification
+    /// Test any A2A agent for conformance to the specification
     #[command(after_help = conformance::CONFORMANCE)]
     Conformance(conformance::ConformanceArgs),
-    /// Prints the JSON Schema of the configuration file
+    /// Print the JSON Schema of the configuration file
     #[command(after_help = SCHEMA)]
     Schema,
-    /// Prints a completion script for a shell
+    /// Print a shell completion script
     #[command(after_help = COMPLETION)]
     Completion {
-        /// The shell
+        /// Shell
         #[arg(value_parser = shells())]
         shell: clap_complete::Shell,
     },
@@ -172,10 +171,10 @@ pub enum Command {
 /// Flags of all commands.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Global {
-    /// Prints the version
+    /// Print the version
     #[arg(short, long, action = clap::ArgAction::Version, help_heading = "Global options")]
     version: Option<bool>,
-    /// error, warn, info, debug, trace, or directives such as info,switchboard=debug [env: SWITCHBOARD_LOG]
+    /// Log level: error, warn, info, debug, trace, or directives such as info,switchboard=debug [env: SWITCHBOARD_LOG]
     #[arg(
         long,
         global = true,
@@ -183,7 +182,7 @@ pub struct Global {
         help_heading = "Global options"
     )]
     pub log_level: Option<String>,
-    /// How log lines look; by default text on a terminal, json elsewhere
+    /// Log format [default: text on a terminal, otherwise json]
     #[arg(
         long,
         global = true,
@@ -196,19 +195,19 @@ pub struct Global {
 /// Where to listen and what to keep.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Place {
-    /// Where to listen: an address and a port, or a port on 127.0.0.1
+    /// Listen address: HOST:PORT, or a port on 127.0.0.1
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<Listen>,
-    /// Who may call; `none` is needed to listen beyond this machine
+    /// Authentication: `none` allows listening beyond loopback without it
     #[arg(long, value_name = "WHO")]
     pub auth: Option<AuthFlag>,
-    /// Encrypts connections with a certificate that is made at once
+    /// Serve HTTPS with a generated certificate
     #[arg(long, value_name = "HOW")]
     pub tls: Option<TlsFlag>,
-    /// The directory for what must last
+    /// Data directory
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Keeps nothing: all tasks are lost at the end
+    /// Keep tasks in memory only
     #[arg(long)]
     pub memory: bool,
 }
@@ -216,14 +215,14 @@ pub struct Place {
 /// Who may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AuthFlag {
-    /// Everyone who can reach the address
+    /// No authentication: everyone who can reach the address may call
     None,
 }
 
 /// How to encrypt connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TlsFlag {
-    /// With a certificate of our own making
+    /// A certificate generated at the first start
     SelfSigned,
 }
 
@@ -238,7 +237,7 @@ pub struct UpArgs {
 /// `switchboard serve`
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServeArgs {
-    /// The configuration; by default switchboard.yaml in this directory
+    /// Configuration file [default: switchboard.yaml]
     #[arg(
         short,
         long,
@@ -255,13 +254,13 @@ pub struct ServeArgs {
 /// `switchboard check`
 #[derive(Debug, Clone, Default, Args)]
 pub struct CheckArgs {
-    /// The configuration; by default switchboard.yaml in this directory [env: SWITCHBOARD_CONFIG]
+    /// Configuration file [default: switchboard.yaml] [env: SWITCHBOARD_CONFIG]
     #[arg(value_name = "FILE", conflicts_with = "config")]
     pub file: Option<PathBuf>,
-    /// The same, as other commands take it
+    /// Configuration file, as other commands take it
     #[arg(short, long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Tells what would be decided on a request, and by which rule: agent, operation and caller in a file, or `-`
+    /// Explain the authorization decision for a request: a file with agent, operation and caller, or `-` for standard input
     #[arg(long, value_name = "QUESTION")]
     pub explain: Option<PathBuf>,
 }
@@ -269,7 +268,7 @@ pub struct CheckArgs {
 /// `switchboard deliveries`
 #[derive(Debug, Clone, Default, Args)]
 pub struct DeliveriesArgs {
-    /// Only those that were given up
+    /// Dead letters only
     #[arg(long)]
     pub dead: bool,
     /// Where they are kept.
@@ -280,7 +279,7 @@ pub struct DeliveriesArgs {
 /// What a server keeps, running or not, and how to print it.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Kept {
-    /// The configuration that names the data directory; without one, that of `switchboard up`
+    /// Configuration file that names the data directory [default: the one of `switchboard up`]
     #[arg(
         short,
         long,
@@ -289,10 +288,10 @@ pub struct Kept {
         hide_env_values = true
     )]
     config: Option<PathBuf>,
-    /// The directory that holds what lasts
+    /// Data directory
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// How to print the result
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
@@ -321,10 +320,10 @@ impl Kept {
 /// How to print a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Output {
-    /// For people
+    /// Human-readable text
     #[default]
     Text,
-    /// For programs
+    /// JSON
     Json,
 }
 

@@ -19,24 +19,24 @@ pub(super) const AUDIT: &str = "\
 Examples:
   switchboard audit --since 24h
   switchboard audit --what denied --who 'https://login.example.com||ann'
-  switchboard audit --limit 1000 -o json      one JSON object a line
+  switchboard audit --limit 1000 -o json      one JSON object per line
 
-Shows failed logins, keys that were made and revoked, what was denied and what was canceled; the newest first. What
-happens again and again within a minute is one line with a count.";
+Shows failed logins, created and revoked keys, denied requests and cancels, newest first. Repeated events within a
+minute are one line with a count.";
 
 /// `switchboard audit`
 #[derive(Debug, Args)]
 pub struct AuditArgs {
-    /// Only what happened within that time
+    /// Only entries of this period, such as 24h
     #[arg(long, value_name = "TIME")]
     since: Option<Time>,
-    /// Only this
+    /// Only this kind of event
     #[arg(long, value_name = "WHAT", value_parser = what())]
     what: Option<What>,
-    /// Only what they did
+    /// Only this principal
     #[arg(long, value_name = "WHO")]
     who: Option<String>,
-    /// So many lines at most
+    /// Maximum number of entries
     #[arg(long, value_name = "N", default_value = "100")]
     limit: usize,
     #[command(flatten)]

@@ -55,7 +55,7 @@ pub(super) fn summary(config: &Config) -> String {
         )
         .collect();
     let store = match &config.store {
-        Store::Memory => "memory, nothing is kept".to_owned(),
+        Store::Memory => "memory only".to_owned(),
         Store::Sqlite(sqlite) => format!("sqlite in {}", sqlite.dir.display()),
     };
     let auth = match config.methods.as_slice() {

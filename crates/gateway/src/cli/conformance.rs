@@ -21,18 +21,18 @@ Examples:
   switchboard conformance -a 127.0.0.1:7420 --only S-05,S-117 --level must -o json
   switchboard conformance --request request.json
 
-Checks every interface that the card offers, in its binding and version. It sends real messages: --message should be
-something the agent answers soon and with a task. What needs --long-message or --ask-message is `not seen` without it.
+Tests every interface of the card, in its binding and version, with real messages: the agent should answer --message
+soon and with a task. Checks that need --long-message or --ask-message are `not seen` without it.
 
-Exit codes: 0 no MUST is broken, 1 one is, 2 wrong usage, 3 the agent cannot be reached or has no card.";
+Exit codes: 0 no MUST is violated, 1 at least one is, 2 usage error, 3 the agent is unreachable or has no card.";
 
 /// `switchboard conformance`
 #[derive(Clone, Args)]
 pub struct ConformanceArgs {
-    /// The agent: a host, the address of its card, or a file
+    /// Agent: a host, the URL of its card, or a file
     #[arg(short, long, value_name = "REF", env = "A2ACLI_AGENT_CARD")]
     pub agent_card: Option<String>,
-    /// A token, sent as `Authorization: Bearer …`
+    /// Bearer token, sent as `Authorization: Bearer …`
     #[arg(
         long,
         value_name = "TOKEN",
@@ -40,7 +40,7 @@ pub struct ConformanceArgs {
         hide_env_values = true
     )]
     pub bearer: Option<String>,
-    /// A key, sent where the card says, or as X-API-Key
+    /// API key, sent where the card says, or as X-API-Key
     #[arg(
         long,
         value_name = "KEY",
@@ -48,40 +48,40 @@ pub struct ConformanceArgs {
         hide_env_values = true
     )]
     pub api_key: Option<String>,
-    /// Another origin that may receive credentials, such as `https://grpc.example.com`; may be repeated
+    /// Another origin that may receive credentials, such as `https://grpc.example.com` (repeatable)
     #[arg(long, value_name = "ORIGIN")]
     pub credentials_to: Vec<Origin>,
-    /// A header for every request, as name:value; may be given more than once
+    /// Header or gRPC metadata for every request (repeatable)
     #[arg(long, value_name = "NAME:VALUE")]
     pub svc_param: Vec<String>,
-    /// The longest that one exchange may take
+    /// Timeout of one exchange
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub timeout: Time,
-    /// What to say: the agent should answer soon, with a task
+    /// Message that the agent answers soon, with a task
     #[arg(long, value_name = "TEXT", default_value = "hello")]
     pub message: String,
-    /// What keeps the agent busy for some seconds
+    /// Message that keeps the agent busy for some seconds
     #[arg(long, value_name = "TEXT")]
     pub long_message: Option<String>,
-    /// What makes the agent ask for input
+    /// Message that makes the agent ask for input
     #[arg(long, value_name = "TEXT")]
     pub ask_message: Option<String>,
-    /// Where to listen for webhooks: an address of this machine that the agent can reach
+    /// Address for the webhook receiver, reachable by the agent
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     pub webhook_host: String,
-    /// Only the rules whose numbers begin so; several with commas
+    /// Only rules with these number prefixes, separated by commas
     #[arg(long, value_name = "NUMBERS")]
     pub only: Vec<String>,
-    /// Only what matters at least so much
+    /// Only rules of at least this level
     #[arg(long, value_name = "LEVEL", default_value = "should")]
     pub level: LevelFlag,
-    /// How to print the result
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
-    /// Writes the result as a page for people, too
+    /// Also write an HTML report
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
-    /// Checks one JSON-RPC request in a file instead of an agent
+    /// Check one JSON-RPC request in a file instead of an agent
     #[arg(long, value_name = "FILE", conflicts_with = "report")]
     pub request: Option<PathBuf>,
 }
@@ -91,7 +91,7 @@ pub struct ConformanceArgs {
 pub enum LevelFlag {
     /// MUST and MUST NOT
     Must,
-    /// SHOULD and SHOULD NOT, too
+    /// Also SHOULD and SHOULD NOT
     Should,
 }
 

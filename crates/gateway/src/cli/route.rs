@@ -26,25 +26,25 @@ Examples:
 /// `switchboard route`
 #[derive(Debug, Clone, Default, Args)]
 pub struct RouteArgs {
-    /// What is said
+    /// Text of the message
     #[arg(value_name = "TEXT")]
     pub text: String,
-    /// The agent that is asked; by default the one at the root address
+    /// Agent that receives the message [default: the default agent]
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Tells of every rule why it does or does not take the message
+    /// Explain for every rule why it matches or not
     #[arg(long)]
     pub explain: bool,
-    /// The skill that is asked for
+    /// Requested skill
     #[arg(long, value_name = "ID")]
     pub skill: Option<String>,
-    /// Who asks, as JSON: method, subject, tenant, scopes, claims
+    /// Caller as JSON: method, subject, tenant, scopes, claims
     #[arg(long, value_name = "JSON")]
     pub caller: Option<String>,
-    /// The metadata of the message, as JSON
+    /// Message metadata as JSON
     #[arg(long, value_name = "JSON")]
     pub metadata: Option<String>,
-    /// The configuration; by default switchboard.yaml in this directory
+    /// Configuration file [default: switchboard.yaml]
     #[arg(
         short,
         long,

@@ -19,8 +19,8 @@ Examples:
   switchboard store check
   switchboard store check --data /var/lib/switchboard -o json
 
-Checks the database, the journal and access.db, and says what is damaged. Reads only; works beside a running server.
-Exit status 0 if everything is sound, 1 if something is damaged.";
+Checks the database, the journal and access.db, and reports damage. Read-only; works beside a running server.
+Exit code 0 if everything is sound, 1 if something is damaged.";
 
 /// Beside a running server, damage is believed when it is found so often: a file may be read while it is written.
 const ATTEMPTS: usize = 3;
@@ -29,7 +29,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(300);
 /// `switchboard store`
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
-    /// Checks the data directory for damage, without changing anything
+    /// Check the data directory for damage, read-only
     #[command(after_help = STORE)]
     Check(StoreCheckArgs),
 }

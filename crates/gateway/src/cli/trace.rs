@@ -17,11 +17,11 @@ use crate::{app, traces};
 pub(super) const TRACE: &str = "\
 Examples:
   switchboard trace 019a8b1c-7d2e-7f00-8000-1234567890ab
-  switchboard trace TASK -o json              for programs; --json is the same
-  switchboard trace TASK --json --content     with the messages that began the tasks
+  switchboard trace TASK -o json              --json is the same
+  switchboard trace TASK --json --content     with the messages that started the tasks
 
-Shows the whole tree of tasks that the task belongs to: which agent did what for which other, how long it took, how
-much went in and out, what failed, and what agents told of their work that callers do not hear.";
+Shows the whole tree of tasks that the task belongs to: delegation, durations, sizes, tokens, failures, and internal
+notes of agents that callers do not see.";
 
 /// After this everything is seen that a running server had stored before.
 const SETTLED: Duration = Duration::from_millis(1200);
@@ -31,12 +31,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// `switchboard trace`
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// The task
+    /// Task id
     task: String,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
-    /// With what was said (JSON only)
+    /// Include message content (JSON only)
     #[arg(long)]
     content: bool,
     #[command(flatten)]

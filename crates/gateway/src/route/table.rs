@@ -118,7 +118,7 @@ impl Agents {
             (Some(agent), Some(tenant)) if agent != tenant => {
                 return Err(Error::invalid_params(
                     "tenant",
-                    format!("is {tenant:?}, but the address is that of {agent:?}"),
+                    format!("is {tenant:?}, but the URL is that of {agent:?}"),
                 ));
             }
             (Some(name), _) | (None, Some(name)) => name,

@@ -24,7 +24,7 @@ const DEEPEST: usize = 32;
 /// How many tasks are shown.
 const MOST: usize = 500;
 
-/// The whole tree that a task is part of: from the task that began it all. `None` if there is no such task.
+/// The whole tree that a task is part of: from the task that began it all. `None` if no such task.
 ///
 /// # Errors
 ///

@@ -156,7 +156,7 @@ async fn tasks_that_name_each_other_and_tasks_of_elsewhere_are_shown_once() {
         lines,
         [
             "agent-a  completed  4.000 s  3 events, 4 B in, 0 B out  a",
-            "├─ agent-b  completed  4.000 s  3 events, 4 B in, 0 B out  b  <- asked for",
+            "├─ agent-b  completed  4.000 s  3 events, 4 B in, 0 B out  b  <- this task",
             r#"│  ├─ internal:llm-call  m-1  1.203 s  9 tokens in, 2 tokens out  {"attempt":2}  error: no paper"#,
             "│  └─ internal:note  [1]",
             "└─ f\\u001bar  unknown  z  at http://h/",

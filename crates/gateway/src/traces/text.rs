@@ -18,7 +18,7 @@ pub(crate) fn tree(node: &Node) -> Result<String, fmt::Error> {
 }
 
 fn task(node: &Node, first: &str, rest: &str, out: &mut String) -> fmt::Result {
-    let asked = if node.asked { "  <- asked for" } else { "" };
+    let asked = if node.asked { "  <- this task" } else { "" };
     write!(out, "{first}{}  {}", line(&node.agent), node.state)?;
     if let Some(millis) = node.duration_ms {
         write!(out, "  {}", lasted(millis))?;

@@ -340,15 +340,15 @@ impl Access {
         let message = match shut {
             Shut::Wait(wait) => {
                 let seconds = wait.as_secs() + 1;
-                let message = format!("too many failed logins: try again in {seconds} s");
+                let message = format!("too many failed logins; retry after {seconds} s");
                 let error = Error::new(ErrorKind::ResourceExhausted, message);
                 return error.retry_in(seconds);
             }
             Shut::Bad(_, cause @ Rejection::KeysUnavailable) => {
                 return Error::new(ErrorKind::Unavailable, cause.told());
             }
-            Shut::Bad(_, cause) => format!("authentication is needed: {}", cause.told()),
-            Shut::Missing => "authentication is needed".to_owned(),
+            Shut::Bad(_, cause) => format!("authentication required: {}", cause.told()),
+            Shut::Missing => "authentication required".to_owned(),
         };
         let names: Vec<&str> = self.schemes().map(|scheme| &**scheme.name()).collect();
         Error::new(ErrorKind::Unauthenticated, message).fact("schemes", names.join(","))

@@ -34,7 +34,7 @@ impl Access {
                 && self.leaves_out_skill(ask) =>
             {
                 let message =
-                    "not all skills of this agent are yours: name one in metadata.skillId";
+                    "you may not use all skills of this agent: name one in metadata.skillId";
                 deny(SKILLS, message.to_owned(), Vec::new())
             }
             None => self.policy().decide(ask),

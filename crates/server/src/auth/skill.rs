@@ -38,7 +38,7 @@ pub(super) fn named(operation: &Operation) -> Result<Option<String>, Error> {
         None => Ok(first),
         Some(_) => Err(Error::invalid_params(
             "metadata.skillId",
-            "names two skills: say one of them, or both alike",
+            "names two different skills: name one",
         )),
     }
 }
@@ -68,7 +68,7 @@ fn in_metadata(metadata: Option<&Object>) -> Option<String> {
 
 /// The skill is none of the agent's.
 pub(super) fn unknown(skill: &str) -> Error {
-    Error::invalid_params("metadata.skillId", format!("there is no skill {skill:?}"))
+    Error::invalid_params("metadata.skillId", format!("no such skill: {skill:?}"))
 }
 
 /// What a caller is told who may not use a skill (S2-098).

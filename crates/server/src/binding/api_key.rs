@@ -75,7 +75,7 @@ async fn make(
     let (name, access) = (&listing.name, &listing.access);
     let caller = access.admit(name, &presented, &carried)?;
     let desk = service.key_desk().ok_or_else(|| {
-        let nowhere = "keys are made by `switchboard key create` only";
+        let nowhere = "API keys are created with `switchboard key create` only";
         Error::new(ErrorKind::MethodNotFound, nowhere)
     })?;
     let ask = Ask {
@@ -94,13 +94,14 @@ async fn make(
     may_make(&caller, &desk.scope).map_err(|error| refuse("create_scope", error))?;
     access.allow(&ask, service.audit())?;
     if !access.looks_at(desk.keys.scheme()) {
-        let message = format!("{name:?} takes no API keys: its card says what it asks for");
+        let message =
+            format!("{name:?} does not accept API keys: see the security schemes of its card");
         return Err(Error::unsupported(message).into());
     }
     let wanted = read(&service.read_body(head, incoming).await?)?;
     let granted = |scope: &String| caller.scopes().any(|had| had == *scope);
     if let Some(more) = wanted.scopes.iter().find(|scope| !granted(scope)) {
-        let message = format!("the scope {more:?} is not yours to give");
+        let message = format!("you cannot grant the scope {more:?}, which you do not have");
         let error = Error::new(ErrorKind::PermissionDenied, message);
         return Err(refuse("scopes", error).into());
     }
@@ -122,7 +123,7 @@ async fn make(
     made.ok_or_else(|| {
         let most = desk.most;
         let message = format!(
-            "{most} keys of yours are good already: they have to be revoked, or to expire, first"
+            "you have {most} active keys, the maximum: revoke one, or wait until one expires"
         );
         refuse("max_keys", Error::new(ErrorKind::PermissionDenied, message)).into()
     })

@@ -73,7 +73,7 @@ async fn talk(
         // What was sent is not repeated.
         let column = error.column();
         let text = "must be {\"message\": TEXT}, and may have `sessionId`, `taskId` and `metadata`";
-        Error::invalid_params("body", format!("{text}: it is wrong at column {column}"))
+        Error::invalid_params("body", format!("{text}; error at column {column}"))
     })?;
     // The same request is the same message.
     let id = asked.idempotency_key().map(str::to_owned);

@@ -25,10 +25,7 @@ pub(crate) fn read(
         Ok(route) => route,
         Err(RouteError::MethodNotAllowed(allow)) => return Err(asked.not_allowed(allow).into()),
         Err(RouteError::NotFound) => {
-            let error = Error::new(
-                ErrorKind::MethodNotFound,
-                "there is nothing at this address",
-            );
+            let error = Error::new(ErrorKind::MethodNotFound, "no such path");
             return Err(refuse(rest::dialect_of_errors(asked.version), &error));
         }
     };

@@ -18,7 +18,7 @@ impl Engine {
         match message.role {
             Role::User => Ok(()),
             Role::Agent => {
-                let must = "must be that of the user: agents answer, and do not ask";
+                let must = "must be the user role: agents answer, they do not send";
                 Err(Error::invalid_params("message.role", must))
             }
         }
@@ -64,7 +64,7 @@ impl Engine {
             return Ok(());
         }
         let message = format!(
-            "the task has {messages} messages and takes no more: send a new message without taskId, in the same context"
+            "the task has {messages} messages, the maximum: send a new message without taskId, in the same context"
         );
         let error = Error::unsupported(message).fact("limit", most.to_string());
         Err(error.fact("taskId", log.id().as_str()))

@@ -73,7 +73,7 @@ impl Engine {
 
 /// The error for an answer to a task that no longer waits.
 pub(super) fn went_on(task: &TaskId) -> Error {
-    let text = "the task that this message would have answered went on meanwhile: send it again";
+    let text = "the task that this message answers has continued meanwhile: send the message again";
     Error::new(ErrorKind::Unavailable, text).fact(WENT_ON, task.as_str())
 }
 

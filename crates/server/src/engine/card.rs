@@ -69,7 +69,7 @@ impl Profile {
                 return Err(Error::new(
                     ErrorKind::ExtensionSupportRequired,
                     format!(
-                        "this agent requires the extension {}: name it in A2A-Extensions",
+                        "this agent requires the extension {}: request it with A2A-Extensions",
                         extension.uri
                     ),
                 )
@@ -91,7 +91,7 @@ impl Profile {
     pub fn require_streaming(&self) -> Result<(), Error> {
         match self.card.capabilities.streaming {
             Some(true) => Ok(()),
-            _ => Err(Error::unsupported("this agent does not stream")),
+            _ => Err(Error::unsupported("this agent does not support streaming")),
         }
     }
 
@@ -103,7 +103,7 @@ impl Profile {
             Some(true) => Ok(()),
             _ => Err(Error::new(
                 ErrorKind::PushNotificationNotSupported,
-                "push notification is not supported by this agent",
+                "this agent does not support push notifications",
             )),
         }
     }
@@ -119,7 +119,7 @@ impl Profile {
             if !self.takes(said) {
                 return Err(Error::new(
                     ErrorKind::ContentTypeNotSupported,
-                    format!("this agent does not take {said} (message.parts[{at}])"),
+                    format!("this agent does not accept {said} (message.parts[{at}])"),
                 )
                 .fact("mediaType", said.clone())
                 .fact("supported", self.card.default_input_modes.join(",")));
@@ -240,7 +240,7 @@ impl Engine {
         ) {
             (Some(_), Some(true)) if scope.principal.is_anonymous() => Err(Error::new(
                 ErrorKind::PermissionDenied,
-                "the extended card is shown after authentication only",
+                "the extended card requires authentication",
             )),
             (Some(card), Some(true)) => {
                 let base_url = &scope.params.base_url;

@@ -52,7 +52,7 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
             match engines.get(&head.agent) {
                 Some(engine) => engine.revive(&task, &head, &mut recovered).await?,
                 None => {
-                    let text = format!("the agent {:?} is no longer there", head.agent);
+                    let text = format!("the agent {:?} no longer exists", head.agent);
                     // What stands behind it hears of that when it is there again.
                     let beside = Some(untold::noted(task.origin(), None));
                     recovered.failed += u64::from(fail(&task, head.seq, &text, beside));

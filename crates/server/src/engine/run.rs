@@ -321,7 +321,7 @@ impl Engine {
             .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         tracing::error!(agent = %self.shared.name, task = %log.id(), cause, "the agent panicked");
         let reason = ErrorKind::Internal.reason();
-        Ending::Status(TaskState::Failed, failure("the agent broke down", reason))
+        Ending::Status(TaskState::Failed, failure("the agent panicked", reason))
     }
 
     /// A bare answer; remembered first if the request had a key.

@@ -292,7 +292,7 @@ impl Service {
         let dialect = call.params.dialect;
         let mut reply = self.handler.handle(call).await?;
         if admitted.is_revoked() {
-            let gone = "authentication is needed: the credentials are not valid any more";
+            let gone = "authentication required: the credentials are no longer valid";
             return Err(Error::new(ErrorKind::Unauthenticated, gone));
         }
         if let ReplyBody::Response(Answer::Card(card)) = &mut reply.body {
@@ -319,7 +319,7 @@ impl Service {
         let base = self.base_url.of(head, peer);
         let at = agent.map_or_else(String::new, |name| format!("/a2a/{name}"));
         let message = format!(
-            "this address takes {allow}; the agent card is at {base}{at}/.well-known/agent-card.json"
+            "this path supports {allow}; the agent card is at {base}{at}/.well-known/agent-card.json"
         );
         let error = json!({ "code": 405, "status": "UNIMPLEMENTED", "message": message });
         let body = json!({ "error": error }).to_string().into_bytes();

@@ -36,7 +36,7 @@ impl Pages {
             let fine = host.is_none_or(|host| is_here(host) || is_public(host, base_url));
             if !fine && !base_url.trusts(peer.address.ip()) {
                 return Err(denied(
-                    "this machine is not called by that name: use localhost, or write it into public_url",
+                    "unknown host name: use localhost, or set public_url",
                 ));
             }
         }
@@ -48,7 +48,7 @@ impl Pages {
             return Ok(Some(page));
         }
         Err(denied(
-            "web pages of that origin may not call: add it to cors.origins if they may",
+            "requests from web pages of this origin are not allowed: add it to cors.origins to allow them",
         ))
     }
 }

@@ -76,7 +76,7 @@ async fn agents_of_two_gateways_that_ask_each_other_are_stopped_with_a_clear_ans
     let task = here.result("mirror", "message/send", say("x")).await;
     assert_eq!(task["status"]["state"], "failed", "{task}");
     let text = said(&task);
-    let why = "this call goes round in a circle (mirror → mirror → mirror): answer it without asking mirror again";
+    let why = "delegation loop: mirror → mirror → mirror; answer without calling mirror again";
     assert!(text.contains(why), "{text}");
     assert_eq!(tasks(&here, "mirror").await.len(), 1);
     assert_eq!(tasks(&there, "mirror").await.len(), 1);
@@ -85,7 +85,7 @@ async fn agents_of_two_gateways_that_ask_each_other_are_stopped_with_a_clear_ans
     let task = here.result("desk", "message/send", say("x")).await;
     assert_eq!(task["status"]["state"], "failed", "{task}");
     let text = said(&task);
-    let why = "this call goes round in a circle (desk → far → office → back → desk)";
+    let why = "delegation loop: desk → far → office → back → desk";
     assert!(text.contains(why), "{text}");
     for (server, agent) in [
         (&here, "desk"),
@@ -123,7 +123,7 @@ async fn a_triangle_of_three_gateways_is_stopped_with_a_clear_answer() {
         let task = first.result(agent, "message/send", say("x")).await;
         assert_eq!(task["status"]["state"], "failed", "{task}");
         let text = said(&task);
-        let why = format!("this call goes round in a circle ({way})");
+        let why = format!("delegation loop: {way}");
         assert!(text.contains(&why), "{text}");
         // Each has worked on it once, and none of them still does.
         for (n, server) in all.iter().enumerate() {

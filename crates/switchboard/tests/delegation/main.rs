@@ -35,10 +35,7 @@ async fn a_triangle_of_agents_is_stopped_with_a_clear_answer() {
     let task = server.result("a", "message/send", say("go")).await;
     assert_eq!(task["status"]["state"], "failed", "{task}");
     let text = said(&task);
-    assert!(
-        text.contains("this call goes round in a circle (a → b → c → a)"),
-        "{text}"
-    );
+    assert!(text.contains("delegation loop: a → b → c → a"), "{text}");
     // Each agent has worked on it once.
     for agent in ["a", "b", "c"] {
         let list = server
@@ -57,7 +54,10 @@ async fn an_agent_that_asks_itself_is_stopped() {
     .await;
     let task = server.result("me", "message/send", say("go")).await;
     let text = said(&task);
-    assert!(text.starts_with("alone: this call goes round"), "{task}");
+    assert!(
+        text.starts_with("alone: delegation loop: me → me"),
+        "{task}"
+    );
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_call_comes_through_five_agents_or_as_many_as_is_said() {
     let server = Server::serve(&line("")).await;
     let task = server.result("a1", "message/send", say("go")).await;
     let text = said(&task);
-    let expected = "come through 5 agents, and may go no further (a1 → a2 → a3 → a4 → a5)";
+    let expected = "maximum delegation depth of 5 agents reached (a1 → a2 → a3 → a4 → a5)";
     assert!(text.contains(expected), "{text}");
     let task = server.result("a5", "message/send", say("go")).await;
     assert_eq!(task["status"]["state"], "completed", "{task}");

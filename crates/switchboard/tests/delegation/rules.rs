@@ -272,10 +272,7 @@ agents:
     let task = server.result("a", "message/send", say("go")).await;
     assert_eq!(task["status"]["state"], "failed", "{task}");
     let text = text_of(&task["status"]["message"]);
-    assert!(
-        text.contains("goes round in a circle (a → b → a)"),
-        "{text}"
-    );
+    assert!(text.contains("delegation loop: a → b → a"), "{text}");
 }
 
 #[test]

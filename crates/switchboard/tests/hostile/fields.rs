@@ -217,7 +217,7 @@ const ONLY_1_0: [(&str, &str, &str); 13] = [
     (
         "/configuration",
         r#"{"taskPushNotificationConfig":{"url":"http://127.0.0.1/"}}"#,
-        "url must not point to a loopback",
+        "url must not point to a loopback address; an operator can allow it with push.allow",
     ),
     ("/tenant", "5", "tenant must be a string"),
 ];

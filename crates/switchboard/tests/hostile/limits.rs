@@ -132,7 +132,7 @@ async fn streams_beyond_the_limit_are_refused_before_a_task_begins() {
         until(&mut socket, "TASK_STATE_WORKING").await;
         open.push(socket);
     }
-    let says = "2 event streams are open: try again later";
+    let says = "limit of 2 open event streams; retry after 1 s";
     for (way, path) in [
         (Way::Rpc03, "/a2a/sleeper"),
         (Way::Rpc10, "/a2a/sleeper"),

@@ -71,22 +71,22 @@ async fn odd_paths_lead_nowhere_and_break_nothing() {
     let long = format!("/a2a/echo/tasks/{}", "x".repeat(513));
     let very_long = format!("/a2a/echo/tasks/{}", "x".repeat(30_000));
     for (path, status, says) in [
-        ("/a2a/echo/../../etc/passwd", 404, "nothing at this address"),
-        ("/..", 404, "nothing at this address"),
-        ("//", 404, "nothing at this address"),
-        ("/a2a", 404, "nothing at this address"),
-        ("/a2a/echo/nowhere", 404, "nothing at this address"),
-        ("/a2a/echo//tasks", 404, "nothing at this address"),
-        ("/a2a/echo/tasks/%ff", 404, "nothing at this address"),
-        ("/a2a/echo/tasks/%zz", 404, "nothing at this address"),
-        ("/a2a/echo/tasks/%", 404, "nothing at this address"),
-        ("/a2a/echo/tasks/:cancel", 404, "nothing at this address"),
+        ("/a2a/echo/../../etc/passwd", 404, "no such path"),
+        ("/..", 404, "no such path"),
+        ("//", 404, "no such path"),
+        ("/a2a", 404, "no such path"),
+        ("/a2a/echo/nowhere", 404, "no such path"),
+        ("/a2a/echo//tasks", 404, "no such path"),
+        ("/a2a/echo/tasks/%ff", 404, "no such path"),
+        ("/a2a/echo/tasks/%zz", 404, "no such path"),
+        ("/a2a/echo/tasks/%", 404, "no such path"),
+        ("/a2a/echo/tasks/:cancel", 404, "no such path"),
         (
             "/a2a/echo/tasks/x/pushNotificationConfigs/y/z",
             404,
-            "nothing at this address",
+            "no such path",
         ),
-        ("*", 404, "nothing at this address"),
+        ("*", 404, "no such path"),
         ("/a2a/nobody/tasks", 404, "no agent named \"nobody\""),
         ("/a2a/%65cho/tasks", 404, "no agent named \"%65cho\""),
         ("/a2a//tasks", 404, "no agent named \"\""),
@@ -98,7 +98,7 @@ async fn odd_paths_lead_nowhere_and_break_nothing() {
         (
             "http://evil.example/a2a/echo/tasks/x",
             403,
-            "not called by that name",
+            "unknown host name",
         ),
         (
             "/a2a/echo/tasks/%00",

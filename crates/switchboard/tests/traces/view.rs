@@ -73,7 +73,7 @@ async fn s3_057_what_failed_says_why_in_the_task_and_above() {
     assert!(text.starts_with("broken  failed  "), "{text}");
     assert!(text.contains("├─ failing  failed  "), "{text}");
     assert!(text.contains("│  └─ error: no ink"), "{text}");
-    assert!(text.contains("  <- asked for"), "{text}");
+    assert!(text.contains("  <- this task"), "{text}");
 }
 
 #[tokio::test]

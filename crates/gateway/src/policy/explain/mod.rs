@@ -204,7 +204,7 @@ fn refused_before(
         };
         let by = format!("agents.{}.extended_card", agent.name);
         return Some(Explanation::refused(
-            Error::new(kind, "authentication is needed"),
+            Error::new(kind, "authentication required"),
             by,
             because,
         ));

@@ -114,7 +114,7 @@ pub async fn issue(
 pub fn may_make(caller: &Principal, scope: &str) -> Result<(), Error> {
     let token = |known: &Identity| known.kind == Kind::Token;
     let message = if !caller.identity().is_some_and(token) {
-        "only a token makes keys".to_owned()
+        "API keys are created with a bearer token only".to_owned()
     } else if !caller.scopes().any(|granted| granted == scope) {
         format!("the token does not grant {scope:?}")
     } else {

@@ -84,7 +84,7 @@ impl Scheme for Certificates {
         HeaderValue::from_static(match carried.certificate() {
             None => "ClientCertificate realm=\"switchboard\"",
             Some(_) => {
-                "ClientCertificate realm=\"switchboard\", error_description=\"the certificate names nobody who is known\""
+                "ClientCertificate realm=\"switchboard\", error_description=\"no principal matches the certificate\""
             }
         })
     }

@@ -60,7 +60,7 @@ pub(crate) async fn answer(
         return no_grpc("gRPC needs HTTP/2: this request came over an older version");
     }
     if !is_plain(head) {
-        return no_grpc("gRPC-Web is not spoken here: use application/grpc over HTTP/2");
+        return no_grpc("gRPC-Web is not supported: use application/grpc over HTTP/2");
     }
     let Some((version, method)) = grpc::read_path(head.uri.path()) else {
         return services::answer(service, head, incoming).await;
@@ -79,7 +79,7 @@ pub(crate) async fn answer(
         None if agent(head).is_some() => service.read_refused(head, incoming).await,
         _ => service.read_body(head, incoming).await,
     };
-    let found = method.ok_or_else(|| Error::new(ErrorKind::MethodNotFound, "there is no such rpc"));
+    let found = method.ok_or_else(|| Error::new(ErrorKind::MethodNotFound, "no such method"));
     let checked = read.and_then(|body| frame::check(&body).map(|()| body));
     let (method, body) = match found.and_then(|method| Ok((method, checked?))) {
         Ok(found) => found,

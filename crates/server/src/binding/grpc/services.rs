@@ -36,7 +36,7 @@ pub(super) async fn answer(service: &Service, head: &Parts, incoming: Incoming) 
         | "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => Asks::Reflection,
         "/grpc.health.v1.Health/Check" => Asks::Health,
         "/grpc.health.v1.Health/Watch" => Asks::Watch,
-        _ => return refuse(Status::unimplemented("there is no such service")),
+        _ => return refuse(Status::unimplemented("no such service")),
     };
     let stopping = service.tasks.stopping().clone();
     let response = Grpc::new(Bytewise)
@@ -86,10 +86,7 @@ impl StreamingService<Bytes> for Desk {
 fn health(asks: Asks, question: &[u8], serving: bool) -> Result<Vec<u8>, Error> {
     let known = read_health(question)?;
     if !known && asks == Asks::Health {
-        return Err(Error::new(
-            ErrorKind::TaskNotFound,
-            "there is no such service",
-        ));
+        return Err(Error::new(ErrorKind::TaskNotFound, "no such service"));
     }
     Ok(write_health(known.then_some(serving)))
 }

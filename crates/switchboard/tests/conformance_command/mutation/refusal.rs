@@ -53,7 +53,7 @@ impl Refusal {
     }
 
     pub(super) fn task_not_found() -> Self {
-        Self::of(-32001, 404, "TASK_NOT_FOUND", "there is no such task")
+        Self::of(-32001, 404, "TASK_NOT_FOUND", "no such task")
     }
 
     pub(super) fn not_cancelable() -> Self {

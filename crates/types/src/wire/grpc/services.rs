@@ -121,7 +121,7 @@ fn file(name: Option<&String>) -> MessageResponse {
         Some(file) => MessageResponse::FileDescriptorResponse(FileDescriptorResponse {
             file_descriptor_proto: vec![file.clone()],
         }),
-        None => sorry(NOT_FOUND, "there is nothing of that name"),
+        None => sorry(NOT_FOUND, "no such service or symbol"),
     }
 }
 
@@ -142,7 +142,7 @@ pub fn read_health(check: &[u8]) -> Result<bool, Error> {
     Ok(check.service.is_empty() || KNOWN.services.contains(&check.service))
 }
 
-/// The answer to a health check. `None`: there is no such service.
+/// The answer to a health check. `None`: no such service.
 #[must_use]
 pub fn write_health(serving: Option<bool>) -> Vec<u8> {
     let status = match serving {

@@ -77,6 +77,6 @@ fn unreadable(body: &[u8], error: &serde_json::Error) -> Error {
     }
     Error::new(
         ErrorKind::InvalidAgentResponse,
-        "the answer is no JSON-RPC object",
+        "the answer is not a JSON-RPC object",
     )
 }
