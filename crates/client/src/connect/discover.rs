@@ -100,6 +100,7 @@ pub(super) async fn find(
     let nobody = Authority::default();
     let mut tried = String::new();
     let mut odd = false;
+    let mut away = None;
     for place in places(base) {
         let mut fetched = fetcher.card(&place.url, &nobody).await?;
         if let Fetched::Refused(_) = fetched
@@ -120,6 +121,10 @@ pub(super) async fn find(
                 odd |= good;
                 said
             }
+            Fetched::Away(status) => {
+                away = Some(status);
+                format!("status {status}")
+            }
         };
         // A String takes every write.
         let _ = write!(tried, "\n  {}: {said}", shown(&place.url));
@@ -130,8 +135,14 @@ pub(super) async fn find(
     } else {
         Kind::CardNotFound
     };
-    Err(Error::new(kind, format!("no card was found:{tried}"))
-        .hinting("give the URL of the card itself, or a file"))
+    let missing = Error::new(kind, format!("no card was found:{tried}"));
+    Err(match away {
+        // There may be one when it is back.
+        Some(status) => missing
+            .with_status(status)
+            .hinting("the server cannot answer now: try again later"),
+        None => missing.hinting("give the URL of the card itself, or a file"),
+    })
 }
 
 fn refused(url: &Url, status: u16, credentials: &Authority) -> Error {
