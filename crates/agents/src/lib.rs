@@ -22,4 +22,5 @@ mod past;
 pub mod profile;
 pub mod remote;
 pub mod script;
+mod upstream;
 mod writer;

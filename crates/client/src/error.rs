@@ -142,7 +142,8 @@ impl Error {
     }
 
     /// How long the agent asks us to wait.
-    pub(crate) fn wait(&self) -> Option<Duration> {
+    #[must_use]
+    pub fn wait(&self) -> Option<Duration> {
         self.0.retry_after
     }
 
@@ -180,6 +181,13 @@ impl Error {
     #[must_use]
     pub fn may_have_arrived(&self) -> bool {
         self.0.reach == Reach::Sent || matches!(self.0.kind, Kind::Interrupted)
+    }
+
+    /// Whether it is certain that the agent has not begun anything: no connection could be made, or the agent turned the
+    /// request away (429, or 503 with a time to come back). Then even a message may be sent again.
+    #[must_use]
+    pub fn was_not_begun(&self) -> bool {
+        crate::retry::was_not_begun(self)
     }
 
     /// Whether the agent answered with an error of that kind.

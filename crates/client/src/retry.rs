@@ -66,15 +66,20 @@ pub(crate) fn may_repeat(method: Method, keyed: bool, error: &Error) -> bool {
         Method::Send | Method::Stream | Method::CreatePushConfig
     );
     match (error.kind(), error.reach()) {
-        (Kind::Unreachable, Reach::NotSent) => true,
+        _ if was_not_begun(error) => true,
         (Kind::Unreachable, Reach::Sent) => !changes || keyed,
-        _ if turned_away(error) => true,
         _ if is_away(error) => !changes || keyed,
         (Kind::Protocol | Kind::Unintelligible, _) => {
             !changes && error.status().is_some_and(|s| matches!(s, 500 | 502 | 504))
         }
         _ => false,
     }
+}
+
+/// Whether it is certain that the agent has not begun anything.
+pub(crate) fn was_not_begun(error: &Error) -> bool {
+    let unsent = error.kind() == Kind::Unreachable && error.reach() == Reach::NotSent;
+    unsent || turned_away(error)
 }
 
 /// The agent did not even look at it.

@@ -151,6 +151,7 @@ mod tests {
                 roots: None,
             },
             settings: Settings::new("main"),
+            reconnect: None,
         };
         let (claws, tasks) = (Claws::default(), Tasks::default());
         let one = |claws: &Claws| {

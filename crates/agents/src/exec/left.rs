@@ -33,18 +33,26 @@ static BOOT: LazyLock<Option<String>> = LazyLock::new(|| {
     Some(boot.trim().to_owned())
 });
 
+/// Whether the command of the turn was begun before a restart.
+pub(super) async fn was_begun(turn: &Turn, life: &str) -> Result<bool, AgentError> {
+    Ok(begun(turn, life).await?.is_some())
+}
+
+/// What was noted about a command that was begun for the turn before a restart.
+async fn begun(turn: &Turn, life: &str) -> Result<Option<Value>, AgentError> {
+    let note = turn.note(NOTE).await?;
+    Ok(note.filter(|note| is_of(note, turn) && note["life"] != life))
+}
+
 /// Whether the turn had begun before a restart. If so, what still runs of it is ended.
 pub(super) async fn is_cut_off(
     turn: &Turn,
     life: &str,
     grace: Duration,
 ) -> Result<bool, AgentError> {
-    let Some(note) = turn.note(NOTE).await? else {
+    let Some(note) = begun(turn, life).await? else {
         return Ok(false);
     };
-    if !is_of(&note, turn) || note["life"] == life {
-        return Ok(false);
-    }
     let task = turn.task_id().clone();
     let found = seen(move || vec![Left::of(task, &note)]).await;
     end(found, grace).await;

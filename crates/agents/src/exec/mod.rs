@@ -6,7 +6,8 @@
 //! | variable | |
 //! |---|---|
 //! | `SWITCHBOARD_TASK_ID` | the task |
-//! | `SWITCHBOARD_CONTEXT_ID` | the conversation |
+//! | `SWITCHBOARD_CONTEXT_ID` | the A2A context, which the caller may have named |
+//! | `SWITCHBOARD_SESSION_ID` | a name of Switchboard's for it, unique for each caller and agent |
 //! | `SWITCHBOARD_AGENT` | the agent |
 //! | `SWITCHBOARD_MESSAGE` | the message as JSON, as below; not if it is larger than 64 KiB |
 //!
@@ -24,7 +25,7 @@
 //! On stdin is one line with an object, and then nothing more:
 //!
 //! ```json
-//! {"type": "message", "taskId": "…", "contextId": "…", "agent": "…", "text": "all text",
+//! {"type": "message", "taskId": "…", "contextId": "…", "sessionId": "…", "agent": "…", "text": "all text",
 //!  "message": {"messageId": "…", "role": "user", "parts": [{"text": "…"}], "metadata": {}},
 //!  "history": [{"role": "user", "text": "…"}, {"role": "agent", "text": "a question"}]}
 //! ```
@@ -48,7 +49,11 @@
 //! When a turn ends, however it does, nothing of its process group is left. A cancel, and what goes beyond a limit, ends
 //! the group with SIGTERM, and after [`Settings::grace`] with SIGKILL.
 //!
-//! It cannot be known what a command has done, so it is not run again after a restart: the task fails, and says so. If
+//! What a command says on stderr goes to the log at level `debug` if it ends well, and to the reason of the failure
+//! otherwise.
+//!
+//! It cannot be known what a command has done, so it is not run again after a restart: the task fails, and says so. With
+//! [`OnRestart::Retry`] it is run again from the beginning, and what it had produced is taken back first. If
 //! Switchboard was killed and the command still runs, it is ended then (on Linux), also if its agent is not there any more:
 //! see [`end_left`].
 
@@ -65,6 +70,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use switchboard_server::agent::{Agent, AgentError, Ask, Outcome, Progress, Restart, Said, Turn};
 use switchboard_server::backend::Health;
+use switchboard_types::model::{Artifact, Part};
 use tokio::process::ChildStdout;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -73,7 +79,7 @@ pub use self::left::end_left;
 use self::lines::{Lines, Tail, TooMuch};
 use self::process::{Ended, Process};
 use self::protocol::{Line, Speech};
-pub use self::settings::{Invalid, Protocol, Settings};
+pub use self::settings::{Invalid, OnRestart, Protocol, Settings};
 use crate::writer::Writer;
 
 /// The name of the artifact that is what the command prints.
@@ -140,6 +146,7 @@ impl ExecAgent {
     async fn take(
         &self,
         process: &mut Process,
+        turn: &Turn,
         progress: &Progress,
     ) -> Result<Outcome, AgentError> {
         let mut tail = Tail::without(self.settings.secrets());
@@ -153,9 +160,13 @@ impl ExecAgent {
             Heard::Failed(error) => Err(error),
             Heard::Said(outcome) => {
                 process.leave(self.settings.grace).await;
+                log_stderr(turn, &tail);
                 outcome
             }
-            Heard::Ended(Ended::Well) => Ok(Outcome::Completed(Said::default())),
+            Heard::Ended(Ended::Well) => {
+                log_stderr(turn, &tail);
+                Ok(Outcome::Completed(Said::default()))
+            }
             Heard::Ended(ended) => {
                 let stderr = tail.text();
                 let colon = if stderr.is_empty() { "" } else { ": " };
@@ -266,6 +277,35 @@ impl ExecAgent {
     }
 }
 
+/// What a command says on stderr though it does not fail, for its operator.
+fn log_stderr(turn: &Turn, tail: &Tail) {
+    if tracing::enabled!(tracing::Level::DEBUG) {
+        let stderr = tail.text();
+        if !stderr.is_empty() {
+            tracing::debug!(agent = &**turn.agent(), task = %turn.task_id(), stderr, "command wrote to stderr");
+        }
+    }
+}
+
+/// Takes back what a turn had produced before a restart interrupted it, so that the next run does not add to it. An
+/// artifact cannot be removed, so one that was not there before becomes empty.
+async fn take_back(turn: &Turn, progress: &Progress) -> Result<(), AgentError> {
+    let before = turn.artifacts_at_start().await?;
+    for artifact in &turn.task.artifacts {
+        let was = before.iter().find(|was| was.id == artifact.id);
+        let restored = match was {
+            Some(was) if was == artifact => continue,
+            Some(was) => Artifact::clone(was),
+            None => Artifact {
+                name: artifact.name.clone(),
+                ..Artifact::new(artifact.id.clone(), vec![Part::text("")])
+            },
+        };
+        progress.artifact(restored).await?;
+    }
+    Ok(())
+}
+
 /// What is done with a pipe, until it is over and there was time for the rest.
 async fn drained(over: &CancellationToken, with_pipe: impl Future<Output = ()>) {
     let late = async {
@@ -282,8 +322,13 @@ async fn drained(over: &CancellationToken, with_pipe: impl Future<Output = ()>) 
 #[async_trait]
 impl Agent for ExecAgent {
     fn on_restart(&self) -> Restart {
-        // To see what is left, and to fail.
+        // Also where the command is not run again: what is left of it must have ended before the task fails.
         Restart::Resume
+    }
+
+    async fn continues(&self, turn: &Turn) -> bool {
+        let retries = self.settings.on_restart == OnRestart::Retry;
+        retries || !left::was_begun(turn, &self.life).await.unwrap_or(false)
     }
 
     async fn health(&self) -> Health {
@@ -304,8 +349,12 @@ impl Agent for ExecAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
         let (life, grace) = (&self.life, self.settings.grace);
         if left::is_cut_off(&turn, life, grace).await? {
-            let text = "interrupted by a restart: send the message again";
-            return Err(AgentError::new(text));
+            if self.settings.on_restart == OnRestart::Fail {
+                let text = "interrupted by a restart: send the message again";
+                return Err(AgentError::new(text));
+            }
+            tracing::info!(agent = &**turn.agent(), task = %turn.task_id(), "command is run again after a restart");
+            take_back(&turn, &progress).await?;
         }
         let speech = Speech::of(&turn);
         let input = match self.settings.protocol {
@@ -332,7 +381,7 @@ impl Agent for ExecAgent {
             }
         };
         left::runs(&turn, life, process.id(), &progress).await?;
-        let taken = Box::pin(self.take(&mut process, &progress));
+        let taken = Box::pin(self.take(&mut process, &turn, &progress));
         let outcome = tokio::select! {
             biased;
             () = turn.canceled.cancelled() => Err(AgentError::over()),

@@ -77,6 +77,9 @@ impl Process {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
+        // Python buffers what it prints to a pipe until it ends, and callers would see it only then. Others ignore it, and
+        // what is inherited or given goes before it.
+        command.env("PYTHONUNBUFFERED", "1");
         let inherited = settings.inherit.iter().map(String::as_str).chain(["PATH"]);
         for name in inherited {
             if let Some(value) = std::env::var_os(name) {

@@ -23,8 +23,9 @@ pub(super) const TASK: &str = "SWITCHBOARD_TASK_ID";
 pub(super) struct Speech<'a> {
     agent: &'a str,
     task: &'a Task,
-    /// The conversation. Callers name theirs as they like, and two of them must not meet in one.
-    context: ContextId,
+    /// A name for the context that no other caller can choose: a command that keeps something for it is not to mix up
+    /// those of two callers.
+    session: ContextId,
     message: &'a Message,
 }
 
@@ -33,7 +34,7 @@ impl<'a> Speech<'a> {
         Self {
             agent: turn.agent(),
             task: &turn.task,
-            context: turn.own_context(),
+            session: turn.own_context(),
             message: &turn.message,
         }
     }
@@ -57,7 +58,8 @@ impl<'a> Speech<'a> {
         let line = json!({
             "type": "message",
             "taskId": self.task.id.as_str(),
-            "contextId": self.context.as_str(),
+            "contextId": self.task.context_id.as_str(),
+            "sessionId": self.session.as_str(),
             "agent": self.agent,
             "text": self.message.text(),
             "message": told(self.message),
@@ -70,7 +72,8 @@ impl<'a> Speech<'a> {
     pub(super) fn variables(&self) -> Vec<(&'static str, String)> {
         let mut variables = vec![
             (TASK, self.task.id.to_string()),
-            ("SWITCHBOARD_CONTEXT_ID", self.context.to_string()),
+            ("SWITCHBOARD_CONTEXT_ID", self.task.context_id.to_string()),
+            ("SWITCHBOARD_SESSION_ID", self.session.to_string()),
             ("SWITCHBOARD_AGENT", self.agent.to_owned()),
         ];
         let message = told(self.message).to_string();

@@ -16,6 +16,16 @@ pub enum Protocol {
     Json,
 }
 
+/// What becomes of a command that a restart of Switchboard interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnRestart {
+    /// The task fails: nobody knows what the command has done already.
+    #[default]
+    Fail,
+    /// The command is run again from the beginning, with the same input.
+    Retry,
+}
+
 /// What is run, and within which limits.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -31,6 +41,8 @@ pub struct Settings {
     pub environment: Vec<(String, Secret)>,
     /// How it is talked to.
     pub protocol: Protocol,
+    /// What becomes of one that a restart interrupted.
+    pub on_restart: OnRestart,
     /// How long it may run. 600 s.
     pub timeout: Duration,
     /// How long it may take to end when it is told to. 2 s; no more than the engine's own grace.
@@ -52,6 +64,7 @@ impl Settings {
             inherit: Vec::new(),
             environment: Vec::new(),
             protocol: Protocol::Text,
+            on_restart: OnRestart::Fail,
             timeout: Duration::from_secs(600),
             grace: Duration::from_secs(2),
             max_output_bytes: 4 << 20,

@@ -15,6 +15,7 @@ use url::Url;
 
 use super::events::{Run, State};
 use crate::fetch::{self, CONNECT, quoted, without};
+use crate::upstream::{Down, root_cause};
 
 /// The longest answer of the server's own interface; the state of a thread is all of its conversation.
 const LONGEST: usize = 32 << 20;
@@ -29,9 +30,9 @@ const MOST: usize = 10_000;
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
-    /// Nothing was sent.
-    #[error("it cannot be reached")]
-    Unreached,
+    /// Nothing was sent, for this cause.
+    #[error("it cannot be reached: {0}")]
+    Unreached(String),
     /// It was sent, and nothing came back.
     #[error("the connection was lost")]
     Lost,
@@ -53,18 +54,28 @@ impl Fault {
     /// Whether it may be otherwise a little later.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            Self::Unreached | Self::Lost => true,
+            Self::Unreached(_) | Self::Lost => true,
             Self::Refused(status, _) => *status >= 500 || *status == 429,
             Self::Unknown | Self::Missing(_) | Self::Unreadable => false,
+        }
+    }
+
+    /// The upstream is down, if that is what it means.
+    pub(super) fn down(&self) -> Option<Down> {
+        match self {
+            Self::Unreached(cause) => Some(Down::unreachable(cause.clone())),
+            Self::Lost => Some(Down::unreachable("the connection was lost")),
+            Self::Refused(status @ (429 | 502..=504), _) => Some(Down::status(*status, None)),
+            Self::Refused(..) | Self::Unknown | Self::Missing(_) | Self::Unreadable => None,
         }
     }
 
     /// What callers are told.
     pub(super) fn told(&self) -> AgentError {
         match self {
-            Self::Unreached => AgentError::unavailable(
-                "the LangGraph server cannot be reached: see that it runs, and that the agent's `url` is right",
-            ),
+            Self::Unreached(cause) => AgentError::unavailable(format!(
+                "the LangGraph server cannot be reached: see that it runs, and that the agent's `url` is right: {cause}"
+            )),
             Self::Lost => AgentError::unavailable(
                 "the connection to the LangGraph server was lost, and it did not come back in time",
             ),
@@ -184,9 +195,10 @@ impl Server {
         }
         let response = request.send().await.map_err(|error| {
             let connecting = error.is_connect();
-            tracing::debug!(error = %fetch::chain(&error.without_url()), "a LangGraph server was not reached");
+            let error = error.without_url();
+            tracing::debug!(error = %fetch::chain(&error), "a LangGraph server was not reached");
             match connecting {
-                true => Fault::Unreached,
+                true => Fault::Unreached(root_cause(&error)),
                 false => Fault::Lost,
             }
         })?;

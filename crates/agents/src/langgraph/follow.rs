@@ -134,6 +134,7 @@ impl Run<'_> {
         match told {
             Ok(()) => Ok(()),
             Err(Stop::Fault(fault)) if fault.may_pass() => Err(fault.told().untold()),
+            Err(Stop::Down(down)) => Err(AgentError::unavailable(down.to_string()).untold()),
             Err(Stop::Ended(Err(error))) if error.kind() == AgentErrorKind::Unavailable => {
                 Err(error.untold())
             }

@@ -73,6 +73,33 @@ impl Run<'_> {
         Ok(Fault::Unknown.into())
     }
 
+    /// The message was not taken. Where nothing was sent, it is sent again; where a proxy or the server turned it away, the
+    /// run is looked for before that.
+    pub(super) async fn not_taken(&mut self, fault: Fault) -> Result<Stop, AgentError> {
+        match fault {
+            Fault::Unreached(_) => self.not_sent(fault).await,
+            fault => Ok(fault.down().map_or_else(|| fault.into(), Stop::Down)),
+        }
+    }
+
+    /// Nothing was sent: after a restart it must be known that the message did not go out.
+    pub(super) async fn not_sent(&mut self, fault: Fault) -> Result<Stop, AgentError> {
+        if let Some(note) = &mut self.note
+            && note.at.state == State::Sending
+        {
+            note.at.state = State::Unsent;
+            self.keep_note().await?;
+        }
+        Ok(fault.down().map_or_else(|| fault.into(), Stop::Down))
+    }
+
+    /// Whether nothing of the turn is at the server.
+    pub(super) fn is_unsent(&self) -> bool {
+        self.note
+            .as_ref()
+            .is_none_or(|note| note.at.state == State::Unsent && note.at.task.is_none())
+    }
+
     pub(super) async fn keep_note(&self) -> Result<(), AgentError> {
         match (self.progress, &self.note) {
             (Some(progress), Some(note)) => match serde_json::to_value(note) {

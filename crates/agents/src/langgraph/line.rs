@@ -16,7 +16,7 @@ use url::Url;
 
 use super::api::{Assistant, Fault, Server};
 use super::{Invalid, Settings};
-use crate::fetch;
+use crate::fetch::{self, place};
 use crate::identity::Outbound;
 use crate::remote::card::drift;
 
@@ -54,6 +54,8 @@ impl Unresolved {
 /// The line.
 pub(super) struct Line {
     pub(super) settings: Settings,
+    /// Where the server is, as callers may see it.
+    pub(super) address: String,
     pub(super) identity: Outbound,
     pub(super) server: Server,
     id: RwLock<Option<Arc<str>>>,
@@ -67,6 +69,7 @@ impl Line {
         let id = uuid::Uuid::parse_str(&settings.assistant).ok();
         let id = id.map(|id| Arc::from(id.hyphenated().to_string()));
         Ok(Self {
+            address: place(settings.base.as_str()),
             settings,
             identity,
             server,

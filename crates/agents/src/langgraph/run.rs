@@ -20,6 +20,7 @@ use super::note::{NAME, Note};
 use crate::fetch::{quoted, without};
 use crate::identity::IdentityError;
 use crate::remote::note::{Note as At, Plan};
+use crate::upstream::{Down, Outage};
 
 /// What the answer is called.
 pub(super) const ANSWER: &str = "answer";
@@ -36,8 +37,20 @@ const NO_METHOD: i32 = -32601;
 pub(super) enum Stop {
     Ended(Result<Outcome, AgentError>),
     Fault(Fault),
+    /// The upstream is down, and what was asked of it may be repeated.
+    Down(Down),
     /// The run may go on, and is not heard out.
     Unheard(AgentError),
+}
+
+impl Stop {
+    /// The same, after something that may always be repeated: a read.
+    fn or_down(self) -> Self {
+        match self {
+            Self::Fault(fault) => fault.down().map_or(Self::Fault(fault), Self::Down),
+            stop => stop,
+        }
+    }
 }
 
 impl From<AgentError> for Stop {
@@ -75,6 +88,8 @@ pub(super) struct Run<'a> {
     /// Another identity was asked for, and was not taken yet.
     pub(super) renewed: bool,
     pub(super) errand: Option<&'a Errand>,
+    /// The upstream is down.
+    pub(super) outage: Outage<'a>,
 }
 
 impl<'a> Run<'a> {
@@ -99,6 +114,7 @@ impl<'a> Run<'a> {
             shown: HeaderMap::new(),
             renewed: false,
             errand: None,
+            outage: Outage::new(turn, progress, &line.address),
             pen: progress.map(|progress| {
                 let told = told(&turn.task, ANSWER).filter(|_| turn.emitted > 0);
                 Pen::new(progress, line.settings.coalesce, told)
@@ -110,10 +126,21 @@ impl<'a> Run<'a> {
     pub(super) async fn take(mut self) -> Result<Outcome, AgentError> {
         let limit = self.line.settings.timeout;
         let canceled = self.turn.canceled.clone();
-        let taken = tokio::select! {
-            biased;
-            () = canceled.cancelled() => None,
-            taken = timeout(limit, self.carry_out()) => Some(taken),
+        let taken = loop {
+            // The time that the server is down is none of the assistant's.
+            let taken = tokio::select! {
+                biased;
+                () = canceled.cancelled() => None,
+                taken = timeout(limit, self.carry_out()) => Some(taken),
+            };
+            let Some(Ok(Err(Stop::Down(down)))) = &taken else {
+                break taken;
+            };
+            match self.outage.wait(down).await {
+                Ok(()) => {}
+                Err(_) if canceled.is_cancelled() => break None,
+                Err(ended) => break Some(Ok(Err(ended.into()))),
+            }
         };
         match taken {
             None => {
@@ -132,8 +159,12 @@ impl<'a> Run<'a> {
             Some(Ok(Err(Stop::Ended(Err(error)))))
                 if error.kind() == AgentErrorKind::Unavailable =>
             {
-                Err(error.untold())
+                Err(match self.is_unsent() {
+                    true => error,
+                    false => error.untold(),
+                })
             }
+            Some(Ok(Err(Stop::Down(down)))) => Err(AgentError::unavailable(down.to_string())),
             Some(Ok(Err(Stop::Ended(ended)))) => ended,
             Some(Ok(Err(Stop::Unheard(error)))) => Err(self.leave(error).await),
             // Where it is the caller's own, the caller can bring another.
@@ -171,7 +202,13 @@ impl<'a> Run<'a> {
             if error == IdentityError::NoCredential {
                 self.set_aside(&plan).await?;
             }
-            return Err(error.into());
+            return Err(match error {
+                IdentityError::Unavailable(why) => {
+                    tracing::warn!(agent = &**self.turn.agent(), task = %self.turn.task_id(), error = why, "no token for the upstream");
+                    Stop::Down(Down::unavailable("no token for it can be had now", None))
+                }
+                error => error.into(),
+            });
         }
         match plan {
             Plan::Send(to) => {
@@ -186,11 +223,11 @@ impl<'a> Run<'a> {
                 {
                     self.set_aside(&Plan::Send(to)).await?;
                 }
-                begun?;
+                begun.map_err(Stop::or_down)?;
                 self.send().await
             }
             Plan::Attach(_) => self.find().await,
-            Plan::Check(_) | Plan::Look => match self.look(ARRIVES).await? {
+            Plan::Check(_) | Plan::Look => match self.look(ARRIVES).await.map_err(Stop::or_down)? {
                 true => self.follow().await,
                 // The server answers questions in the order they come: it would know of it.
                 false => self.send().await,
@@ -242,6 +279,9 @@ impl<'a> Run<'a> {
         let id = match self.line.id(&self.shown).await {
             Ok(id) => id,
             Err(Unresolved::Fault(Fault::Unknown)) => return Err(self.refused_to_send().await?),
+            Err(Unresolved::Fault(fault)) if fault.down().is_some() => {
+                return Err(self.not_sent(fault).await?);
+            }
             Err(unresolved) => {
                 tracing::warn!(agent = &**self.turn.agent(), error = %unresolved, "an assistant was not found");
                 return Err(unresolved.told().into());
@@ -253,8 +293,10 @@ impl<'a> Run<'a> {
             let run = match begun.await {
                 Err(Fault::Lost) => return self.find().await,
                 Err(Fault::Unknown) => return Err(self.refused_to_send().await?),
-                begun => begun?,
+                Err(fault) => return Err(self.not_taken(fault).await?),
+                Ok(begun) => begun,
             };
+            self.outage.over().await?;
             self.know(None, Some(run.run_id)).await?;
             return self.follow().await;
         }
@@ -264,8 +306,10 @@ impl<'a> Run<'a> {
             let response = match self.server.a2a(&self.shown, &id, call).await {
                 Err(Fault::Lost) => return self.find().await,
                 Err(Fault::Unknown) => return Err(self.refused_to_send().await?),
-                response => response?,
+                Err(fault) => return Err(self.not_taken(fault).await?),
+                Ok(response) => response,
             };
+            self.outage.over().await?;
             match self.hear(response).await? {
                 Heeded::Ended(Ending::Unsure) | Heeded::CutOff => return self.find().await,
                 Heeded::Ended(ending) => return Ok(ending),

@@ -1,25 +1,24 @@
 //! How a chat endpoint is asked: until it answers, or there is no use in asking again.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, StatusCode};
 use reqwest::{Client, Response};
 use serde_json::Value;
 use switchboard_client::Retry;
 use switchboard_server::agent::{AgentError, Ask, Errand, Progress, Turn};
 use switchboard_server::backend::Health;
-use switchboard_server::clock;
 use switchboard_server::trace::{TRACEPARENT, names};
-use switchboard_types::model::Timestamp;
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
 use super::events::reported;
 use super::{Invalid, Settings};
-use crate::fetch::{self, CONNECT, chain, quoted, whole, without};
+use crate::fetch::{self, CONNECT, chain, place, quoted, retry_after, whole, without};
 use crate::identity::{IdentityError, Outbound};
+use crate::upstream::{Down, Outage, root_cause};
 
 /// How long it may take to find out whether it answers.
 const HEALTH: Duration = Duration::from_secs(5);
@@ -37,6 +36,8 @@ pub(super) enum Refusal {
 
 /// Why this attempt brought no answer.
 enum Missed {
+    /// The endpoint is down: another attempt is made as long as `timeouts.upstream` allows.
+    Down(AgentError, Down),
     /// Another may; not before the endpoint says, if it does.
     Now(AgentError, Option<Duration>),
     /// The identity is not taken.
@@ -48,7 +49,10 @@ enum Missed {
 impl Missed {
     fn error(&self) -> &AgentError {
         match self {
-            Self::Now(error, _) | Self::Unknown(error) | Self::Ever(error) => error,
+            Self::Down(error, _)
+            | Self::Now(error, _)
+            | Self::Unknown(error)
+            | Self::Ever(error) => error,
         }
     }
 }
@@ -66,6 +70,8 @@ pub(super) struct Answering {
 pub(super) struct Endpoint {
     http: Client,
     url: Url,
+    /// The base URL, as callers may see it.
+    address: String,
     model: String,
     identity: Outbound,
     retry: Retry,
@@ -87,6 +93,7 @@ impl Endpoint {
         Ok(Self {
             http,
             url,
+            address: place(settings.base.as_str()),
             model: settings.model.clone(),
             identity,
             retry: settings.retry,
@@ -109,14 +116,23 @@ impl Endpoint {
         let mut attempt = 0;
         let mut failed = 0;
         let mut renewed = false;
+        let mut outage = Outage::new(turn, Some(progress), &self.address).with_backoff(self.retry);
         loop {
             let by = Instant::now() + IDENTITY;
-            let shown = self.identity.headers(caller, by).await;
-            let shown = shown.map_err(Refusal::Identity)?;
+            let shown = match self.identity.headers(caller, by).await {
+                Err(IdentityError::Unavailable(why)) => {
+                    tracing::warn!(agent = &**turn.agent(), task = %turn.task_id(), error = why, "no token for the upstream");
+                    let down = Down::unavailable("no token for it can be had now", None);
+                    outage.wait(&down).await.map_err(Refusal::Failed)?;
+                    continue;
+                }
+                shown => shown.map_err(Refusal::Identity)?,
+            };
             attempt += 1;
             let errand = self.errand(turn, progress, attempt);
             let (kind, missed) = match self.once(&shown, &errand, body.clone()).await {
                 Ok(response) => {
+                    outage.over().await.map_err(Refusal::Failed)?;
                     return Ok(Answering {
                         response,
                         shown,
@@ -141,6 +157,10 @@ impl Endpoint {
                     } else {
                         Refusal::Identity(IdentityError::NoCredential)
                     });
+                }
+                Missed::Down(_, down) => {
+                    outage.wait(&down).await.map_err(Refusal::Failed)?;
+                    continue;
                 }
                 Missed::Now(error, asked) => (error, asked),
             };
@@ -221,10 +241,15 @@ impl Endpoint {
         })?;
         let response = sent.map_err(|error| {
             let connecting = error.is_connect();
-            tracing::warn!(error = %chain(&error.without_url()), "a model endpoint was not reached");
+            let error = error.without_url();
+            tracing::debug!(error = %chain(&error), "a model endpoint was not reached");
             if connecting {
-                let text = "the model endpoint cannot be reached: see that it runs, and that the agent's base URL is right";
-                let missed = Missed::Now(AgentError::unavailable(text), None);
+                let down = Down::unreachable(root_cause(&error));
+                let text = format!(
+                    "the model endpoint cannot be reached: {}",
+                    root_cause(&error)
+                );
+                let missed = Missed::Down(AgentError::unavailable(text), down);
                 ("unreachable".to_owned(), missed)
             } else {
                 let text = "the model endpoint closed the connection before it answered";
@@ -242,7 +267,7 @@ impl Endpoint {
 
     async fn refused(&self, response: Response, shown: &HeaderMap) -> Missed {
         let status = response.status();
-        let asked = response.headers().get(RETRY_AFTER).and_then(retry_after);
+        let asked = retry_after(response.headers());
         let body = timeout(CONNECT, whole(response, REFUSAL)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let error: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -272,13 +297,13 @@ impl Endpoint {
             StatusCode::TOO_MANY_REQUESTS if spent => Missed::Ever(fails(
                 "the quota at the model endpoint is used up: raise it there".to_owned(),
             )),
-            StatusCode::TOO_MANY_REQUESTS => Missed::Now(
-                away("the model endpoint has too many requests: try again later".to_owned()),
-                asked,
-            ),
+            StatusCode::TOO_MANY_REQUESTS => {
+                let text = "the model endpoint has too many requests: try again later";
+                self.not_now(status, away(text.to_owned()), asked)
+            }
             status if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
                 let text = format!("the model endpoint failed with {}: try again later", status.as_u16());
-                Missed::Now(away(text), asked)
+                self.not_now(status, away(text), asked)
             }
             status if status.is_redirection() => Missed::Ever(AgentError::new(
                 "the model endpoint redirects elsewhere, which is not followed: set the agent's base URL to where it is",
@@ -291,6 +316,23 @@ impl Endpoint {
     }
 }
 
+impl Endpoint {
+    /// A status after which another attempt may succeed. A completion leaves nothing behind, so it may be repeated; but it
+    /// costs, so only what says that there is nobody to answer counts as an outage.
+    fn not_now(&self, status: StatusCode, error: AgentError, asked: Option<Duration>) -> Missed {
+        let is_down = match status {
+            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => true,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::GATEWAY_TIMEOUT => asked.is_some(),
+            _ => false,
+        };
+        // Whoever asks for more than the longest backoff is not waited for.
+        match is_down && asked.is_none_or(|asked| asked <= self.retry.longest) {
+            true => Missed::Down(error, Down::status(status.as_u16(), asked)),
+            false => Missed::Now(error, asked),
+        }
+    }
+}
+
 /// How long to wait: twice as long each time, up to a half taken off by chance; never shorter than asked.
 fn pause(retry: &Retry, failed: u32, asked: Option<Duration>) -> Duration {
     let doubled = retry.first.saturating_mul(1 << (failed - 1).min(16));
@@ -298,18 +340,6 @@ fn pause(retry: &Retry, failed: u32, asked: Option<Duration>) -> Duration {
     let [chance, ..] = uuid::Uuid::new_v4().into_bytes();
     let pause = longest / 2 + (longest / 2) * u32::from(chance) / 255;
     asked.map_or(pause, |asked| asked.max(pause))
-}
-
-/// Reads `Retry-After`: seconds, or a date (RFC 9110 §10.2.3).
-fn retry_after(value: &HeaderValue) -> Option<Duration> {
-    let value = value.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = httpdate::parse_http_date(value).ok()?;
-    let since = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    let micros = i64::try_from(since.as_micros()).ok()?;
-    Some(clock::until(Timestamp::from_micros(micros)))
 }
 
 #[cfg(test)]
@@ -347,14 +377,5 @@ mod tests {
         }
         let asked = Duration::from_secs(60);
         assert_eq!(pause(&retry, 1, Some(asked)), asked);
-    }
-
-    #[test]
-    fn the_time_to_come_back_is_seconds_or_a_date() {
-        let read = |text: &'static str| retry_after(&HeaderValue::from_static(text));
-        assert_eq!(read(" 7 "), Some(Duration::from_secs(7)));
-        assert_eq!(read("Thu, 01 Jan 1970 00:00:10 GMT"), Some(Duration::ZERO));
-        assert!(read("Thu, 01 Jan 2099 00:00:00 GMT").is_some());
-        assert_eq!(read("soon"), None);
     }
 }

@@ -22,7 +22,7 @@ use super::frame::Heard;
 use super::keep::{AGAIN, INSISTENCE, by_chance};
 use super::line::Line;
 use super::refused::Refused;
-use crate::fetch::{hidden, in_texts, quoted, trusting};
+use crate::fetch::{self, hidden, in_texts, quoted, trusting};
 
 /// How much of a run may wait to be heard. What does not fit is told again by what follows.
 const HEARD: usize = 256;
@@ -52,6 +52,8 @@ impl fmt::Debug for Place {
 #[derive(Debug)]
 pub struct Gateway {
     pub(super) place: Place,
+    /// Where it is, as callers may see it.
+    pub(super) address: String,
     pub(super) http: Client,
     pub(super) device: Arc<Device>,
     state: watch::Sender<State>,
@@ -106,6 +108,7 @@ impl Gateway {
             since: Instant::now(),
         };
         Ok(Self {
+            address: fetch::place(place.url.as_str()),
             place,
             http,
             device,

@@ -24,8 +24,9 @@ use super::refused::Refused;
 use super::responses::Responses;
 use super::run::Run;
 use super::socket::why;
-use crate::fetch::{is_stream, whole};
+use crate::fetch::{is_stream, retry_after, whole};
 use crate::openai::events::{Answer, Broken, reported};
+use crate::upstream::{Down, Outage, root_cause};
 use crate::writer::Writer;
 
 /// Where a conversation goes on.
@@ -48,27 +49,35 @@ const READABLE: [&str; 6] = [
 ];
 
 impl Run<'_> {
-    /// Takes the turn. `refused`: why not over the socket.
+    /// Takes the turn, unless the gateway is down and has not begun anything. `refused`: why not over the socket.
     pub(super) async fn over_http(
         &self,
         prompt: &Prompt,
         refused: Option<&Refused>,
-    ) -> Result<Outcome, AgentError> {
+        outage: &mut Outage<'_>,
+    ) -> Result<Result<Outcome, Down>, AgentError> {
         if let Some(file) = unreadable(prompt) {
             let text = format!(
                 "the agent cannot read {file}: OpenClaw takes text, images and PDF over HTTP"
             );
-            return Ok(Outcome::Rejected(Said::text(text)));
+            return Ok(Ok(Outcome::Rejected(Said::text(text))));
         }
-        let note = Note {
+        let mut note = Note {
             way: Way::Http,
             known: false,
             boot: None,
             successor: None,
+            unsent: false,
         };
         note.keep(self.progress).await?;
-        let answered = self.exchange(prompt, refused);
+        let answered = self.exchange(prompt, refused, outage);
         match self.turn.canceled.run_until_cancelled(answered).await {
+            Some(Ok(Err(down))) => {
+                // After a restart it must be known that the message did not go out.
+                note.unsent = true;
+                note.keep(self.progress).await?;
+                Ok(Err(down))
+            }
             Some(outcome) => outcome.map_err(|error| {
                 let text = self.gateway.quote(error.to_string());
                 match error.kind() {
@@ -85,7 +94,8 @@ impl Run<'_> {
         &self,
         prompt: &Prompt,
         refused: Option<&Refused>,
-    ) -> Result<Outcome, AgentError> {
+        outage: &mut Outage<'_>,
+    ) -> Result<Result<Outcome, Down>, AgentError> {
         let files = prompt.needs_chat();
         let (path, body) = if files {
             ("v1/responses", responses(prompt, &self.settings.agent))
@@ -100,18 +110,27 @@ impl Run<'_> {
             .headers(self.headers()?)
             .body(body.to_string());
         let sent = timeout(SILENCE, request.send()).await;
-        let response = sent.map_err(|_| silent())?.map_err(|error| {
-            let reached = !error.is_connect();
-            tracing::warn!(error = why(error), "an OpenClaw gateway did not answer");
-            if reached {
-                let text = "the OpenClaw gateway closed the connection before it answered: it is not known whether it ran";
-                return AgentError::unavailable(text);
+        let response = match sent.map_err(|_| silent())? {
+            Ok(response) => response,
+            Err(error) if error.is_connect() => {
+                return Ok(Err(Down::unreachable(root_cause(&error.without_url()))));
             }
-            Refused::Away(String::new()).told()
-        })?;
+            Err(error) => {
+                tracing::warn!(error = why(error), "an OpenClaw gateway did not answer");
+                let text = "the OpenClaw gateway closed the connection before it answered: it is not known whether it ran";
+                return Err(AgentError::unavailable(text));
+            }
+        };
+        if let (StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS, Some(asked)) =
+            (response.status(), retry_after(response.headers()))
+        {
+            let status = response.status().as_u16();
+            return Ok(Err(Down::status(status, Some(asked))));
+        }
         if !response.status().is_success() {
             return Err(self.refusal(response, refused).await);
         }
+        outage.over().await?;
         let limit = self.settings.max_answer_bytes;
         let mut speech = if files {
             Speech::Responses(Responses::new(limit))
@@ -125,10 +144,10 @@ impl Run<'_> {
         }
         let metadata = speech.finish()?;
         writer.close(metadata.clone()).await?;
-        Ok(Outcome::Completed(Said {
+        Ok(Ok(Outcome::Completed(Said {
             metadata,
             ..Said::default()
-        }))
+        })))
     }
 
     async fn refusal(&self, response: Response, refused: Option<&Refused>) -> AgentError {

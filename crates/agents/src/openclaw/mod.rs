@@ -16,12 +16,13 @@
 //!
 //! - `gateway`: the socket that is kept open. `keep`: how it is. `line`: the way to it. `serve`: what goes over it.
 //!   `socket`: how it is opened. `device`: who we are there. `refused`: why there is none.
-//! - `run`: a turn over the socket. `tools`: what is told of it to whoever runs the agent. `recover`: what becomes of it
+//! - `run`: a turn over the socket. `begin`: how it begins. `tools`: what is told of it to whoever runs the agent. `recover`: what becomes of it
 //!   after a restart. `note`: what is remembered of it. `stop`: how it is stopped.
 //! - `http`: a turn without a socket. `responses`: one of the things that are spoken there. Pure.
 //! - `files`: those that are fetched first.
 //! - `frame`, `prompt`, `events`, `card`: their protocol, as ours. Pure.
 
+mod begin;
 mod card;
 mod device;
 mod events;
@@ -61,7 +62,9 @@ pub use self::device::Device;
 pub use self::gateway::{Gateway, Place};
 use self::note::{Note, Way};
 use self::prompt::Prompt;
+use self::refused::Refused;
 use self::run::Run;
+use crate::upstream::Outage;
 
 /// How long it may take to find out whether a gateway is there.
 const HEALTH: Duration = Duration::from_secs(5);
@@ -258,19 +261,37 @@ impl OpenClawAgent {
             Work::CutOff(note) => return run.resume(note).await,
             Work::New(prompt) => prompt,
         };
-        if self.settings.transport == Transport::Http {
-            return run.over_http(&prompt, None).await;
-        }
-        let waiting = self.gateway.line(PATIENCE);
-        let Some(line) = run.turn.canceled.run_until_cancelled(waiting).await else {
-            return Err(AgentError::over());
-        };
-        match line {
-            Ok(line) => run.begin(line, *prompt).await,
-            Err(refused) if self.settings.transport == Transport::Auto && refused.may_be_http() => {
-                run.over_http(&prompt, Some(&refused)).await
-            }
-            Err(refused) => Err(refused.told()),
+        let mut outage = Outage::new(run.turn, Some(run.progress), &self.gateway.address);
+        loop {
+            let refused = match self.settings.transport {
+                Transport::Http => None,
+                Transport::Auto | Transport::WebSocket => {
+                    let waiting = self.gateway.line(PATIENCE);
+                    let line = run.turn.canceled.run_until_cancelled(waiting).await;
+                    match line.ok_or_else(AgentError::over)? {
+                        Ok(line) => return run.begin(line, *prompt, outage).await,
+                        Err(refused) => Some(refused),
+                    }
+                }
+            };
+            let down = match refused.as_ref().and_then(Refused::down) {
+                Some(down) => down,
+                None => {
+                    if let Some(refused) = &refused
+                        && self.settings.transport == Transport::WebSocket
+                    {
+                        return Err(refused.told());
+                    }
+                    match run
+                        .over_http(&prompt, refused.as_ref(), &mut outage)
+                        .await?
+                    {
+                        Ok(outcome) => return Ok(outcome),
+                        Err(down) => down,
+                    }
+                }
+            };
+            outage.wait(&down).await?;
         }
     }
 }
@@ -285,7 +306,7 @@ enum Work {
 #[async_trait]
 impl Agent for OpenClawAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        let note = Note::of(&turn).await?;
+        let note = Note::of(&turn).await?.filter(|note| !note.unsent);
         if let Some(Note { way: Way::Http, .. }) = note {
             return Err(AgentError::new(
                 "Switchboard was started anew in the middle of the run, and OpenClaw stops a run with its \
@@ -345,6 +366,12 @@ impl Agent for OpenClawAgent {
 
     fn on_restart(&self) -> Restart {
         Restart::Resume
+    }
+
+    /// A run over HTTP ends with its connection.
+    async fn continues(&self, turn: &Turn) -> bool {
+        let note = Note::of(turn).await.ok().flatten();
+        note.is_none_or(|note| note.way != Way::Http || note.unsent)
     }
 
     /// A turn writes down what it will do before it does it, and with that the task is durable.

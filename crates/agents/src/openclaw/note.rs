@@ -19,6 +19,9 @@ pub(super) struct Note {
     /// The run that goes on with it after a restart of the gateway; it was begun under the name of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) successor: Option<String>,
+    /// It is certain that the gateway was not sent the message yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) unsent: bool,
 }
 
 /// How a run is begun.
@@ -66,6 +69,7 @@ mod tests {
             known,
             boot: boot.map(str::to_owned),
             successor: None,
+            unsent: false,
         };
         assert!(note(true, Some("b1")).is_held(Some("b1")));
         assert!(!note(false, Some("b1")).is_held(Some("b1")));
@@ -80,6 +84,7 @@ mod tests {
             known: true,
             boot: None,
             successor: None,
+            unsent: false,
         };
         let json = serde_json::to_value(&note).unwrap();
         assert_eq!(json, serde_json::json!({"way": "http", "known": true}));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use switchboard_server::agent::AgentError;
 
 use super::frame::Fault;
+use crate::upstream::Down;
 
 /// Why there is no line to a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,16 +68,18 @@ impl Refused {
         }
     }
 
-    /// Whether HTTP may do where the socket does not.
-    pub(super) fn may_be_http(&self) -> bool {
+    /// The gateway is down, if that is what it means. For all else HTTP may do where the socket does not, or its operator.
+    pub(super) fn down(&self) -> Option<Down> {
         match self {
-            Self::Away(_) | Self::Starting(_) => false,
+            Self::Away(why) if why.is_empty() => Some(Down::unreachable("no connection")),
+            Self::Away(why) => Some(Down::unreachable(why.clone())),
+            Self::Starting(asked) => Some(Down::unavailable("the gateway is starting", *asked)),
             Self::Unpaired(_)
             | Self::Token
             | Self::Rights
             | Self::Version
             | Self::Upgrade(_)
-            | Self::Other(_) => true,
+            | Self::Other(_) => None,
         }
     }
 

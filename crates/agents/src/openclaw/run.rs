@@ -11,21 +11,22 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Progress, Said, Turn};
 use switchboard_server::push::Fetcher;
-use switchboard_types::model::{Object, Part};
-use tokio::sync::{OwnedMutexGuard, mpsc};
+use switchboard_types::model::Object;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::Settings;
 use super::events::{Ending, Row, Step, Told, ending, waited};
 use super::frame::{Answer, Heard};
 use super::gateway::{Gateway, Listening, Waiting};
 use super::line::{Line, Unanswered};
-use super::note::{Note, Way};
+use super::note::Note;
 use super::prompt::Prompt;
 use super::recover::{REVIVAL, gone};
 use super::refused::Refused;
 use super::stop::stop;
 use super::tools::Tools;
-use super::{ANSWER, Settings};
+use crate::upstream::{Down, Outage};
 use crate::writer::Writer;
 
 /// How long a gateway is asked to wait for the end of a run, before it is asked again.
@@ -53,6 +54,8 @@ pub(super) enum Followed {
     Lost,
     /// It runs, and no answer is to be had that way.
     Runs,
+    /// The gateway starts, and has not begun anything.
+    Starting,
 }
 
 /// What is being waited for.
@@ -69,82 +72,28 @@ pub(super) struct Following<'a> {
     pub(super) name: String,
     pub(super) note: Note,
     /// What is to be run; nothing, as long as that was asked for only before a restart.
-    prompt: Option<Prompt>,
+    pub(super) prompt: Option<Prompt>,
     pub(super) told: Told,
     /// The tools that are in use.
-    tools: Tools,
-    writer: Writer<'a>,
+    pub(super) tools: Tools,
+    pub(super) writer: Writer<'a>,
     pub(super) heard: mpsc::Receiver<Waiting>,
     pub(super) last_heard: Instant,
     /// The gateway was started anew since the run was begun.
     pub(super) cut_off: bool,
     /// It may run, and is to be stopped if nobody follows it any more.
-    runs: bool,
+    pub(super) runs: bool,
     pub(super) listening: Listening,
-}
-
-impl<'a> Run<'a> {
-    /// Waits until nothing else runs in the conversation.
-    pub(super) async fn waited_for(&self) -> Result<OwnedMutexGuard<()>, AgentError> {
-        let waiting = self.gateway.turn_of(&self.session);
-        let turn = self.turn.canceled.run_until_cancelled(waiting).await;
-        turn.ok_or_else(AgentError::over)
-    }
-
-    /// Begins a run.
-    pub(super) async fn begin(&'a self, line: Line, prompt: Prompt) -> Result<Outcome, AgentError> {
-        let note = Note {
-            way: Way::Socket,
-            known: false,
-            boot: line.hello.boot.clone(),
-            successor: None,
-        };
-        note.keep(self.progress).await?;
-        if self.turn.canceled.is_cancelled() {
-            return Err(AgentError::over());
-        }
-        let mut following = self.following(note, Some(prompt));
-        let begun = following.ask(&line).await;
-        following.through(begun).await
-    }
-
-    /// Takes a run up again.
-    pub(super) async fn resume(&'a self, note: Note) -> Result<Outcome, AgentError> {
-        self.following(note, None).through(Ok(Followed::Lost)).await
-    }
-
-    fn following(&'a self, note: Note, prompt: Option<Prompt>) -> Following<'a> {
-        let name = note.successor.as_deref();
-        let name = name.unwrap_or(self.turn.task_id().as_str()).to_owned();
-        let answer = self.turn.task.artifacts.iter();
-        let answer = answer.rev().find(|artifact| artifact.id.as_str() == ANSWER);
-        let shown =
-            answer.map(|artifact| artifact.parts.iter().filter_map(Part::as_text).collect());
-        let mut writer = Writer::new(self.progress, ANSWER, self.settings.coalesce);
-        if shown.is_some() {
-            writer.goes_on();
-        }
-        let (listening, heard) = self.gateway.listen(&name);
-        Following {
-            run: self,
-            note,
-            prompt,
-            writer,
-            told: Told::so_far(shown.unwrap_or_default()),
-            heard,
-            last_heard: Instant::now(),
-            cut_off: false,
-            runs: true,
-            tools: Tools::default(),
-            name,
-            listening,
-        }
-    }
+    /// The gateway is down.
+    pub(super) outage: Outage<'a>,
 }
 
 impl Following<'_> {
     /// Follows the run to its end. One that nobody follows any more is stopped.
-    async fn through(mut self, begun: Result<Followed, AgentError>) -> Result<Outcome, AgentError> {
+    pub(super) async fn through(
+        mut self,
+        begun: Result<Followed, AgentError>,
+    ) -> Result<Outcome, AgentError> {
         match self.followed(begun).await {
             Ok(ending) => self.end(ending).await,
             Err(error) if !self.runs => Err(error),
@@ -164,7 +113,7 @@ impl Following<'_> {
         loop {
             let line = match followed {
                 Followed::Ended(ending) => return Ok(ending),
-                Followed::Lost | Followed::Runs => self.line().await?,
+                Followed::Lost | Followed::Runs | Followed::Starting => self.line().await?,
             };
             followed = if self.note.is_held(line.hello.boot.as_deref()) {
                 self.wait(&line).await?
@@ -205,20 +154,27 @@ impl Following<'_> {
                 Err(why) => return Ok(Followed::Ended(Ending::Rejected(why))),
             },
         };
-        let (method, params) = prompt.request(run.settings, &run.session, &self.name);
-        self.prompt = Some(prompt);
         if self.note.boot != line.hello.boot {
             // After a crash it must be known that this gateway was asked, not only the one before.
             self.note.boot.clone_from(&line.hello.boot);
             self.note.keep(run.progress).await?;
         }
         self.cut_off = false;
-        match line.ask(method, params).await {
-            Ok(answers) => match self.watch(answers, Asked::ToRun).await? {
-                Followed::Runs => self.wait(line).await,
-                followed => Ok(followed),
-            },
-            Err(_) => Ok(Followed::Lost),
+        loop {
+            let (method, params) = prompt.request(run.settings, &run.session, &self.name);
+            let Ok(answers) = line.ask(method, params).await else {
+                self.prompt = Some(prompt);
+                return Ok(Followed::Lost);
+            };
+            match self.watch(answers, Asked::ToRun).await? {
+                Followed::Runs => return self.wait(line).await,
+                Followed::Starting => {}
+                followed => {
+                    // One that the gateway has is not asked for again, and may be large.
+                    self.prompt = (!self.note.known).then_some(prompt);
+                    return Ok(followed);
+                }
+            }
         }
     }
 
@@ -231,7 +187,7 @@ impl Following<'_> {
                 return Ok(Followed::Lost);
             };
             match self.watch(answers, Asked::ToWait).await? {
-                Followed::Runs => {}
+                Followed::Runs | Followed::Starting => {}
                 Followed::Ended(ending) => return self.ended(line, ending).await,
                 Followed::Lost => return Ok(Followed::Lost),
             }
@@ -288,7 +244,11 @@ impl Following<'_> {
                     Some(_) if answer.is_starting() => {
                         // It never began.
                         self.runs = false;
-                        return Err(Refused::Starting(None).told());
+                        let asked = answer.fault.as_ref().and_then(|fault| fault.retry_after());
+                        let down = Down::unavailable("the gateway is starting", asked);
+                        self.outage.wait(&down).await?;
+                        self.runs = true;
+                        return Ok(Followed::Starting);
                     }
                     Some(ending) => return Ok(Followed::Ended(ending)),
                     None => {
@@ -308,7 +268,8 @@ impl Following<'_> {
         self.note.boot = boot;
         // It is not asked again, and may be large.
         self.prompt = None;
-        self.note.keep(self.run.progress).await
+        self.note.keep(self.run.progress).await?;
+        self.outage.over().await
     }
 
     pub(super) async fn hear(&mut self, heard: &Heard) -> Result<(), AgentError> {

@@ -22,6 +22,7 @@ use super::device::{CLIENT, Device, MODE, ROLE, SCOPES};
 use super::frame::{self, Frame};
 use super::refused::Refused;
 use crate::fetch::chain;
+use crate::upstream::root_cause;
 
 /// How long each step of a handshake may take.
 const STEP: Duration = Duration::from_secs(10);
@@ -129,7 +130,7 @@ impl Socket {
             .header(SEC_WEBSOCKET_KEY, &key);
         let sent = timeout(STEP, request.send()).await;
         let sent = sent.map_err(|_| Refused::Away("it does not answer".to_owned()))?;
-        let response = sent.map_err(|error| Refused::Away(why(error)))?;
+        let response = sent.map_err(|error| Refused::Away(root_cause(&error.without_url())))?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             let status = response.status();
             let soon = [
@@ -149,7 +150,7 @@ impl Socket {
             return Err(Refused::Other("what it speaks is no WebSocket".to_owned()));
         }
         let upgraded = response.upgrade().await;
-        let upgraded = upgraded.map_err(|error| Refused::Away(why(error)))?;
+        let upgraded = upgraded.map_err(|error| Refused::Away(root_cause(&error.without_url())))?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(FRAME))
             .max_frame_size(Some(FRAME));

@@ -112,7 +112,7 @@ impl Run<'_> {
         match self.insist(get).await {
             Ok(found) => found.status.state.is_terminal(),
             Err(Stop::Failed(error)) => error.is(ErrorKind::TaskNotFound),
-            Err(Stop::Ended(_)) => false,
+            Err(Stop::Ended(_) | Stop::Down(_)) => false,
         }
     }
 
@@ -120,6 +120,7 @@ impl Run<'_> {
     fn uncanceled(&self, stop: Stop) -> AgentError {
         match stop {
             Stop::Failed(error) if may_pass(&error) => self.untold(&error),
+            Stop::Down(down) => AgentError::unavailable(down.to_string()).untold(),
             Stop::Failed(error) => self.refused(without(&self.shown, error.to_string())),
             Stop::Ended(Err(error)) if error.kind() == AgentErrorKind::Unavailable => {
                 error.untold()

@@ -1,5 +1,7 @@
 //! What callers are told when a remote agent cannot be talked to. Where it is and what exactly broke is for our log.
 
+use std::error::Error as _;
+
 use http::HeaderMap;
 use serde_json::Value;
 use switchboard_client::{Error, Kind};
@@ -8,6 +10,7 @@ use switchboard_types::ErrorKind;
 use switchboard_types::model::{Content, Json, Object};
 
 use crate::fetch::{in_texts, without};
+use crate::upstream::{Down, root_cause};
 
 /// Whether it may be otherwise later.
 pub(super) fn may_pass(error: &Error) -> bool {
@@ -24,6 +27,24 @@ pub(super) fn may_pass(error: &Error) -> bool {
             _ => false,
         },
         _ => matches!(error.status(), Some(429 | 500 | 502..)),
+    }
+}
+
+/// Whether a message with an idempotency key may be sent again: it may have arrived, and whoever answered is not the agent.
+pub(super) fn may_be_keyed(error: &Error) -> bool {
+    error.may_have_arrived() || matches!(error.status(), Some(502..=504))
+}
+
+/// Why the upstream could not be reached, for the status of the task.
+pub(super) fn down(error: &Error) -> Down {
+    match (error.kind(), error.status()) {
+        (_, Some(status)) => Down::status(status, error.wait()),
+        (Kind::Timeout, _) => Down::unreachable("no answer in time"),
+        (Kind::Unreachable | Kind::Interrupted, _) if error.source().is_some() => {
+            Down::unreachable(root_cause(error))
+        }
+        (Kind::Unreachable | Kind::Interrupted, _) => Down::unreachable("the connection was lost"),
+        _ => Down::unavailable("it takes no requests now", error.wait()),
     }
 }
 

@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::card::drift;
+use crate::fetch::place;
 use crate::identity::Outbound;
 
 /// How long it may take to find an agent.
@@ -83,6 +84,8 @@ impl Settings {
 /// The line.
 pub(super) struct Line {
     pub(super) settings: Settings,
+    /// Where the agent is, as callers may see it.
+    pub(super) address: String,
     pub(super) identity: Outbound,
     client: RwLock<Option<Client>>,
     connecting: Mutex<()>,
@@ -106,6 +109,7 @@ impl fmt::Debug for Line {
 impl Line {
     pub(super) fn new(settings: Settings, identity: Outbound) -> Self {
         Self {
+            address: address(&settings.at),
             settings,
             identity,
             client: RwLock::default(),
@@ -294,5 +298,18 @@ impl Line {
     /// Options of a call that waits for the upstream agent to be done.
     pub(super) fn patient(options: &CallOptions) -> CallOptions {
         options.clone().timeout(BLOCKING)
+    }
+}
+
+/// Where an agent is, without credentials.
+fn address(at: &Reference) -> String {
+    match at {
+        Reference::Url(url) | Reference::Catalog { url, .. } => place(url.as_str()),
+        Reference::Host(host) | Reference::Invalid(host) => place(host),
+        Reference::File(path) => path.display().to_string(),
+        Reference::Card(card) => {
+            let offered = card.interfaces.first();
+            offered.map_or_else(String::new, |offered| place(&offered.url))
+        }
     }
 }

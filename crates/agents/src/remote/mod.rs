@@ -5,7 +5,8 @@
 //! that was cut off is taken up again and not repeated.
 //!
 //! - `line`: the connection and the upstream card.
-//! - `run`: one turn. `begin`: how its message goes out. `call`: what it says there, and as whom.
+//! - `run`: one turn. `begin`: how its message goes out. `call`: what it says there, and as whom. `outage`: what it does
+//!   while the upstream is down.
 //! - `events`: what is said there, as what is said here. Pure.
 //! - `late`: what the stream still brings after the end of the task.
 //! - `failure`: what callers are told when it goes wrong.
@@ -20,6 +21,7 @@ mod keep;
 mod late;
 mod line;
 pub(crate) mod note;
+mod outage;
 mod run;
 
 use std::sync::Arc;

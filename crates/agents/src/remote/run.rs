@@ -12,11 +12,12 @@ use switchboard_types::model::{ContextId, Event, TaskId, TaskState};
 
 use super::begin::{Begun, told_of};
 use super::events::{Ending, Heard, Step};
-use super::failure::{may_pass, scrubbed, told, unknown};
+use super::failure::{down, may_be_keyed, may_pass, scrubbed, told, unknown};
 use super::line::Line;
 use super::note::{NAME, Note, Plan, State};
 use crate::fetch::without;
 use crate::identity::IdentityError;
+use crate::upstream::{Down, Outage};
 
 /// Why a turn does not go on.
 pub(super) enum Stop {
@@ -24,6 +25,8 @@ pub(super) enum Stop {
     Ended(Result<Outcome, AgentError>),
     /// A call failed.
     Failed(Error),
+    /// The upstream is down, and what was asked of it may be repeated.
+    Down(Down),
 }
 
 impl From<AgentError> for Stop {
@@ -65,6 +68,8 @@ pub(super) struct Run<'a> {
     pub(super) own_context: OnceLock<ContextId>,
     /// What operators see of it.
     pub(super) errand: Option<&'a Errand>,
+    /// The upstream is down.
+    pub(super) outage: Outage<'a>,
 }
 
 impl<'a> Run<'a> {
@@ -94,6 +99,7 @@ impl<'a> Run<'a> {
             renewals: 0,
             own_context: OnceLock::new(),
             errand: None,
+            outage: Outage::new(turn, progress, &line.address),
         })
     }
 
@@ -107,6 +113,7 @@ impl<'a> Run<'a> {
                 Err(error.untold())
             }
             Err(Stop::Ended(ended)) => ended,
+            Err(Stop::Down(down)) => Err(AgentError::unavailable(down.to_string())),
             Err(Stop::Failed(error)) => {
                 let failed = told(self.turn, &self.shown, &error);
                 if matches!(error.kind(), Kind::Unreachable | Kind::Interrupted) {
@@ -124,30 +131,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn carry_out(&mut self, plan: Plan) -> Result<Ending, Stop> {
-        if let Err(error) = self.identify().await {
-            if error == IdentityError::NoCredential {
-                self.set_aside(&plan).await?;
-            }
-            return Err(error.into());
-        }
-        let client = self.line.client().await?;
-        match self.act(&client, plan).await {
-            Err(Stop::Failed(error)) if self.asks_the_caller(&error) => {
-                if let Some(note) = &self.note
-                    && note.state == State::Waiting
-                {
-                    // Its question was not told, and ours will be.
-                    self.mark(State::Running).await?;
-                }
-                self.noted().await?;
-                Err(IdentityError::NoCredential.into())
-            }
-            done => done,
-        }
-    }
-
-    async fn act(&mut self, client: &Client, plan: Plan) -> Result<Ending, Stop> {
+    pub(super) async fn act(&mut self, client: &Client, plan: Plan) -> Result<Ending, Stop> {
         match plan {
             Plan::Send(to) => {
                 self.write_down(to.as_ref()).await?;
@@ -164,7 +148,7 @@ impl<'a> Run<'a> {
             Plan::Check(id) => {
                 let of = &id;
                 let get = move |options| async move { client.get_with(of, None, &options).await };
-                let task = self.insist(get).await?;
+                let task = self.insist(get).await.map_err(Stop::or_down)?;
                 if self.was_not_heard(&task) {
                     self.send(client, Some(id)).await
                 } else {
@@ -215,6 +199,10 @@ impl<'a> Run<'a> {
                 self.hear(client, begun, heard).await
             }
             (Ok(begun), None) => self.hear(client, begun, Heard::nothing()).await,
+            // The upstream knows a repetition by its key.
+            (Err(error), None) if self.line.settings.idempotent && may_be_keyed(&error) => {
+                Err(Stop::Down(down(&error)))
+            }
             (Err(error), to) if error.may_have_arrived() => {
                 tracing::warn!(%error, task = %self.turn.task_id(), "a message may have been lost");
                 match to {
@@ -230,7 +218,7 @@ impl<'a> Run<'a> {
                     _ => Err(error.into()),
                 }
             }
-            (Err(error), _) => Err(error.into()),
+            (Err(error), _) => Err(self.not_taken(error).await?),
         }
     }
 
@@ -240,7 +228,7 @@ impl<'a> Run<'a> {
             Ok(Some(id)) => self.attach(client, id).await,
             // Whoever brings credentials can look again.
             Err(Stop::Failed(error)) if self.asks_the_caller(&error) => Err(error.into()),
-            Err(Stop::Failed(error)) if may_pass(&error) => Err(unknown().untold().into()),
+            Err(Stop::Failed(error)) if may_pass(&error) => Err(Stop::Down(down(&error))),
             Ok(None) | Err(Stop::Failed(_)) => Err(unknown().into()),
             Err(stop) => Err(stop),
         }
@@ -265,6 +253,7 @@ impl<'a> Run<'a> {
         begun: Begun,
         mut heard: Heard,
     ) -> Result<Ending, Stop> {
+        self.outage.over().await?;
         let mut events = match begun {
             Begun::Events(events) => *events,
             Begun::Answer(Sent::Message(message)) => {
@@ -314,7 +303,8 @@ impl<'a> Run<'a> {
                             self.mark(State::Unsent).await?;
                             return Err(error.into());
                         }
-                        _ => return Err(error.into()),
+                        None => return Err(self.not_taken(error).await?),
+                        Some(_) => return Err(error.into()),
                     }
                 }
                 None => return heard.stands().ok_or_else(|| unknown().into()),

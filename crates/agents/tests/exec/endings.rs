@@ -191,7 +191,7 @@ async fn after_a_restart_a_command_is_not_run_again_and_what_is_left_of_it_is_en
     let after = on(&log, shell(&script), engine::Settings::default());
     let engines = HashMap::from([(Arc::from("agent"), after.engine.clone())]);
     let recovered = recover(&log, &engines).await.unwrap();
-    assert_eq!((recovered.resumed, recovered.failed), (1, 0));
+    assert_eq!((recovered.resumed, recovered.failed), (0, 1));
     rest(&mut after.subscribe(&id, Some(0)).await.unwrap()).await;
     let task = after.get(&id).await.unwrap();
     assert_eq!(state(&task), TaskState::Failed);

@@ -67,12 +67,14 @@ async fn a_command_is_told_the_whole_message() {
     let task = line.send(message).await.unwrap();
     assert_eq!(state(&task), TaskState::Completed, "{}", said(&task));
     let heard = told(&task);
-    // Callers name their conversations as they like: here each has one of its own.
-    assert_ne!(heard["contextId"], task.context_id.as_str());
+    // Callers name their contexts as they like: the session is unique for each caller.
+    assert_ne!(heard["sessionId"], task.context_id.as_str());
+    assert!(heard["sessionId"].is_string(), "{heard}");
     let expected = json!({
         "type": "message",
         "taskId": task.id.as_str(),
-        "contextId": heard["contextId"],
+        "contextId": task.context_id.as_str(),
+        "sessionId": heard["sessionId"],
         "agent": "agent",
         "text": "look",
         "message": {

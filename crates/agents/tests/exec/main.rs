@@ -138,9 +138,11 @@ async fn only_what_is_allowed_is_in_the_environment() {
         "CARGO_PKG_NAME",
         "GREETING",
         "PATH",
+        "PYTHONUNBUFFERED",
         "SWITCHBOARD_AGENT",
         "SWITCHBOARD_CONTEXT_ID",
         "SWITCHBOARD_MESSAGE",
+        "SWITCHBOARD_SESSION_ID",
         "SWITCHBOARD_TASK_ID",
     ];
     assert_eq!(names, expected);
@@ -149,8 +151,9 @@ async fn only_what_is_allowed_is_in_the_environment() {
         lines.find(|(n, _)| *n == name).unwrap().1.to_owned()
     };
     assert_eq!(value("SWITCHBOARD_TASK_ID"), task.id.as_str());
-    // Callers name their conversations as they like: here each has one of its own.
-    assert_ne!(value("SWITCHBOARD_CONTEXT_ID"), task.context_id.as_str());
+    assert_eq!(value("SWITCHBOARD_CONTEXT_ID"), task.context_id.as_str());
+    // Callers name their contexts as they like: the session is unique for each caller.
+    assert_ne!(value("SWITCHBOARD_SESSION_ID"), task.context_id.as_str());
     assert_eq!(value("GREETING"), "hello");
     let message: Value = serde_json::from_str(&value("SWITCHBOARD_MESSAGE")).unwrap();
     assert_eq!(message["parts"][0]["text"], "hi");

@@ -101,6 +101,7 @@ pub(super) async fn find(
     let mut tried = String::new();
     let mut odd = false;
     let mut said_before = String::new();
+    let mut away = None;
     for place in places(base) {
         let mut fetched = fetcher.card(&place.url, &nobody).await?;
         if let Fetched::Refused(_) = fetched
@@ -121,6 +122,10 @@ pub(super) async fn find(
                 odd |= good;
                 said
             }
+            Fetched::Away(status) => {
+                away = Some(status);
+                format!("status {status}")
+            }
         };
         // What a server says at each address is said once.
         let short = match said == said_before {
@@ -137,8 +142,14 @@ pub(super) async fn find(
     } else {
         Kind::CardNotFound
     };
-    Err(Error::new(kind, format!("no card was found:{tried}"))
-        .hinting("give the URL of the card itself, or a file"))
+    let missing = Error::new(kind, format!("no card was found:{tried}"));
+    Err(match away {
+        // There may be one when it is back.
+        Some(status) => missing
+            .with_status(status)
+            .hinting("the server cannot answer now: try again later"),
+        None => missing.hinting("give the URL of the card itself, or a file"),
+    })
 }
 
 fn refused(url: &Url, status: u16, credentials: &Authority) -> Error {

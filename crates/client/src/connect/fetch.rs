@@ -22,6 +22,8 @@ pub(super) enum Fetched {
     Card(Box<AgentCard>, bytes::Bytes),
     /// Something else: what, and whether it was a success all the same.
     Nothing { said: String, good: bool },
+    /// It cannot answer now: 429, 502, 503 or 504.
+    Away(u16),
     /// It wants to know who asks.
     Refused(u16),
 }
@@ -81,6 +83,9 @@ impl Fetcher<'_> {
             (StatusCode::NOT_MODIFIED, Some(kept)) => return Ok(read(&kept.body)),
             (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _) => {
                 return Ok(Fetched::Refused(status.as_u16()));
+            }
+            (status, _) if matches!(status.as_u16(), 429 | 502..=504) => {
+                return Ok(Fetched::Away(status.as_u16()));
             }
             (status, _) if !status.is_success() => {
                 return Ok(Fetched::Nothing {

@@ -15,6 +15,7 @@ use super::load::Check;
 use super::problem::did_you_mean;
 use super::raw;
 use super::remote::gaps;
+use super::timeouts::Timeouts;
 use super::yaml::{self, Step, Step::Item, Step::Key};
 use super::{Agent, Backend, Print};
 use crate::policy::{On, Rule};
@@ -67,6 +68,8 @@ pub(super) struct Doors {
     pub(super) rules: Vec<Arc<Rule>>,
     /// What the cards of agents offer that do not say it themselves.
     pub(super) interfaces: Interfaces,
+    /// How long things may take at agents that do not say it themselves.
+    pub(super) timeouts: Timeouts,
 }
 
 impl Agent {
@@ -204,11 +207,12 @@ impl Check<'_> {
         let access = self.agent_auth(at, raw.auth.take(), &doors.ways);
         let (mut rights, skills) = self.rights(at, &mut raw, &doors.rules);
         let (rate, tasks) = self.agent_limits(at, raw.limits.take(), most_at_once(&backend));
-        let mut settings = self.settings(at, &mut raw, &base);
+        let timeouts = self.timeouts(at, raw.timeouts.take(), doors.timeouts);
+        let mut settings = timeouts.applied_to(settings(&mut raw, &base));
         // Its card is shown as ours, but only the remote agent knows what it takes.
         settings.any_input = matches!(backend, Backend::Remote(..)) && raw.input_modes.is_none();
         let routes = self.routes(at, raw.routes.take());
-        let backend = backend.within(settings.task_timeout);
+        let backend = backend.within(&settings);
         let gaps = match backend {
             Backend::Remote(..)
             | Backend::OpenClaw(_)
@@ -236,57 +240,38 @@ impl Check<'_> {
         self.scopes_can_be_had(at, &agent);
         agent
     }
+}
 
-    fn settings(
-        &mut self,
-        at: &[Step<'_>],
-        raw: &mut raw::Agent,
-        base: &agents::Profile,
-    ) -> Settings {
-        let default = Settings::default();
-        let raw::Timeouts {
-            task,
-            input,
-            blocking,
-            cancel_grace,
-        } = raw.timeouts.take().unwrap_or_default();
-        let time = |key| [at, &[Key("timeouts"), Key(key)]].concat();
-        let budget = raw.budget.take().unwrap_or_default();
-        Settings {
-            reply_with_message: match raw.reply {
-                Some(reply) => reply == raw::ReplyKind::Message,
-                None => base.reply_message(),
-            },
-            task_timeout: self.some_bound(&time("task"), task, default.task_timeout),
-            input_timeout: self.some_bound(&time("input"), input, default.input_timeout),
-            on_input_timeout: match raw.on_input_timeout {
-                Some(raw::OnInputTimeout::Continue) => OnInputTimeout::Continue,
-                Some(raw::OnInputTimeout::Fail) => OnInputTimeout::Fail,
-                None => default.on_input_timeout,
-            },
-            blocking_deadline: self.some_bound(
-                &time("blocking"),
-                blocking,
-                default.blocking_deadline,
-            ),
-            cancel_grace: cancel_grace.map_or(default.cancel_grace, |time| time.0),
-            on_disconnect: match raw.on_disconnect {
-                Some(raw::OnDisconnect::Keep) => OnDisconnect::Keep,
-                Some(raw::OnDisconnect::Cancel) => OnDisconnect::Cancel,
-                None => default.on_disconnect,
-            },
-            dedupe_by_message_id: raw
-                .dedupe_by_message_id
-                .unwrap_or(default.dedupe_by_message_id),
-            answers_by_context: raw.answers == Some(raw::Answers::Context),
-            question_data: raw.question_data.unwrap_or(default.question_data),
-            allowed: Allowance {
-                calls: budget.calls,
-                tokens: budget.tokens,
-                time: budget.time.map(|time| time.0),
-            },
-            ..default
-        }
+/// How an engine treats the tasks of an agent, but for how long things may take.
+fn settings(raw: &mut raw::Agent, base: &agents::Profile) -> Settings {
+    let default = Settings::default();
+    let budget = raw.budget.take().unwrap_or_default();
+    Settings {
+        reply_with_message: match raw.reply {
+            Some(reply) => reply == raw::ReplyKind::Message,
+            None => base.reply_message(),
+        },
+        on_input_timeout: match raw.on_input_timeout {
+            Some(raw::OnInputTimeout::Continue) => OnInputTimeout::Continue,
+            Some(raw::OnInputTimeout::Fail) => OnInputTimeout::Fail,
+            None => default.on_input_timeout,
+        },
+        on_disconnect: match raw.on_disconnect {
+            Some(raw::OnDisconnect::Keep) => OnDisconnect::Keep,
+            Some(raw::OnDisconnect::Cancel) => OnDisconnect::Cancel,
+            None => default.on_disconnect,
+        },
+        dedupe_by_message_id: raw
+            .dedupe_by_message_id
+            .unwrap_or(default.dedupe_by_message_id),
+        answers_by_context: raw.answers == Some(raw::Answers::Context),
+        question_data: raw.question_data.unwrap_or(default.question_data),
+        allowed: Allowance {
+            calls: budget.calls,
+            tokens: budget.tokens,
+            time: budget.time.map(|time| time.0),
+        },
+        ..default
     }
 }
 

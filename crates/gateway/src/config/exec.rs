@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use switchboard_agents::exec::{ExecAgent, Invalid, Protocol, Settings};
+use switchboard_agents::exec::{ExecAgent, Invalid, OnRestart, Protocol, Settings};
 use switchboard_agents::profile as agents;
 use switchboard_types::model::Secret;
 
@@ -33,6 +33,10 @@ impl Check<'_> {
         settings.protocol = match raw.protocol {
             None | Some(raw::Talk::Text) => Protocol::Text,
             Some(raw::Talk::Json) => Protocol::Json,
+        };
+        settings.on_restart = match raw.on_restart {
+            None | Some(raw::OnRestart::Fail) => OnRestart::Fail,
+            Some(raw::OnRestart::Retry) => OnRestart::Retry,
         };
         settings.timeout = self.some_bound(&key("timeout"), raw.timeout, settings.timeout);
         settings.grace = raw.grace.map_or(settings.grace, |time| time.0);

@@ -14,6 +14,7 @@ use super::given::Given;
 use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
 use super::server::{retention, version_header};
+use super::timeouts::Timeouts;
 use super::value::{Bound, Listen, Size, Time};
 use super::written::{Named, Written};
 use super::yaml::{self, Node, Step, Step::Key};
@@ -302,10 +303,12 @@ impl Check<'_> {
         let rules = self.rules(&[], raw.access);
         let interfaces = Interfaces::default();
         let interfaces = self.interfaces(&[], raw.interfaces, raw.grpc_address, &interfaces);
+        let timeouts = self.timeouts(&[], raw.timeouts, Timeouts::default());
         let doors = Doors {
             ways,
             rules,
             interfaces,
+            timeouts,
         };
         let mut agents = match (source, raw.agents.unwrap_or_default()) {
             (Source::File(_) | Source::Given(_), agents) => self.agents(agents, &doors),

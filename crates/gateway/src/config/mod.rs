@@ -41,6 +41,7 @@ pub mod schema;
 mod secret;
 mod server;
 mod signing;
+mod timeouts;
 mod tls;
 pub mod value;
 mod written;
@@ -240,16 +241,6 @@ pub enum Backend {
     OpenClaw(Box<OpenClaw>),
 }
 
-impl Backend {
-    /// The same, told how long a task may take.
-    fn within(mut self, most: Duration) -> Self {
-        if let Self::OpenClaw(claw) = &mut self {
-            claw.settings.timeout = (most < UNLIMITED).then_some(most);
-        }
-        self
-    }
-}
-
 /// An agent of an OpenClaw gateway.
 #[derive(Debug, Clone)]
 pub struct OpenClaw {
@@ -257,4 +248,7 @@ pub struct OpenClaw {
     pub place: claw::Place,
     /// The agent.
     pub settings: claw::Settings,
+    /// How long a gateway that is gone in the middle of a run is waited for; as long as `timeouts.upstream`, if nothing is
+    /// said.
+    pub reconnect: Option<Duration>,
 }

@@ -42,8 +42,10 @@ impl Check<'_> {
             }
             settings.max_file_bytes = usize::try_from(size.0).unwrap_or(usize::MAX);
         }
-        let reconnect = join(&at, Key("reconnect"));
-        settings.reconnect = self.some_time(&reconnect, raw.reconnect, settings.reconnect);
+        let reconnect = raw.reconnect.map(|time| {
+            let at = join(&at, Key("reconnect"));
+            self.some_time(&at, Some(time), settings.reconnect)
+        });
         let refresh = join(&at, Key("refresh"));
         settings.refresh = self.some_time(&refresh, raw.refresh, settings.refresh);
         let roots = match raw.ca_file {
@@ -56,7 +58,11 @@ impl Check<'_> {
         let (url, (_, token)) = (url?, token?);
         let place = Place { url, token, roots };
         let is_good = self.problems.len() == before;
-        is_good.then_some(OpenClaw { place, settings })
+        is_good.then_some(OpenClaw {
+            place,
+            settings,
+            reconnect,
+        })
     }
 
     fn gateway_url(&mut self, at: &[Step<'_>], text: &str) -> Option<url::Url> {

@@ -16,6 +16,8 @@ use super::yaml::Step::Key;
 use super::{Log, Push, Store};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long finished tasks are kept, unless it is said otherwise.
+const DEFAULT_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl Check<'_> {
     pub(super) fn listen(&mut self, raw: &raw::Config, flags: &Flags) -> SocketAddr {
@@ -146,13 +148,14 @@ pub(super) fn version_header(required: Option<bool>) -> VersionHeader {
 
 /// How long things are kept.
 pub(super) fn retention(raw: &raw::Retention) -> Retention {
-    let keep = |bound: Option<Bound>| bound.map_or(Some(DAY), |bound| bound.0);
+    let keep = |bound: Option<Bound>| bound.map_or(Some(DEFAULT_RETENTION), |bound| bound.0);
     Retention {
         completed: keep(raw.completed),
         failed: keep(raw.failed),
         canceled: keep(raw.canceled),
         rejected: keep(raw.rejected),
-        replay_window: keep(raw.replay_window),
+        // Not as long as the task: single events weigh far more than what they add up to.
+        replay_window: raw.replay_window.map_or(Some(DAY), |bound| bound.0),
         idempotency_keys: raw.idempotency_keys.map_or(DAY, |time| time.0),
     }
 }

@@ -9,7 +9,7 @@ use super::Agent;
 use super::yaml::{Data, Node};
 
 /// What is taken up while the process runs; all else counts from the next start on. What stands below is taken up, too.
-const TAKEN_UP: [&str; 10] = [
+const TAKEN_UP: [&str; 11] = [
     "access",
     "agents",
     "auth.require",
@@ -20,10 +20,11 @@ const TAKEN_UP: [&str; 10] = [
     "limits.hops",
     "limits.parts",
     "limits.rate",
+    "timeouts",
 ];
 
 /// What counts for every agent, whatever is written for itself.
-const FOR_ALL: [&str; 8] = [
+const FOR_ALL: [&str; 9] = [
     "access",
     "auth",
     "grpc_address",
@@ -32,6 +33,7 @@ const FOR_ALL: [&str; 8] = [
     "limits.hops",
     "limits.parts",
     "limits.rate",
+    "timeouts",
 ];
 
 /// A configuration as it was written. `Debug` shows nothing of it: it is made from secrets, too.

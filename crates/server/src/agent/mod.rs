@@ -57,6 +57,12 @@ pub trait Agent: Send + Sync + fmt::Debug {
         self.on_restart() == Restart::Resume
     }
 
+    /// Whether this turn, which [resumes](Self::resumes), continues its work. One that does not is run only to clean up
+    /// what the restart left behind, and then fails: recovery counts it as failed.
+    async fn continues(&self, _turn: &Turn) -> bool {
+        true
+    }
+
     /// Whether this turn, which a restart cut off, goes on without what its message says: whoever needs it has it. It is
     /// asked for messages only that were not kept, because they were secret.
     async fn does_without_words(&self, _turn: &Turn) -> bool {

@@ -1,15 +1,16 @@
 //! One turn of a task: what an agent is given, and what it can look up.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
-use switchboard_types::model::{ContextId, Message, Object, Role, Task, TaskId};
+use switchboard_types::model::{Artifact, ContextId, Event, Message, Object, Role, Task, TaskId};
 use tokio_util::sync::CancellationToken;
 
 use super::AgentError;
 use crate::auth::Principal;
 use crate::budget::{Allowance, Budget};
-use crate::engine::is_redacted;
+use crate::engine::{is_redacted, lifecycle};
 use crate::hops::Hop;
 use crate::log::INTERNAL;
 use crate::store::{self, Listed, Note, TaskQuery};
@@ -17,6 +18,8 @@ use crate::trace::{DELEGATION, Trace};
 
 /// What the earlier tasks that an agent reads weigh together, roughly, in bytes.
 const MAX_EARLIER: usize = 32 << 20;
+/// How many events are read at once.
+const EVENTS: usize = 256;
 
 /// One turn of a task.
 #[derive(Debug, Clone)]
@@ -37,6 +40,8 @@ pub struct Turn {
     pub principal: Principal,
     /// How many events this turn had stored before it was cut off; 0 unless it is run again.
     pub emitted: u64,
+    /// The number of the event it began with; 0 unless it is run again.
+    pub(crate) began: u64,
     /// Nobody answered the agent's question in time, and it is to go on without.
     pub input_timed_out: bool,
     /// Fires when the task is to stop.
@@ -96,6 +101,13 @@ impl Turn {
         Budget::of_task(&self.task, self.place.allowed)
     }
 
+    /// How long a backend retries an upstream that is down before the message was sent. A message that may have arrived is
+    /// another matter: see each backend.
+    #[must_use]
+    pub fn upstream_timeout(&self) -> Duration {
+        self.place.upstream_timeout
+    }
+
     /// The turn's place in the trace that it is part of, if it is part of one. What the agent asks of others in this turn
     /// carries the [`headers`](Trace::headers) of a [`child`](Trace::child).
     #[must_use]
@@ -143,6 +155,31 @@ impl Turn {
         let mut notes = self.notes().await?;
         let named = notes.find(|note| note.name == name);
         Ok(named.map(|note| note.value))
+    }
+
+    /// The artifacts of the task as they were when this turn began, before a restart interrupted it. An agent that begins
+    /// anew puts them in the place of what it had produced since.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn artifacts_at_start(&self) -> Result<Vec<Arc<Artifact>>, AgentError> {
+        let mut task: Option<Task> = None;
+        let mut after = 0;
+        while after < self.began {
+            let page = self.place.store.events(&self.task.id, after, EVENTS).await;
+            let page = page.map_err(unreadable)?;
+            let Some(last) = page.last() else { break };
+            after = last.seq;
+            for entry in page.iter().filter(|entry| entry.seq <= self.began) {
+                match (&mut task, &entry.event) {
+                    (Some(task), _) => lifecycle::apply(task, entry),
+                    (None, Event::Task(first)) => task = Some(Task::clone(first)),
+                    (None, _) => {}
+                }
+            }
+        }
+        Ok(task.map(|task| task.artifacts).unwrap_or_default())
     }
 
     /// The tasks that other agents here have begun for this one, in this turn or before, and whose they are.
@@ -256,6 +293,7 @@ pub(crate) struct Place {
     pub(crate) agent: Arc<str>,
     pub(crate) hop: Hop,
     pub(crate) allowed: Allowance,
+    pub(crate) upstream_timeout: Duration,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the form that map_err wants")]

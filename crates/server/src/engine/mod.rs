@@ -162,6 +162,7 @@ impl Engine {
             agent: Arc::clone(&parts.name),
             hop: hop.unwrap_or_else(|| Hop::new(|| name)),
             allowed: parts.settings.allowed,
+            upstream_timeout: parts.settings.upstream_timeout,
         });
         let forwards = parts.agent.forwards();
         Self {

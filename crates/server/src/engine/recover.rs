@@ -19,14 +19,14 @@ use crate::store::{Change, Error, Head};
 /// How many tasks are looked at in one go.
 const PAGE: usize = 256;
 
-/// What became of the tasks that a restart cut off.
+/// What became of the tasks that a restart interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Recovered {
-    /// Went on where they were.
+    /// Continue where they were.
     pub resumed: u64,
-    /// Wait for their client, as before.
+    /// Wait for their caller, as before.
     pub waiting: u64,
-    /// Could not go on.
+    /// Cannot continue: they have failed, or fail as soon as what they left behind is cleaned up.
     pub failed: u64,
 }
 
@@ -114,14 +114,11 @@ impl Engine {
     ) -> Result<(), Error> {
         if head.state.is_interrupted() {
             recovered.waiting += 1;
-            if head.state == TaskState::InputRequired {
-                let deadline = head.updated.as_micros().saturating_add(
-                    i64::try_from(self.shared.settings.input_timeout.as_micros())
-                        .unwrap_or(i64::MAX),
-                );
-                let left = clock::until(switchboard_types::model::Timestamp::from_micros(deadline));
-                self.expire_input_after(head.id.clone(), head.seq, left);
-            }
+            let deadline = head.updated.as_micros().saturating_add(
+                i64::try_from(self.shared.settings.input_timeout.as_micros()).unwrap_or(i64::MAX),
+            );
+            let left = clock::until(switchboard_types::model::Timestamp::from_micros(deadline));
+            self.expire_input_after(head.id.clone(), head.seq, left);
             return Ok(());
         }
         let cut_off = self.cut_off(&head.id, head.seq).await?;
@@ -131,6 +128,7 @@ impl Engine {
         let mut turn = cut_off.message.map(|message| {
             let mut turn = self.turn_for(principal, log, message, 0, CancellationToken::new());
             turn.emitted = cut_off.emitted;
+            turn.began = cut_off.began;
             turn.input_timed_out = cut_off.input_timed_out;
             turn.question = cut_off.question;
             turn
@@ -157,6 +155,7 @@ impl Engine {
             return Ok(());
         }
         log.recall_trace().await?;
+        let continues = in_line || self.shared.agent.continues(&turn).await;
         if let Some(canceled) = log.begin_turn(head.seq, None, cut_off.waiting) {
             turn.canceled = canceled;
             if in_line {
@@ -167,7 +166,10 @@ impl Engine {
                 let ticket = self.promised_ticket(&turn);
                 self.start(log, turn, ticket.or_none());
             }
-            recovered.resumed += 1;
+            match continues {
+                true => recovered.resumed += 1,
+                false => recovered.failed += 1,
+            }
         }
         Ok(())
     }
@@ -221,6 +223,8 @@ impl Engine {
 struct CutOff {
     /// The message it began with.
     message: Option<Arc<Message>>,
+    /// The number of the event it began with.
+    began: u64,
     /// How many events the agent had stored in it.
     emitted: u64,
     /// Messages that came while it ran.
@@ -262,6 +266,7 @@ impl CutOff {
             self.input_timed_out = next.is_none();
             self.message = next.or(self.message.take());
             self.emitted = 0;
+            self.began = entry.seq;
         } else if entry.received.is_none() {
             self.emitted += 1;
         }

@@ -302,6 +302,7 @@ impl Engine {
             accepted_output_modes: send.configuration.accepted_output_modes,
             principal: scope.principal.clone(),
             emitted: 0,
+            began: 0,
             input_timed_out: false,
             canceled,
             trace: scope

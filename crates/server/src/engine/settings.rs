@@ -13,12 +13,15 @@ pub struct Settings {
     pub reply_with_message: bool,
     /// How long one turn may take.
     pub task_timeout: Duration,
-    /// How long a task waits for an answer to its question.
+    /// How long a task waits for an answer to its question, or for credentials.
     pub input_timeout: Duration,
     /// What happens then.
     pub on_input_timeout: OnInputTimeout,
     /// How long a blocking send waits before it returns the task as it stands.
     pub blocking_deadline: Duration,
+    /// How long a backend retries an upstream that is down before the message was sent: see
+    /// [`Turn::upstream_timeout`](crate::agent::Turn::upstream_timeout).
+    pub upstream_timeout: Duration,
     /// How long an agent may take to stop when told to.
     pub cancel_grace: Duration,
     /// What a client that goes away means for its task.
@@ -50,9 +53,10 @@ impl Default for Settings {
         Self {
             reply_with_message: false,
             task_timeout: Duration::from_secs(600),
-            input_timeout: Duration::from_secs(300),
+            input_timeout: Duration::from_secs(24 * 3600),
             on_input_timeout: OnInputTimeout::Fail,
             blocking_deadline: Duration::from_secs(300),
+            upstream_timeout: Duration::from_secs(120),
             cancel_grace: Duration::from_secs(5),
             on_disconnect: OnDisconnect::Keep,
             dedupe_by_message_id: false,

@@ -47,6 +47,7 @@ impl Engine {
             place: Arc::clone(&self.shared.place),
             principal,
             emitted: 0,
+            began: 0,
             input_timed_out: false,
             canceled,
             trace: log.trace().map(|trace| Box::new(trace.child())),

@@ -14,10 +14,10 @@ use crate::agent::Said;
 use crate::log::TaskLog;
 
 impl Engine {
-    /// Sees to it that a question is not open for ever.
+    /// Bounds how long a task waits for an answer, or for credentials.
     pub(super) fn watch_input(&self, log: &TaskLog) {
         let (seq, state) = log.last();
-        if state == TaskState::InputRequired {
+        if state.is_interrupted() {
             self.expire_input_after(log.id().clone(), seq, self.shared.settings.input_timeout);
         }
     }
@@ -40,9 +40,14 @@ impl Engine {
 
     async fn expire_input(&self, log: &Arc<TaskLog>, asked: u64) {
         let settings = &self.shared.settings;
-        if settings.on_input_timeout == OnInputTimeout::Fail {
+        // No agent continues without the credentials that it asked for, whatever `on_input_timeout` says.
+        let wants_credentials = log.last().1 == TaskState::AuthRequired;
+        if settings.on_input_timeout == OnInputTimeout::Fail || wants_credentials {
             let seconds = settings.input_timeout.as_secs_f64();
-            let text = format!("input timeout: no answer within {seconds} s");
+            let text = match wants_credentials {
+                true => format!("input timeout: no credentials within {seconds} s"),
+                false => format!("input timeout: no answer within {seconds} s"),
+            };
             let failed = failure(&text, ErrorKind::InputTimeout.reason());
             let failed = status_event(log.origin(), TaskState::Failed, failed);
             if log.append_if_idle(asked, failed, Some(untold::noted(log.origin(), None))) {

@@ -170,6 +170,7 @@ async fn files_go_to_commands_that_speak_json_and_to_no_others() {
     let told = &task["artifacts"][0]["parts"][0]["data"];
     assert_eq!(told["text"], "file");
     assert_eq!(told["taskId"], task["id"]);
+    assert_eq!(told["contextId"], task["contextId"]);
     assert_eq!(
         told["message"]["parts"][1],
         json!({"raw": "iVBORw==", "mediaType": "image/png", "filename": "a.png"})
@@ -192,10 +193,12 @@ async fn a_command_sees_what_it_may_and_runs_where_it_should() {
     let wanted = [
         "GIVEN",
         "PATH",
+        "PYTHONUNBUFFERED",
         "SEEN",
         "SWITCHBOARD_AGENT",
         "SWITCHBOARD_CONTEXT_ID",
         "SWITCHBOARD_MESSAGE",
+        "SWITCHBOARD_SESSION_ID",
         "SWITCHBOARD_TASK_ID",
         "TOKEN",
     ];
@@ -291,4 +294,45 @@ async fn a_command_is_told_which_trace_it_belongs_to() {
     );
     let task = server.result("env", "message/send", say("x")).await;
     assert!(!output(&task).contains("TRACEPARENT"), "{task}");
+}
+
+#[tokio::test]
+async fn what_a_command_says_on_stderr_is_logged_though_it_does_not_fail() {
+    let yaml = "agents: {warns: {exec: {command: [sh, -c, 'echo careful with $TOKEN >&2; echo ok'], environment: {TOKEN: '${KEY}'}}}}";
+    let variables = [("KEY", "s3cr3t"), ("SWITCHBOARD_LOG", "debug")];
+    let ours = Server::serve_with(yaml, &[], &variables).await;
+    let task = ours.result("warns", "message/send", say("x")).await;
+    assert_eq!(output(&task), "ok\n");
+    let logged = ours.logged();
+    let line = logged
+        .lines()
+        .find(|line| line.contains("careful with"))
+        .unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(line["stderr"], "careful with ***", "{line}");
+    assert_eq!(
+        (&line["agent"], &line["task"]),
+        (&json!("warns"), &task["id"])
+    );
+}
+
+#[tokio::test]
+async fn what_python_prints_is_streamed_without_a_flush() {
+    let script = "import os, time
+print('one')
+while not os.path.exists('go'): time.sleep(0.02)
+print('two')";
+    let yaml = "agents: {py: {exec: {command: [python3, job.py], coalesce: 0s}}}";
+    let files = [("job.py", script.as_bytes().to_vec())];
+    let ours = Server::serve_with(yaml, &files, &[]).await;
+    let mut stream = ours.stream("py", "message/stream", say("x")).await;
+    loop {
+        let event = soon(stream.next()).await.unwrap().data["result"].clone();
+        if event["kind"] == "artifact-update" {
+            assert_eq!(text_of(&event["artifact"]), "one\n");
+            break;
+        }
+    }
+    std::fs::write(ours.data().with_file_name("go"), "").unwrap();
+    stream.rest().await;
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::exec::{begun, commands, gone, lives, output, runs};
 use crate::openai::{said, soon};
-use crate::support::{Server, say};
+use crate::support::{Server, begin, say, text_of};
 
 #[tokio::test]
 async fn after_a_crash_of_ours_the_command_is_ended_and_not_run_again() {
@@ -31,6 +31,104 @@ async fn after_a_crash_of_ours_the_command_is_ended_and_not_run_again() {
     ours.result("stays", "tasks/cancel", json!({"id": again}))
         .await;
     gone(&pids).await;
+}
+
+/// The numbers in the line that says what became of the tasks at start.
+fn recovered(server: &Server) -> (u64, u64, u64) {
+    let logged = server.logged();
+    let lines = logged
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let line = lines.into_iter().find(|line| line.get("resumed").is_some());
+    let line = line.unwrap();
+    let number = |name: &str| line[name].as_u64().unwrap();
+    (number("resumed"), number("waiting"), number("failed"))
+}
+
+#[tokio::test]
+async fn the_line_of_recovery_counts_what_resumes_waits_and_fails() {
+    let yaml = "agents:
+  stays: {exec: {command: [sh, stays.sh]}}
+  again: {exec: {command: [sh, stays.sh], on_restart: retry}}
+  asks: {script: [{ask: 'which?'}]}
+  slow: {script: [{wait: 30m}]}";
+    let files = [("stays.sh", crate::exec::STAYS.as_bytes().to_vec())];
+    let mut ours = Server::serve_with(yaml, &files, &[]).await;
+    let (_, failed, mut pids) = begun(&ours, "stays").await;
+    let (_, again, more) = begun(&ours, "again").await;
+    pids.extend(more);
+    ours.result("asks", "message/send", say("x")).await;
+    ours.result("slow", "message/send", begin("x")).await;
+    ours.kill().await;
+    ours.restart().await;
+    assert_eq!(recovered(&ours), (2, 1, 1), "{}", ours.logged());
+    ours.until("stays", &failed, &["failed"]).await;
+    gone(&pids).await;
+    ours.result("again", "tasks/cancel", json!({"id": again}))
+        .await;
+}
+
+#[tokio::test]
+async fn a_command_that_may_be_retried_is_run_again_and_its_first_output_is_replaced() {
+    let script = "cat > input; echo run >> runs.txt; if [ -e again ]; then cat input; exit; fi
+        echo half; touch again; sleep 1000";
+    let yaml = "agents: {job: {exec: {command: [sh, job.sh], on_restart: retry}}}";
+    let files = [("job.sh", script.as_bytes().to_vec())];
+    let mut ours = Server::serve_with(yaml, &files, &[]).await;
+    let mut stream = ours.stream("job", "message/stream", say("the input")).await;
+    let task = stream.next().await.unwrap().data["result"]["id"].clone();
+    while soon(stream.next()).await.unwrap().data["result"]["kind"] != "artifact-update" {}
+    ours.kill().await;
+    ours.restart().await;
+    let done = ours.until("job", &task, &["completed", "failed"]).await;
+    assert_eq!(done["status"]["state"], "completed", "{done}");
+    assert_eq!(output(&done), "the input");
+    assert_eq!(runs(&ours), 2);
+}
+
+/// The second turn adds to what the first has produced, and is interrupted.
+#[tokio::test]
+async fn a_command_that_is_run_again_keeps_what_turns_before_have_produced() {
+    let script = r#"read -r line
+        case "$line" in
+          *'"text":"green"'*)
+            echo '{"type":"artifact","id":"picture","append":true,"text":" green"}'
+            if ! [ -e again ]; then
+              echo '{"type":"artifact","id":"sketch","text":"a sketch"}'
+              touch again; sleep 1000
+            fi
+            echo '{"type":"done"}' ;;
+          *)
+            echo '{"type":"artifact","id":"picture","text":"a house in"}'
+            echo '{"type":"ask","text":"Which colour?"}' ;;
+        esac"#;
+    let yaml = "agents: {job: {exec: {command: [sh, job.sh], protocol: json, on_restart: retry}}}";
+    let files = [("job.sh", script.as_bytes().to_vec())];
+    let mut ours = Server::serve_with(yaml, &files, &[]).await;
+    let asked = ours.result("job", "message/send", say("paint")).await;
+    let mut answer = begin("green");
+    answer["message"]["taskId"] = asked["id"].clone();
+    ours.result("job", "message/send", answer).await;
+    soon(async {
+        let sketched = |task: &Value| task["artifacts"][1]["artifactId"] == "sketch";
+        while !sketched(
+            &ours
+                .result("job", "tasks/get", json!({"id": asked["id"]}))
+                .await,
+        ) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    ours.kill().await;
+    ours.restart().await;
+    let done = ours
+        .until("job", &asked["id"], &["completed", "failed"])
+        .await;
+    assert_eq!(done["status"]["state"], "completed", "{done}");
+    assert_eq!(output(&done), "a house in green");
+    // What the second run did not produce again is taken back.
+    assert_eq!(text_of(&done["artifacts"][1]), "", "{done}");
 }
 
 /// More than fits into a pipe, to a command that reads it only once we are dead.

@@ -68,7 +68,12 @@ impl Keeper {
     }
 
     async fn speaking(new: bool) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::at("127.0.0.1:0", new).await
+    }
+
+    /// One at this address.
+    pub(crate) async fn at(address: &str, new: bool) -> Self {
+        let listener = tokio::net::TcpListener::bind(address).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let server = Arc::new(Server {
             new,

@@ -298,12 +298,12 @@ async fn files_are_sent_where_they_are_taken_and_refused_where_not() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named_with_what_to_do() {
-    let yaml = "agents: {poet: {langgraph: {url: 'http://127.0.0.1:9', assistant: poet}}}";
+    let yaml = "agents: {poet: {timeouts: {upstream: 0s}, langgraph: {url: 'http://127.0.0.1:9', assistant: poet}}}";
     let ours = Server::serve(yaml).await;
     let failed = ours.result("poet", "message/send", say("hello")).await;
     let text = failure(&failed);
     assert!(
-        text.starts_with("the LangGraph server cannot be reached"),
+        text.starts_with("upstream http://127.0.0.1:9/ is unreachable: Connection refused"),
         "{text}"
     );
 }

@@ -143,12 +143,15 @@ async fn while_the_server_is_away_those_that_were_found_before_are_there() {
     drop(graph);
     ours.restart().await;
     assert_eq!(agents(&ours).await, ["lg-poet", "lg-the-critic"]);
-    let away = ours.result("lg-poet", "message/send", say("hello")).await;
-    assert_eq!(away["status"]["state"], "failed", "{away}");
+    let send = json!({"message": say("hello")["message"], "configuration": {"blocking": false}});
+    let away = ours.result("lg-poet", "message/send", send).await["id"].clone();
+    let text = "is unreachable, retrying";
+    ours.until_says("lg-poet", &away, text).await;
     // It comes back, and has one less.
     let _graph = LangGraph::at(&address, false).await;
     until(&ours, &["lg-poet"]).await;
-    assert_eq!(answer(&ours, "lg-poet").await, "echo: hello");
+    let done = ours.until("lg-poet", &away, &["completed", "failed"]).await;
+    assert_eq!(text_of(&done["artifacts"][0]), "echo: hello", "{done}");
 }
 
 #[tokio::test]

@@ -32,6 +32,7 @@ mod openclaw_card;
 mod openclaw_crash;
 mod openclaw_http;
 mod openclaw_stop;
+mod outage;
 mod remote;
 mod remote_cancel;
 mod remote_card;

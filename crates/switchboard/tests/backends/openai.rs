@@ -83,7 +83,7 @@ async fn a_model_with_a_certificate_of_its_own_is_asked_if_that_is_trusted() {
     let (url, certificate) = encrypted(&model).await;
     for (trust, state) in [(", ca_file: ca.pem", "completed"), ("", "failed")] {
         let yaml = format!(
-            "agents: {{chat: {{openai: {{url: '{url}', model: m, retry: {{attempts: 1}}{trust}}}}}}}"
+            "agents: {{chat: {{timeouts: {{upstream: 0s}}, openai: {{url: '{url}', model: m{trust}}}}}}}"
         );
         let files = [("ca.pem", certificate.clone().into_bytes())];
         let ours = Server::serve_with(&yaml, &files, &[]).await;

@@ -11,9 +11,15 @@ pub(crate) use crate::support::{begin, file, until, with};
 
 /// Ours, with one agent of the gateway; `more` is said of it.
 pub(crate) async fn front(claw: &Claw, more: &str) -> Server {
+    front_with(claw, "timeouts: {}", more).await
+}
+
+/// The same, with another key of the agent.
+pub(crate) async fn front_with(claw: &Claw, key: &str, more: &str) -> Server {
     let url = claw.url();
-    let yaml =
-        format!("agents: {{bot: {{openclaw: {{url: '{url}', token: '${{TOKEN}}'{more}}}}}}}");
+    let yaml = format!(
+        "agents: {{bot: {{{key}, openclaw: {{url: '{url}', token: '${{TOKEN}}'{more}}}}}}}"
+    );
     Server::serve_with(&yaml, &[], &[("TOKEN", TOKEN)]).await
 }
 

@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use crate::claw::{AGAIN, Asked, Claw, TOKEN};
-use crate::openclaw::{begin, front, greet, hurried, until, why};
+use crate::openclaw::{begin, front, greet, hurried, until};
 use crate::openclaw_crash::{COUNT, some_of};
 use crate::support::{Server, say};
 
@@ -146,15 +146,18 @@ async fn a_gateway_that_answers_nothing_does_not_keep_ours_from_its_end() {
 }
 
 #[tokio::test]
-async fn a_run_that_a_gateway_did_not_begin_because_it_starts_is_not_stopped() {
+async fn a_run_that_a_gateway_did_not_begin_because_it_starts_is_begun_again_and_not_stopped() {
     let claw = Claw::start().await;
     claw.world.manner.lock().unwrap().asked = Asked::Starting;
     let ours = front(&claw, "").await;
-    let failed = ours.result("bot", "message/send", say("hello")).await;
-    let text = "the OpenClaw gateway is not ready yet: try again later";
-    assert_eq!(why(&failed), text);
+    let task = ours.result("bot", "message/send", begin("hello")).await;
+    let text = "is unavailable, retrying for up to 120 s: the gateway is starting";
+    ours.until_says("bot", &task["id"], text).await;
     claw.world.manner.lock().unwrap().asked = Asked::Runs;
-    greet(&ours).await;
+    let done = ours
+        .until("bot", &task["id"], &["completed", "failed"])
+        .await;
+    assert_eq!(done["status"]["state"], "completed", "{done}");
     assert!(claw.calls("sessions.abort").is_empty());
 }
 

@@ -241,6 +241,21 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Reads a task until its status says this; it may be over then.
+    pub(crate) async fn until_says(&self, agent: &str, task: &Value, text: &str) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found = self.result(agent, "tasks/get", json!({"id": task})).await;
+            if text_of(&found["status"]["message"]).contains(text) {
+                return found;
+            }
+            assert!(Instant::now() < deadline, "not {text:?}: {found}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
 async fn launch(args: &[String], dir: &Path, variables: &[(String, String)]) -> (Child, String) {
     let file = |name: &str| File::create(dir.join(name)).expect("a file");
     // What stands behind `--` stays last.

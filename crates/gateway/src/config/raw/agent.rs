@@ -143,7 +143,7 @@ pub(crate) struct Agent {
     pub(crate) grpc_address: Option<GrpcAddress>,
     /// What a task may cost, with all that it hands on to other agents: they get what is left of it.
     pub(crate) budget: Option<Budget>,
-    /// How long things may take.
+    /// How long things may take; by default as `timeouts` at the top level says.
     pub(crate) timeouts: Option<Timeouts>,
     /// What becomes of a task whose question was not answered in time.
     #[schemars(extend("default" = "fail"))]
@@ -256,12 +256,17 @@ pub(crate) struct Timeouts {
     /// One turn of a task; then the task fails.
     #[schemars(extend("default" = "10m"))]
     pub(crate) task: Option<Bound>,
-    /// An answer to a question of the agent; then see `on_input_timeout`.
-    #[schemars(extend("default" = "300s"))]
+    /// An answer to a question of the agent (`input-required`); then see `on_input_timeout`. Also the credentials that it
+    /// asked for (`auth-required`); then the task fails.
+    #[schemars(extend("default" = "24h"))]
     pub(crate) input: Option<Bound>,
     /// A call that waits for the end of the task; then it returns the task as it stands.
     #[schemars(extend("default" = "300s"))]
     pub(crate) blocking: Option<Bound>,
+    /// An upstream that is down before the message was sent to it: it is retried for so long, and the task says so in
+    /// its status. `0s` does not retry.
+    #[schemars(extend("default" = "2m"))]
+    pub(crate) upstream: Option<Bound>,
     /// What an agent may still do after its task was canceled.
     #[schemars(extend("default" = "5s"))]
     pub(crate) cancel_grace: Option<Time>,

@@ -26,6 +26,10 @@ pub(crate) struct Exec {
     /// How it is talked to.
     #[schemars(extend("default" = "text"))]
     pub(crate) protocol: Option<Talk>,
+    /// What becomes of a task whose command was interrupted by a restart of Switchboard. `retry` only commands that may be
+    /// run twice for one message.
+    #[schemars(extend("default" = "fail"))]
+    pub(crate) on_restart: Option<OnRestart>,
     /// How long it may run; `timeouts.task` counts as well.
     #[schemars(extend("default" = "10m"))]
     pub(crate) timeout: Option<Bound>,
@@ -41,6 +45,16 @@ pub(crate) struct Exec {
     /// How long lines are gathered before they become an event. The first does not wait.
     #[schemars(extend("default" = "50ms"))]
     pub(crate) coalesce: Option<Time>,
+}
+
+/// What becomes of a command that a restart interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnRestart {
+    /// The task fails.
+    Fail,
+    /// The command is run again from the beginning, with the same input.
+    Retry,
 }
 
 /// How a command is talked to.

@@ -35,7 +35,7 @@ pub(crate) use backend::{
     A2a, Address, AgentFileBytes, Binding, Contexts, Identity, TokenClient, Version,
 };
 pub(crate) use cors::Cors;
-pub(crate) use exec::{Exec, Talk};
+pub(crate) use exec::{Exec, OnRestart, Talk};
 pub(crate) use langgraph::LangGraph;
 pub(crate) use limits::{AgentLimits, AgentRate, Limits, Rate};
 pub(crate) use openai::{ModelRetry, OpenAi};
@@ -108,6 +108,8 @@ pub(crate) struct Config {
     pub(crate) cors: Option<Cors>,
     /// How long things are kept.
     pub(crate) retention: Option<Retention>,
+    /// How long things may take, for all agents that do not say it themselves.
+    pub(crate) timeouts: Option<Timeouts>,
     /// Webhooks.
     pub(crate) push: Option<Push>,
     /// Where operators look: metrics and traces.
@@ -157,16 +159,16 @@ pub(crate) enum Durability {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Retention {
     /// Completed tasks.
-    #[schemars(extend("default" = "24h"))]
+    #[schemars(extend("default" = "30d"))]
     pub(crate) completed: Option<Bound>,
     /// Failed tasks.
-    #[schemars(extend("default" = "24h"))]
+    #[schemars(extend("default" = "30d"))]
     pub(crate) failed: Option<Bound>,
     /// Canceled tasks.
-    #[schemars(extend("default" = "24h"))]
+    #[schemars(extend("default" = "30d"))]
     pub(crate) canceled: Option<Bound>,
     /// Rejected tasks.
-    #[schemars(extend("default" = "24h"))]
+    #[schemars(extend("default" = "30d"))]
     pub(crate) rejected: Option<Bound>,
     /// The single events of a task that is over; after that only its final form is left.
     #[schemars(extend("default" = "24h"))]

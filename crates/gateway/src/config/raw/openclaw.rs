@@ -33,8 +33,8 @@ pub(crate) struct OpenClaw {
     pub(crate) max_file: Option<Size>,
     /// A file with certificates to trust beside the system's. The path is relative to this file.
     pub(crate) ca_file: Option<String>,
-    /// How long a gateway that is gone in the middle of a run is waited for; then the task fails.
-    #[schemars(extend("default" = "120s"))]
+    /// How long a gateway that is gone in the middle of a run is waited for; then the task fails. By default as long as
+    /// `timeouts.upstream` of the agent.
     pub(crate) reconnect: Option<Time>,
     /// How often its card is read again.
     #[schemars(extend("default" = "5m"))]

@@ -8,7 +8,7 @@ use switchboard_types::FileBytes;
 use switchboard_types::wire::card::CardShape;
 
 use super::{PARROT, Written, good};
-use crate::config::{Env, Flags, Source, Store, UNLIMITED, load};
+use crate::config::{Backend, Env, Flags, Source, Store, UNLIMITED, load};
 
 #[test]
 fn the_least_there_can_be_gets_the_defaults() {
@@ -34,7 +34,11 @@ fn the_least_there_can_be_gets_the_defaults() {
     assert_eq!(card.capabilities.streaming, Some(true));
     assert_eq!(card.capabilities.extended_agent_card, Some(false));
     assert_eq!(parrot.profile.shape, CardShape::Union);
-    assert_eq!(parrot.settings.input_timeout, Duration::from_secs(300));
+    assert_eq!(
+        parrot.settings.input_timeout,
+        Duration::from_secs(24 * 3600)
+    );
+    assert_eq!(parrot.settings.upstream_timeout, Duration::from_secs(120));
 }
 
 #[test]
@@ -116,6 +120,42 @@ fn unlimited_is_longer_than_any_process_lives() {
         Some(Duration::from_secs(7 * 86_400))
     );
     assert_eq!(config.agents[0].settings.task_timeout, UNLIMITED);
+}
+
+#[test]
+fn an_agent_has_the_timeouts_of_all_unless_it_says_its_own() {
+    let written = Written::new(
+        "timeouts: {input: unlimited, upstream: 5m}\nagents:\n  a: {timeouts: {upstream: 0s}, script: []}\n  \
+         b: {script: []}\n  c: {openclaw: {url: 'http://h', token: '${TOKEN}'}}\n",
+    );
+    let config = written
+        .load_with(&[("TOKEN", "t0ken")], &Flags::default())
+        .unwrap();
+    let [a, b, c] = &config.agents[..] else {
+        panic!("three agents")
+    };
+    assert_eq!(a.settings.input_timeout, UNLIMITED);
+    assert_eq!(a.settings.upstream_timeout, Duration::ZERO);
+    assert_eq!(b.settings.upstream_timeout, Duration::from_secs(300));
+    assert_eq!(b.settings.task_timeout, Duration::from_secs(600));
+    // A gateway that is gone in the middle of a run is waited for as long.
+    let Backend::OpenClaw(claw) = &c.backend else {
+        panic!("{c:?}")
+    };
+    assert_eq!(claw.settings.reconnect, Duration::from_secs(300));
+}
+
+#[test]
+fn finished_tasks_are_kept_for_thirty_days_and_their_events_for_one() {
+    let day = Duration::from_secs(86_400);
+    let kept = good(PARROT).retention;
+    for state in [kept.completed, kept.failed, kept.canceled, kept.rejected] {
+        assert_eq!(state, Some(day * 30));
+    }
+    assert_eq!(
+        (kept.replay_window, kept.idempotency_keys),
+        (Some(day), day)
+    );
 }
 
 #[test]

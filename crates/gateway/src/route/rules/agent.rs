@@ -101,6 +101,14 @@ impl Agent for Routed {
         }
     }
 
+    async fn continues(&self, turn: &Turn) -> bool {
+        match self.rule(turn).await {
+            Ok(Some(_)) => true,
+            Ok(None) => self.own.continues(turn).await,
+            Err(_) => false,
+        }
+    }
+
     async fn does_without_words(&self, turn: &Turn) -> bool {
         let ruled = self.rule(turn).await;
         match ruled.and_then(|action| action.map(|action| self.does(&action)).transpose()) {
