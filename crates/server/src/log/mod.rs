@@ -10,6 +10,7 @@ mod list;
 mod loads;
 mod registry;
 mod store_status;
+mod task_end;
 mod task_log;
 mod trimmed;
 mod upkeep;
@@ -32,6 +33,7 @@ pub use cursor::{Cursor, Item, Until};
 pub use entry::{Entry, LARGE};
 pub use list::{TaskPage, TaskPlace};
 pub use store_status::StoreStatus;
+pub use task_end::{TASK_LOG, created_at, duration_ms, reason};
 pub(crate) use task_log::internal_note;
 pub use task_log::{INTERNAL, Joined, Origin, Received, TaskLog, Waited};
 pub(crate) use trimmed::trimmed;
@@ -40,6 +42,7 @@ pub use upkeep::{Retention, Swept};
 pub use loads::DEFAULT_ANSWERS;
 use loads::{Bound, Loads};
 use registry::Registry;
+use task_end::TaskEndLog;
 
 /// All tasks, live ones in memory, the rest in the store. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -62,6 +65,7 @@ struct Shared {
     push: Notify,
     metrics: Arc<Metrics>,
     status: Arc<StoreStatus>,
+    task_ends: TaskEndLog,
     /// Who wants to know of what is done.
     spans: OnceLock<Spans>,
 }
@@ -91,6 +95,7 @@ impl Log {
             push: Notify::new(),
             metrics: Arc::default(),
             status: Arc::default(),
+            task_ends: TaskEndLog::default(),
             spans: OnceLock::new(),
         });
         let writer = Tasks::default();

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use super::inner::Inner;
 use super::{TaskLog, lock};
 use crate::log::Entry;
+use crate::log::task_end::EndedTask;
 use crate::store::{Append, Change, Error, Head, MAX_EVENT_PAGE};
 
 /// What a cursor finds.
@@ -134,7 +135,7 @@ impl TaskLog {
 
     /// The batch is stored: it may be told.
     pub(in crate::log) fn commit(&self, entries: Vec<Arc<Entry>>) {
-        let has_webhooks = {
+        let (has_webhooks, ended) = {
             let mut inner = lock(&self.inner);
             let state = |inner: &Inner| inner.told.as_ref().map(|task| task.status.state);
             let mut before = state(&inner);
@@ -147,17 +148,23 @@ impl TaskLog {
                     before = now;
                 }
             }
+            let mut ended = None;
             if first != before {
                 self.meter.stands(first, before);
+                let (task, trace) = (inner.told.as_ref(), inner.trace.as_ref());
+                ended = before.and_then(|state| EndedTask::of(state, task, trace));
             }
             inner.trouble = None;
-            inner.has_webhooks
+            (inner.has_webhooks, ended)
         };
         if has_webhooks {
             lock(&self.shared.to_push).push(self.origin.id.clone());
             self.shared.push.notify_one();
         }
         self.changed.notify_waiters();
+        if let Some(ended) = ended {
+            self.shared.task_ends.write(&self.origin, &ended);
+        }
     }
 
     /// The batch could not be stored. A task that nobody knows yet is given up (`false`); one that exists
