@@ -12,6 +12,7 @@ mod files;
 mod memory;
 mod order;
 mod page;
+mod query;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
@@ -30,6 +31,7 @@ use crate::log::Entry;
 
 pub use memory::MemoryStore;
 pub(crate) use page::shortened;
+pub use query::{RecentQuery, TaskQuery};
 
 /// Keeps tasks, events, webhooks and idempotency keys.
 #[async_trait]
@@ -51,6 +53,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Tasks that match, latest status first (ties: greatest id first), and how many match in all. The page ends
     /// where the budget of the query is used up, with at least one task if there is one.
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error>;
+
+    /// Tasks of all callers that match, latest status first (ties: greatest id first). For operators.
+    async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error>;
 
     /// Tasks that are not over, in id order, with `id > after`.
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error>;
@@ -180,51 +185,6 @@ pub struct StoredTask {
 
 /// What the events of one page weigh together, roughly, in bytes; the last one may go beyond.
 pub const MAX_EVENT_PAGE: usize = 1 << 20;
-
-/// Which tasks to list.
-#[derive(Debug, Clone)]
-pub struct TaskQuery {
-    /// Of this agent.
-    pub agent: Arc<str>,
-    /// Of this owner.
-    pub owner: Owner,
-    /// Only of this conversation.
-    pub context: Option<ContextId>,
-    /// Only in this state.
-    pub state: Option<TaskState>,
-    /// Only with a status of this moment or later.
-    pub updated_from: Option<Timestamp>,
-    /// Only those that come after this one in the order of the list.
-    pub after: Option<(Timestamp, TaskId)>,
-    /// At most so many.
-    pub limit: usize,
-    /// Only that many of the latest messages of each; all if `None`.
-    pub history: Option<u32>,
-    /// With artifacts.
-    pub artifacts: bool,
-    /// What is asked for of all tasks of the page may weigh so many bytes; the last one may go beyond. A task of which
-    /// more is stored is listed without its content.
-    pub bytes: usize,
-}
-
-impl TaskQuery {
-    /// All tasks of an agent and owner.
-    #[must_use]
-    pub fn of(agent: Arc<str>, owner: Owner) -> Self {
-        Self {
-            agent,
-            owner,
-            context: None,
-            state: None,
-            updated_from: None,
-            after: None,
-            limit: usize::MAX,
-            history: None,
-            artifacts: true,
-            bytes: usize::MAX,
-        }
-    }
-}
 
 /// A page of tasks.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use crate::log::Entry;
 use crate::store::{
-    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, MemoryStore, Note, Store,
-    StoredTask, TaskList, TaskQuery, Webhook,
+    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, MemoryStore, Note, RecentQuery,
+    Store, StoredTask, TaskList, TaskQuery, Webhook,
 };
 
 /// What a store is asked for, where there can be trouble with it.
@@ -79,6 +79,10 @@ impl<T: Trouble> Store for Troubled<T> {
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
         self.trouble.meet(Request::List(&query)).await?;
         self.inner.list(query).await
+    }
+
+    async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error> {
+        self.inner.recent(query).await
     }
 
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {

@@ -17,7 +17,7 @@ use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use super::{
     Answered, Append, Change, DeadLetter, Delivery, Error, Head, IdempotencyKey, MAX_EVENT_PAGE,
-    Note, Snapshot, Store, StoredTask, TaskList, TaskQuery, UNTOLD, Webhook, order,
+    Note, RecentQuery, Snapshot, Store, StoredTask, TaskList, TaskQuery, UNTOLD, Webhook, order,
 };
 use crate::log::Entry;
 use answers::Answers;
@@ -108,6 +108,14 @@ impl Store for MemoryStore {
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
         list::list(&query, || self.kept())
+    }
+
+    async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error> {
+        let kept = self.kept();
+        let heads = kept.tasks.iter().map(|task| &task.head);
+        let mut found: Vec<&Head> = heads.filter(|head| query.matches(head)).collect();
+        found.sort_unstable_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
+        Ok(found.into_iter().take(query.limit).cloned().collect())
     }
 
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {

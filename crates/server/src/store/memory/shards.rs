@@ -44,6 +44,11 @@ impl Shards {
         slot.map(|slot| &*slot.task)
     }
 
+    /// All of them, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &KeptTask> {
+        self.tables.iter().flatten().map(|slot| &*slot.task)
+    }
+
     pub(super) fn get_mut(&mut self, id: &TaskId) -> Option<&mut KeptTask> {
         let hash = self.hash(id);
         let slot = self.tables[table_of(hash)].find_mut(hash, |slot| slot.is(hash, id));

@@ -9,7 +9,7 @@ use switchboard_types::model::{TaskId, TaskState, Timestamp};
 use super::read;
 use super::rows::{self, IdColumn, ReadId};
 use crate::store::page::Page;
-use crate::store::{Error, TaskList, TaskQuery};
+use crate::store::{Error, Head, RecentQuery, TaskList, TaskQuery};
 
 /// A place in the order of the list.
 type Place = (i64, TaskId);
@@ -170,6 +170,51 @@ fn start(query: &TaskQuery) -> (i64, IdColumn<'_>) {
         Some((updated, id)) => (updated.as_micros(), id.into()),
         None => (i64::MAX, IdColumn::Text("")),
     }
+}
+
+/// Tasks of all callers, latest status first. Walks the index once for each caller, agent and state that has tasks, and
+/// reads no more of it than may be among the latest.
+pub(super) fn recent(db: &Connection, query: &RecentQuery) -> Result<Vec<Head>, Error> {
+    let mut scopes = db.prepare_cached(
+        "SELECT tally.scope, tally.state FROM tally JOIN scope ON scope.id = tally.scope
+         WHERE tally.tasks > 0 AND (?1 IS NULL OR scope.agent = ?1)",
+    )?;
+    let mut latest = db.prepare_cached(
+        "SELECT updated, id FROM task INDEXED BY task_list
+         WHERE scope = ?1 AND state = ?2 AND updated >= ?3
+         ORDER BY updated DESC, id DESC LIMIT ?4",
+    )?;
+    let wanted: Vec<i64> = query
+        .states
+        .iter()
+        .copied()
+        .map(rows::state_number)
+        .collect();
+    let mut from = query.updated_from.map_or(i64::MIN, Timestamp::as_micros);
+    let mut places: Vec<Place> = Vec::new();
+    let scopes = scopes.query_map(params![query.agent.as_deref()], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+    })?;
+    for scope in scopes {
+        let (scope, state) = scope?;
+        if !wanted.is_empty() && !wanted.contains(&state) {
+            continue;
+        }
+        let found = latest.query_map([scope, state, from, rows::size(query.limit)], |row| {
+            Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0))
+        })?;
+        for place in found {
+            places.push(place?);
+        }
+        places.sort_unstable_by(|a, b| by_place(b, a));
+        places.truncate(query.limit);
+        // With enough found, only what is newer still counts.
+        if let (true, Some((updated, _))) = (places.len() == query.limit, places.last()) {
+            from = *updated;
+        }
+    }
+    let heads = places.iter().map(|(_, id)| read::head_of(db, id));
+    heads.filter_map(Result::transpose).collect()
 }
 
 /// Tasks in a state whose status is of `before` or earlier, oldest first.

@@ -37,10 +37,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
+use tokio::time::Instant;
 
 use super::{
-    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, Note, Store, StoredTask, TaskList,
-    TaskQuery, Webhook,
+    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, Note, RecentQuery, Store,
+    StoredTask, TaskList, TaskQuery, Webhook,
 };
 use crate::log::Entry;
 pub(in crate::store) use check::check_files;
@@ -76,6 +77,10 @@ const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The database file is at most so far behind what was committed.
 const BEHIND: Duration = Duration::from_secs(1);
+
+/// How much longer a reader waits for that, and how often it looks.
+const CATCH_UP_MARGIN: Duration = Duration::from_millis(200);
+const CATCH_UP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A store in an SQLite database.
 #[derive(Debug)]
@@ -137,7 +142,7 @@ impl Writing {
             writing.due.store(false, Ordering::Relaxed);
             let settled = readers::blocking(move || writing.settle_for(Asked::All)).await;
             if let Err(error) = settled {
-                tracing::warn!(%error, "the database is behind its journal");
+                tracing::warn!(%error, "could not settle the journal into the database, will retry");
             }
         });
     }
@@ -191,7 +196,7 @@ impl SqliteStore {
     pub fn open_to_read(dir: &Path) -> Result<Self, Error> {
         let database = open::existing(dir)?;
         let overlay = Overlay::open(dir, &database).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the journal cannot be read: the latest tasks may be missing");
+            tracing::warn!(%error, "could not read the journal, the latest tasks may be missing");
             None
         });
         Ok(Self {
@@ -199,6 +204,32 @@ impl SqliteStore {
             writing: None,
             overlay: overlay.map(Arc::new),
         })
+    }
+
+    /// Waits until this store, opened to be read beside a running server, sees all that the server had acknowledged when
+    /// this was called; not longer than a server takes for that. Without a server there is nothing to wait for.
+    ///
+    /// # Errors
+    ///
+    /// If the database cannot be read.
+    pub async fn catch_up(&self, dir: &Path) -> Result<(), Error> {
+        if self.overlay.is_some() || !journal::is_left_in(dir) {
+            return Ok(());
+        }
+        // A journal that cannot be read now, since it is being written, tells nothing: then the time must do.
+        let last = journal::read_in(dir).map_or(u64::MAX, |found| found.last);
+        let deadline = Instant::now() + BEHIND + CATCH_UP_MARGIN;
+        loop {
+            let settled = self.read(Asked::All, |db| {
+                let sql = "SELECT settled FROM journal";
+                let settled: i64 = db.query_row(sql, [], |row| row.get(0))?;
+                rows::unsigned(settled)
+            });
+            if settled.await? >= last || Instant::now() >= deadline {
+                return Ok(());
+            }
+            tokio::time::sleep(CATCH_UP_POLL_INTERVAL).await;
+        }
     }
 
     /// Reads in one transaction, which sees everything that was committed of what is `asked` for.
@@ -264,6 +295,11 @@ impl Store for SqliteStore {
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
         self.read(Asked::All, move |db| list::list(db, &query))
+            .await
+    }
+
+    async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error> {
+        self.read(Asked::All, move |db| list::recent(db, &query))
             .await
     }
 

@@ -69,7 +69,7 @@ impl Writer {
             Err(Error::Unavailable(error)) => {
                 tracing::warn!(
                     error,
-                    "database cannot be made durable, commits are refused until it can"
+                    "could not make the database durable, refusing commits until it is"
                 );
             }
             outcome => outcome?,
@@ -145,7 +145,7 @@ impl Writer {
     fn undo(&mut self) {
         self.database().undo();
         if let Err(error) = self.journal.retract() {
-            tracing::error!(%error, "a commit that was refused may come back after a crash");
+            tracing::error!(%error, "could not retract a refused commit, it may reappear after a crash");
         }
     }
 
@@ -250,7 +250,7 @@ impl Drop for Writer {
     /// A store that is closed leaves a database and nothing beside it.
     fn drop(&mut self) {
         if let Err(error) = self.close() {
-            tracing::warn!(%error, "the journal stays for the next start");
+            tracing::warn!(%error, "could not close the journal, the next start replays it");
         }
     }
 }

@@ -74,6 +74,7 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         ties_are_broken_by_id_across_pages
         an_update_moves_a_task_to_the_front
         only_the_own_tasks_are_listed
+        operators_list_the_latest_tasks_of_all_callers
         filters_narrow_the_list_and_its_total
         filters_hold_across_pages
         the_total_follows_every_change

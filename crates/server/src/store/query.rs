@@ -1,0 +1,75 @@
+//! What a store can be asked for in lists of tasks.
+
+use std::sync::Arc;
+
+use switchboard_types::model::{ContextId, TaskId, TaskState, Timestamp};
+
+use super::Head;
+use crate::auth::Owner;
+
+/// Which tasks to list.
+#[derive(Debug, Clone)]
+pub struct TaskQuery {
+    /// Of this agent.
+    pub agent: Arc<str>,
+    /// Of this owner.
+    pub owner: Owner,
+    /// Only of this conversation.
+    pub context: Option<ContextId>,
+    /// Only in this state.
+    pub state: Option<TaskState>,
+    /// Only with a status of this moment or later.
+    pub updated_from: Option<Timestamp>,
+    /// Only those that come after this one in the order of the list.
+    pub after: Option<(Timestamp, TaskId)>,
+    /// At most so many.
+    pub limit: usize,
+    /// Only that many of the latest messages of each; all if `None`.
+    pub history: Option<u32>,
+    /// With artifacts.
+    pub artifacts: bool,
+    /// What is asked for of all tasks of the page may weigh so many bytes; the last one may go beyond. A task of which
+    /// more is stored is listed without its content.
+    pub bytes: usize,
+}
+
+impl TaskQuery {
+    /// All tasks of an agent and owner.
+    #[must_use]
+    pub fn of(agent: Arc<str>, owner: Owner) -> Self {
+        Self {
+            agent,
+            owner,
+            context: None,
+            state: None,
+            updated_from: None,
+            after: None,
+            limit: usize::MAX,
+            history: None,
+            artifacts: true,
+            bytes: usize::MAX,
+        }
+    }
+}
+
+/// Which tasks of all callers to list.
+#[derive(Debug, Clone, Default)]
+pub struct RecentQuery {
+    /// Only of this agent.
+    pub agent: Option<Arc<str>>,
+    /// Only in one of these states; in any, if there are none.
+    pub states: Vec<TaskState>,
+    /// Only with a status of this moment or later.
+    pub updated_from: Option<Timestamp>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl RecentQuery {
+    /// Whether a task matches, but for the limit.
+    pub(crate) fn matches(&self, head: &Head) -> bool {
+        self.agent.as_ref().is_none_or(|agent| *agent == head.agent)
+            && (self.states.is_empty() || self.states.contains(&head.state))
+            && self.updated_from.is_none_or(|from| head.updated >= from)
+    }
+}
