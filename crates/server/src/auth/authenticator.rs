@@ -165,6 +165,11 @@ impl Presented {
                 || rejected.cause == Rejection::WrongIssuer && self.rejected.iter().any(knows))
     }
 
+    /// Whether credentials were shown that no scheme accepts.
+    pub(crate) fn has_failed(&self) -> bool {
+        !self.rejected.is_empty() && self.failures().next().is_some()
+    }
+
     /// What nobody has taken.
     fn failures(&self) -> impl Iterator<Item = &Rejected> {
         let failed = |rejected: &&Rejected| !self.is_anothers(rejected, |_| true);

@@ -73,11 +73,7 @@ pub(super) fn write<'a>(
     out: &mut Lines,
 ) {
     let name = "a2a_client_operation_duration_seconds";
-    out.series(
-        name,
-        "histogram",
-        "How long calls to A2A agents elsewhere took.",
-    );
+    out.series(name, "histogram", "Duration of calls to remote A2A agents.");
     each(agents.clone(), |agent, asking, numbers| {
         if let Asking::A2a(operation) = asking {
             let labels = [("agent", agent), ("operation", *operation)];
@@ -88,7 +84,7 @@ pub(super) fn write<'a>(
     out.series(
         name,
         "histogram",
-        "How long models and agents behind an agent took.",
+        "Duration of calls to models and to agents of other protocols.",
     );
     each(agents.clone(), |agent, asking, numbers| {
         if let Asking::GenAi(operation, model) = asking {
@@ -101,7 +97,11 @@ pub(super) fn write<'a>(
         }
     });
     let name = "gen_ai_client_token_usage";
-    out.series(name, "histogram", "How many tokens a call to a model took.");
+    out.series(
+        name,
+        "histogram",
+        "Tokens of one call to a model, by token type.",
+    );
     each(agents, |agent, asking, numbers| {
         if let Asking::GenAi(operation, model) = asking {
             for (kind, tokens) in ["input", "output"].into_iter().zip(&numbers.tokens) {

@@ -29,7 +29,11 @@ pub(super) const TOKENS: [f64; 14] = [
     16_777_216.0,
     67_108_864.0,
 ];
-/// Agents on the way of a call.
+/// Seconds, for a commit: from a page in memory to a disk in trouble.
+pub(super) const COMMIT_SECONDS: [f64; 14] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
+];
+/// Agents on the hop path of a call.
 pub(super) const DEPTHS: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 10.0];
 
 /// Counts by bounds; the last place is for what is beyond all of them.

@@ -64,6 +64,7 @@ pub struct Meter {
     pub(super) depth: Histogram,
     pub(super) loops: Counter,
     pub(super) too_deep: Counter,
+    pub(super) rate_limited: Counter,
     pub(super) waits: [Histogram; 2],
     pub(super) asked: Asked,
 }
@@ -84,6 +85,7 @@ impl Default for Meter {
             depth: Histogram::new(&DEPTHS),
             loops: Counter::default(),
             too_deep: Counter::default(),
+            rate_limited: Counter::default(),
             waits: std::array::from_fn(|_| seconds()),
             asked: Asked::default(),
         }
@@ -146,6 +148,11 @@ impl Meter {
             true => self.loops.add(1),
             false => self.too_deep.add(1),
         }
+    }
+
+    /// A request exceeded the rate limit.
+    pub(crate) fn rate_limited(&self) {
+        self.rate_limited.add(1);
     }
 
     /// Someone has waited for room.

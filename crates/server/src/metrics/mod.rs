@@ -1,4 +1,4 @@
-//! How much of what happens, in numbers: counted where it happens, read by whoever asks ([`Metrics::write`]).
+//! Metrics: counted where things happen, written as text for Prometheus ([`Metrics::write`]).
 //!
 //! Counting is a relaxed addition and takes no lock: each agent's [`Meter`] is looked up once. There are no series by
 //! task, caller or context: their number would have no bound.
@@ -10,16 +10,18 @@ mod text;
 mod watched;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 pub(crate) use asking::Asking;
+use histogram::{COMMIT_SECONDS, Histogram};
 pub(crate) use meter::Line;
 pub use meter::Meter;
 pub use text::Lines;
 pub(crate) use watched::Watched;
 
-/// All numbers of a server.
+/// All metrics of a server.
 #[derive(Debug, Default)]
 pub struct Metrics {
     agents: RwLock<BTreeMap<Arc<str>, Arc<Meter>>>,
@@ -28,6 +30,29 @@ pub struct Metrics {
     delivered: Counter,
     failed: Counter,
     given_up: Counter,
+    commits: CommitDurations,
+    authentication_failures: Counter,
+    open_connections: AtomicI64,
+}
+
+/// How long commits took.
+#[derive(Debug)]
+struct CommitDurations(Histogram);
+
+impl Default for CommitDurations {
+    fn default() -> Self {
+        Self(Histogram::new(&COMMIT_SECONDS))
+    }
+}
+
+/// A connection that is open as long as this lives.
+#[derive(Debug)]
+pub(crate) struct OpenConnection(Arc<Metrics>);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.open_connections.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// What became of an attempt to deliver an event.
@@ -65,6 +90,22 @@ impl Metrics {
     pub fn forget(&self, name: &str) {
         let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
         agents.retain(|known, meter| **known != *name || meter.is_told());
+    }
+
+    /// The store has committed a batch, or refused it.
+    pub(crate) fn committed(&self, took: Duration) {
+        self.commits.0.took(took);
+    }
+
+    /// A request came with credentials that nobody accepts.
+    pub(crate) fn authentication_failed(&self) {
+        self.authentication_failures.add(1);
+    }
+
+    /// A connection is open until the guard is dropped.
+    pub(crate) fn connection_opened(self: &Arc<Self>) -> OpenConnection {
+        self.open_connections.fetch_add(1, Ordering::Relaxed);
+        OpenConnection(Arc::clone(self))
     }
 
     /// A request that was refused before it was a call: it cannot be read, or nobody knows who sends it.

@@ -1,4 +1,4 @@
-//! The numbers as Prometheus reads them (text format 0.0.4).
+//! The metrics as Prometheus reads them (text format 0.0.4).
 
 use std::fmt::{self, Display, Write as _};
 use std::sync::PoisonError;
@@ -91,24 +91,45 @@ impl Metrics {
         tasks(&agents, out);
         delegations(&agents, out);
         asking::write(agents.iter().map(|(n, m)| (*n, &m.asked)), out);
-        out.series(
-            "switchboard_push_deliveries_total",
-            "counter",
-            "Attempts to deliver an event to a webhook.",
-        );
+        self.deliveries(out);
+        self.server(out);
+    }
+
+    fn deliveries(&self, out: &mut Lines) {
+        let name = "switchboard_webhook_deliveries_total";
+        let help = "Attempts to deliver an event to a webhook, by outcome.";
+        out.series(name, "counter", help);
         for (outcome, counter) in [
             ("delivered", &self.delivered),
             ("failed", &self.failed),
-            ("given_up", &self.given_up),
+            ("dead_letter", &self.given_up),
         ] {
-            let labels = [("outcome", outcome)];
-            out.number("switchboard_push_deliveries_total", &labels, counter.get());
+            out.number(name, &[("outcome", outcome)], counter.get());
         }
+    }
+
+    /// What belongs to no agent.
+    fn server(&self, out: &mut Lines) {
+        let name = "switchboard_commit_duration_seconds";
+        let help = "Time to commit one batch of events to the store.";
+        out.series(name, "histogram", help);
+        out.histogram(name, &[], &self.commits.0);
+        let name = "switchboard_authentication_failures_total";
+        let help = "Requests with credentials that were not accepted.";
+        out.series(name, "counter", help);
+        out.number(name, &[], self.authentication_failures.get());
+        let name = "switchboard_open_connections";
+        out.series(name, "gauge", "Open connections of callers.");
+        out.number(name, &[], self.open_connections.load(Ordering::Relaxed));
     }
 
     fn requests(&self, agents: &[(&str, &Meter)], out: &mut Lines) {
         let name = "switchboard_requests_total";
-        out.series(name, "counter", "Requests, by how they were answered.");
+        out.series(
+            name,
+            "counter",
+            "A2A requests, by agent, operation and status.",
+        );
         for (agent, meter) in agents {
             for (method, counts) in Method::ALL.iter().zip(&meter.requests) {
                 for place in (0..STATUSES).filter(|place| counts[*place].get() > 0) {
@@ -132,7 +153,7 @@ impl Metrics {
         out.series(
             name,
             "histogram",
-            "How long calls took; streams until they ended.",
+            "Duration of A2A requests; of streams, until they end.",
         );
         for (agent, meter) in agents {
             for (method, durations) in Method::ALL.iter().zip(&meter.durations) {
@@ -140,11 +161,17 @@ impl Metrics {
                 out.histogram(name, &labels, durations);
             }
         }
+        let name = "switchboard_rate_limited_total";
+        let help = "Requests refused with 429 because their caller exceeded the rate limit.";
+        out.series(name, "counter", help);
+        for (agent, meter) in agents {
+            out.number(name, &[("agent", agent)], meter.rate_limited.get());
+        }
         let name = "switchboard_queue_wait_seconds";
         out.series(
             name,
             "histogram",
-            "How long calls and turns waited for room, if they did.",
+            "Time that calls and turns spent queued for capacity, if they were queued.",
         );
         for (agent, meter) in agents {
             for (line, waits) in ["calls", "turns"].iter().zip(&meter.waits) {
@@ -156,22 +183,22 @@ impl Metrics {
 
 fn streams(agents: &[(&str, &Meter)], out: &mut Lines) {
     let name = "switchboard_open_streams";
-    out.series(name, "gauge", "Streams that are open.");
+    out.series(name, "gauge", "Open streams.");
     for (agent, meter) in agents {
         let open = meter.open_streams.load(Ordering::Relaxed);
         out.number(name, &[("agent", agent)], open);
     }
     let name = "switchboard_stream_events_total";
-    out.series(
-        name,
-        "counter",
-        "Events told to readers of streams that have ended.",
-    );
+    out.series(name, "counter", "Events sent on streams that have ended.");
     for (agent, meter) in agents {
         out.number(name, &[("agent", agent)], meter.stream_events.get());
     }
     let name = "switchboard_time_to_first_event_seconds";
-    out.series(name, "histogram", "How long a stream took to begin.");
+    out.series(
+        name,
+        "histogram",
+        "Time from a streaming request to its first event.",
+    );
     for (agent, meter) in agents {
         out.histogram(name, &[("agent", agent)], &meter.first_event);
     }
@@ -179,7 +206,7 @@ fn streams(agents: &[(&str, &Meter)], out: &mut Lines) {
 
 fn tasks(agents: &[(&str, &Meter)], out: &mut Lines) {
     let name = "switchboard_tasks";
-    out.series(name, "gauge", "Tasks that are not over.");
+    out.series(name, "gauge", "Unfinished tasks, by state.");
     for (agent, meter) in agents {
         for (state, live) in STATES.iter().zip(&meter.live) {
             if !state.is_terminal() {
@@ -189,7 +216,11 @@ fn tasks(agents: &[(&str, &Meter)], out: &mut Lines) {
         }
     }
     let name = "switchboard_task_transitions_total";
-    out.series(name, "counter", "How often a task went to a state.");
+    out.series(
+        name,
+        "counter",
+        "Transitions of tasks to a state since startup.",
+    );
     for (agent, meter) in agents {
         for (state, count) in STATES.iter().zip(&meter.transitions) {
             if count.get() > 0 {
@@ -199,7 +230,11 @@ fn tasks(agents: &[(&str, &Meter)], out: &mut Lines) {
         }
     }
     let name = "gen_ai_invoke_agent_duration_seconds";
-    out.series(name, "histogram", "How long an agent worked on a turn.");
+    out.series(
+        name,
+        "histogram",
+        "Duration of a turn: one run of an agent from a message to an outcome.",
+    );
     for (agent, meter) in agents {
         out.histogram(name, &[("agent", agent)], &meter.turns);
     }
@@ -210,7 +245,7 @@ fn delegations(agents: &[(&str, &Meter)], out: &mut Lines) {
     out.series(
         name,
         "histogram",
-        "Agents that a delegated call had come through.",
+        "Length of the hop path of delegated calls, in agents.",
     );
     for (agent, meter) in agents {
         out.histogram(name, &[("agent", agent)], &meter.depth);
@@ -219,7 +254,7 @@ fn delegations(agents: &[(&str, &Meter)], out: &mut Lines) {
     out.series(
         name,
         "counter",
-        "Calls that went round in a circle, or too far.",
+        "Delegated calls refused by loop protection, by reason.",
     );
     for (agent, meter) in agents {
         for (reason, counter) in [("loop", &meter.loops), ("too_deep", &meter.too_deep)] {
