@@ -219,7 +219,7 @@ impl IdentityError {
     ///
     /// Where the caller cannot help.
     pub fn ending(&self) -> Result<Outcome, AgentError> {
-        tracing::warn!(error = %self, "no identity to show upstream");
+        tracing::warn!(error = %self, "no credentials for the upstream");
         match self {
             Self::NoCredential => {
                 let text = "your credentials are needed to go on: send a message with them";

@@ -121,7 +121,7 @@ pub async fn serve(
             stored,
             exporter: exporter.clone(),
         };
-        let admin = Admin::new(&config, &listener, shows)?;
+        let admin = Admin::new(&config, &listener, shows, &tasks)?;
         tasks.spawn(admin.serve(listener, tasks.clone()));
     }
     let names = names(&config, &table);
@@ -237,7 +237,7 @@ async fn close(audit: &Audit, log: &Log) {
     audit.close().await;
     log.close().await;
     if let Err(error) = log.store().close().await {
-        tracing::warn!(%error, "the store was not closed: the next start tidies up");
+        tracing::warn!(%error, "could not close the store, the next start recovers");
     }
 }
 
@@ -249,7 +249,7 @@ fn open_as_many_files_as_allowed() {
         ..limit
     };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, "the limit of open files stays as it is");
+        tracing::warn!(%error, "could not raise the limit of open files");
     }
 }
 
@@ -266,7 +266,7 @@ async fn until_stopped(tasks: &Tasks, grace: Duration) -> anyhow::Result<()> {
     tracing::info!("stopping");
     tasks.stop();
     if !tasks.drain(grace).await {
-        tracing::warn!("some work did not end in time: it goes on at the next start");
+        tracing::warn!("shutdown grace elapsed, unfinished work resumes at the next start");
     }
     Ok(())
 }

@@ -235,14 +235,14 @@ impl Running {
         if agent.hides_extended_card() {
             tracing::warn!(
                 agent = name,
-                "nobody can read the extended card: the agent asks nobody who they are"
+                "extended card is unreachable: the agent requires no authentication"
             );
         }
         if let Some(method) = self.ground.methods.missing(agent) {
             tracing::warn!(
                 agent = name,
                 method = &**method,
-                "nobody is let in by this method before a restart"
+                "authentication method takes effect after a restart"
             );
         }
     }

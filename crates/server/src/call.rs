@@ -11,6 +11,7 @@ use switchboard_types::{Dialect, Error, ErrorKind};
 
 use crate::auth::{Access, Carried, Presented, Principal};
 use crate::engine::Profile;
+use crate::http::AccessDetails;
 use crate::log::Cursor;
 use crate::metrics::Meter;
 use crate::trace::Trace;
@@ -71,6 +72,8 @@ pub struct ServiceParams {
     pub only_if_waiting: bool,
     /// Where the caller reached us: scheme, host and path before `/a2a`. Only calls for a card have it.
     pub base_url: Arc<str>,
+    /// Where the access log learns what became of the call; `None` unless that is on.
+    pub access: Option<AccessDetails>,
 }
 
 impl ServiceParams {
@@ -87,6 +90,7 @@ impl ServiceParams {
             secret: false,
             only_if_waiting: false,
             base_url: Arc::from(""),
+            access: None,
         }
     }
 }

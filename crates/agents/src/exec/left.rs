@@ -90,7 +90,7 @@ pub async fn end_left(
                 noted.extend(note.map(|note| (id, note.value)));
             }
             Err(error) => {
-                tracing::warn!(task = %id, %error, "what a command may have left running is not known");
+                tracing::warn!(task = %id, %error, "could not find out what a command left running");
             }
         }
     }
@@ -117,7 +117,7 @@ impl Left {
 async fn end(found: Vec<Left>, grace: Duration) {
     let mut groups = Vec::new();
     for Left { task, groups: some } in found.into_iter().filter(|one| !one.groups.is_empty()) {
-        tracing::info!(%task, "a command that outlived a restart is ended");
+        tracing::info!(%task, "stopping a command that outlived a restart");
         groups.extend(some);
     }
     tell(&groups, Signal::TERM);

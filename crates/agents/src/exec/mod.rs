@@ -63,8 +63,6 @@ mod process;
 mod protocol;
 mod settings;
 
-use std::env;
-use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -331,16 +329,13 @@ impl Agent for ExecAgent {
         retries || !left::was_begun(turn, &self.life).await.unwrap_or(false)
     }
 
+    fn upstream(&self) -> Option<String> {
+        Some(format!("exec:{}", self.settings.command.first()?))
+    }
+
     async fn health(&self) -> Health {
         let program = self.settings.command.first().map_or("", String::as_str);
-        let there = match program.contains('/') {
-            true => Path::new(program).is_file(),
-            false => {
-                let places = env::var_os("PATH").unwrap_or_default();
-                env::split_paths(&places).any(|place| place.join(program).is_file())
-            }
-        };
-        match there {
+        match process::is_installed(program) {
             true => Health::up("the program is there"),
             false => Health::down(format!("there is no program {program:?} on this machine")),
         }

@@ -1,9 +1,11 @@
 //! A command in a process group of its own, of which nothing is left in the end.
 
+use std::env;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -49,6 +51,15 @@ pub(super) struct Process {
     group: Option<Pid>,
 }
 
+/// Whether a program is there: at its path, or in one of the directories of `PATH`.
+pub(super) fn is_installed(program: &str) -> bool {
+    if program.contains('/') {
+        return Path::new(program).is_file();
+    }
+    let places = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&places).any(|place| place.join(program).is_file())
+}
+
 impl Process {
     /// Starts the command of `settings` with `input` on stdin.
     ///
@@ -63,7 +74,7 @@ impl Process {
             return Err(AgentError::new("the agent has no command"));
         };
         let input = input_file(input).map_err(|error| {
-            tracing::warn!(%error, program, "the input of a command cannot be written");
+            tracing::warn!(%error, program, "could not write the input of a command");
             AgentError::unavailable(format!(
                 "the command cannot be started: its input cannot be written: {error}"
             ))
@@ -93,7 +104,7 @@ impl Process {
             command.current_dir(directory);
         }
         let child = command.spawn().map_err(|error| {
-            tracing::warn!(%error, program, "a command cannot be started");
+            tracing::warn!(%error, program, "could not start a command");
             AgentError::unavailable(format!(
                 "the command cannot be started: check the agent's command and directory: {error}"
             ))

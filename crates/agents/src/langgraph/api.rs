@@ -8,9 +8,10 @@ use reqwest::{Client, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use switchboard_client::CONTENT_LOG;
 use switchboard_server::agent::AgentError;
 use switchboard_server::trace::Trace;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 use super::events::{Run, State};
@@ -183,10 +184,12 @@ impl Server {
         url: Url,
         body: Option<Vec<u8>>,
     ) -> Result<Response, Fault> {
+        let began = Instant::now();
+        let shown_url = fetch::place(url.as_str());
         // Without `Accept`, A2A is refused there.
         let mut request = self
             .http
-            .request(method, url)
+            .request(method.clone(), url)
             .header(ACCEPT, "application/json, text/event-stream")
             .headers(self.trace.clone())
             .headers(shown.clone());
@@ -196,20 +199,28 @@ impl Server {
         let response = request.send().await.map_err(|error| {
             let connecting = error.is_connect();
             let error = error.without_url();
-            tracing::debug!(error = %fetch::chain(&error), "a LangGraph server was not reached");
+            let cause = fetch::chain(&error);
+            tracing::debug!(%method, url = shown_url, error = cause, "upstream request failed");
             match connecting {
                 true => Fault::Unreached(root_cause(&error)),
                 false => Fault::Lost,
             }
         })?;
         let status = response.status();
+        let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::debug!(%method, url = shown_url, status = status.as_u16(), duration_ms, "upstream request");
         if status.is_success() {
             return Ok(response);
         }
         let body = timeout(CONNECT, fetch::whole(response, 64 << 10)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let said = quoted(&without(shown, refusal(&body)));
-        tracing::warn!(%status, said, "a LangGraph server refused");
+        tracing::warn!(
+            url = shown_url,
+            status = status.as_u16(),
+            reason = said,
+            "LangGraph server refused a request"
+        );
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Fault::Unknown,
             StatusCode::NOT_FOUND => Fault::Missing(said),
@@ -235,7 +246,7 @@ impl Server {
         };
         let body = timeout(PATIENCE, asked).await.map_err(|_| Fault::Lost)??;
         serde_json::from_slice(&body).map_err(|error| {
-            tracing::warn!(%error, "a LangGraph server said what cannot be read");
+            tracing::warn!(%error, "LangGraph server sent an unreadable answer");
             Fault::Unreadable
         })
     }
@@ -247,8 +258,8 @@ impl Server {
         assistant: &str,
         call: Vec<u8>,
     ) -> Result<Response, Fault> {
-        if tracing::enabled!(tracing::Level::DEBUG) {
-            tracing::debug!("A2A Request: {}", indented(shown, &call));
+        if tracing::enabled!(target: CONTENT_LOG, tracing::Level::DEBUG) {
+            tracing::debug!(target: CONTENT_LOG, "A2A Request: {}", indented(shown, &call));
         }
         let url = self.url(&["a2a", assistant], &[]);
         let asked = self.ask(shown, Method::POST, url, Some(call)).await;

@@ -140,7 +140,7 @@ impl Run<'_> {
             }
             // What is not there does not go on.
             Err(Stop::Fault(fault @ Fault::Missing(_))) => {
-                tracing::warn!(%fault, %task, "a run was not canceled");
+                tracing::warn!(%fault, %task, "LangGraph run not canceled");
                 Ok(())
             }
             Err(Stop::Fault(fault)) => Err(refused(task, fault.to_string())),
@@ -252,6 +252,6 @@ struct Patience {
 
 /// The run may go on, and asking again would not help.
 fn refused(task: &TaskId, reason: String) -> AgentError {
-    tracing::warn!(reason, %task, "a run was not canceled");
+    tracing::warn!(reason, %task, "LangGraph run not canceled");
     AgentError::over().cancel_refused(reason)
 }

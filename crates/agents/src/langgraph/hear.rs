@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use reqwest::Response;
 use serde_json::{Value, json};
+use switchboard_client::CONTENT_LOG;
 use switchboard_server::agent::{AgentError, Outcome, Progress, Said};
 use switchboard_types::model::{Event, Json, Message, Part, Role, TaskId};
 use switchboard_types::operation::{Operation, SendConfiguration, SendMessage};
@@ -145,11 +146,11 @@ impl<'a> Run<'a> {
     /// One answer, or one item of a stream: what happened, or the number and the text of an error.
     fn read(&self, body: &[u8]) -> Result<Result<Event, (i32, String)>, Stop> {
         let unreadable = |error: &str| {
-            tracing::warn!(error, task = %self.turn.task_id(), "a LangGraph server said what cannot be read");
+            tracing::warn!(error, task = %self.turn.task_id(), "LangGraph server sent an unreadable answer");
             Stop::Unheard(Fault::Unreadable.told())
         };
-        if tracing::enabled!(tracing::Level::DEBUG) {
-            tracing::debug!("A2A Response: {}", indented(&self.shown, body));
+        if tracing::enabled!(target: CONTENT_LOG, tracing::Level::DEBUG) {
+            tracing::debug!(target: CONTENT_LOG, "A2A Response: {}", indented(&self.shown, body));
         }
         let answered = jsonrpc::read_answer(body).map_err(|e| unreadable(&e.to_string()))?;
         match answered.outcome {

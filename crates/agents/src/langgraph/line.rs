@@ -160,7 +160,11 @@ impl Line {
                 }
                 Err(error) => {
                     if failed == 0 {
-                        tracing::warn!(agent, error, "the assistant's card cannot be read");
+                        tracing::warn!(
+                            agent,
+                            error,
+                            "could not read the assistant card, will retry"
+                        );
                     }
                     failed += 1;
                     (AGAIN * (1 << (failed - 1).min(10))).min(self.settings.refresh)
@@ -186,7 +190,7 @@ impl Line {
         if card.as_ref().is_some_and(takes_data_only) {
             tracing::warn!(
                 agent,
-                "the graph has no `messages` in its state: it takes data parts only"
+                "graph has no `messages` in its state, it accepts data parts only"
             );
         }
         let release = self.server.release(&shown).await.unwrap_or_default();
@@ -202,7 +206,7 @@ impl Line {
                 noticed: clock::now(),
                 changes,
             };
-            tracing::warn!(agent, changes = %drift, "the assistant has changed");
+            tracing::warn!(agent, changes = %drift, "LangGraph assistant changed");
             let held = self.drift.write();
             *held.unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(drift));
         }

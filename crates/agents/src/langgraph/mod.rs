@@ -56,6 +56,7 @@ use url::Url;
 pub use self::api::Assistant;
 use self::line::Line;
 use self::run::Run;
+use crate::fetch::place;
 use crate::identity::Outbound;
 
 /// Which assistant stands behind an agent, and how it is talked to.
@@ -207,6 +208,10 @@ impl Agent for LangGraphAgent {
     async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
         let mut run = Run::new(&self.line, self.dialect, &turn, None).await?;
         run.cancel().await
+    }
+
+    fn upstream(&self) -> Option<String> {
+        Some(place(self.line.settings.base.as_str()))
     }
 
     async fn health(&self) -> Health {

@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
     ) -> Result<Self, AgentError> {
         let note = turn.note(NAME).await?.map(serde_json::from_value);
         let note = note.transpose().map_err(|error| {
-            tracing::error!(%error, task = %turn.task_id(), "a note cannot be read");
+            tracing::error!(%error, task = %turn.task_id(), "could not read a note");
             AgentError::new("what was noted about the run cannot be read")
         })?;
         Ok(Self {
@@ -283,7 +283,7 @@ impl<'a> Run<'a> {
                 return Err(self.not_sent(fault).await?);
             }
             Err(unresolved) => {
-                tracing::warn!(agent = &**self.turn.agent(), error = %unresolved, "an assistant was not found");
+                tracing::warn!(agent = &**self.turn.agent(), error = %unresolved, "LangGraph assistant not found");
                 return Err(unresolved.told().into());
             }
         };
@@ -369,7 +369,7 @@ impl<'a> Run<'a> {
             )),
             Ending::Failed(said) => {
                 let said = quoted(&without(&self.shown, said));
-                tracing::warn!(said, agent = &**self.turn.agent(), task = %self.turn.task_id(), "a graph failed");
+                tracing::warn!(reason = said, agent = &**self.turn.agent(), task = %self.turn.task_id(), "LangGraph run failed");
                 Err(AgentError::new(match said.as_str() {
                     said if self.line.settings.show_errors && !said.is_empty() => {
                         format!("the assistant failed: {said}")
@@ -382,7 +382,7 @@ impl<'a> Run<'a> {
     }
 
     fn failed(&self, fault: &Fault) -> AgentError {
-        tracing::warn!(%fault, agent = &**self.turn.agent(), task = %self.turn.task_id(), "a LangGraph server could not be talked to");
+        tracing::warn!(%fault, agent = &**self.turn.agent(), task = %self.turn.task_id(), "LangGraph server call failed");
         fault.told()
     }
 }

@@ -170,7 +170,7 @@ impl Endpoint {
                 return Err(Refusal::Failed(error));
             }
             let pause = pause(&self.retry, failed, asked);
-            tracing::info!(%error, failed, ?pause, "a model endpoint is asked again");
+            tracing::info!(%error, failed, ?pause, "retrying the model endpoint");
             sleep(pause).await;
         }
     }
@@ -182,6 +182,11 @@ impl Endpoint {
         errand.set(names::PROVIDER, "openai");
         errand.at(self.url.host_str(), self.url.port_or_known_default());
         errand
+    }
+
+    /// Its URL, as logs may show it.
+    pub(super) fn place(&self) -> String {
+        fetch::place(self.url.as_str())
     }
 
     /// Whether it answers: the list of its models costs nothing.
@@ -242,7 +247,7 @@ impl Endpoint {
         let response = sent.map_err(|error| {
             let connecting = error.is_connect();
             let error = error.without_url();
-            tracing::debug!(error = %chain(&error), "a model endpoint was not reached");
+            tracing::debug!(error = %chain(&error), "could not reach the model endpoint");
             if connecting {
                 let down = Down::unreachable(root_cause(&error));
                 let text = format!(
@@ -277,7 +282,11 @@ impl Endpoint {
             Value::Null => String::new(),
             error => format!(": {}", quoted(&without(shown, reported(error)))),
         };
-        tracing::warn!(%status, said, "a model endpoint refused");
+        tracing::warn!(
+            status = status.as_u16(),
+            reason = said,
+            "model endpoint refused a request"
+        );
         let fails = |text: String| AgentError::new(text + &said);
         let away = |text: String| AgentError::unavailable(text + &said);
         match status {

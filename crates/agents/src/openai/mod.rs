@@ -288,7 +288,7 @@ impl OpenAiAgent {
                     true
                 }
                 Err(error) => {
-                    tracing::warn!(error = %error.without_url(), "the answer of a model broke off");
+                    tracing::warn!(error = %error.without_url(), "model answer broke off");
                     true
                 }
             };
@@ -327,6 +327,10 @@ impl Agent for OpenAiAgent {
 
     fn has_effects(&self) -> bool {
         false
+    }
+
+    fn upstream(&self) -> Option<String> {
+        Some(self.endpoint.place())
     }
 
     async fn health(&self) -> Health {

@@ -116,7 +116,7 @@ impl Run<'_> {
                 return Ok(Err(Down::unreachable(root_cause(&error.without_url()))));
             }
             Err(error) => {
-                tracing::warn!(error = why(error), "an OpenClaw gateway did not answer");
+                tracing::warn!(error = why(error), "OpenClaw gateway did not answer");
                 let text = "the OpenClaw gateway closed the connection before it answered: it is not known whether it ran";
                 return Err(AgentError::unavailable(text));
             }
@@ -159,7 +159,11 @@ impl Run<'_> {
             Value::Null => String::new(),
             error => self.gateway.quote(reported(error)),
         };
-        tracing::warn!(%status, said, "an OpenClaw gateway refused a request");
+        tracing::warn!(
+            status = status.as_u16(),
+            reason = said,
+            "OpenClaw gateway refused a request"
+        );
         refusal_text(status, &said, refused)
     }
 
@@ -277,10 +281,7 @@ async fn listen(
                 true
             }
             Err(error) => {
-                tracing::warn!(
-                    error = why(error),
-                    "the answer of an OpenClaw agent broke off"
-                );
+                tracing::warn!(error = why(error), "OpenClaw answer broke off");
                 true
             }
         };

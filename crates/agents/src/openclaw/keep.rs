@@ -34,14 +34,14 @@ impl Gateway {
             let pause = match opened {
                 Ok((socket, hello)) => {
                     let version = hello.version.as_str();
-                    tracing::info!(host, version, "connected to an OpenClaw gateway");
+                    tracing::info!(host, version, "OpenClaw gateway connected");
                     (failed, warned) = (0, None);
                     let hello = Arc::new(hello);
                     let (line, given) = Line::new(Arc::clone(&hello));
                     self.tell(Ok(line));
                     let serving = Serving::new(self, given, &hello);
                     let why = serving.until_lost(socket, stop).await;
-                    tracing::info!(host, why, "the socket to an OpenClaw gateway is gone");
+                    tracing::info!(host, reason = why, "OpenClaw gateway disconnected");
                     by_chance(AGAIN / 2)
                 }
                 Err(refused) => {
@@ -50,7 +50,8 @@ impl Gateway {
                         tracing::warn!(
                             host,
                             device,
-                            "an OpenClaw gateway cannot be used: {refused}"
+                            error = %refused,
+                            "could not connect to the OpenClaw gateway, will retry"
                         );
                         warned = Some(refused.clone());
                     }

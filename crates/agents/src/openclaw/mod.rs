@@ -64,6 +64,7 @@ use self::note::{Note, Way};
 use self::prompt::Prompt;
 use self::refused::Refused;
 use self::run::Run;
+use crate::fetch::place;
 use crate::upstream::Outage;
 
 /// How long it may take to find out whether a gateway is there.
@@ -209,8 +210,8 @@ impl OpenClawAgent {
                     if !std::mem::replace(&mut told, true) {
                         tracing::warn!(
                             agent = name,
-                            why,
-                            "the card of an OpenClaw agent cannot be read"
+                            error = why,
+                            "could not read the OpenClaw agent card, will retry"
                         );
                     }
                     AGAIN.min(self.settings.refresh)
@@ -352,6 +353,10 @@ impl Agent for OpenClawAgent {
         let run = note.successor.as_deref();
         let run = run.unwrap_or(turn.task_id().as_str());
         stop::stop(&line, &self.session(&turn), run, &note).await
+    }
+
+    fn upstream(&self) -> Option<String> {
+        Some(place(self.gateway.place.url.as_str()))
     }
 
     async fn health(&self) -> Health {

@@ -39,7 +39,7 @@ impl Note {
     pub(super) async fn of(turn: &Turn) -> Result<Option<Self>, AgentError> {
         let note = turn.note(NAME).await?.map(serde_json::from_value);
         note.transpose().map_err(|error| {
-            tracing::error!(%error, task = %turn.task_id(), "a note cannot be read");
+            tracing::error!(%error, task = %turn.task_id(), "could not read a note");
             AgentError::new("what was noted about the run cannot be read")
         })
     }

@@ -129,7 +129,7 @@ impl Following<'_> {
     }
 
     async fn follow_instead(&mut self, run: String, line: &Line) -> Result<(), AgentError> {
-        tracing::info!(task = %self.run.turn.task_id(), run, "OpenClaw goes on with a run after a restart");
+        tracing::info!(task = %self.run.turn.task_id(), run, "resuming an OpenClaw run after a restart");
         (self.listening, self.heard) = self.run.gateway.listen(&run);
         self.name.clone_from(&run);
         self.note.successor = Some(run);

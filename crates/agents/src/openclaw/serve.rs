@@ -88,7 +88,7 @@ impl<'a> Serving<'a> {
                     drop(answers.try_send(answer));
                 }
             }
-            Frame::Shutdown => tracing::info!("an OpenClaw gateway is about to stop"),
+            Frame::Shutdown => tracing::info!("OpenClaw gateway is shutting down"),
             Frame::Challenge { .. } | Frame::Other => {}
         }
     }

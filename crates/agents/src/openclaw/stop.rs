@@ -84,7 +84,7 @@ async fn abort(line: &Line, session: &str, run: &str) -> Result<Aborted, AgentEr
         }
     }
     let reason = "the OpenClaw gateway cannot stop runs: it may be too old for that";
-    tracing::warn!(run, reason, "a run was not stopped");
+    tracing::warn!(run, reason, "OpenClaw run not stopped");
     Err(AgentError::over().cancel_refused(reason))
 }
 

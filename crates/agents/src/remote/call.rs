@@ -133,7 +133,7 @@ impl Run<'_> {
     /// The upstream task may go on, and asking again would not help.
     fn refused(&self, reason: String) -> AgentError {
         let task = self.turn.task_id();
-        tracing::warn!(reason, %task, "a remote task was not canceled");
+        tracing::warn!(reason, %task, "remote task not canceled");
         AgentError::over().cancel_refused(reason)
     }
 

@@ -55,7 +55,7 @@ pub(super) fn told(turn: &Turn, shown: &HeaderMap, error: &Error) -> AgentError 
         task = %turn.task_id(),
         error = without(shown, error.to_string()),
         hint = error.hint(),
-        "a remote agent could not be talked to"
+        "remote agent call failed"
     );
     match error.kind() {
         Kind::CredentialsMissing => {

@@ -139,6 +139,19 @@ impl Line {
         }
     }
 
+    /// Where the agent is, as logs may show it: where it is called, or where it is looked for.
+    pub(super) fn url(&self) -> String {
+        if let Some(client) = self.known() {
+            return place(&client.interface().interface.url);
+        }
+        match &self.settings.at {
+            Reference::Host(host) | Reference::Invalid(host) => place(host),
+            Reference::Url(url) | Reference::Catalog { url, .. } => place(url.as_str()),
+            Reference::File(file) => file.display().to_string(),
+            Reference::Card(card) => card.name.clone(),
+        }
+    }
+
     pub(super) fn known(&self) -> Option<Client> {
         let client = self.client.read();
         client.unwrap_or_else(PoisonError::into_inner).clone()
@@ -227,7 +240,7 @@ impl Line {
                 changes,
             };
             let agent = &card.name;
-            tracing::warn!(agent, changes = %drift, "the remote agent's card has changed");
+            tracing::warn!(agent, changes = %drift, "remote agent card changed");
             let held = self.drift.write();
             *held.unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(drift));
         }
@@ -282,7 +295,12 @@ impl Line {
                     };
                     if failed == 0 {
                         let error = error.unwrap_or_default();
-                        tracing::warn!(agent, error, "the remote agent's card cannot be read");
+                        tracing::warn!(
+                            agent,
+                            url = self.url(),
+                            error,
+                            "could not read the remote agent card, will retry"
+                        );
                     }
                     failed += 1;
                     (AGAIN * (1 << (failed - 1).min(10))).min(self.settings.refresh)

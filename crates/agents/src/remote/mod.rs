@@ -96,6 +96,10 @@ impl Agent for RemoteAgent {
         Run::new(&self.line, &turn, None).await?.let_go().await
     }
 
+    fn upstream(&self) -> Option<String> {
+        Some(self.line.url())
+    }
+
     async fn health(&self) -> Health {
         self.line.health().await
     }

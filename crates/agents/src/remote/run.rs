@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
         };
         let note = note.map(serde_json::from_value).transpose();
         let note = note.map_err(|error| {
-            tracing::error!(%error, task = %turn.task_id(), "a note cannot be read");
+            tracing::error!(%error, task = %turn.task_id(), "could not read a note");
             AgentError::new("what was noted about the remote task cannot be read")
         })?;
         Ok(Self {
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
                 Err(Stop::Down(down(&error)))
             }
             (Err(error), to) if error.may_have_arrived() => {
-                tracing::warn!(%error, task = %self.turn.task_id(), "a message may have been lost");
+                tracing::warn!(%error, task = %self.turn.task_id(), "message may not have arrived, checking");
                 match to {
                     Some(id) => self.attach(client, id).await,
                     None => self.look(client).await,

@@ -170,7 +170,7 @@ impl Others<'_> {
                 if over.contains(&error.kind()) {
                     return Ok(());
                 }
-                tracing::warn!(agent, %task, %error, "a delegated task was not canceled");
+                tracing::warn!(agent, %task, %error, "delegated task not canceled");
                 Err(AgentError::over().cancel_refused(words(error)))
             }
         }

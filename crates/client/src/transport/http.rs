@@ -13,6 +13,7 @@ use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+use super::logged::{self, CONTENT_LOG};
 use super::record::{self, Exchange, Recorder, Redaction, Secrets};
 use super::tls::Tls;
 use crate::error::{Error, Kind, Reach};
@@ -149,8 +150,9 @@ impl Http {
 
     async fn send(&self, out: &Outgoing, url: &Url, deadline: Instant) -> Result<Response, Error> {
         let tell = !out.private && !out.h2 && !out.body.is_empty();
-        if tell && tracing::enabled!(tracing::Level::DEBUG) {
+        if tell && tracing::enabled!(target: CONTENT_LOG, tracing::Level::DEBUG) {
             tracing::debug!(
+                target: CONTENT_LOG,
                 "A2A Request: {}",
                 Redaction::indented(&out.headers, &out.body)
             );
@@ -160,10 +162,12 @@ impl Http {
             .request(out.method.clone(), url.clone())
             .headers(out.headers.clone())
             .body(out.body.clone());
+        let began = Instant::now();
         let answered = match timeout_at(deadline, request.send()).await {
             Ok(answered) => answered.map_err(|error| failed(&record::shown(url), error)),
             Err(_) => Err(too_slow(&record::shown(url))),
         };
+        logged::log_request(&out.method, url, began, &answered);
         let recorder = self.recorder.as_ref().filter(|_| !out.private);
         if let (Err(error), Some(recorder)) = (&answered, recorder) {
             let mut exchange = asked(out, &out.url);
@@ -246,9 +250,9 @@ impl Opened {
             }
             body.extend_from_slice(&chunk);
         }
-        if !private && tracing::enabled!(tracing::Level::DEBUG) {
+        if !private && tracing::enabled!(target: CONTENT_LOG, tracing::Level::DEBUG) {
             let shown = Redaction::indented(response.headers(), &body);
-            tracing::debug!("A2A Response: {}", secrets.hide(&shown));
+            tracing::debug!(target: CONTENT_LOG, "A2A Response: {}", secrets.hide(&shown));
         }
         if let Some((recorder, mut exchange)) = record.take() {
             exchange.response_body = Redaction::body(response.headers(), &body);

@@ -13,6 +13,7 @@ pub(crate) mod headers;
 pub(crate) mod http;
 mod jsonrpc;
 pub(crate) mod link;
+pub(crate) mod logged;
 mod plain_card;
 pub(crate) mod record;
 mod rest;

@@ -1,41 +1,25 @@
 //! `GET /admin/health`: whether the server is well, what stands behind its agents, and what became of the configuration that
 //! was read last.
 
-use futures_util::future::join_all;
 use http::StatusCode;
 use serde_json::{Value, json};
 use switchboard_server::backend::{Drift, Health, HealthState};
-use switchboard_server::call::Directory as _;
 
-use super::{Answer, Shows, in_json};
+use super::{Answer, Shows, in_json, upstreams};
 use crate::reload::{Outcome, Reload};
 
 pub(super) async fn answer(shows: &Shows) -> Answer {
-    let table = &shows.table;
-    let mut names: Vec<_> = table
-        .list()
-        .iter()
-        .map(|agent| agent.name.clone())
-        .collect();
-    names.sort();
-    // All at once: one that does not answer takes its time.
-    let looked_at = names.iter().map(|name| async {
-        let health = table.health(name).await;
+    let checked = upstreams::all(&shows.table).await;
+    let down = checked.iter().any(|(_, h)| h.state == HealthState::Down);
+    let agents = checked.iter().map(|(name, health)| {
         let mut told = json!({ "name": &**name });
-        if let Some(health) = &health {
-            tell(&mut told, health);
-        }
-        if let Some(drift) = table.drift(name) {
+        tell(&mut told, health);
+        if let Some(drift) = shows.table.drift(name) {
             told["drift"] = changed(&drift);
         }
-        (
-            told,
-            health.is_some_and(|health| health.state == HealthState::Down),
-        )
+        told
     });
-    let looked_at = join_all(looked_at).await;
-    let down = looked_at.iter().any(|(_, down)| *down);
-    let agents: Vec<Value> = looked_at.into_iter().map(|(told, _)| told).collect();
+    let agents: Vec<Value> = agents.collect();
     let refused = shows.log.store_status().error();
     let mut body = json!({
         "status": if down || refused.is_some() { "degraded" } else { "ok" },

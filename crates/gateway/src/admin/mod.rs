@@ -1,18 +1,21 @@
-//! Where operators look: a listener of its own, apart from where callers come in, on this machine unless it is said
-//! otherwise.
+//! The admin API: a listener of its own for operators, apart from that of callers, on the loopback address unless the
+//! configuration names another one.
 //!
-//! - `door`: who may look.
-//! - [`mod@metrics`]: what is answered at `/metrics`; [`traces`], `health`: below `/admin`.
+//! - `door`: authentication.
+//! - [`mod@metrics`]: `/metrics`; [`traces`], `health`, `rules`: below `/admin`.
+//! - [`upstreams`]: whether the upstreams of agents answer, for metrics and health.
 //!
-//! A new answer is a file here and a line in [`Admin::answer`].
+//! A new endpoint is a file here and a line in [`Admin::answer`].
 
 mod door;
 mod health;
 mod metrics;
 mod rules;
 mod traces;
+mod upstreams;
 
 use std::convert::Infallible;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +34,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use self::door::Door;
+use self::upstreams::Upstreams;
+use crate::app;
 use crate::config::Config;
 use crate::listener;
 use crate::otlp::Exporter;
@@ -49,11 +54,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An answer.
 type Answer = Response<Full<Bytes>>;
 
-/// What operators can look at.
+/// The admin API.
 #[derive(Debug)]
 pub(crate) struct Admin {
     door: Door,
     shows: Shows,
+    upstreams: Upstreams,
+    /// The data directory, if there is one.
+    data: Option<PathBuf>,
 }
 
 /// What is shown.
@@ -89,7 +97,7 @@ pub(crate) async fn listen(config: &Config) -> anyhow::Result<Option<TcpListener
         Ok(listener) => Ok(Some(listener)),
         Err(error) if !admin.chosen => {
             let address = admin.listen;
-            tracing::warn!(%address, %error, "no metrics and no traces: set admin.listen to another address, or to off");
+            tracing::warn!(addr = %address, %error, "admin API disabled, its default port is in use: set admin.listen to another address, or to off");
             Ok(None)
         }
         Err(error) => Err(listener::unusable(admin.listen, &error, "admin.listen")),
@@ -106,11 +114,19 @@ impl Admin {
         config: &Config,
         listener: &TcpListener,
         shows: Shows,
+        tasks: &Tasks,
     ) -> anyhow::Result<Self> {
         let address = listener.local_addr()?;
         let door = Door::new(config, address)?;
-        tracing::info!(%address, "operators can look");
-        Ok(Self { door, shows })
+        tracing::info!(addr = %address, "admin listening");
+        let upstreams = Upstreams::new(Arc::clone(&shows.table), tasks.clone());
+        let data = app::dir_on_disk(config).ok().map(Path::to_owned);
+        Ok(Self {
+            door,
+            shows,
+            upstreams,
+            data,
+        })
     }
 
     /// Answers until shutdown.
@@ -177,7 +193,7 @@ impl Admin {
             return answer;
         }
         match path[..] {
-            ["metrics"] => metrics::answer(&self.shows.log, self.shows.exporter.as_deref()).await,
+            ["metrics"] => metrics::answer(self).await,
             ["admin", "health"] => health::answer(&self.shows).await,
             ["admin", "traces", task] => {
                 traces::answer(self.shows.log.store().as_ref(), task, head).await

@@ -34,7 +34,7 @@ pub(super) async fn answer(
         _ => Ok(no_such_rule()),
     };
     done.unwrap_or_else(|error| {
-        tracing::warn!(%error, "rules cannot be read or stored");
+        tracing::warn!(%error, "could not read or store routing rules");
         wrong(
             StatusCode::SERVICE_UNAVAILABLE,
             "rules cannot be read or stored now: try again later",

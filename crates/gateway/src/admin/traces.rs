@@ -23,7 +23,7 @@ pub(super) async fn answer(store: &dyn Store, task: &str, head: &Parts) -> Answe
         Ok(Some(tree)) => in_json(StatusCode::OK, &json!(tree)),
         Ok(None) => unknown(),
         Err(error) => {
-            tracing::error!(%error, %task, "a trace cannot be read");
+            tracing::error!(%error, %task, "could not read a trace");
             wrong(StatusCode::SERVICE_UNAVAILABLE, "the store cannot be read")
         }
     }

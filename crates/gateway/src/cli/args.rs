@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::call::args::{
     self as call, AuthCommand, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
 };
-use super::{Failure, audit, backup, conformance, key, route, store, trace, wrap};
+use super::{Failure, audit, backup, conformance, key, route, store, tasks, trace, wrap};
 use crate::config::value::Listen;
 use crate::config::{Config, Env, Flags, LogFormat, Source, load};
 use crate::telemetry;
@@ -132,6 +132,9 @@ pub enum Command {
     /// Restore a backup into an empty data directory
     #[command(after_help = backup::RESTORE)]
     Restore(backup::RestoreArgs),
+    /// List the latest tasks of all callers, and why they failed
+    #[command(after_help = tasks::TASKS)]
+    Tasks(tasks::TasksArgs),
     /// Show the trace of a task: delegated tasks, upstream calls, durations, failures
     #[command(after_help = trace::TRACE)]
     Trace(trace::TraceArgs),
@@ -210,6 +213,9 @@ pub struct Place {
     /// Keep tasks in memory only
     #[arg(long)]
     pub memory: bool,
+    /// Write the access log: one line per request
+    #[arg(long)]
+    pub access_log: bool,
 }
 
 /// Who may call.
@@ -348,6 +354,7 @@ impl Place {
             self_signed: self.tls == Some(TlsFlag::SelfSigned),
             log_level: global.log_level.clone(),
             log_format: global.log_format,
+            access_log: self.access_log,
         }
     }
 }

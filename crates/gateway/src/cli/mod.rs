@@ -15,6 +15,7 @@ mod key;
 mod route;
 mod serve;
 mod store;
+mod tasks;
 mod trace;
 mod up;
 mod wrap;
@@ -81,6 +82,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Store(command) => store::run(&command, &cli.global, &env),
         Command::Backup(args) => backup::create(args, &cli.global, &env),
         Command::Restore(args) => backup::restore(args, &cli.global, &env),
+        Command::Tasks(args) => tasks::run(&args, &cli.global, &env),
         Command::Trace(args) => trace::run(&args, &cli.global, &env),
         Command::Conformance(args) => conformance::run(&args),
         Command::Schema => {

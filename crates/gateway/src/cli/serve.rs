@@ -25,14 +25,14 @@ pub(super) fn run(args: &ServeArgs, global: &Global, env: &Env) -> Result<(), Fa
     block_on(app::serve(config, Some(origin), move |listening| {
         banner::print(&welcome(&shown, &listening));
         let (address, tls) = (listening.address, listening.encrypted);
-        tracing::info!(%address, tls, "listening");
+        tracing::info!(addr = %address, tls, "listening");
         match listening.to_trust {
             None => {}
             Some(ToTrust::File(file)) => {
-                tracing::info!(file = %file.display(), "clients must be told to trust this certificate");
+                tracing::info!(file = %file.display(), "self-signed certificate, clients must trust it");
             }
             Some(ToTrust::Fingerprint(fingerprint)) => {
-                tracing::info!(fingerprint, "nobody vouches for this certificate");
+                tracing::info!(fingerprint, "self-signed certificate");
             }
         }
     }))

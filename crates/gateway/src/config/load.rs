@@ -10,15 +10,16 @@ use std::time::Duration;
 use switchboard_server::engine::Interfaces;
 
 use super::agent::Doors;
+use super::flags::Flags;
 use super::given::Given;
 use super::problem::{Place, Problem, Problems, did_you_mean};
 use super::raw;
 use super::server::{retention, version_header};
 use super::timeouts::Timeouts;
-use super::value::{Bound, Listen, Size, Time};
+use super::value::{Bound, Size, Time};
 use super::written::{Named, Written};
 use super::yaml::{self, Node, Step, Step::Key};
-use super::{Config, Env, LogFormat, UNLIMITED, auth, env};
+use super::{Config, Env, UNLIMITED, auth, env};
 
 /// Where the agents come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,39 +30,6 @@ pub enum Source {
     BuiltIn,
     /// One agent that the command line describes.
     Given(Given),
-}
-
-/// What the command line says; it wins over everything else.
-#[derive(Debug, Clone, Default)]
-pub struct Flags {
-    /// `--listen`
-    pub listen: Option<Listen>,
-    /// `--data`
-    pub data: Option<PathBuf>,
-    /// `--memory`
-    pub memory: bool,
-    /// `--auth none`
-    pub auth_none: bool,
-    /// `--tls self-signed`
-    pub self_signed: bool,
-    /// `--log-level`
-    pub log_level: Option<String>,
-    /// `--log-format`
-    pub log_format: Option<LogFormat>,
-}
-
-impl Flags {
-    /// Whether a flag says what the file would say under this key.
-    pub(crate) fn win_over(&self, key: &str) -> bool {
-        match key {
-            "listen" => self.listen.is_some(),
-            "data" => self.data.is_some() || self.memory,
-            "store.kind" | "store.durability" => self.memory,
-            "log.level" => self.log_level.is_some(),
-            "log.format" => self.log_format.is_some(),
-            _ => false,
-        }
-    }
 }
 
 /// Reads and checks a configuration.

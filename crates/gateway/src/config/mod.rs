@@ -24,6 +24,7 @@ mod card;
 mod cors;
 pub mod env;
 mod exec;
+mod flags;
 mod given;
 mod identity;
 mod jwt;
@@ -74,10 +75,11 @@ pub use self::access::Rights;
 pub use self::admin::Admin;
 pub use self::auth::{ApiKey, Method, MethodKind, Ways};
 pub use self::env::Env;
+pub use self::flags::Flags;
 pub use self::given::{Given, GivenKey, GivenValue};
 pub use self::identity::Identity;
 pub use self::jwt::{Jwt, Keys};
-pub use self::load::{Flags, Source, load, read};
+pub use self::load::{Source, load, read};
 pub use self::problem::{Place, Problem, Problems};
 pub use self::raw::LogFormat;
 pub(crate) use self::raw::Route as WrittenRoute;
@@ -178,6 +180,8 @@ pub struct Log {
     pub level: String,
     /// How a line looks; `None`: text on a terminal, JSON elsewhere.
     pub format: Option<LogFormat>,
+    /// One line per request.
+    pub access: bool,
 }
 
 /// One agent.

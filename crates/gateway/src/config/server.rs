@@ -8,7 +8,8 @@ use switchboard_server::log::Retention;
 use switchboard_server::store::sqlite::{Durability, SqliteOptions};
 use switchboard_types::VersionHeader;
 
-use super::load::{Check, Flags};
+use super::flags::Flags;
+use super::load::Check;
 use super::problem::{Place, Problem};
 use super::raw;
 use super::value::{Bound, Listen};
@@ -134,6 +135,7 @@ impl Check<'_> {
         Log {
             level,
             format: flags.log_format.or(raw.format),
+            access: flags.access_log || raw.access == Some(true),
         }
     }
 }

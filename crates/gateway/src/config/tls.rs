@@ -6,7 +6,8 @@ use switchboard_server::clock;
 use switchboard_server::http::tls::{self, Age, Clients, Part, Pem};
 
 use super::auth::MethodKind;
-use super::load::{Check, Flags};
+use super::flags::Flags;
+use super::load::Check;
 use super::problem::Place;
 use super::raw::{self, ClientCertificates};
 use super::yaml::Step::Key;

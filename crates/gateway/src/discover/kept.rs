@@ -38,7 +38,7 @@ pub(super) fn kept(
     let found = match read {
         Some(Ok(found)) => found,
         Some(Err(error)) => {
-            tracing::warn!(%error, "what was found before cannot be read");
+            tracing::warn!(%error, "could not read previously discovered agents");
             Vec::new()
         }
         None => Vec::new(),

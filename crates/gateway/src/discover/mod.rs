@@ -100,7 +100,7 @@ impl Finder {
             }
         }
         if let Err(error) = finder.keep(&sources, config) {
-            tracing::warn!(%error, "what was found cannot be kept");
+            tracing::warn!(%error, "could not store discovered agents");
         }
         finder.take(sources);
         finder
@@ -314,7 +314,7 @@ fn warn(template: &config::Agent, error: &str) {
     tracing::warn!(
         agents = &*template.name,
         error,
-        "a LangGraph server cannot be asked about its assistants: those that are known count"
+        "could not list LangGraph assistants, keeping previous"
     );
 }
 

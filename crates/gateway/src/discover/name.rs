@@ -52,7 +52,7 @@ pub(super) fn name(
             None => tracing::warn!(
                 agents = prefix,
                 assistant = assistant.id,
-                "all names for an assistant are taken: it is left out"
+                "assistant skipped: all its names are taken"
             ),
         }
     }

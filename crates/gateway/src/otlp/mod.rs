@@ -55,7 +55,7 @@ impl Exporter {
         let (queue, spans) = mpsc::channel(settings.queue);
         let (counts, worker) = (Arc::<Counts>::default(), Tasks::default());
         let sampler = settings.sampler;
-        tracing::info!(endpoint = %settings.shown(), "spans go to a collector");
+        tracing::info!(endpoint = %settings.shown(), "exporting spans");
         let work = Worker::new(settings, spans, Arc::clone(&counts));
         worker.spawn(work.run(worker.stopping().clone()));
         Some(Arc::new(Self {
@@ -75,7 +75,7 @@ impl Exporter {
     pub(crate) async fn close(&self) {
         self.worker.stop();
         if !self.worker.drain(LAST).await {
-            tracing::warn!("the last spans did not reach the collector in time");
+            tracing::warn!("could not export the last spans before shutdown");
         }
     }
 
@@ -85,7 +85,7 @@ impl Exporter {
         lines.series(
             name,
             "counter",
-            "Spans for a collector, by what became of them.",
+            "Spans for the OpenTelemetry collector, by outcome.",
         );
         for (outcome, count) in [
             ("exported", &self.counts.exported),

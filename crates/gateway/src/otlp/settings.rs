@@ -47,7 +47,7 @@ impl Settings {
             Some(other) => {
                 tracing::warn!(
                     exporter = other,
-                    "OTEL_TRACES_EXPORTER must be otlp or none: no spans are sent"
+                    "span export disabled: OTEL_TRACES_EXPORTER must be otlp or none"
                 );
                 return None;
             }
@@ -61,7 +61,7 @@ impl Settings {
             Some(other) => {
                 tracing::warn!(
                     protocol = other,
-                    "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, most often at port 4318: no spans are sent"
+                    "span export disabled: OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, usually on port 4318"
                 );
                 return None;
             }
@@ -70,7 +70,11 @@ impl Settings {
             None => default,
             Some(Ok(number)) if number > 0 => number,
             Some(_) => {
-                tracing::warn!(name, default, "this variable is no number above 0");
+                tracing::warn!(
+                    variable = name,
+                    default,
+                    "variable is not a positive number, using the default"
+                );
                 default
             }
         };
@@ -114,7 +118,7 @@ fn endpoint(traces: Option<&str>, all: Option<&str>) -> Option<Url> {
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     if url.is_none() {
         tracing::warn!(
-            "OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https URL: no spans are sent"
+            "span export disabled: OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https URL"
         );
     }
     url
@@ -127,7 +131,7 @@ fn sampler(name: Option<&str>, argument: Option<&str>) -> Sampler {
     Sampler::read(name, argument).unwrap_or_else(|| {
         tracing::warn!(
             sampler = name,
-            "OTEL_TRACES_SAMPLER or its argument is not known: parentbased_always_on is used"
+            "OTEL_TRACES_SAMPLER or its argument is unknown, using parentbased_always_on"
         );
         Sampler::default()
     })
@@ -163,7 +167,7 @@ fn headers(text: &str) -> HeaderMap {
             }
             _ => tracing::warn!(
                 name,
-                "this cannot be a header of OTEL_EXPORTER_OTLP_HEADERS"
+                "ignoring an invalid header in OTEL_EXPORTER_OTLP_HEADERS"
             ),
         }
     }

@@ -109,7 +109,7 @@ impl Worker {
             .is_none_or(|at| at.elapsed() >= COMPLAIN_EVERY)
         {
             self.complained = Some(Instant::now());
-            tracing::warn!(why, spans, "the collector did not take spans");
+            tracing::warn!(error = why, spans, "collector refused spans");
         }
     }
 

@@ -129,8 +129,8 @@ impl Rule {
             tracing::warn!(
                 rule,
                 agent,
-                cause,
-                "it cannot be told whether a rule is true"
+                error = cause,
+                "could not evaluate a policy rule"
             );
         }
     }

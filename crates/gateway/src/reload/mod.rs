@@ -3,13 +3,14 @@
 //! up when they are, by the last configuration that could be used.
 //!
 //! - `files`: which files have changed.
-//! - [`Reloads`], here: what became of it, for whoever runs the gateway.
+//! - `history`: what became of it, for operators.
 
 mod files;
+mod history;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -26,6 +27,7 @@ use crate::discover::{Finder, News, Sources};
 pub use crate::running::Changes;
 use crate::running::Running;
 use files::Files;
+pub use history::{ReloadCounts, Reloads};
 
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -80,24 +82,6 @@ pub enum Outcome {
     Refused(String),
 }
 
-/// What became of the latest configuration. Shared with whoever tells it.
-#[derive(Debug, Default)]
-pub struct Reloads(RwLock<Option<Arc<Reload>>>);
-
-impl Reloads {
-    /// The latest; nothing if the configuration of the start was not touched.
-    #[must_use]
-    pub fn latest(&self) -> Option<Arc<Reload>> {
-        let latest = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        latest.clone()
-    }
-
-    fn set(&self, reload: Reload) {
-        let mut latest = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *latest = Some(Arc::new(reload));
-    }
-}
-
 /// What was said at the start, as far as it matters later.
 #[derive(Debug)]
 struct Start {
@@ -130,14 +114,14 @@ impl Reloader {
     ) -> Self {
         let hangups = origin.as_ref().and_then(|_| {
             signal(SignalKind::hangup())
-                .inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be listened to"))
+                .inspect_err(|error| tracing::warn!(%error, "could not listen to SIGHUP"))
                 .ok()
         });
         let reads_again = |origin: &Origin| {
             let lasts = origin.lasts();
             if !lasts {
                 let file = origin.file.display();
-                tracing::info!(%file, "changes are not taken up: this can be read only once");
+                tracing::info!(%file, "hot reload disabled: the config is not a regular file");
             }
             lasts
         };
@@ -192,9 +176,8 @@ impl Reloader {
                 read(&Source::File(from.file), &from.env, &from.flags)
             });
             let Ok((config, named)) = read.await else {
-                tracing::error!(
-                    "the configuration stays as it was: it broke down while it was read"
-                );
+                self.reloads.count(false);
+                tracing::error!("config reload rejected, keeping previous: reading it panicked");
                 continue;
             };
             files.also(named, config.is_ok());
@@ -234,6 +217,7 @@ impl Reloader {
 
     /// Says what became of a configuration.
     fn tell(&self, outcome: Outcome, origin: &Origin, changed: Vec<PathBuf>, asked: bool) {
+        self.reloads.count(matches!(outcome, Outcome::Taken { .. }));
         let before = self.reloads.latest();
         let before = before.as_ref().map(|before| &before.outcome);
         if !asked && outcome.is_known(before) {
@@ -260,11 +244,11 @@ impl Reloader {
             Ok(changes) => {
                 let [added, changed, removed] =
                     [&changes.added, &changes.changed, &changes.removed].map(|n| n.join(", "));
-                tracing::info!(added, changed, removed, "agents were found, or are gone");
+                tracing::info!(added, changed, removed, "discovered agents changed");
             }
             Err(error) => {
                 let error = format!("{error:#}");
-                tracing::warn!(error, "agents that were found cannot be used");
+                tracing::warn!(error, "discovered agents rejected");
             }
         }
     }
@@ -291,7 +275,7 @@ impl Reloader {
         let mut added = self.running.engines();
         added.retain(|name, _| changes.added.contains(name));
         if let Err(error) = recover::tell_again(&added).await {
-            tracing::warn!(%error, "what agents that were added have left to tell is not known");
+            tracing::warn!(%error, "could not read pending upstream releases of added agents");
         }
     }
 
@@ -329,7 +313,7 @@ impl Outcome {
         let file = file.display();
         match self {
             Self::Refused(problems) => {
-                tracing::error!(%file, %problems, "the configuration stays as it was");
+                tracing::error!(%file, %problems, "config reload rejected, keeping previous");
             }
             Self::Taken {
                 changes,
@@ -344,16 +328,16 @@ impl Outcome {
                     (added.join(", "), changed.join(", "), removed.join(", "));
                 match (changes.is_empty(), before) {
                     (true, Some(Self::Refused(_))) => {
-                        tracing::info!(%file, "the configuration is good again, and the agents are as they were");
+                        tracing::info!(%file, "config reload accepted, no agent changed");
                     }
-                    (true, _) => tracing::info!(%file, "the agents are as they were"),
+                    (true, _) => tracing::info!(%file, "config reload changed no agent"),
                     (false, _) => {
-                        tracing::info!(%file, added, changed, removed, "the configuration was read again");
+                        tracing::info!(%file, added, changed, removed, "config reloaded");
                     }
                 }
                 if !needs_restart.is_empty() {
                     let keys = needs_restart.join(", ");
-                    tracing::warn!(%file, keys, "this counts only after a restart");
+                    tracing::warn!(%file, keys, "config changes need a restart");
                 }
             }
         }

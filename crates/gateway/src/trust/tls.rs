@@ -93,7 +93,10 @@ fn keep_good(kept: self_signed::Kept, tasks: &Tasks) {
                 () = tokio::time::sleep(DAY) => {}
             }
             if let Err(error) = kept.renew() {
-                tracing::warn!("the certificate was not renewed: {error:#}");
+                tracing::warn!(
+                    error = format!("{error:#}"),
+                    "could not renew the self-signed certificate"
+                );
             }
         }
     });

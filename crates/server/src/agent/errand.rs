@@ -63,6 +63,8 @@ struct Inner {
     failed: Option<(Text, Text)>,
     /// The task elsewhere that operators were told of.
     elsewhere: Option<String>,
+    /// What it is called in the log, if calls are logged.
+    label: Option<String>,
 }
 
 impl Progress {
@@ -83,6 +85,7 @@ impl Progress {
             Ask::Command(program) => format!("exec {}", basename(program)),
         };
         let recording = trace.as_ref().and_then(|t| t.record_with(name, kind));
+        let label = tracing::enabled!(tracing::Level::DEBUG).then(name);
         let mut told = None;
         if let Ask::Model { model, attempt } = ask {
             let members = [("model", model.into()), ("attempt", attempt.into())];
@@ -97,6 +100,7 @@ impl Progress {
             tokens: [None; 2],
             failed: Some((GIVEN_UP.into(), "it was given up".into())),
             elsewhere: None,
+            label,
         });
         let errand = Errand {
             trace,
@@ -233,6 +237,15 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let took = self.began.elapsed();
         let [input, output] = self.tokens;
+        if let Some(call) = &self.label {
+            let (error, reason) = self
+                .failed
+                .as_ref()
+                .map(|(kind, why)| (&**kind, &**why))
+                .unzip();
+            let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+            tracing::debug!(call, error, reason, duration_ms, "upstream call ended");
+        }
         if let Some(asking) = &self.counted {
             let meter = self.progress.voice.meter();
             meter.asked(asking, took, self.tokens);

@@ -103,6 +103,12 @@ pub trait Agent: Send + Sync + fmt::Debug {
         Health::unknown("not checked")
     }
 
+    /// The upstream that the agent calls, as log lines of its turns name it: a URL without credentials. An agent that
+    /// names none has no span around its turns to pay for.
+    fn upstream(&self) -> Option<String> {
+        None
+    }
+
     /// What had changed behind the agent when that was noticed last, since the start.
     fn drift(&self) -> Option<Arc<Drift>> {
         None

@@ -204,7 +204,7 @@ impl Turn {
     async fn notes(&self) -> Result<impl Iterator<Item = Note>, AgentError> {
         let notes = self.place.store.notes(&self.task.id).await;
         let notes = notes.map_err(|error| {
-            tracing::error!(%error, task = %self.task.id, "notes cannot be read");
+            tracing::error!(agent = %self.agent(), task = %self.task.id, %error, "could not read notes");
             AgentError::new("what the agent noted cannot be read")
         })?;
         Ok(notes.into_iter())

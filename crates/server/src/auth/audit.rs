@@ -117,7 +117,7 @@ impl Shared {
             && let Err(error) = self.store.note(entries.clone()).await
         {
             let lost = self.noted().put_back(entries);
-            tracing::error!(%error, lost, "the audit cannot be written now");
+            tracing::error!(%error, lost, "could not write the audit log, will retry");
         }
     }
 }
@@ -161,7 +161,7 @@ impl Noted {
     fn push(&mut self, entry: AuditEntry) {
         let (what, who) = (entry.what.name(), &entry.who);
         let (agent, object, address) = (&entry.agent, &entry.object, &entry.address);
-        tracing::info!(target: "audit", what, who, agent, object, address, "noted");
+        tracing::info!(target: "audit", event = what, caller = who, agent, object, address, "audit");
         self.fresh.push(entry);
     }
 

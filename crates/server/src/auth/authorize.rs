@@ -255,7 +255,7 @@ impl Ask<'_> {
     /// Writes down that this rule has said no.
     pub(crate) fn note_denial(&self, rule: &str, audit: &Audit) {
         let (who, operation) = (self.caller.owner().as_str(), self.action.name());
-        tracing::debug!(who, agent = self.agent, operation, %rule, "denied");
+        tracing::debug!(caller = who, agent = self.agent, operation, %rule, "call denied by policy");
         let denied = noted(What::Denied, self.caller, self.agent);
         audit.note(denied.about(operation).with("rule", rule));
     }

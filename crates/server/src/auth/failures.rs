@@ -87,7 +87,7 @@ impl Failures {
         entry.count = entry.count.saturating_add(1);
         if entry.count == self.allowed {
             entry.until = until;
-            tracing::warn!(%address, "too many failed logins");
+            tracing::warn!(%address, "too many failed authentication attempts, address blocked for a while");
         }
     }
 

@@ -15,7 +15,7 @@ use super::{
 use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target, no_such_agent_but, no_such_tenant};
 use crate::hops::{self, Hops};
-use crate::http::{Body, Peer, Service};
+use crate::http::{AccessDetails, Body, Peer, Service};
 use crate::trace::Trace;
 
 /// A request's head. Borrowed: most of it is only looked at.
@@ -178,6 +178,10 @@ impl<'a> Asked<'a> {
         {
             principal = principal.bringing(&self.head.headers, wanted);
         }
+        let access = AccessDetails::of(self.head);
+        if let Some(access) = access {
+            access.set_call(name, operation.method().name(), &principal, trace.as_ref());
+        }
         Ok(Call {
             operation,
             target,
@@ -195,6 +199,7 @@ impl<'a> Asked<'a> {
                 secret: false,
                 only_if_waiting: false,
                 base_url,
+                access: access.cloned(),
             },
             origin: Origin::Network,
         })

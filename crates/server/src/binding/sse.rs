@@ -136,7 +136,7 @@ impl Reader {
                 Ok(Ok(Some(items))) => self.waiting = items.into_iter(),
                 Ok(Ok(None)) => return None,
                 Ok(Err(error)) => {
-                    tracing::error!(%error, task = %self.cursor.task_id(), "a stream broke off");
+                    tracing::error!(%error, task = %self.cursor.task_id(), "stream broke off");
                     self.over = true;
                     let error = Error::new(ErrorKind::Unavailable, error.to_string());
                     return Some(self.frames.error_event(&error));

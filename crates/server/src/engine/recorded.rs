@@ -1,6 +1,6 @@
 //! Turns as a collector is told of them.
 
-use switchboard_types::model::TaskState;
+use switchboard_types::model::{TaskId, TaskState};
 
 use super::Engine;
 use crate::agent::Turn;
@@ -21,6 +21,15 @@ impl Engine {
         recording.set(names::TASK, turn.task.id.as_str());
         recording.set(names::CONTEXT, turn.task.context_id.as_str());
         Some(Box::new(recording))
+    }
+}
+
+impl Engine {
+    /// The span around all that is done upstream for a task: whoever logs there need not know for which task it is.
+    pub(super) fn upstream_span(&self, task: &TaskId) -> Option<tracing::Span> {
+        let url = self.shared.agent.upstream()?;
+        let agent = &*self.shared.name;
+        Some(tracing::error_span!(target: "switchboard::turn", "turn", agent, %task, url))
     }
 }
 

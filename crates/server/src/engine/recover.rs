@@ -189,7 +189,7 @@ impl Engine {
             match self.cut_off(log.id(), after).await {
                 Ok(cut_off) => return cut_off.waiting,
                 Err(error) => {
-                    tracing::warn!(%error, task = %log.id(), "what waits cannot be read");
+                    tracing::warn!(%error, task = %log.id(), "could not read queued messages");
                     tokio::time::sleep(AGAIN).await;
                 }
             }

@@ -12,6 +12,7 @@ use switchboard_types::ErrorKind;
 use switchboard_types::model::{Event, Message, TaskState};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::events::{bare_message, failure, status_event, with_refused_cancel};
 use super::idempotency::Claim;
@@ -105,7 +106,7 @@ impl Engine {
             return;
         }
         while let Err(error) = log.leaves_line().await {
-            tracing::warn!(%error, task = %log.id(), "a turn cannot begin yet");
+            tracing::warn!(agent = %self.shared.name, task = %log.id(), %error, "turn cannot begin yet, retrying");
             tokio::time::sleep(AGAIN).await;
         }
         self.recall_inbox(&log).await;
@@ -215,8 +216,12 @@ impl Engine {
                 log: Arc::clone(log),
             },
         };
-        let mut work: Work<'_> =
-            AssertUnwindSafe(self.shared.agent.run(turn, progress)).catch_unwind();
+        let span = self.upstream_span(log.id());
+        let mut running = self.shared.agent.run(turn, progress);
+        if let Some(span) = span {
+            running = Box::pin(running.instrument(span));
+        }
+        let mut work: Work<'_> = AssertUnwindSafe(running).catch_unwind();
         let ended = match poll!(&mut work) {
             Poll::Ready(ended) => Watched::Ended(ended),
             // Boxed: clocks are large things, and a quick agent needs none.
@@ -319,7 +324,7 @@ impl Engine {
             .downcast_ref::<&str>()
             .copied()
             .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        tracing::error!(agent = %self.shared.name, task = %log.id(), cause, "the agent panicked");
+        tracing::error!(agent = %self.shared.name, task = %log.id(), cause, "agent panicked");
         let reason = ErrorKind::Internal.reason();
         Ending::Status(TaskState::Failed, failure("the agent panicked", reason))
     }
@@ -330,7 +335,7 @@ impl Engine {
         if let Some(claim) = claim {
             let remembered = claim.answered_by_message(&message);
             if let Err(error) = self.shared.log.commit(remembered).await {
-                tracing::error!(%error, "could not store an answer");
+                tracing::error!(agent = %self.shared.name, %error, "could not store a direct message reply");
             }
         }
         log.end_with_reply(message);

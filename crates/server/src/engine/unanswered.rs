@@ -33,7 +33,9 @@ impl Engine {
             match engine.shared.log.open_internal(&id).await {
                 Ok(Some(log)) => engine.expire_input(&log, asked).await,
                 Ok(None) => {}
-                Err(error) => tracing::error!(%error, task = %id, "could not expire a question"),
+                Err(error) => {
+                    tracing::error!(%error, task = %id, "could not expire an unanswered question")
+                }
             }
         });
     }

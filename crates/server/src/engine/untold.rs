@@ -9,6 +9,7 @@ use switchboard_types::model::{Event, TaskId, TaskStatus, Timestamp};
 use switchboard_types::wire;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::Engine;
 use super::run::last_message;
@@ -88,18 +89,20 @@ impl Engine {
             match &told {
                 Ok(()) => break,
                 Err(error) if let Some(reason) = error.refused_cancel() => {
-                    tracing::warn!(agent, task = %id, reason, "the upstream refused to cancel and may go on");
+                    tracing::warn!(agent, task = %id, reason, "upstream refused to cancel and may go on");
                     self.note_refusal(&id, reason).await;
                     break;
                 }
                 Err(error) if clock::until(give_up).is_zero() => {
-                    tracing::warn!(%error, agent, task = %id, "what stands behind the agent was never told that the task is over");
+                    tracing::warn!(%error, agent, task = %id, "upstream release gave up");
                     break;
                 }
                 Err(error) if pause == AGAIN => {
-                    tracing::warn!(%error, agent, task = %id, "what stands behind the agent is not told yet that the task is over");
+                    tracing::warn!(%error, agent, task = %id, "could not release upstream, will retry");
                 }
-                Err(error) => tracing::debug!(%error, agent, task = %id, "not told yet"),
+                Err(error) => {
+                    tracing::debug!(%error, agent, task = %id, "could not release upstream, will retry")
+                }
             }
             tokio::select! {
                 () = sleep(pause) => {}
@@ -108,7 +111,7 @@ impl Engine {
             pause = (pause * 2).min(LONGEST);
         }
         if let Err(error) = self.shared.log.commit(note(&id, Value::Null)).await {
-            tracing::warn!(%error, task = %id, "it could not be noted that this was told");
+            tracing::warn!(agent = %self.shared.name, task = %id, %error, "could not record upstream release, will retry");
         }
     }
 
@@ -118,7 +121,7 @@ impl Engine {
             json!({ "error": format!("the upstream refused to cancel and may go on: {reason}") });
         let note = internal_note(id, 0, "cancel-refused", value);
         if let Err(error) = self.shared.log.commit(Change::Note(note)).await {
-            tracing::warn!(%error, task = %id, "could not record that the upstream refused to cancel");
+            tracing::warn!(agent = %self.shared.name, task = %id, %error, "could not record that the upstream refused to cancel");
         }
     }
 
@@ -154,7 +157,11 @@ impl Engine {
             turn.question.clone_from(&status.message);
             Arc::make_mut(&mut turn.task).status = status;
         }
-        self.shared.agent.let_go(turn).await
+        let released = self.shared.agent.let_go(turn);
+        match self.upstream_span(id) {
+            Some(span) => released.instrument(span).await,
+            None => released.await,
+        }
     }
 }
 

@@ -60,7 +60,7 @@ impl Voice {
             ));
         }
         self.log.note(name, value).await.map_err(|error| {
-            tracing::warn!(%error, task = %self.log.id(), "a note was not stored");
+            tracing::warn!(agent = %self.log.origin().agent, task = %self.log.id(), %error, "could not store a note");
             AgentError::new("what the agent noted could not be stored")
         })
     }

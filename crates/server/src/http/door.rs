@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::http::request::Parts as Head;
 use switchboard_types::Error;
 
-use super::{Peer, Service};
+use super::{AccessDetails, Peer, Service};
 use crate::auth::{Audit, Carried, KeyDesk, Presented, Principal, Refusal, refused_certificate};
 use crate::call::{Listing, MAX_LISTED_AGENTS, no_such_agent_but};
 use crate::limit::Caller;
@@ -24,7 +24,7 @@ impl Service {
         let listing = self.directory.find(agent);
         let named = listing.as_ref().filter(|_| agent.is_some());
         let at = named.map_or(carried, |listing| carried.at(&listing.name));
-        let mut presented = self.authenticator.identify(&at).await;
+        let mut presented = self.identify(&at).await;
         let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
         else {
             // Whoever it is: there is no such agent.
@@ -32,6 +32,11 @@ impl Service {
         };
         let elsewhere = |other: &Arc<Listing>| other.access.admits(&other.name, &presented);
         let (name, access) = (&listing.name, &listing.access);
+        if agent.is_some()
+            && let Some(details) = AccessDetails::of(head)
+        {
+            details.set_agent(name);
+        }
         let checked = access.check(name, &presented, &carried);
         let counted = self.tallies.count(&head.extensions, &listing, || {
             match access.admit(name, &presented, &carried) {
@@ -57,6 +62,15 @@ impl Service {
         Ok(presented)
     }
 
+    /// Everyone the request may come from.
+    async fn identify(&self, carried: &Carried<'_>) -> Presented {
+        let presented = self.authenticator.identify(carried).await;
+        if presented.has_failed() {
+            self.metrics.authentication_failed();
+        }
+        presented
+    }
+
     /// Counts a request to this agent, if it was not; now it is sure that it is this one.
     pub(crate) fn count(
         &self,
@@ -80,11 +94,14 @@ impl Service {
         let presented = match listing.access.knows_callers() {
             true => {
                 let carried = carried.at(&listing.name);
-                self.authenticator.identify(&carried).await
+                self.identify(&carried).await
             }
             false => Presented::default(),
         };
         let seen = listing.is_seen_by(&presented, &carried);
+        if let Some(details) = AccessDetails::of(head).filter(|_| seen) {
+            details.set_agent(&listing.name);
+        }
         let caller = listing.access.reader(&listing.name, &presented, &carried);
         seen.then_some((listing, caller))
     }
@@ -96,7 +113,7 @@ impl Service {
         peer: &Peer,
     ) -> Vec<(Arc<Listing>, Principal)> {
         let carried = Carried::new(head, peer, &self.base_url);
-        let presented = self.authenticator.identify(&carried).await;
+        let presented = self.identify(&carried).await;
         let mut seen = self.directory.list();
         seen.retain(|listing| listing.is_seen_by(&presented, &carried));
         let read_by = |listing: Arc<Listing>| {

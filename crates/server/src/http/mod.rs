@@ -1,5 +1,6 @@
 //! Is this request bearable? Sockets, limits and addresses; then the bindings take over.
 
+mod access_log;
 mod base_url;
 mod body;
 mod client;
@@ -46,6 +47,7 @@ use crate::shutdown::Tasks;
 use crate::sign::Signer;
 use crate::trace::Spans;
 
+pub use access_log::{ACCESS_LOG, AccessDetails};
 pub use base_url::BaseUrl;
 pub use body::Body;
 pub use cors::Cors;
@@ -260,6 +262,7 @@ impl Service {
     /// Lets a call in, and hands it on. The room that its stream takes is to be kept until the stream is over.
     pub(crate) async fn take(&self, mut call: Call) -> Result<(Reply, Admitted), Error> {
         let watched = Watched::begin(&mut call);
+        let access = call.params.access.take();
         let mut taken = self.let_in(call, watched.as_ref()).await;
         if let Some(watched) = watched {
             watched.answered(
@@ -268,6 +271,9 @@ impl Service {
                     .map(|(reply, _)| reply)
                     .map_err(|error| &*error),
             );
+        }
+        if let (Some(access), Err(error)) = (access, &taken) {
+            access.set_error(error);
         }
         taken
     }

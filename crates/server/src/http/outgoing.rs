@@ -9,6 +9,7 @@ use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use super::Body;
+use super::access_log::AccessLine;
 use super::h2_streams::Handover;
 use super::pulse::Busy;
 
@@ -19,15 +20,18 @@ pub(super) struct OutgoingBody {
     _busy: Busy,
     /// Reports progress, if the answer goes out on a stream of HTTP/2.
     handover: Option<Arc<Handover>>,
+    /// Its line in the access log, if that is on.
+    access: Option<Box<AccessLine>>,
 }
 
 impl OutgoingBody {
     /// To be called by the task that answers the request.
-    pub(super) fn new(body: Body, busy: Busy) -> Self {
+    pub(super) fn new(body: Body, busy: Busy, access: Option<Box<AccessLine>>) -> Self {
         Self {
             body,
             _busy: busy,
             handover: Handover::current(),
+            access,
         }
     }
 }
@@ -46,6 +50,9 @@ impl HttpBody for OutgoingBody {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         if let (Some(handover), Poll::Ready(Some(_))) = (&self.handover, &frame) {
             handover.handed_over();
+        }
+        if let (Some(access), Poll::Ready(Some(Ok(frame)))) = (&mut self.access, &frame) {
+            access.sent(frame.data_ref());
         }
         frame
     }

@@ -6,7 +6,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Response};
 
 use super::place::Place;
-use super::{Asks, Body, Head, Peer, Service, health, wellknown};
+use super::{AccessDetails, Asks, Body, Head, Peer, Service, health, wellknown};
 use crate::auth::Presented;
 use crate::binding::{self, Asked};
 use crate::call::Listing;
@@ -88,7 +88,7 @@ impl Service {
         let presented = match self.enter(&head, &peer, agent).await {
             Ok(presented) => presented,
             Err(refusal) => {
-                self.metrics.unknown();
+                self.refused(&head);
                 let read = self.read_refused(&head, incoming).await;
                 let asked = Asked::new(self, &head, &peer, agent, Presented::default());
                 return Err(if rpc {
@@ -109,7 +109,15 @@ impl Service {
             true => binding::jsonrpc::read(asked, read),
             false => binding::rest::read(asked, rest, read),
         };
-        ready.inspect_err(|_| self.metrics.unknown())
+        ready.inspect_err(|_| self.refused(&head))
+    }
+
+    /// A request is refused before it is a call.
+    pub(crate) fn refused(&self, head: &Head) {
+        self.metrics.unknown();
+        if let Some(details) = AccessDetails::of(head) {
+            details.set_refused();
+        }
     }
 }
 

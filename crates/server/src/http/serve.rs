@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::access_log::AccessLine;
 use super::base_url::Peer;
 use super::h2_streams::StreamExecutor;
 use super::outgoing::OutgoingBody;
@@ -65,7 +66,7 @@ pub async fn serve(listener: TcpListener, service: Arc<Service>, tls: Option<Arc
         match accepted {
             Ok((stream, address)) => admit(stream, address, &room, &service, tls.as_ref()),
             Err(error) => {
-                tracing::warn!(%error, "could not accept a connection");
+                tracing::warn!(%error, "could not accept a connection, will retry");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -143,6 +144,7 @@ async fn connection(
     tls: Option<Arc<Tls>>,
     _room: Taken,
 ) {
+    let _open = service.metrics.connection_opened();
     // Small frames must not wait for more; a socket that refuses the option still works.
     drop(stream.set_nodelay(true));
     let Ok(local) = stream.local_addr() else {
@@ -265,8 +267,9 @@ async fn converse(
     }
 }
 
-async fn answer(service: &Service, asks: Asks, busy: Busy) -> Response<OutgoingBody> {
+async fn answer(service: &Service, mut asks: Asks, busy: Busy) -> Response<OutgoingBody> {
     let version = asks.head.version;
+    let mut access = AccessLine::begin(&mut asks.head, &asks.peer, &service.base_url);
     let mut response = service.respond(asks).await;
     let events = response.headers().get(CONTENT_TYPE) == Some(&EVENT_STREAM);
     if events && version == Version::HTTP_11 {
@@ -274,5 +277,8 @@ async fn answer(service: &Service, asks: Asks, busy: Busy) -> Response<OutgoingB
         let stay = HeaderValue::from_static("keep-alive");
         response.headers_mut().insert(CONNECTION, stay);
     }
-    response.map(|body| OutgoingBody::new(body, busy))
+    if let Some(access) = &mut access {
+        access.answered(response.status());
+    }
+    response.map(|body| OutgoingBody::new(body, busy, access))
 }

@@ -70,10 +70,10 @@ impl Log {
                 tokio::select! {
                     swept = log.sweep(&retention) => match swept {
                         Ok(swept) if swept != Swept::default() => {
-                            tracing::info!(swept.folded, swept.removed, "swept the store");
+                            tracing::info!(swept.folded, swept.removed, "retention sweep finished");
                         }
                         Ok(_) => {}
-                        Err(error) => tracing::warn!(%error, "could not sweep the store"),
+                        Err(error) => tracing::warn!(%error, "retention sweep failed"),
                     },
                     () = stopping.cancelled() => return,
                 }
@@ -165,7 +165,7 @@ impl Log {
     async fn read_to_fold(&self, id: &TaskId) -> Result<Option<(Head, Arc<Task>)>, Error> {
         match self.read_internal(id).await {
             Err(error @ (Error::Damaged(_) | Error::Exhausted(_))) => {
-                tracing::warn!(task = %id, %error, "skipped a task that cannot be read");
+                tracing::warn!(task = %id, %error, "retention sweep skipped an unreadable task");
                 Ok(None)
             }
             read => read,

@@ -76,7 +76,7 @@ impl Fetcher {
         let too_large = || format!("it is larger than {most} bytes");
         let away = |error: reqwest::Error| {
             // A name that leads inside is one that cannot be reached: who asks learns nothing of what is there.
-            tracing::info!(error = %error.without_url(), "a file could not be fetched");
+            tracing::info!(error = %error.without_url(), "could not fetch a file");
             "it cannot be reached".to_owned()
         };
         let client = self.clients.of(url.port_or_known_default());

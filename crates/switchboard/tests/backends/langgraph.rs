@@ -411,7 +411,7 @@ async fn a_release_without_streams_is_asked_without() {
 async fn s0_052_requests_and_answers_are_logged_for_those_who_look_for_a_fault() {
     let graph = LangGraph::start().await;
     let yaml = format!(
-        "log: {{level: debug}}\nagents: {{poet: {{langgraph: {{url: '{}', assistant: poet}}}}}}",
+        "log: {{level: 'debug,switchboard::content=debug'}}\nagents: {{poet: {{langgraph: {{url: '{}', assistant: poet}}}}}}",
         graph.base
     );
     let ours = Server::serve(&yaml).await;

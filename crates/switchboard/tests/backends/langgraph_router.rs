@@ -124,7 +124,7 @@ async fn s0_055_whether_an_agent_has_a_card_and_speaks_a2a_is_known_before_it_is
     assert_eq!(page["state"], "down", "{page}");
     until("nobody is told", || {
         ours.logged()
-            .contains("the remote agent's card cannot be read")
+            .contains("could not read the remote agent card, will retry")
     })
     .await;
     let failed = ours.result("page", "message/send", say("hello")).await;
@@ -143,7 +143,7 @@ async fn s0_057_a_graph_without_messages_is_told_of_where_the_server_says_so() {
     let ours = Server::serve(&yaml).await;
     until("nobody is told", || {
         ours.logged()
-            .contains("the graph has no `messages` in its state")
+            .contains("graph has no `messages` in its state")
     })
     .await;
     // Where it does not say so, it cannot be seen from here; so it is written down.

@@ -30,7 +30,7 @@ agents:
     until_says(&server, "b", "second").await;
     assert_eq!((card("a").await, card("b").await), (200, 200));
     assert_eq!(names(&server).await, ["a", "b"]);
-    let told = record(&server, "the configuration was read again");
+    let told = record(&server, "config reloaded");
     // The first one is not the default any more: its card says so.
     assert_eq!(
         (&told["added"], &told["changed"]),
@@ -67,7 +67,7 @@ async fn what_an_agent_that_goes_works_on_comes_to_its_end() {
     .await;
     let stream = server.stream("a", "message/stream", say("go")).await;
     save(&server, &one("b", "b"));
-    until_logged(&server, "the configuration was read again", 1).await;
+    until_logged(&server, "config reloaded", 1).await;
     assert_eq!(names(&server).await, ["b"]);
     let events = stream.results().await;
     let last = events.last().unwrap();
@@ -128,11 +128,11 @@ agents:
     let server = Server::serve(&front("one")).await;
     assert_eq!(asked(&server, "a").await, "one");
     save(&server, &front("slow"));
-    until_logged(&server, "the configuration was read again", 1).await;
+    until_logged(&server, "config reloaded", 1).await;
     let slow = begin(&server, "a").await;
     server.until("a", &slow, &["working"]).await;
     save(&server, &front("two"));
-    until_logged(&server, "the configuration was read again", 2).await;
+    until_logged(&server, "config reloaded", 2).await;
     assert_eq!(asked(&server, "a").await, "two");
     // What was begun with the other one is ended with it.
     let slow = server.until("a", &slow, &["completed"]).await;

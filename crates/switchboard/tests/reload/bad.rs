@@ -24,7 +24,7 @@ fn checked(server: &Server) -> String {
         .to_owned()
 }
 
-const REFUSED: &str = "the configuration stays as it was";
+const REFUSED: &str = "config reload rejected, keeping previous";
 
 #[tokio::test]
 async fn a_bad_file_changes_nothing_and_is_told_as_the_check_tells_it() {
@@ -58,7 +58,7 @@ async fn a_bad_file_changes_nothing_and_is_told_as_the_check_tells_it() {
     save(&server, "{");
     until_logged(&server, REFUSED, bad.len() + 3).await;
     save(&server, &one("a", "better"));
-    until_logged(&server, "is good again", 1).await;
+    until_logged(&server, "config reload accepted, no agent changed", 1).await;
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn what_only_a_restart_takes_up_is_named() {
         ),
     );
     until_says(&server, "a", "new").await;
-    let message = "this counts only after a restart";
+    let message = "config changes need a restart";
     until_logged(&server, message, 1).await;
     // Where to listen is said by a flag here, and would be at a restart.
     let told = record(&server, message);
@@ -112,7 +112,7 @@ async fn what_only_a_restart_takes_up_is_named() {
 async fn a_hangup_is_an_order_to_look_and_ends_nothing() {
     let server = Server::serve(&one("a", "one")).await;
     hang_up(&server).await;
-    until_logged(&server, "the agents are as they were", 1).await;
+    until_logged(&server, "config reload changed no agent", 1).await;
     assert_eq!(asked(&server, "a").await, "one");
     save(&server, &one("a", "two"));
     hang_up(&server).await;

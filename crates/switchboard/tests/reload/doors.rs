@@ -78,13 +78,16 @@ async fn a_method_that_is_new_lets_nobody_in_before_a_restart() {
         format!("{other}agents: {{ a: {{ auth: [board], script: [{{ complete: hello }}] }} }}\n");
     save(&server, &yaml);
     until_statuses(&server, (401, 401)).await;
-    let told = record(&server, "nobody is let in by this method before a restart");
+    let told = record(
+        &server,
+        "authentication method takes effect after a restart",
+    );
     assert_eq!(
         (&told["agent"], &told["method"]),
         (&json!("a"), &json!("board"))
     );
-    until_logged(&server, "this counts only after a restart", 1).await;
-    let told = record(&server, "this counts only after a restart");
+    until_logged(&server, "config changes need a restart", 1).await;
+    let told = record(&server, "config changes need a restart");
     let keys = told["keys"].as_str().unwrap();
     assert!(keys.contains("auth.methods.board"), "{keys}");
     assert!(!server.logged().contains("secret"));

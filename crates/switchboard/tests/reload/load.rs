@@ -64,9 +64,9 @@ async fn many_saves_are_few_changes_and_the_last_one_counts() {
         tokio::task::yield_now().await;
     }
     until_says(&server, "a", "save 199").await;
-    let reloads = logged(&server, "the configuration was read again");
+    let reloads = logged(&server, "config reloaded");
     assert!(reloads <= 10, "{reloads} times");
-    let refused = logged(&server, "the configuration stays as it was");
+    let refused = logged(&server, "config reload rejected, keeping previous");
     assert!(refused <= 3, "{refused} times");
 }
 
@@ -79,8 +79,8 @@ async fn a_hundred_agents_change_at_once() {
     };
     let server = Server::serve(&yaml("old", 0)).await;
     save(&server, &yaml("new", 50));
-    until_logged(&server, "the configuration was read again", 1).await;
-    let told = crate::world::record(&server, "the configuration was read again");
+    until_logged(&server, "config reloaded", 1).await;
+    let told = crate::world::record(&server, "config reloaded");
     for kind in ["added", "changed", "removed"] {
         assert_eq!(
             told[kind].as_str().unwrap().split(", ").count(),

@@ -22,7 +22,7 @@ async fn a_changed_script_answers_without_a_restart_and_a_running_task_goes_on()
         .await;
     save(&server, &slow("new", "0s"));
     hang_up(&server).await;
-    until_logged(&server, "the configuration was read again", 1).await;
+    until_logged(&server, "config reloaded", 1).await;
     assert_eq!(asked(&server, "a").await, "new");
     // It was not touched, and whoever follows it sees its end.
     let now = server.result("a", "tasks/get", json!({"id": task})).await;
@@ -46,7 +46,7 @@ async fn a_script_in_a_file_of_its_own_is_watched_too() {
     save_beside(&server, "a.yaml", &script("two"));
     until_says(&server, "a", "two").await;
     // Only the one that goes by it is another one.
-    let record = crate::world::record(&server, "the configuration was read again");
+    let record = crate::world::record(&server, "config reloaded");
     assert_eq!(
         (&record["changed"], &record["added"]),
         (&json!("a"), &json!(""))
@@ -71,7 +71,7 @@ async fn the_next_turn_of_a_task_is_taken_by_the_new_agent() {
     }
     save(&server, &one("a", "new"));
     hang_up(&server).await;
-    until_logged(&server, "the configuration was read again", 1).await;
+    until_logged(&server, "config reloaded", 1).await;
     let mut message = say("this one");
     message["message"]["taskId"] = answered.clone();
     let done = server.result("a", "message/send", message).await;
@@ -94,7 +94,7 @@ async fn a_message_that_waits_for_a_turn_is_answered_by_the_new_agent() {
     let second = begin(&server, "a").await;
     save(&server, &slow("new", "0s"));
     hang_up(&server).await;
-    until_logged(&server, "the configuration was read again", 1).await;
+    until_logged(&server, "config reloaded", 1).await;
     // There is room for one: the old turn counts.
     let now = server.result("a", "tasks/get", json!({"id": second})).await;
     assert_eq!(now["status"]["state"], "submitted", "{now}");
@@ -122,7 +122,7 @@ async fn a_repeated_request_is_not_run_twice_by_two_engines() {
     let change = async || {
         save(&server, &slow("new"));
         hang_up(&server).await;
-        until_logged(&server, "the configuration was read again", 1).await;
+        until_logged(&server, "config reloaded", 1).await;
         ask().await
     };
     let (first, second) = tokio::join!(ask(), change());
@@ -146,7 +146,7 @@ agents:
     })
     .await;
     save(&server, &one("boss", "alone"));
-    until_logged(&server, "the configuration was read again", 1).await;
+    until_logged(&server, "config reloaded", 1).await;
     assert_eq!(asked(&server, "boss").await, "alone");
     let gone = server.rpc("hand", "message/send", say("hello")).await;
     assert!(gone.body.get("error").is_some(), "{}", gone.body);
@@ -171,7 +171,7 @@ async fn a_command_that_runs_is_not_ended_when_another_takes_its_place() {
     server.until("a", &task, &["working"]).await;
     save(&server, &runs("echo new"));
     hang_up(&server).await;
-    until_logged(&server, "the configuration was read again", 1).await;
+    until_logged(&server, "config reloaded", 1).await;
     let text = |task: &Value| text_of(&task["artifacts"][0]).trim().to_owned();
     let new = server.result("a", "message/send", say("hello")).await;
     assert_eq!(text(&new), "new", "{new}");

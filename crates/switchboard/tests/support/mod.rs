@@ -299,7 +299,7 @@ fn welcomed(said: &str) -> Option<String> {
 /// The address in a line that `serve` logs.
 fn listening(line: &str) -> Option<String> {
     let record: Value = serde_json::from_str(line).ok()?;
-    let address = record.get("address")?.as_str()?;
+    let address = record.get("addr")?.as_str()?;
     let scheme = if record["tls"] == true {
         "https"
     } else {
@@ -447,8 +447,8 @@ pub(crate) fn admin(server: &Server) -> String {
     let line = server.logged();
     let address = line.lines().find_map(|line| {
         let record: Value = serde_json::from_str(line).ok()?;
-        let looks = record["message"] == "operators can look";
-        looks.then(|| record["address"].as_str().map(str::to_owned))?
+        let looks = record["message"] == "admin listening";
+        looks.then(|| record["addr"].as_str().map(str::to_owned))?
     });
     format!("http://{}", address.expect("an address"))
 }

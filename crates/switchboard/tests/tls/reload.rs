@@ -116,13 +116,13 @@ async fn what_cannot_be_used_changes_nothing_and_is_said_once() {
     hang_up(&safe).await;
     safe.files.write("key.pem", &key);
     hang_up(&safe).await;
-    until_logged(&safe, "the certificate was read again").await;
+    until_logged(&safe, "TLS certificate reloaded").await;
     assert_ne!(safe.shown().await, first);
     // The configuration, which names the files, may be read meanwhile, and says so for itself.
     let logged = safe.server.logged();
     let certificate = logged
         .lines()
-        .filter(|line| line.contains("the certificate stays as it was"));
+        .filter(|line| line.contains("TLS certificate reload rejected, keeping previous"));
     let times = certificate
         .filter(|line| line.contains("cannot be read"))
         .count();
@@ -178,7 +178,7 @@ async fn whose_certificates_are_taken_can_change_too() {
     assert!(shake(&new).await.is_err());
     safe.files.write("ca.pem", &authority.pem());
     hang_up(&safe).await;
-    until_logged(&safe, "the certificate was read again").await;
+    until_logged(&safe, "TLS certificate reloaded").await;
     shake(&new).await.expect("it is known now");
     assert!(shake(&old).await.is_err());
     ask(&mut open).await.expect("an open connection stays");

@@ -119,17 +119,17 @@ async fn loops_that_were_refused_and_deliveries_are_counted() {
     });
     server.result("poet", "message/send", params).await;
     hook.heads(1).await;
-    let delivered = r#"switchboard_push_deliveries_total{outcome="delivered"}"#;
+    let delivered = r#"switchboard_webhook_deliveries_total{outcome="delivered"}"#;
     let mut found = numbers(&server).await;
     for _ in 0..500 {
-        if found[delivered] > 0.0 && found["switchboard_push_waiting"] == 0.0 {
+        if found[delivered] > 0.0 && found["switchboard_webhooks_pending"] == 0.0 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
         found = numbers(&server).await;
     }
     assert!(found[delivered] > 0.0);
-    assert_eq!(found["switchboard_push_waiting"], 0.0);
+    assert_eq!(found["switchboard_webhooks_pending"], 0.0);
     let refused = r#"switchboard_delegations_refused_total{agent="round",reason="loop"}"#;
     assert_eq!(found[refused], 1.0);
 }
@@ -178,7 +178,7 @@ async fn agents_that_a_refused_configuration_would_have_brought_leave_no_series(
     until("it is not refused", || {
         server
             .logged()
-            .contains("the configuration stays as it was")
+            .contains("config reload rejected, keeping previous")
     })
     .await;
     assert!(

@@ -88,7 +88,9 @@ impl Connected {
                 asked(keys)
             });
         }
-        let client = patience.during(builder.connect(reference)).await?;
+        let client = patience
+            .during(Box::pin(builder.connect(reference)))
+            .await?;
         tell_version(&client, &settings)?;
         Ok(Self {
             client,

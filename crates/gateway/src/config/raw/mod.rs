@@ -213,6 +213,10 @@ pub(crate) struct Log {
     pub(crate) level: Option<String>,
     /// How a line looks. By default `text` on a terminal, `json` elsewhere.
     pub(crate) format: Option<LogFormat>,
+    /// The access log: one line per request, with method, path, agent, operation, status, caller, duration, bytes and
+    /// client address. `--access-log` turns it on, too.
+    #[schemars(extend("default" = false))]
+    pub(crate) access: Option<bool>,
 }
 
 /// How a line of the log looks.

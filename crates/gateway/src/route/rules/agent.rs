@@ -85,7 +85,7 @@ impl Agent for Routed {
         }
         let rule = rules.walk(&Heard::new(send, caller)).chosen?;
         let name = &*rule.name;
-        tracing::debug!(rule = name, action = %rule.action, "a rule takes a message");
+        tracing::debug!(rule = name, action = %rule.action, "routing rule matched");
         Some(rule.action.kept(name))
     }
 
@@ -139,6 +139,10 @@ impl Agent for Routed {
 
     async fn health(&self) -> Health {
         self.own.health().await
+    }
+
+    fn upstream(&self) -> Option<String> {
+        self.own.upstream()
     }
 
     fn drift(&self) -> Option<Arc<Drift>> {

@@ -168,7 +168,7 @@ impl Route {
     fn failed(&self, cause: String) -> Outcome {
         if self.told.is_due(clock::now()) {
             let rule = &*self.name;
-            tracing::warn!(rule, cause, "route condition could not be evaluated");
+            tracing::warn!(rule, error = cause, "could not evaluate a routing rule");
         }
         Outcome::Failed(cause)
     }

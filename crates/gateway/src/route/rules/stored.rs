@@ -157,7 +157,7 @@ impl Stored {
                 Ok(rule) => rules.entry(record.agent).or_default().push(Arc::new(rule)),
                 Err(wrong) => {
                     let rule = record.id;
-                    tracing::warn!(rule, cause = %wrong, "a stored rule cannot be followed");
+                    tracing::warn!(rule, error = %wrong, "stored routing rule ignored");
                 }
             }
         }

@@ -144,7 +144,7 @@ impl ApiKeys {
             sleep_until(*last + REST).await;
             *last = Instant::now();
             if let Err(error) = self.read_alone().await {
-                tracing::warn!(%error, "API keys cannot be read: those of before still count");
+                tracing::warn!(%error, "could not read API keys, keeping previous");
             }
         }
         drop(last);
@@ -283,12 +283,12 @@ impl ApiKeys {
             };
             self.end_expired();
             if let Err(error) = self.read().await {
-                tracing::warn!(%error, "API keys cannot be read: those of before still count");
+                tracing::warn!(%error, "could not read API keys, keeping previous");
             }
             if (stop || look.is_multiple_of(LOOKS))
                 && let Err(error) = self.keep_used().await
             {
-                tracing::warn!(%error, "it cannot be kept when API keys were used");
+                tracing::warn!(%error, "could not record when API keys were last used");
             }
             if stop {
                 return;

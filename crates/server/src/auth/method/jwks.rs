@@ -159,7 +159,7 @@ impl KeySource {
             let next = match self.fetch().await {
                 Ok(fresh) => fresh.mul_f64(0.8),
                 Err(error) => {
-                    tracing::warn!(from = %self.place(), %error, "cannot fetch the keys that tokens are checked with");
+                    tracing::warn!(url = %self.place(), %error, "could not fetch JWKS, will retry");
                     ASK_AGAIN
                 }
             };
@@ -185,7 +185,7 @@ impl KeySource {
         let keys = match PublicKeys::from_jwks(&json) {
             // Whoever takes all keys back means it: nothing is signed with them any more.
             Err(error @ KeyError::NoneUsable) if self.current().is_some() => {
-                tracing::warn!(from = %self.place(), %error, "no token can be checked");
+                tracing::warn!(url = %self.place(), %error, "JWKS has no usable key, all tokens are refused");
                 PublicKeys::default()
             }
             read => read?,

@@ -158,7 +158,7 @@ impl Reader {
             () = self.admitted.revoked() => return Err(self.revoked()),
         };
         found.map_err(|error| {
-            tracing::error!(%error, task = %self.cursor.task_id(), "a stream broke off");
+            tracing::error!(%error, task = %self.cursor.task_id(), "stream broke off");
             status(
                 version,
                 &Error::new(ErrorKind::Unavailable, error.to_string()),

@@ -68,7 +68,7 @@ pub(crate) async fn answer(
     let presented = match service.enter(head, peer, agent(head)).await {
         Ok(presented) => presented,
         Err(refusal) => {
-            service.metrics.unknown();
+            service.refused(head);
             // A peer that is still sending would take the answer for a broken stream.
             drop(service.read_refused(head, incoming).await);
             return refuse(turned_away(version, &refusal));
@@ -84,7 +84,7 @@ pub(crate) async fn answer(
     let (method, body) = match found.and_then(|method| Ok((method, checked?))) {
         Ok(found) => found,
         Err(error) => {
-            service.metrics.unknown();
+            service.refused(head);
             return refuse(status(version, &error));
         }
     };
@@ -129,9 +129,10 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
         let version = self.spoken.version;
         let call = self.read(&bytes);
         let (service, spoken, method) = (self.service, self.spoken, self.method);
+        let head = self.head;
         async move {
             let call = call.map_err(|refusal| {
-                service.metrics.unknown();
+                service.refused(head);
                 turned_away(version, &refusal)
             })?;
             let deadline = deadline?;

@@ -27,7 +27,7 @@ impl Tls {
         let (tls, stopping) = (Arc::clone(self), tasks.stopping().clone());
         // From now on it does not end the process.
         let mut hangups = signal(SignalKind::hangup())
-            .inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be listened to"))
+            .inspect_err(|error| tracing::warn!(%error, "could not listen to SIGHUP"))
             .ok();
         let mut seen = tls.first.clone();
         tasks.spawn(async move {
@@ -60,21 +60,21 @@ impl Tls {
                 let certificate = Arc::clone(&new.certificate);
                 self.replace(new);
                 let fingerprint = certificate.fingerprint();
-                tracing::info!(fingerprint, "the certificate was read again");
+                tracing::info!(fingerprint, "TLS certificate reloaded");
                 if certificate.age_at(clock::now()) != Age::Good {
-                    tracing::warn!(fingerprint, "the certificate is not valid now");
+                    tracing::warn!(fingerprint, "TLS certificate is not valid now");
                 }
                 None
             }
             Ok(Err(error)) => {
                 let error = error.to_string();
                 if before.as_ref() != Some(&error) {
-                    tracing::warn!(%error, "the certificate stays as it was");
+                    tracing::warn!(%error, "TLS certificate reload rejected, keeping previous");
                 }
                 Some(error)
             }
             Err(error) => {
-                tracing::warn!(%error, "the certificate stays as it was");
+                tracing::warn!(%error, "TLS certificate reload rejected, keeping previous");
                 before
             }
         }

@@ -201,7 +201,7 @@ impl Outbox {
     }
 
     fn sweep_soon(&mut self, error: &store::Error) {
-        tracing::warn!(%error, "could not look for webhooks");
+        tracing::warn!(%error, "could not read pending webhooks, will retry");
         self.sweep.at = Instant::now() + STORE_TROUBLE;
     }
 

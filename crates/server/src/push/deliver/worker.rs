@@ -65,7 +65,7 @@ struct Turn<'a> {
 /// Runs one turn of a webhook.
 pub(super) async fn run(context: &Context, key: &Key) -> Ended {
     let trouble = |error: &Error| {
-        tracing::warn!(task = %key.0, webhook = %key.1, %error, "webhook waits for the store");
+        tracing::warn!(task = %key.0, webhook = %key.1, %error, "webhook delivery waits for the store");
         Next::At(Instant::now() + STORE_TROUBLE)
     };
     let webhook = match find(context, key).await {
@@ -218,7 +218,7 @@ impl Turn<'_> {
         self.context.log.metrics().delivered(Delivered::Taken);
         let recovered = self.delivery.failing_since.is_some();
         self.delivery = Delivery::up_to(seq);
-        tracing::debug!(task = %self.webhook.task, webhook = %self.webhook.id, seq, "event delivered");
+        tracing::debug!(task = %self.webhook.task, webhook = %self.webhook.id, seq, "webhook event delivered");
         self.unsaved += 1;
         if recovered || self.unsaved >= SAVE_EVERY || self.saved_at.elapsed() >= SAVE_WITHIN {
             self.save().await?;
@@ -240,7 +240,7 @@ impl Turn<'_> {
             seq = notice.seq,
             attempts = delivery.attempts,
             reason = failure.reason,
-            "event not delivered"
+            "webhook delivery failed, will retry"
         );
         let too_long = since <= clock::before_now(settings.give_up_after);
         if failure.gone || (too_long && delivery.attempts >= MIN_ATTEMPTS) {
@@ -276,7 +276,7 @@ impl Turn<'_> {
             seq = letter.seq,
             attempts = letter.attempts,
             error = letter.error,
-            "event given up"
+            "webhook delivery became a dead letter"
         );
         self.context.log.commit(Change::DeadLetter(letter)).await?;
         self.context.log.metrics().delivered(Delivered::GivenUp);
@@ -314,7 +314,7 @@ impl Turn<'_> {
         if self.unsaved > 0
             && let Err(error) = self.save().await
         {
-            tracing::debug!(%error, "progress of a webhook is not stored");
+            tracing::debug!(%error, "could not record webhook progress");
         }
     }
 
