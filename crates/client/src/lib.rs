@@ -72,7 +72,7 @@ pub use retry::Retry;
 pub use stream::difference::difference;
 pub use stream::fold::fold;
 pub use stream::{Events, Item};
-pub use transport::logged::CONTENT_LOG;
+pub use transport::http::CONTENT_LOG;
 pub use transport::record::{Exchange, Recorder};
 pub use transport::tls::Tls;
 pub use wait::Wait;

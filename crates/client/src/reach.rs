@@ -16,7 +16,7 @@ use crate::options::CallOptions;
 use crate::retry::may_repeat;
 use crate::stream::fold::fold;
 use crate::stream::resume::ends;
-use crate::transport::http::too_slow;
+use crate::transport::failure::too_slow;
 use crate::transport::record::shown;
 use crate::transport::{Arrival, Reply};
 

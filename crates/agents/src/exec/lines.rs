@@ -1,5 +1,6 @@
 //! What a command prints, within limits.
 
+use switchboard_server::agent::Turn;
 use switchboard_types::model::Secret;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
@@ -100,6 +101,17 @@ impl Tail {
             let surplus = self.bytes.len().saturating_sub(most);
             self.bytes.drain(..surplus);
             self.is_cut |= surplus > 0;
+        }
+    }
+
+    /// Logs it for the operator of a command that did not fail.
+    pub(super) fn log(&self, turn: &Turn) {
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let stderr = self.text();
+            if !stderr.is_empty() {
+                let (agent, task) = (&**turn.agent(), turn.task_id());
+                tracing::debug!(agent, %task, stderr, "command wrote to stderr");
+            }
         }
     }
 

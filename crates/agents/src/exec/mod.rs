@@ -61,14 +61,16 @@ mod left;
 mod lines;
 mod process;
 mod protocol;
+mod rerun;
 mod settings;
 
+use std::env;
+use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use switchboard_server::agent::{Agent, AgentError, Ask, Outcome, Progress, Restart, Said, Turn};
 use switchboard_server::backend::Health;
-use switchboard_types::model::{Artifact, Part};
 use tokio::process::ChildStdout;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -77,6 +79,7 @@ pub use self::left::end_left;
 use self::lines::{Lines, Tail, TooMuch};
 use self::process::{Ended, Process};
 use self::protocol::{Line, Speech};
+use self::rerun::take_back;
 pub use self::settings::{Invalid, OnRestart, Protocol, Settings};
 use crate::writer::Writer;
 
@@ -158,11 +161,11 @@ impl ExecAgent {
             Heard::Failed(error) => Err(error),
             Heard::Said(outcome) => {
                 process.leave(self.settings.grace).await;
-                log_stderr(turn, &tail);
+                tail.log(turn);
                 outcome
             }
             Heard::Ended(Ended::Well) => {
-                log_stderr(turn, &tail);
+                tail.log(turn);
                 Ok(Outcome::Completed(Said::default()))
             }
             Heard::Ended(ended) => {
@@ -275,35 +278,6 @@ impl ExecAgent {
     }
 }
 
-/// What a command says on stderr though it does not fail, for its operator.
-fn log_stderr(turn: &Turn, tail: &Tail) {
-    if tracing::enabled!(tracing::Level::DEBUG) {
-        let stderr = tail.text();
-        if !stderr.is_empty() {
-            tracing::debug!(agent = &**turn.agent(), task = %turn.task_id(), stderr, "command wrote to stderr");
-        }
-    }
-}
-
-/// Takes back what a turn had produced before a restart interrupted it, so that the next run does not add to it. An
-/// artifact cannot be removed, so one that was not there before becomes empty.
-async fn take_back(turn: &Turn, progress: &Progress) -> Result<(), AgentError> {
-    let before = turn.artifacts_at_start().await?;
-    for artifact in &turn.task.artifacts {
-        let was = before.iter().find(|was| was.id == artifact.id);
-        let restored = match was {
-            Some(was) if was == artifact => continue,
-            Some(was) => Artifact::clone(was),
-            None => Artifact {
-                name: artifact.name.clone(),
-                ..Artifact::new(artifact.id.clone(), vec![Part::text("")])
-            },
-        };
-        progress.artifact(restored).await?;
-    }
-    Ok(())
-}
-
 /// What is done with a pipe, until it is over and there was time for the rest.
 async fn drained(over: &CancellationToken, with_pipe: impl Future<Output = ()>) {
     let late = async {
@@ -335,7 +309,14 @@ impl Agent for ExecAgent {
 
     async fn health(&self) -> Health {
         let program = self.settings.command.first().map_or("", String::as_str);
-        match process::is_installed(program) {
+        let there = match program.contains('/') {
+            true => Path::new(program).is_file(),
+            false => {
+                let places = env::var_os("PATH").unwrap_or_default();
+                env::split_paths(&places).any(|place| place.join(program).is_file())
+            }
+        };
+        match there {
             true => Health::up("the program is there"),
             false => Health::down(format!("there is no program {program:?} on this machine")),
         }

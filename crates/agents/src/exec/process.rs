@@ -1,11 +1,9 @@
 //! A command in a process group of its own, of which nothing is left in the end.
 
-use std::env;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -49,15 +47,6 @@ impl From<ExitStatus> for Ended {
 pub(super) struct Process {
     child: Child,
     group: Option<Pid>,
-}
-
-/// Whether a program is there: at its path, or in one of the directories of `PATH`.
-pub(super) fn is_installed(program: &str) -> bool {
-    if program.contains('/') {
-        return Path::new(program).is_file();
-    }
-    let places = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&places).any(|place| place.join(program).is_file())
 }
 
 impl Process {

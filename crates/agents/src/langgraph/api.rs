@@ -199,8 +199,8 @@ impl Server {
         let response = request.send().await.map_err(|error| {
             let connecting = error.is_connect();
             let error = error.without_url();
-            let cause = fetch::chain(&error);
-            tracing::debug!(%method, url = shown_url, error = cause, "upstream request failed");
+            let chain = fetch::chain(&error);
+            tracing::debug!(%method, url = shown_url, error = chain, "upstream request failed");
             match connecting {
                 true => Fault::Unreached(root_cause(&error)),
                 false => Fault::Lost,

@@ -23,7 +23,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tonic::codec::{DecodeBuf, Decoder, Streaming};
 use tonic::{Code, Status};
 
-use super::http::{Opened, Outgoing, too_slow};
+use super::failure::too_slow;
+use super::http::{Opened, Outgoing};
 use super::jsonrpc::Head;
 use super::link::Link;
 use super::record::{Secrets, shown};

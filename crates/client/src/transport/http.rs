@@ -1,8 +1,6 @@
 //! HTTP: one client for cards, tokens and every binding, so that certificates, limits, redirects and deadlines are
 //! the same for all. It knows no agents and no credentials.
 
-use std::error::Error as _;
-use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -13,10 +11,14 @@ use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::logged::{self, CONTENT_LOG};
+use super::failure::{failed, too_slow};
 use super::record::{self, Exchange, Recorder, Redaction, Secrets};
 use super::tls::Tls;
 use crate::error::{Error, Kind, Reach};
+
+/// The target of the log lines that hold whole requests and answers, credentials apart. Whoever must not log messages
+/// leaves it out.
+pub const CONTENT_LOG: &str = "switchboard::content";
 
 /// How often a request is sent elsewhere before we give up.
 const MOST_REDIRECTS: usize = 5;
@@ -167,7 +169,18 @@ impl Http {
             Ok(answered) => answered.map_err(|error| failed(&record::shown(url), error)),
             Err(_) => Err(too_slow(&record::shown(url))),
         };
-        logged::log_request(&out.method, url, began, &answered);
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let (method, url, duration_ms) = (&out.method, record::shown(url), millis(began));
+            match &answered {
+                Ok(response) => {
+                    let status = response.status().as_u16();
+                    tracing::debug!(%method, url, status, duration_ms, "upstream request");
+                }
+                Err(error) => {
+                    tracing::debug!(%method, url, %error, duration_ms, "upstream request failed");
+                }
+            }
+        }
         let recorder = self.recorder.as_ref().filter(|_| !out.private);
         if let (Err(error), Some(recorder)) = (&answered, recorder) {
             let mut exchange = asked(out, &out.url);
@@ -274,63 +287,9 @@ impl Opened {
     }
 }
 
-/// What is said of a request that did not come back.
-pub(crate) fn failed(url: &str, error: reqwest::Error) -> Error {
-    let error = error.without_url();
-    let mut why = error.to_string();
-    let mut cause = error.source();
-    while let Some(deeper) = cause {
-        // A String takes every write.
-        let _ = write!(why, ": {deeper}");
-        cause = deeper.source();
-    }
-    if error.is_timeout() && !error.is_connect() {
-        return too_slow(url).because(error);
-    }
-    if error.is_builder() {
-        return Error::new(Kind::Reference, format!("{url} cannot be asked: {why}")).because(error);
-    }
-    let reach = if error.is_connect() {
-        Reach::NotSent
-    } else {
-        Reach::Sent
-    };
-    let hint = certificate_hint(&why);
-    let failed = Error::new(Kind::Unreachable, format!("cannot reach {url}: {why}"));
-    let failed = failed.reached(reach).because(error);
-    match hint {
-        Some(hint) => failed.hinting(hint),
-        None => failed,
-    }
-}
-
-/// What to do about a certificate that was refused. The text is what there is: the cause is of a crate of reqwest's own
-/// choice.
-fn certificate_hint(why: &str) -> Option<&'static str> {
-    [
-        (
-            "UnknownIssuer",
-            "the certificate's issuer is not trusted: name the CA that signed it with --ca FILE",
-        ),
-        (
-            "NotValidForName",
-            "the certificate is for another host name: use that name in the URL",
-        ),
-        (
-            "Expired",
-            "the certificate has expired: the server needs a new one",
-        ),
-    ]
-    .into_iter()
-    .find_map(|(cause, hint)| {
-        let refused = why.contains("invalid peer certificate") && why.contains(cause);
-        refused.then_some(hint)
-    })
-}
-
-/// What is said of a request that took too long. It may have arrived.
-pub(crate) fn too_slow(url: &str) -> Error {
-    Error::new(Kind::Timeout, format!("{url} did not answer in time")).reached(Reach::Sent)
+/// The milliseconds since then.
+fn millis(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Where an answer sends us, if it does and we may go there.

@@ -4,6 +4,7 @@
 //! nothing and knows no credentials: that is done above ([`crate::retry`], [`crate::stream`]) and below
 //! ([`link::Link`]).
 
+pub(crate) mod failure;
 #[cfg(feature = "grpc")]
 pub(crate) mod grpc;
 #[path = "without_grpc.rs"]
@@ -13,7 +14,6 @@ pub(crate) mod headers;
 pub(crate) mod http;
 mod jsonrpc;
 pub(crate) mod link;
-pub(crate) mod logged;
 mod plain_card;
 pub(crate) mod record;
 mod rest;

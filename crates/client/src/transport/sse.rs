@@ -7,7 +7,8 @@ use serde::Deserialize;
 use switchboard_types::wire::sse::{Frame, Reader};
 use tokio::time::timeout;
 
-use super::http::{Opened, failed, too_slow};
+use super::failure::{failed, too_slow};
+use super::http::Opened;
 use super::record::Secrets;
 use super::{Arrival, Arriving};
 use crate::error::{Error, Kind, Reach};

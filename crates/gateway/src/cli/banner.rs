@@ -14,7 +14,7 @@ const MAX_LISTED_AGENTS: usize = 20;
 /// Prints a banner. A server whose output nobody reads goes on.
 pub(super) fn print(text: &str) {
     if let Err(error) = out(format_args!("{text}")) {
-        tracing::warn!(%error, "cannot write to standard output");
+        tracing::warn!(%error, "could not write to standard output");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the command line says of a configuration.
+//! What the command line says of the configuration.
 
 use std::path::PathBuf;
 

@@ -31,7 +31,7 @@ use crate::log::Entry;
 
 pub use memory::MemoryStore;
 pub(crate) use page::shortened;
-pub use query::{RecentQuery, TaskQuery};
+pub use query::{Listed, RecentQuery, TaskList, TaskQuery};
 
 /// Keeps tasks, events, webhooks and idempotency keys.
 #[async_trait]
@@ -185,26 +185,6 @@ pub struct StoredTask {
 
 /// What the events of one page weigh together, roughly, in bytes; the last one may go beyond.
 pub const MAX_EVENT_PAGE: usize = 1 << 20;
-
-/// A page of tasks.
-#[derive(Debug, Clone)]
-pub struct TaskList {
-    /// The tasks of this page.
-    pub tasks: Vec<Listed>,
-    /// Others follow.
-    pub more: bool,
-    /// How many match, pages apart.
-    pub total: u64,
-}
-
-/// A task on a page.
-#[derive(Debug, Clone)]
-pub struct Listed {
-    /// Where it stands.
-    pub head: Head,
-    /// As much of it as was asked for; `None` if it is too large to be read along with others.
-    pub task: Option<Arc<Task>>,
-}
 
 /// A registered webhook, and how far its delivery has come.
 #[derive(Debug, Clone, PartialEq, Eq)]

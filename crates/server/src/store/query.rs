@@ -1,8 +1,8 @@
-//! What a store can be asked for in lists of tasks.
+//! Lists of tasks: what is asked for, and a page of what was found.
 
 use std::sync::Arc;
 
-use switchboard_types::model::{ContextId, TaskId, TaskState, Timestamp};
+use switchboard_types::model::{ContextId, Task, TaskId, TaskState, Timestamp};
 
 use super::Head;
 use crate::auth::Owner;
@@ -72,4 +72,24 @@ impl RecentQuery {
             && (self.states.is_empty() || self.states.contains(&head.state))
             && self.updated_from.is_none_or(|from| head.updated >= from)
     }
+}
+
+/// A page of tasks.
+#[derive(Debug, Clone)]
+pub struct TaskList {
+    /// The tasks of this page.
+    pub tasks: Vec<Listed>,
+    /// Others follow.
+    pub more: bool,
+    /// How many match, pages apart.
+    pub total: u64,
+}
+
+/// A task on a page.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// Where it stands.
+    pub head: Head,
+    /// As much of it as was asked for; `None` if it is too large to be read along with others.
+    pub task: Option<Arc<Task>>,
 }

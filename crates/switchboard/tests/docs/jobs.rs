@@ -70,7 +70,7 @@ fn every_job_has_a_section_with_commands_that_run() {
         // The unit file of systemd is run by a test of its own.
         let runs = |block: &&Block| block.is("sh") || block.is("ini");
         assert!(
-            section.iter().any(|block| runs(block)),
+            section.iter().any(runs),
             "{job}: {path} has no commands under {heading:?}"
         );
     }

@@ -68,12 +68,12 @@ impl Patience {
 impl Connected {
     /// Finds the agent. With keys, a card that is signed by others is refused.
     pub(super) async fn to(settings: Settings) -> Result<Self, Failure> {
-        Self::through(settings, Signatures::IfPresent).await
+        Box::pin(Self::through(settings, Signatures::IfPresent)).await
     }
 
     /// Finds the agent, whoever signed its card.
     pub(super) async fn to_any(settings: Settings) -> Result<Self, Failure> {
-        Self::through(settings, Signatures::Reported).await
+        Box::pin(Self::through(settings, Signatures::Reported)).await
     }
 
     async fn through(settings: Settings, asked: fn(Keys) -> Signatures) -> Result<Self, Failure> {
@@ -88,9 +88,7 @@ impl Connected {
                 asked(keys)
             });
         }
-        let client = patience
-            .during(Box::pin(builder.connect(reference)))
-            .await?;
+        let client = patience.during(builder.connect(reference)).await?;
         tell_version(&client, &settings)?;
         Ok(Self {
             client,
