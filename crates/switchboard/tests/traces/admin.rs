@@ -93,7 +93,7 @@ async fn a_port_that_is_taken_stops_only_who_has_asked_for_it() {
     let wrong = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{wrong}");
     assert!(
-        wrong.contains("choose another with admin.listen"),
+        wrong.contains("choose another port with admin.listen"),
         "{wrong}"
     );
 }

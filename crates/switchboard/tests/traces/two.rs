@@ -133,7 +133,8 @@ agents:
 #[tokio::test]
 async fn what_a_server_behind_refuses_is_a_failed_span_here() {
     let collector = Collector::start().await;
-    let yaml = "agents: { far: { a2a: { url: 'http://127.0.0.1:9/' } } }";
+    let yaml =
+        "{ timeouts: { upstream: 0s }, agents: { far: { a2a: { url: 'http://127.0.0.1:9/' } } } }";
     let front = server(&collector, "front", yaml).await;
     let task = front.result("far", "message/send", say("go")).await;
     assert_eq!(task["status"]["state"], "failed", "{task}");
