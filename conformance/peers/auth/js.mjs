@@ -49,7 +49,7 @@ function ask() {
 }
 
 const unknown = await connect(fetch);
-await assert.rejects(unknown.sendMessage(ask()), /401|authentication is needed/i);
+await assert.rejects(unknown.sendMessage(ask()), /401|authentication required/i);
 
 const known = await connect(client.createAuthenticatingFetchWithRetry(fetch, handler));
 const task = await known.sendMessage(ask());
