@@ -82,10 +82,11 @@ pub(crate) fn was_not_begun(error: &Error) -> bool {
     unsent || turned_away(error)
 }
 
-/// The agent did not even look at it.
+/// The agent did not even look at it. gRPC servers also say `RESOURCE_EXHAUSTED` of an answer that is too large to send,
+/// after the agent has run: only one that names a time to come back has turned the request away.
 fn turned_away(error: &Error) -> bool {
-    let busy = error.is(ErrorKind::ResourceExhausted) || error.status() == Some(429);
-    busy || is_away(error) && error.wait().is_some()
+    let busy = error.is(ErrorKind::ResourceExhausted) || is_away(error);
+    error.status() == Some(429) || busy && error.wait().is_some()
 }
 
 /// The agent is not there. Something before it may say so after it began.

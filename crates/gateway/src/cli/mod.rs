@@ -30,6 +30,7 @@ pub use args::{Cli, Command};
 
 use crate::config::{Env, Problems, schema};
 use crate::printable;
+use crate::telemetry;
 
 /// Reads the command line, does what it says, and tells how it went.
 pub fn run() -> ExitCode {
@@ -40,7 +41,9 @@ pub fn run() -> ExitCode {
     if call::flags(&cli.command).is_some() {
         return call::run(&cli.command, &Env::of_process());
     }
-    match dispatch(cli) {
+    let done = dispatch(cli);
+    telemetry::flush();
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // If nobody reads there is nobody to tell.

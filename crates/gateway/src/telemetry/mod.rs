@@ -4,8 +4,9 @@
 //! names the target for it.
 
 mod json;
+mod writer;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use switchboard_client::CONTENT_LOG;
 use switchboard_server::http::ACCESS_LOG;
@@ -17,8 +18,9 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::{Log, LogFormat};
-use crate::printable;
 use json::FlatJson;
+use writer::LogWriter;
+pub(crate) use writer::flush;
 
 /// Starts logging.
 ///
@@ -27,6 +29,7 @@ use json::FlatJson;
 /// If logging was started before, or the level cannot be read (which [`check_level`] would have told).
 pub fn start(log: &Log) -> anyhow::Result<()> {
     let filter = filter(log)?;
+    writer::start()?;
     let terminal = io::stderr().is_terminal();
     let format = log.format.unwrap_or(if terminal {
         LogFormat::Text
@@ -63,27 +66,6 @@ fn filter(log: &Log) -> anyhow::Result<Targets> {
         filter = filter.with_target(CONTENT_LOG, LevelFilter::OFF);
     }
     Ok(filter)
-}
-
-/// Writes lines to standard error without what drives or deceives a terminal: errors may quote what others said.
-struct LogWriter {
-    coloured: bool,
-}
-
-impl Write for LogWriter {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let text = String::from_utf8_lossy(line);
-        let safe = match self.coloured {
-            true => printable::escape_coloured(&text),
-            false => printable::escape(&text),
-        };
-        io::stderr().lock().write_all(safe.as_bytes())?;
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        io::stderr().lock().flush()
-    }
 }
 
 /// Whether `level` is a level, or directives such as `info,switchboard=debug`.

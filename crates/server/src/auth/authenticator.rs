@@ -111,6 +111,8 @@ pub(crate) struct Presented {
     pub(super) rejected: Vec<Rejected>,
     /// How long no credentials of this caller are looked at but those that nobody can guess.
     pub(super) wait: Option<Duration>,
+    /// Credentials were shown that no scheme accepts, and that is in the audit log.
+    pub(crate) has_failed: bool,
     /// The agent that the head of the request names, if the caller may know of it.
     pub(crate) at: Option<Arc<Listing>>,
 }
@@ -163,11 +165,6 @@ impl Presented {
         rejected.from.is_some()
             && (self.callers.iter().any(took)
                 || rejected.cause == Rejection::WrongIssuer && self.rejected.iter().any(knows))
-    }
-
-    /// Whether credentials were shown that no scheme accepts.
-    pub(crate) fn has_failed(&self) -> bool {
-        !self.rejected.is_empty() && self.failures().next().is_some()
     }
 
     /// What nobody has taken.
@@ -344,11 +341,14 @@ impl Authenticator {
         if braked {
             return presented;
         }
+        let mut has_failed = false;
         for rejected in presented.failures() {
             if rejected.cause != Rejection::KeysUnavailable {
                 self.audit.note(failed(rejected, carried));
+                has_failed = true;
             }
         }
+        presented.has_failed = has_failed;
         if presented.was_guessed() {
             self.failures.note(carried.address());
         }

@@ -33,9 +33,9 @@ pub(crate) async fn answer(
     }
     let query = head.uri.query().unwrap_or_default();
     let name = agent.or_else(|| assistant_id(query));
-    let Some((listing, caller)) = service.seen(head, peer, name).await else {
-        let error = service.unknown_agent(head, peer, name.unwrap_or_default());
-        return no_card(&error.await);
+    let (listing, caller) = match service.seen(head, peer, name).await {
+        Ok(seen) => seen,
+        Err(error) => return no_card(&error),
     };
     let header = head.headers.get(super::A2A_VERSION);
     let header = header.and_then(|value| value.to_str().ok());

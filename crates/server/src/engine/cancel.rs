@@ -54,6 +54,7 @@ impl Engine {
         said: Said,
         caller: Principal,
     ) -> Result<(), IllegalTransition> {
+        self.shared.line.input_deadlines.remove(log.id());
         let canceled = status_event(log.origin(), TaskState::Canceled, said);
         if !log.cancel(canceled, untold::noted(log.origin(), None))? {
             self.tell(log, caller);

@@ -86,6 +86,7 @@ struct Line {
     keys: idempotency::InFlight,
     /// A permit for each attempt to tell what stands behind the agent that a task is over.
     telling: Semaphore,
+    input_deadlines: unanswered::InputDeadlines,
     /// The one that begins turns; nothing as long as there is only one.
     latest: RwLock<Weak<Shared>>,
 }
@@ -95,6 +96,7 @@ impl Default for Line {
         Self {
             keys: idempotency::InFlight::default(),
             telling: Semaphore::new(untold::AT_ONCE),
+            input_deadlines: unanswered::InputDeadlines::default(),
             latest: RwLock::default(),
         }
     }

@@ -237,6 +237,7 @@ impl Engine {
             Joined::WentOn => return Err(went_on(&origin.id)),
             Joined::Waits => None,
             Joined::Begins { canceled, question } => {
+                self.shared.line.input_deadlines.remove(&origin.id);
                 // The task shows what is kept, as it always will: so the agent knows a secret.
                 let mut turn =
                     self.turn_for(scope.principal.clone(), &log, recorded, since, canceled);

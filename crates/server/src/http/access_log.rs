@@ -20,7 +20,7 @@ use crate::trace::{Trace, TraceId};
 /// The target of these lines.
 pub const ACCESS_LOG: &str = "switchboard::access";
 
-/// What the answer to a caller that went away is counted as.
+/// What the answer to a caller that went away before its end is counted as.
 const ABANDONED: &str = "ABANDONED";
 /// What a request is counted as that was refused before it was a call.
 const REFUSED: &str = "REFUSED";
@@ -47,6 +47,8 @@ pub(super) struct AccessLine {
     began: Instant,
     status: Option<StatusCode>,
     bytes: u64,
+    /// All of the answer was handed over.
+    complete: bool,
     details: AccessDetails,
 }
 
@@ -103,6 +105,7 @@ impl AccessLine {
                 began: Instant::now(),
                 status: None,
                 bytes: 0,
+                complete: false,
                 details: details.clone(),
             };
             head.extensions.insert(details);
@@ -113,6 +116,11 @@ impl AccessLine {
     /// The head of the answer is made.
     pub(super) fn answered(&mut self, status: StatusCode) {
         self.status = Some(status);
+    }
+
+    /// All of the answer was handed over.
+    pub(super) fn complete(&mut self) {
+        self.complete = true;
     }
 
     /// A piece of the answer leaves.
@@ -129,7 +137,9 @@ impl Drop for AccessLine {
             .as_ref()
             .map(|caller| caller.owner().as_str());
         let trace_id = details.trace_id.as_ref().map(tracing::field::display);
-        let abandoned = self.status.is_none().then_some(ABANDONED);
+        // The answer to HEAD has a body that nobody asks for.
+        let complete = self.complete || self.status.is_some() && self.method == Method::HEAD;
+        let abandoned = (!complete).then_some(ABANDONED);
         tracing::info!(
             target: ACCESS_LOG,
             method = self.method.as_str(),

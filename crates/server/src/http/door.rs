@@ -56,7 +56,7 @@ impl Service {
                 self.audit().note(refused);
             }
             checked?;
-            counted?;
+            counted.inspect_err(|_| listing.meter.rate_limited())?;
         }
         presented.at = Some(listing);
         Ok(presented)
@@ -65,7 +65,7 @@ impl Service {
     /// Everyone the request may come from.
     async fn identify(&self, carried: &Carried<'_>) -> Presented {
         let presented = self.authenticator.identify(carried).await;
-        if presented.has_failed() {
+        if presented.has_failed {
             self.metrics.authentication_failed();
         }
         presented
@@ -79,31 +79,39 @@ impl Service {
         caller: &Principal,
     ) -> Result<(), Error> {
         let caller = || Caller::of(caller);
-        self.tallies.count(&head.extensions, listing, caller)
+        let counted = self.tallies.count(&head.extensions, listing, caller);
+        counted.inspect_err(|_| listing.meter.rate_limited())
     }
 
     /// The agent of that name, as far as this caller may know.
+    ///
+    /// # Errors
+    ///
+    /// That there is none, with the names of others that the caller may know of.
     pub(crate) async fn seen(
         &self,
         head: &Head,
         peer: &Peer,
         agent: Option<&str>,
-    ) -> Option<(Arc<Listing>, Principal)> {
-        let listing = self.directory.find(agent)?;
+    ) -> Result<(Arc<Listing>, Principal), Error> {
         let carried = Carried::new(head, peer, &self.base_url);
-        let presented = match listing.access.knows_callers() {
-            true => {
-                let carried = carried.at(&listing.name);
-                self.identify(&carried).await
-            }
-            false => Presented::default(),
+        let listing = self.directory.find(agent);
+        // Once only: each failed attempt counts as a guess.
+        let presented = match &listing {
+            Some(listing) if !listing.access.knows_callers() => Presented::default(),
+            Some(listing) => self.identify(&carried.at(&listing.name)).await,
+            None => self.identify(&carried).await,
         };
-        let seen = listing.is_seen_by(&presented, &carried);
-        if let Some(details) = AccessDetails::of(head).filter(|_| seen) {
+        let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
+        else {
+            let known = self.names_seen(&presented, &carried);
+            return Err(no_such_agent_but(agent.unwrap_or_default(), &known));
+        };
+        if let Some(details) = AccessDetails::of(head) {
             details.set_agent(&listing.name);
         }
         let caller = listing.access.reader(&listing.name, &presented, &carried);
-        seen.then_some((listing, caller))
+        Ok((listing, caller))
     }
 
     /// All agents, as far as this caller may know.
@@ -133,13 +141,6 @@ impl Service {
             .filter(|listing| listing.is_seen_by(presented, carried));
         let names = seen.map(|listing| Arc::clone(&listing.name));
         names.take(MAX_LISTED_AGENTS + 1).collect()
-    }
-
-    /// The error about an agent that does not exist as far as this caller may know.
-    pub(crate) async fn unknown_agent(&self, head: &Head, peer: &Peer, name: &str) -> Error {
-        let carried = Carried::new(head, peer, &self.base_url);
-        let presented = self.authenticator.identify(&carried).await;
-        no_such_agent_but(name, &self.names_seen(&presented, &carried))
     }
 
     /// Where denials are written down.

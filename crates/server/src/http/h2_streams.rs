@@ -2,28 +2,37 @@
 //!
 //! Every HTTP/2 stream has a flow-control window. A caller can close the window of one answer and keep the connection busy
 //! with other requests and pings, so [`Pulse`], which watches the connection, never sees that the answer
-//! waits. Here each body counts the frames that it hands over. A stream whose latest frame has not been taken for
-//! `MAX_UNREAD_INTERVALS` checks is dropped with everything it holds, and the peer gets RST_STREAM.
+//! waits. Here each piece of a body counts the bytes that leave. A stream of which nothing has left for
+//! `MAX_UNREAD_INTERVALS` checks is dropped with everything it holds, and the peer gets RST_STREAM. If its task has
+//! ended already, only the HTTP/2 library holds the rest of the answer, and the connection must end.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use bytes::{Buf, Bytes};
 use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, abortable};
 
-use super::pulse::{MAX_UNREAD_INTERVALS, Pulse};
+use super::pulse::{Busy, MAX_UNREAD_INTERVALS, Pulse};
 use crate::shutdown::Tasks;
 
 tokio::task_local! {
     static CURRENT: Arc<Handover>;
 }
 
-/// How far the frames of a body have been handed over.
+/// How far the answer of a stream has left. Its body and each of its pieces share it, so it lives until the last byte was
+/// written to the socket or thrown away.
 #[derive(Debug, Default)]
 pub(super) struct Handover {
-    /// Odd while the connection holds a frame of the body and has not asked for the next one.
-    count: AtomicU64,
+    /// Bytes that the connection has written.
+    sent: AtomicU64,
+    /// Pieces that the connection holds.
+    held: AtomicUsize,
+    /// The task of the stream has ended.
+    ended: AtomicBool,
+    /// Keeps the connection from being taken for idle.
+    busy: OnceLock<Busy>,
 }
 
 impl Handover {
@@ -32,16 +41,54 @@ impl Handover {
         CURRENT.try_with(Arc::clone).ok()
     }
 
-    /// The connection asks for the next frame, which it does when it has sent the last one.
-    pub(super) fn asked(&self) {
-        let count = self.count.load(Ordering::Relaxed);
-        // Only the task of the stream writes.
-        self.count.store(count + count % 2, Ordering::Relaxed);
+    /// The connection is busy until all of the answer has left.
+    pub(super) fn keep(&self, busy: Busy) {
+        // A stream has one answer, so nothing is there yet.
+        drop(self.busy.set(busy));
+    }
+}
+
+/// A piece of an answer, on its way to the socket.
+#[derive(Debug)]
+pub(super) struct Piece {
+    bytes: Bytes,
+    handover: Option<Arc<Handover>>,
+}
+
+impl Piece {
+    pub(super) fn new(bytes: Bytes, handover: Option<&Arc<Handover>>) -> Self {
+        if let Some(handover) = handover {
+            handover.held.fetch_add(1, Ordering::Relaxed);
+        }
+        Self {
+            bytes,
+            handover: handover.cloned(),
+        }
+    }
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
     }
 
-    /// The connection got a frame.
-    pub(super) fn handed_over(&self) {
-        self.count.fetch_add(1, Ordering::Relaxed);
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        if let Some(handover) = &self.handover {
+            handover.sent.fetch_add(count as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        if let Some(handover) = &self.handover {
+            handover.held.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -54,43 +101,51 @@ pub(super) struct Http2Streams {
 #[derive(Debug)]
 struct Stream {
     handover: Weak<Handover>,
-    /// The count at the last check, and how many checks have found it so.
-    last: u64,
+    /// What had left at the last check, and how many checks have found that it waits.
+    sent: u64,
     unread: u32,
     abort: AbortHandle,
 }
 
 impl Http2Streams {
-    /// Resets the streams that nobody reads. To be called at regular intervals.
-    pub(super) fn reset_unread(&self) {
+    /// Resets the streams that nobody reads. To be called at regular intervals. Whether one of them cannot be reset, so
+    /// that the connection must end.
+    pub(super) fn reset_unread(&self) -> bool {
+        let mut stuck = false;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain_mut(|stream| {
             let Some(handover) = stream.handover.upgrade() else {
                 return false;
             };
-            let now = handover.count.load(Ordering::Relaxed);
-            let waits = now % 2 == 1 && now == stream.last;
+            let sent = handover.sent.load(Ordering::Relaxed);
+            let waits = handover.held.load(Ordering::Relaxed) > 0 && sent == stream.sent;
             stream.unread = if waits { stream.unread + 1 } else { 0 };
-            stream.last = now;
+            stream.sent = sent;
             let is_read = stream.unread < MAX_UNREAD_INTERVALS;
             if !is_read {
                 stream.abort.abort();
+                stuck |= handover.ended.load(Ordering::Relaxed);
             }
             is_read
         });
+        stuck
     }
 
     fn run(&self, tasks: &Tasks, stream: impl Future<Output = ()> + Send + 'static) {
         let handover = Arc::new(Handover::default());
         let weak = Arc::downgrade(&handover);
-        let (stream, abort) = abortable(CURRENT.scope(handover, stream));
+        let watched = CURRENT.scope(handover, async move {
+            stream.await;
+            CURRENT.with(|handover| handover.ended.store(true, Ordering::Relaxed));
+        });
+        let (stream, abort) = abortable(watched);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.len() == open.capacity() {
             open.retain(|stream| stream.handover.strong_count() > 0);
         }
         open.push(Stream {
             handover: weak,
-            last: 0,
+            sent: 0,
             unread: 0,
             abort,
         });

@@ -34,6 +34,15 @@ struct Shared {
 /// would be lost. The same holds for each stream of HTTP/2.
 pub(super) const MAX_UNREAD_INTERVALS: u32 = 10;
 
+/// Why a connection is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// Nothing happens on it, or the server stops. What is under way may finish.
+    Quiet,
+    /// Its caller does not read an answer that cannot be taken back.
+    Stuck,
+}
+
 /// A request or stream under way.
 #[derive(Debug)]
 pub(super) struct Busy {
@@ -67,12 +76,14 @@ impl Pulse {
 
     /// Ends when nothing was asked, answered or under way for `patience`, or up to twice as long; much longer if an
     /// answer or a stream waits to be read. What comes in does not count: it may be a head that never ends. Meanwhile
-    /// resets the streams of HTTP/2 that are not read.
-    pub(super) async fn stops(self, patience: Duration) {
+    /// resets the streams of HTTP/2 that are not read; where that is not possible, ends with [`End::Stuck`].
+    pub(super) async fn stops(self, patience: Duration) -> End {
         let (mut seen, mut silent) = (self.beats(), 0);
         loop {
             tokio::time::sleep(patience).await;
-            self.shared.streams.reset_unread();
+            if self.shared.streams.reset_unread() {
+                return End::Stuck;
+            }
             let now = self.beats();
             // A stream that nobody reads never ends, and holds what it is to send.
             let quiet = now == seen && (!self.is_busy() || self.is_unread());
@@ -84,7 +95,7 @@ impl Pulse {
                     1
                 }
             {
-                return;
+                return End::Quiet;
             }
             seen = now;
         }
@@ -205,7 +216,7 @@ mod tests {
         tokio::select! {
             biased;
             _ = answer => unreachable!("nobody reads"),
-            () = stops => {}
+            _ = stops => {}
         }
         assert_eq!(begun.elapsed().as_secs(), 100);
         drop(theirs);
@@ -223,7 +234,7 @@ mod tests {
         tokio::select! {
             biased;
             _ = socket.write_all(b"not yet read") => unreachable!("nobody reads"),
-            () = pulse.stops(Duration::from_secs(10)) => {}
+            _ = pulse.stops(Duration::from_secs(10)) => {}
         }
         assert_eq!(begun.elapsed().as_secs(), 100);
         drop(theirs);

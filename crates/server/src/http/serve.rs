@@ -17,12 +17,13 @@ use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use super::access_log::AccessLine;
 use super::base_url::Peer;
 use super::h2_streams::StreamExecutor;
 use super::outgoing::OutgoingBody;
-use super::pulse::{Busy, Felt, Pulse};
+use super::pulse::{Busy, End, Felt, Pulse};
 use super::tls::{self, Tls};
 use super::{Asks, Service};
 use crate::auth::{LastPrint, refused_certificate};
@@ -243,25 +244,35 @@ async fn converse(
     tokio::pin!(connection);
     // Asked only when they have something to say, not at every wake of the connection.
     let mut ends = FuturesUnordered::from_iter([
-        stopping.cancelled().boxed(),
+        stopping.cancelled().map(|()| End::Quiet).boxed(),
         pulse.clone().stops(patience).boxed(),
     ]);
-    tokio::select! {
+    let end = tokio::select! {
         biased;
-        ended = &mut connection => ended,
-        _ = ends.next() => {
-            connection.as_mut().graceful_shutdown();
-            loop {
-                let before = pulse.beats();
-                match tokio::time::timeout(GOODBYE, &mut connection).await {
-                    Ok(ended) => break ended,
-                    Err(_) if pulse.beats() != before => {}
-                    Err(_) if pulse.is_busy() && !pulse.is_unread() => {}
-                    // Whoever drains us has a clock of its own.
-                    Err(_) if pulse.is_unread() && stopping.is_cancelled() => {}
-                    // Half a request is left, and nobody to finish it.
-                    Err(_) => break Ok(()),
-                }
+        ended = &mut connection => return ended,
+        end = ends.next() => end,
+    };
+    if end == Some(End::Stuck) {
+        return Ok(());
+    }
+    connection.as_mut().graceful_shutdown();
+    let mut checked = Instant::now();
+    loop {
+        let before = pulse.beats();
+        match tokio::time::timeout(GOODBYE, &mut connection).await {
+            Ok(ended) => return ended,
+            Err(_) if pulse.beats() != before => {}
+            Err(_) if pulse.is_busy() && !pulse.is_unread() => {}
+            // Whoever drains us has a clock of its own.
+            Err(_) if pulse.is_unread() && stopping.is_cancelled() => {}
+            // Half a request is left, and nobody to finish it.
+            Err(_) => return Ok(()),
+        }
+        // Callers that do not read are not waited for here either.
+        if checked.elapsed() >= patience {
+            checked = Instant::now();
+            if pulse.streams().reset_unread() {
+                return Ok(());
             }
         }
     }

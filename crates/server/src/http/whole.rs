@@ -85,7 +85,8 @@ impl WholeAnswers {
     ///
     /// # Errors
     ///
-    /// `ResourceExhausted` if there is no room for a message, which cannot be read later.
+    /// `Internal` if there is no room for a message, which cannot be read later. Not `ResourceExhausted`: that says that
+    /// nothing was done, and the caller would send its message again.
     pub(crate) async fn take_executed(
         &self,
         response: Response,
@@ -96,7 +97,7 @@ impl WholeAnswers {
                 return Ok((Response::SentTask(trim(view)), None));
             }
             (Err(_), Response::Task(view)) => return Ok((Response::Task(trim(view)), None)),
-            (Err(_), _) => Box::pin(self.wait(weight)).await?,
+            (Err(_), _) => Box::pin(self.wait(weight)).await.map_err(|_| lost())?,
             (Ok(room), _) => room,
         };
         Ok((response, room))
@@ -123,6 +124,12 @@ fn needed(weight: usize) -> Result<Option<u32>, Error> {
         return Err(error.fact("limitBytes", MAX_WHOLE.to_string()));
     }
     Ok(u32::try_from(weight.div_ceil(1024)).ok())
+}
+
+/// The answer to a call that has been executed.
+fn lost() -> Error {
+    let message = "the message was processed, but its reply is too large to be sent now";
+    Error::new(ErrorKind::Internal, message)
 }
 
 /// Others have taken it.

@@ -85,9 +85,6 @@ impl Tallies {
             (None, Some(rate)) => {
                 let (agent, caller) = (Arc::clone(&listing.name), caller());
                 let standing = rates.take(&agent, &caller, rate);
-                if standing.wait.is_some() {
-                    listing.meter.rate_limited();
-                }
                 *counted = Some(Counted {
                     agent,
                     caller,

@@ -79,7 +79,7 @@ impl Log {
     /// A large task without history and artifacts. Large tasks are read for this one after the other and dropped at once,
     /// so it needs none of the room that readers share: a list is not refused because others do not read their answers.
     async fn read_without_content(&self, id: &TaskId) -> Result<Option<(Head, TaskView)>, Error> {
-        let _turn = self.shared.loads.turn_without_content().await;
+        let _turn = self.shared.loads.turn_without_content().await?;
         let found = self.read_internal(id).await?;
         Ok(found.map(|(head, task)| {
             let view = TaskView {

@@ -7,10 +7,12 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use switchboard_types::model::{Task, TaskId};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
+use tokio::time::timeout;
 
 use super::{LARGE, Shared, lock};
 use crate::engine::lifecycle;
@@ -27,6 +29,9 @@ const SLOW: usize = 256 << 10;
 
 /// With fewer slots nothing is gained by looking for those that can go.
 const MIN_SLOTS: usize = 64;
+
+/// How long a list waits until it may read a large task.
+const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 type Slots = HashMap<TaskId, Slot, RandomState>;
 
@@ -88,8 +93,16 @@ impl Loads {
     }
 
     /// Waits until nobody else reads a large task to show it without its content.
-    pub(super) async fn turn_without_content(&self) -> MutexGuard<'_, ()> {
-        self.without_content.lock().await
+    ///
+    /// # Errors
+    ///
+    /// If so many wait for it that it takes too long.
+    pub(super) async fn turn_without_content(&self) -> Result<MutexGuard<'_, ()>, Error> {
+        let turn = timeout(LIST_TIMEOUT, self.without_content.lock()).await;
+        turn.map_err(|_| {
+            let why = "too many lists of large tasks are being read at once: try again later";
+            Error::Exhausted(why.to_owned())
+        })
     }
 
     fn turn(&self, id: &TaskId) -> Arc<AsyncMutex<()>> {

@@ -107,6 +107,7 @@ impl Log {
     pub async fn close(&self) {
         self.writer.stop();
         self.writer.drain(std::time::Duration::from_secs(30)).await;
+        self.shared.task_ends.flush();
     }
 
     /// The store behind the log, for questions. Changes go through the log.

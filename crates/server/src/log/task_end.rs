@@ -80,9 +80,7 @@ impl TaskEndLog {
         let Some(suppressed) = self.admit(state) else {
             return;
         };
-        if suppressed > 0 {
-            tracing::warn!(target: TASK_LOG, state = state.name(), suppressed, "task log lines suppressed");
-        }
+        tell_suppressed(state, suppressed);
         let Origin {
             id,
             agent,
@@ -111,6 +109,14 @@ impl TaskEndLog {
         }
     }
 
+    /// Counts the lines that were left out and that no later line has counted.
+    pub(super) fn flush(&self) {
+        for (state, window) in ENDS.iter().zip(&self.0) {
+            let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
+            tell_suppressed(*state, std::mem::take(&mut window.suppressed));
+        }
+    }
+
     /// Whether a line may be written now, and how many were left out before it.
     fn admit(&self, state: TaskState) -> Option<u64> {
         if tracing::enabled!(target: TASK_LOG, Level::DEBUG) {
@@ -134,6 +140,12 @@ impl TaskEndLog {
         }
         window.written += 1;
         Some(0)
+    }
+}
+
+fn tell_suppressed(state: TaskState, suppressed: u64) {
+    if suppressed > 0 {
+        tracing::warn!(target: TASK_LOG, state = state.name(), suppressed, "task log lines suppressed");
     }
 }
 

@@ -67,6 +67,7 @@ impl Log {
                     () = tokio::time::sleep(INTERVAL) => {}
                     () = stopping.cancelled() => return,
                 }
+                log.shared.task_ends.flush();
                 tokio::select! {
                     swept = log.sweep(&retention) => match swept {
                         Ok(swept) if swept != Swept::default() => {

@@ -59,7 +59,10 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
         let mut work = Work::of(queue);
         let began = Instant::now();
         let outcome = shared.store.commit(work.take_changes()).await;
-        shared.metrics.committed(began.elapsed());
+        if outcome.is_ok() {
+            // A refusal is quick: it would make an outage look fast.
+            shared.metrics.committed(began.elapsed());
+        }
         retry.note(&shared, &outcome, work.batches.len());
         work.conclude(&shared, &outcome);
     }

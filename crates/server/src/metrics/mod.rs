@@ -92,7 +92,7 @@ impl Metrics {
         agents.retain(|known, meter| **known != *name || meter.is_told());
     }
 
-    /// The store has committed a batch, or refused it.
+    /// The store has committed a batch.
     pub(crate) fn committed(&self, took: Duration) {
         self.commits.0.took(took);
     }

@@ -2,9 +2,14 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::join_all;
+use http_body_util::{BodyExt, Empty};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use switchboard_proto::v1_0 as wire;
 use switchboard_server::http::Limits;
+use tokio::net::TcpStream;
 use tonic::Code;
 use wire::stream_response::Payload as Item;
 
@@ -287,5 +292,39 @@ async fn a_stream_that_is_not_read_is_reset_and_its_connection_stays() {
     idle.message().await.unwrap().expect("the task");
     idle.message().await.unwrap().expect("it is working");
     drop(idle);
+    server.drain().await;
+}
+
+/// Once all of an answer is handed over, there is no stream left to reset: only the HTTP/2 library holds the rest.
+#[tokio::test]
+async fn a_connection_whose_caller_does_not_read_the_end_of_an_answer_is_closed() {
+    let server = serve_with(Limits {
+        header_timeout: Duration::from_millis(20),
+        ..Limits::default()
+    })
+    .await;
+    let socket = TcpStream::connect(server.address).await.unwrap();
+    let (mut caller, connection) = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(1)
+        .handshake(TokioIo::new(socket))
+        .await
+        .unwrap();
+    let connection = tokio::spawn(connection);
+    let mut ask = |method: &str| {
+        let request = hyper::Request::builder().method(method);
+        let request = request.uri(format!("http://{}/agents", server.address));
+        caller.send_request(request.body(Empty::<Bytes>::new()).unwrap())
+    };
+    let unread = ask("GET").await.unwrap();
+    assert!(unread.status().is_success());
+    // Other requests keep the connection busy. Their answers have no body, so nothing waits to be read.
+    while ask("HEAD").await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    connection.await.unwrap().ok();
+    assert!(
+        unread.into_body().collect().await.is_err(),
+        "it was cut off"
+    );
     server.drain().await;
 }

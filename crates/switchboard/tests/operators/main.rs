@@ -6,6 +6,7 @@
 mod access_log;
 mod alerts;
 mod metrics;
+mod stalled_stderr;
 #[path = "../support/mod.rs"]
 mod support;
 mod task_lines;
