@@ -260,7 +260,7 @@ impl Check<'_> {
         let store = self.store(&raw.store.unwrap_or_default(), data, flags);
         let raw_limits = raw.limits.unwrap_or_default();
         let limits = self.limits(&raw_limits);
-        let retention = retention(&raw.retention.unwrap_or_default());
+        let retention = retention(&raw.retention.unwrap_or_default(), store.as_ref());
         let push = self.push(raw.push.unwrap_or_default());
         let admin = self.admin(raw.admin.unwrap_or_default(), listen);
         let shutdown = raw.shutdown.unwrap_or_default();

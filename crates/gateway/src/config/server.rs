@@ -148,9 +148,13 @@ pub(super) fn version_header(required: Option<bool>) -> VersionHeader {
     }
 }
 
-/// How long things are kept.
-pub(super) fn retention(raw: &raw::Retention) -> Retention {
-    let keep = |bound: Option<Bound>| bound.map_or(Some(DEFAULT_RETENTION), |bound| bound.0);
+/// How long things are kept. Tasks in memory are kept for a day by default: a month of them would fill it.
+pub(super) fn retention(raw: &raw::Retention, store: Option<&Store>) -> Retention {
+    let default = match store {
+        Some(Store::Memory) => DAY,
+        _ => DEFAULT_RETENTION,
+    };
+    let keep = |bound: Option<Bound>| bound.map_or(Some(default), |bound| bound.0);
     Retention {
         completed: keep(raw.completed),
         failed: keep(raw.failed),

@@ -156,6 +156,8 @@ fn finished_tasks_are_kept_for_thirty_days_and_their_events_for_one() {
         (kept.replay_window, kept.idempotency_keys),
         (Some(day), day)
     );
+    let in_memory = good(&format!("store: {{kind: memory}}\n{PARROT}")).retention;
+    assert_eq!(in_memory.completed, Some(day));
 }
 
 #[test]
