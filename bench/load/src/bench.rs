@@ -53,6 +53,7 @@ impl Bench {
             built_in: false,
             closed_by: None,
             before: None,
+            counted_to: None,
         }
     }
 }

@@ -9,6 +9,7 @@ mod compare;
 mod fanout;
 mod http;
 mod idle;
+mod instructions;
 mod issuers;
 mod machine;
 mod million;
@@ -37,6 +38,7 @@ usage: bench/run [MODE…]
   bindings   send, GetTask and streaming send by our own client, over JSON-RPC, HTTP+JSON and gRPC
   auth       send and GetTask with a token and with an API key, against the same without either
   a2a        send and streaming send to an agent directly, and through the gateway before it
+  instructions  instructions per send, GetTask and streaming send, counted by callgrind (needs valgrind)
   fanout     tasks of 1,000 events, each with 100 subscribers, over each binding
 
 Without a mode: start burst calls idle.";
@@ -53,6 +55,7 @@ enum Mode {
     Fanout,
     Auth,
     A2a,
+    Instructions,
 }
 
 /// What is measured if nothing is named: all that is done in a few minutes.
@@ -111,6 +114,7 @@ impl Mode {
             "fanout" => Self::Fanout,
             "auth" => Self::Auth,
             "a2a" => Self::A2a,
+            "instructions" => Self::Instructions,
             "hundred" => Self::Million(100_000),
             _ => return None,
         })
@@ -127,6 +131,7 @@ impl Mode {
             Self::Fanout => fanout::run(bench, report).await,
             Self::Auth => auth::run(bench, report).await,
             Self::A2a => a2a::run(bench, report).await,
+            Self::Instructions => instructions::run(bench, report).await,
         }
     }
 }

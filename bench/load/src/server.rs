@@ -76,6 +76,8 @@ pub struct Start<'a> {
     pub closed_by: Option<&'a str>,
     /// The gateway that has its agents; else they are its own.
     pub before: Option<&'a str>,
+    /// Where callgrind writes what it counts; else it runs by itself.
+    pub counted_to: Option<&'a Path>,
 }
 
 impl Start<'_> {
@@ -119,7 +121,18 @@ impl Start<'_> {
             command.arg(address.to_string()).args(self.before);
             return command;
         }
-        let mut command = Command::new(&self.places.switchboard);
+        let mut command = match self.counted_to {
+            None => Command::new(&self.places.switchboard),
+            Some(counts) => {
+                let mut command = Command::new("valgrind");
+                command.arg("--tool=callgrind");
+                command.arg(format!("--callgrind-out-file={}", counts.display()));
+                command.arg(&self.places.switchboard);
+                // Threads that wait for each other would count, too.
+                command.env("TOKIO_WORKER_THREADS", "1");
+                command
+            }
+        };
         if self.built_in {
             command.arg("up");
         } else {
