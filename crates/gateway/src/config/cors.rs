@@ -15,7 +15,7 @@ use super::raw;
 use super::value::from_text;
 use super::yaml::Step::Key;
 
-/// Where a web page comes from: `https://app.example`, `http://localhost:3000`; or `*`, from anywhere.
+/// An origin of web pages: `https://app.example`, `http://localhost:3000`; or `*`, any origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebOrigin(pub(crate) String);
 
@@ -66,7 +66,7 @@ impl JsonSchema for WebOrigin {
         json_schema!({
             "type": "string",
             "pattern": r"^https?://[^/]+/?$|^\*$|\$\{",
-            "description": "Where a web page comes from: `https://app.example`, `http://localhost:3000`; `*` is anywhere."
+            "description": "An origin: `https://app.example`, `http://localhost:3000`; `*` is any origin."
         })
     }
 }
