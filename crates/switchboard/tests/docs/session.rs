@@ -80,7 +80,7 @@ struct Ports {
 impl Ports {
     fn put_into(&self, text: &str) -> String {
         let text = text.replace("7420", &self.server.to_string());
-        // Operators look one port above.
+        // The admin listener is one port above.
         let text = text.replace("7421", &(self.server + 1).to_string());
         text.replace("9000", &self.receiver.to_string())
     }
