@@ -44,7 +44,7 @@ pub(crate) fn trusting(
     if let Some(pem) = roots {
         let roots = Certificate::from_pem_bundle(pem).unwrap_or_default();
         if roots.is_empty() {
-            return Err("there is no certificate in PEM form to trust".to_owned());
+            return Err("no PEM certificate found".to_owned());
         }
         builder = builder.tls_certs_merge(roots);
     }

@@ -52,10 +52,10 @@ enum Shown {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsendable {
     /// It belongs to one message or connection.
-    #[error("the header {0} belongs to one message or connection, and is never sent along")]
+    #[error("the header {0} belongs to a single hop and is never forwarded")]
     Name(HeaderName),
-    /// Its value cannot stand in a header.
-    #[error("the value of the header {0} cannot stand in a header")]
+    /// Its value is not a valid header value.
+    #[error("the value of the header {0} is not a valid header value")]
     Value(HeaderName),
 }
 
@@ -63,7 +63,7 @@ pub enum Unsendable {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
     /// There is nobody to act for: the caller has shown no token, or it is gone with a restart. The caller can help.
-    #[error("the caller's credentials are needed, and are not there")]
+    #[error("the caller's credentials are required but missing")]
     NoCredential,
     /// The issuer of tokens says no. It will say so again.
     #[error("{0}")]
@@ -161,7 +161,7 @@ impl Outbound {
                 }
                 let got = tokens.get(subject.as_ref(), deadline).await?;
                 bearer(&got.token).ok_or_else(|| {
-                    let message = "the issuer gave a token that cannot stand in a header";
+                    let message = "the issuer gave a token that is not a valid header value";
                     IdentityError::Unavailable(message.to_owned())
                 })
             }
@@ -222,12 +222,12 @@ impl IdentityError {
         tracing::warn!(error = %self, "no credentials for the upstream");
         match self {
             Self::NoCredential => {
-                let text = "your credentials are needed to go on: send a message with them";
+                let text = "authentication required to continue: send a message with credentials";
                 Ok(Outcome::AuthRequired(Said::text(text)))
             }
             Self::Refused(_) => Err(AgentError::new("the agent may not act for this caller")),
             Self::Unavailable(_) => Err(AgentError::unavailable(
-                "what the agent shows who it is with cannot be had now",
+                "the agent's upstream credentials are not available now",
             )),
         }
     }

@@ -81,7 +81,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If no such task, or it is over.
+    /// If there is no such task, or it has ended.
     pub async fn subscribe(&self, task: &TaskId) -> Result<Events, Error> {
         self.subscribe_with(task, &CallOptions::new()).await
     }
@@ -120,7 +120,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If no such task.
+    /// If there is no such task.
     pub async fn get(&self, task: &TaskId, history: Option<u32>) -> Result<Arc<Task>, Error> {
         self.get_with(task, history, &CallOptions::new()).await
     }
@@ -179,7 +179,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If no such task, or it ended otherwise.
+    /// If there is no such task, or it ended in another state.
     pub async fn cancel(&self, task: &TaskId) -> Result<Arc<Task>, Error> {
         self.cancel_with(task, &CallOptions::new()).await
     }
@@ -243,7 +243,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If no such task.
+    /// If there is no such task.
     pub async fn push_configs(&self, task: &TaskId) -> Result<Vec<PushConfig>, Error> {
         let mut all = Vec::new();
         let mut page_token = None;
@@ -270,7 +270,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If no such task.
+    /// If there is no such task.
     pub async fn delete_push_config(&self, task: &TaskId, id: &PushConfigId) -> Result<(), Error> {
         let delete = Operation::DeletePushConfig(DeletePushConfig {
             task_id: task.clone(),

@@ -26,7 +26,7 @@ pub fn sha256_hex_of(pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Stri
     hex(hash.finish().as_ref())
 }
 
-/// SHA-256 of what is read bit by bit, such as a large file.
+/// SHA-256 of data that is read in pieces, such as a large file.
 pub struct Sha256(digest::Context);
 
 impl Default for Sha256 {

@@ -97,7 +97,7 @@ fn serve_without_a_file_says_what_to_do() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         text(&output.stderr),
-        "error: there is no switchboard.yaml in this directory\n  hint: name a configuration file, or try \
+        "error: no switchboard.yaml in this directory\n  hint: name a configuration file, or try \
          `switchboard up`, which needs none\n"
     );
 }
@@ -273,7 +273,7 @@ fn a_key_must_say_what_it_opens() {
     assert_eq!(unknown.status.code(), Some(2));
     assert_eq!(
         text(&unknown.stderr),
-        "error: there is no agent named \"c\"\n  hint: the configuration has a, b\n"
+        "error: no agent named \"c\"\n  hint: the configuration has a, b\n"
     );
     let odd = run(&["key", "create", "--all-agents", "--scope", "two words"]);
     assert_eq!(odd.status.code(), Some(1));

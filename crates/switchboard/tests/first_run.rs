@@ -160,7 +160,7 @@ fn wrap_refuses_a_program_that_does_not_exist_and_check_warns() {
     let wrapped = run(&dir, &["wrap", "--memory", "--exec", "--", "nosuchprogram"]);
     assert_eq!(wrapped.status.code(), Some(2), "{wrapped:?}");
     let said = text(&wrapped.stderr);
-    assert!(said.contains("there is no program `nosuchprogram` on this machine"));
+    assert!(said.contains("program not found: `nosuchprogram`"));
     assert!(said.contains("hint: install it, or write its whole path"));
     std::fs::write(dir.path().join("plain.py"), "print(1)\n").unwrap();
     let wrapped = run(&dir, &["wrap", "--memory", "--exec", "--", "./plain.py"]);

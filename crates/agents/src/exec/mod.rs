@@ -329,7 +329,7 @@ impl Agent for ExecAgent {
                 let text = "interrupted by a restart: send the message again";
                 return Err(AgentError::new(text));
             }
-            tracing::info!(agent = &**turn.agent(), task = %turn.task_id(), "command is run again after a restart");
+            tracing::info!(agent = &**turn.agent(), task = %turn.task_id(), "retrying command after restart");
             take_back(&turn, &progress).await?;
         }
         let speech = Speech::of(&turn);
@@ -338,7 +338,7 @@ impl Agent for ExecAgent {
             Protocol::Text => match speech.text() {
                 Some(text) => text,
                 None => {
-                    let text = "the agent takes text and data only: send no files";
+                    let text = "the agent accepts only text and data parts";
                     return Ok(Outcome::Rejected(Said::text(text)));
                 }
             },

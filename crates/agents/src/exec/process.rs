@@ -123,9 +123,8 @@ impl Process {
         // The number of a group is not given to others as long as anyone is in it.
         self.signal(Signal::KILL);
         self.group = None;
-        let status = status.map_err(|error| {
-            AgentError::new(format!("the command cannot be waited for: {error}"))
-        })?;
+        let status = status
+            .map_err(|error| AgentError::new(format!("could not wait for the command: {error}")))?;
         Ok(status.into())
     }
 

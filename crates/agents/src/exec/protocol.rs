@@ -202,7 +202,7 @@ pub(super) fn read(line: &str) -> Result<Line, String> {
     });
     let json = known.map_err(|why| why.to_string())?;
     let spoken = serde_json::from_str(json.as_str()).map_err(|error| error.to_string());
-    match spoken.map_err(|error| format!("is not understood: {error}"))? {
+    match spoken.map_err(|error| format!("is invalid: {error}"))? {
         Spoken::Status { text } => Ok(Line::Status(text)),
         Spoken::Artifact {
             id,
@@ -213,7 +213,7 @@ pub(super) fn read(line: &str) -> Result<Line, String> {
             last,
         } => {
             let id = ArtifactId::new(id.unwrap_or_else(|| OUTPUT.to_owned()));
-            let id = id.map_err(|error| format!("has an id that is none: {error}"))?;
+            let id = id.map_err(|error| format!("has an invalid id: {error}"))?;
             let text = text.map(|text| Ok(Part::text(text)));
             let parts = parts.into_iter().map(part);
             let parts: Vec<Part> = text.into_iter().chain(parts).collect::<Result<_, _>>()?;
@@ -243,7 +243,7 @@ fn part(spoken: SpokenPart) -> Result<Part, String> {
         (Some(text), None, None, None) => Content::Text(text.into()),
         (None, Some(raw), None, None) => match BASE64_STANDARD.decode(raw) {
             Ok(bytes) => Content::Raw(bytes.into()),
-            Err(_) => return Err("has a part whose bytes are no base64".to_owned()),
+            Err(_) => return Err("has a part with invalid base64".to_owned()),
         },
         (None, None, Some(url), None) => Content::Url(url),
         (None, None, None, Some(data)) => Content::Data(Json::from(&data)),

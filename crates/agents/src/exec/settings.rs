@@ -104,7 +104,7 @@ pub enum Invalid {
     /// No program can be given this.
     #[error("the command, its directory or its environment has a NUL character")]
     Nul,
-    /// It is no name of a variable.
-    #[error("{0:?} is no name of a variable")]
+    /// It is not a valid variable name.
+    #[error("{0:?} is not a valid variable name")]
     Variable(String),
 }

@@ -38,16 +38,16 @@ pub(super) enum Fault {
     #[error("the connection was lost")]
     Lost,
     /// It does not take who we are.
-    #[error("it does not take the agent's credentials")]
+    #[error("it rejected the agent's credentials")]
     Unknown,
     /// There is no such thing.
-    #[error("it has no such thing: {0}")]
+    #[error("not found: {0}")]
     Missing(String),
     /// It said no.
     #[error("it answered with {0}{1}")]
     Refused(u16, String),
     /// What it says cannot be understood.
-    #[error("its answer cannot be understood")]
+    #[error("it returned an invalid response")]
     Unreadable,
 }
 
@@ -75,16 +75,16 @@ impl Fault {
     pub(super) fn told(&self) -> AgentError {
         match self {
             Self::Unreached(cause) => AgentError::unavailable(format!(
-                "the LangGraph server cannot be reached: see that it runs, and that the agent's `url` is right: {cause}"
+                "the LangGraph server cannot be reached: check that it runs, and that the agent's `url` is right: {cause}"
             )),
             Self::Lost => AgentError::unavailable(
-                "the connection to the LangGraph server was lost, and it did not come back in time",
+                "the connection to the LangGraph server was lost and could not be re-established in time",
             ),
             Self::Unknown => AgentError::new(
-                "the LangGraph server does not take the agent's credentials: set valid ones with `identity`",
+                "the LangGraph server rejected the agent's credentials: set valid ones with `identity`",
             ),
             Self::Missing(said) => AgentError::new(format!(
-                "the LangGraph server has nothing there: check the agent's `url`, and that A2A is not disabled{}",
+                "not found on the LangGraph server: check the agent's `url`, and that A2A is not disabled{}",
                 behind(said)
             )),
             Self::Refused(status, said) if self.may_pass() => AgentError::unavailable(format!(
@@ -94,7 +94,7 @@ impl Fault {
                 "the LangGraph server refused the request with {status}{said}"
             )),
             Self::Unreadable => AgentError::new(
-                "the answer of the LangGraph server cannot be understood: check the agent's `url`",
+                "the LangGraph server returned an invalid response: check the agent's `url`",
             ),
         }
     }

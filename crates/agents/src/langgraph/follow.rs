@@ -148,7 +148,7 @@ impl Run<'_> {
                 Err(refused(task, error.to_string()))
             }
             Err(Stop::Ended(Ok(_))) => {
-                Err(refused(task, "there are no credentials for it".to_owned()))
+                Err(refused(task, "no credentials for the upstream".to_owned()))
             }
         }
     }

@@ -200,7 +200,7 @@ impl<'a> Run<'a> {
     pub(super) fn refused(&self, code: i32, said: &str) -> Stop {
         let said = quoted(&without(&self.shown, said.to_owned()));
         if code == NOT_TAKEN {
-            let why = format!("the LangGraph server does not take this message: {said}");
+            let why = format!("the LangGraph server rejected this message: {said}");
             return Stop::Ended(Ok(Outcome::Rejected(Said::text(why))));
         }
         if said.contains("ssistant") {

@@ -131,7 +131,8 @@ impl Line {
     pub(super) async fn health(&self) -> Health {
         let asked = async {
             let shown = own_headers(&self.identity).await;
-            let shown = shown.map_err(|_| "there are no credentials to show it".to_owned())?;
+            let shown =
+                shown.map_err(|_| "no credentials configured for the upstream".to_owned())?;
             // Where it is somebody only with a caller, nobody can be shown.
             let only_with_caller = shown.is_empty() && !self.identity.is_nothing();
             match self.server.is_up(&shown).await {
@@ -249,7 +250,7 @@ fn one(found: Vec<Assistant>, name: &str) -> Result<Assistant, Unresolved> {
     };
     chosen.ok_or_else(|| {
         Unresolved::Which(match ids.is_empty() {
-            true => format!("there is no graph and no assistant {name:?}"),
+            true => format!("no graph or assistant named {name:?}"),
             false => format!(
                 "several assistants are called {name:?}, name one by its id: {}",
                 ids.join(", ")

@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
         let note = turn.note(NAME).await?.map(serde_json::from_value);
         let note = note.transpose().map_err(|error| {
             tracing::error!(%error, task = %turn.task_id(), "could not read a note");
-            AgentError::new("what was noted about the run cannot be read")
+            AgentError::new("the stored state of the run is unreadable")
         })?;
         Ok(Self {
             line,
@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
             }
             Some(Err(_)) => {
                 let late = AgentError::new(format!(
-                    "the assistant was not done within {} s, and its run was canceled: the agent's `timeout` can be raised",
+                    "the assistant timed out after {} s; the run was canceled. Raise `timeout` of the agent",
                     limit.as_secs_f64()
                 ));
                 Err(self.leave(late).await)
@@ -205,7 +205,7 @@ impl<'a> Run<'a> {
             return Err(match error {
                 IdentityError::Unavailable(why) => {
                     tracing::warn!(agent = &**self.turn.agent(), task = %self.turn.task_id(), error = why, "no token for the upstream");
-                    Stop::Down(Down::unavailable("no token for it can be had now", None))
+                    Stop::Down(Down::unavailable("could not obtain a token for it", None))
                 }
                 error => error.into(),
             });
@@ -374,7 +374,7 @@ impl<'a> Run<'a> {
                     said if self.line.settings.show_errors && !said.is_empty() => {
                         format!("the assistant failed: {said}")
                     }
-                    _ => "the assistant failed: what it said is in Switchboard's log and in that of the LangGraph server".to_owned(),
+                    _ => "the assistant failed: see the logs of Switchboard and of the LangGraph server".to_owned(),
                 }))
             }
             Ending::Unsure => Err(lost().untold()),
@@ -390,6 +390,6 @@ impl<'a> Run<'a> {
 /// A message went out, and nothing came back.
 pub(super) fn lost() -> AgentError {
     AgentError::unavailable(
-        "the LangGraph server was sent the message, and then the connection was lost: it is not known whether it ran",
+        "the connection to the LangGraph server was lost after the message was sent; it is unknown whether it was processed",
     )
 }

@@ -122,7 +122,7 @@ impl Endpoint {
             let shown = match self.identity.headers(caller, by).await {
                 Err(IdentityError::Unavailable(why)) => {
                     tracing::warn!(agent = &**turn.agent(), task = %turn.task_id(), error = why, "no token for the upstream");
-                    let down = Down::unavailable("no token for it can be had now", None);
+                    let down = Down::unavailable("could not obtain a token for it", None);
                     outage.wait(&down).await.map_err(Refusal::Failed)?;
                     continue;
                 }
@@ -194,7 +194,7 @@ impl Endpoint {
         let by = Instant::now() + HEALTH;
         let shown = match self.identity.own_headers(by).await {
             Ok(shown) => shown,
-            Err(_) => return Health::down("there are no credentials to show it"),
+            Err(_) => return Health::down("no credentials configured for the upstream"),
         };
         let mut url = self.url.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -292,10 +292,10 @@ impl Endpoint {
         match status {
             // What it says may show the key in part.
             StatusCode::UNAUTHORIZED => Missed::Unknown(AgentError::new(
-                "the model endpoint does not take the agent's key: set a valid one for the agent",
+                "the model endpoint rejected the agent's API key: set a valid one for the agent",
             )),
             StatusCode::FORBIDDEN => Missed::Ever(AgentError::new(
-                "the model endpoint does not let the agent's key use this model: allow it there, or set another key",
+                "the model endpoint denies the agent's API key access to this model: grant it, or set another key",
             )),
             StatusCode::NOT_FOUND => Missed::Ever(fails(
                 "the model endpoint has no such model or path: check the agent's model and base URL".to_owned(),
@@ -315,7 +315,7 @@ impl Endpoint {
                 self.not_now(status, away(text), asked)
             }
             status if status.is_redirection() => Missed::Ever(AgentError::new(
-                "the model endpoint redirects elsewhere, which is not followed: set the agent's base URL to where it is",
+                "the model endpoint redirects to another URL; redirects are not followed: set the agent's base URL to the target",
             )),
             status => Missed::Ever(fails(format!(
                 "the model endpoint refused the request with {}",

@@ -11,15 +11,15 @@ use crate::fetch::Unread;
 /// secret, and then cuts them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Broken {
-    #[error("the model endpoint sent what is no chat completion: {0}")]
+    #[error("the model endpoint returned an invalid response: {0}")]
     Unreadable(String),
     #[error("the model endpoint reports an error: {0}")]
     Reported(String),
-    #[error("the answer of the model broke off: send the message again")]
+    #[error("the model's response was cut off: send the message again")]
     CutOff,
     #[error("the model gave an empty answer")]
     Empty,
-    #[error("the model asked for a tool, and has none")]
+    #[error("the model requested a tool call, but no tools are configured")]
     Tool,
     #[error("the answer was stopped by a content filter of the model endpoint")]
     Filtered,

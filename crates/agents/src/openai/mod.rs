@@ -308,7 +308,7 @@ impl OpenAiAgent {
 
     fn silent(&self) -> AgentError {
         let seconds = self.settings.idle_timeout.as_secs_f64();
-        AgentError::unavailable(format!("the model endpoint said nothing for {seconds} s"))
+        AgentError::unavailable(format!("the model endpoint sent no data for {seconds} s"))
     }
 }
 

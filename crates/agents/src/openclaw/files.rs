@@ -28,7 +28,7 @@ pub(super) fn stood_in(message: &Message) -> Message {
 /// Whether all files may be fetched, by their URLs alone.
 pub(super) fn require(message: &Message, fetcher: &Fetcher) -> Result<(), Error> {
     if urls(message).count() > MOST {
-        let text = format!("no more than {MOST} files are fetched for one message");
+        let text = format!("at most {MOST} files can be fetched for one message");
         return Err(Error::new(ErrorKind::InvalidParams, text));
     }
     for (at, url) in urls(message) {
@@ -161,7 +161,7 @@ mod tests {
         let refused = require(&many, &fetcher()).unwrap_err();
         assert_eq!(
             refused.message(),
-            "no more than 16 files are fetched for one message"
+            "at most 16 files can be fetched for one message"
         );
     }
 

@@ -58,7 +58,7 @@ impl Run<'_> {
     ) -> Result<Result<Outcome, Down>, AgentError> {
         if let Some(file) = unreadable(prompt) {
             let text = format!(
-                "the agent cannot read {file}: OpenClaw takes text, images and PDF over HTTP"
+                "the agent cannot read {file}: OpenClaw accepts text, images and PDF over HTTP"
             );
             return Ok(Ok(Outcome::Rejected(Said::text(text))));
         }
@@ -117,7 +117,7 @@ impl Run<'_> {
             }
             Err(error) => {
                 tracing::warn!(error = why(error), "OpenClaw gateway did not answer");
-                let text = "the OpenClaw gateway closed the connection before it answered: it is not known whether it ran";
+                let text = "the OpenClaw gateway closed the connection before it answered: it is unknown whether it was processed";
                 return Err(AgentError::unavailable(text));
             }
         };
@@ -171,7 +171,7 @@ impl Run<'_> {
     fn headers(&self) -> Result<HeaderMap, AgentError> {
         let text = |text: &str| {
             let value = HeaderValue::from_str(text);
-            value.map_err(|_| AgentError::new("the token or the agent cannot stand in a header"))
+            value.map_err(|_| AgentError::new("the token or the agent is not a valid header value"))
         };
         let mut token = text(&format!("Bearer {}", self.gateway.place.token.reveal()))?;
         token.set_sensitive(true);
@@ -339,9 +339,11 @@ impl Speech {
 fn told(broken: Broken) -> AgentError {
     AgentError::new(match broken {
         Broken::Reported(text) => format!("the agent failed: {text}"),
-        Broken::Unreadable(text) => format!("the OpenClaw gateway sent what is no answer: {text}"),
+        Broken::Unreadable(text) => {
+            format!("the OpenClaw gateway returned an invalid response: {text}")
+        }
         Broken::CutOff => {
-            "the answer of the agent broke off, and with the connection OpenClaw stops the run"
+            "the agent's response was cut off; OpenClaw stops a run when its connection closes"
                 .to_owned()
         }
         Broken::Empty | Broken::Tool => "the agent gave an empty answer".to_owned(),
@@ -353,7 +355,7 @@ fn told(broken: Broken) -> AgentError {
 fn silent() -> AgentError {
     let minutes = SILENCE.as_secs() / 60;
     AgentError::unavailable(format!(
-        "the OpenClaw gateway said nothing for {minutes} min"
+        "the OpenClaw gateway sent no data for {minutes} min"
     ))
 }
 
@@ -363,7 +365,7 @@ fn refusal_text(status: StatusCode, said: &str, refused: Option<&Refused>) -> Ag
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
             let socket = refused.map(|refused| format!("; over the WebSocket {refused}"));
             AgentError::unavailable(format!(
-                "the OpenClaw gateway takes no messages over HTTP: switch on gateway.http.endpoints there{}",
+                "the OpenClaw gateway does not accept messages over HTTP: enable its gateway.http.endpoints{}",
                 socket.unwrap_or_default()
             ))
         }
@@ -429,7 +431,7 @@ mod tests {
         let unpaired = Refused::Unpaired(Some("98ca".to_owned()));
         let error = refusal_text(StatusCode::NOT_FOUND, "", Some(&unpaired)).to_string();
         assert!(
-            error.contains("switch on gateway.http.endpoints"),
+            error.contains("enable its gateway.http.endpoints"),
             "{error}"
         );
         assert!(error.contains("openclaw devices approve 98ca"), "{error}");

@@ -34,11 +34,11 @@ pub(super) struct Order {
 /// Why a question was not answered.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum Unanswered {
-    #[error("the socket is gone")]
+    #[error("the connection is closed")]
     Lost,
     #[error("it took too long")]
     Late,
-    #[error("it says no: {}", .0.message)]
+    #[error("it refused: {}", .0.message)]
     No(Box<Fault>),
 }
 

@@ -310,8 +310,8 @@ impl Agent for OpenClawAgent {
         let note = Note::of(&turn).await?.filter(|note| !note.unsent);
         if let Some(Note { way: Way::Http, .. }) = note {
             return Err(AgentError::new(
-                "Switchboard was started anew in the middle of the run, and OpenClaw stops a run with its \
-                 connection: send the message again",
+                "Switchboard restarted during the run, and OpenClaw stops a run when its connection closes: \
+                 send the message again",
             ));
         }
         let waits = self.run_of(&turn, &progress);

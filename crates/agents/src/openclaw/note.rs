@@ -40,7 +40,7 @@ impl Note {
         let note = turn.note(NAME).await?.map(serde_json::from_value);
         note.transpose().map_err(|error| {
             tracing::error!(%error, task = %turn.task_id(), "could not read a note");
-            AgentError::new("what was noted about the run cannot be read")
+            AgentError::new("the stored state of the run is unreadable")
         })
     }
 

@@ -65,7 +65,7 @@ impl Prompt {
                     texts.push(data.as_str().to_owned());
                 }
                 Content::Data(_) => {
-                    let text = format!("this agent takes no data parts ({place})");
+                    let text = format!("this agent does not accept data parts ({place})");
                     return Err(Error::new(ErrorKind::ContentTypeNotSupported, text));
                 }
                 Content::Raw(bytes) => {
@@ -82,7 +82,7 @@ impl Prompt {
                     files.push(attached(part, files.len(), BASE64_STANDARD.encode(bytes)));
                 }
                 Content::Url(_) => {
-                    let text = format!("this agent takes files with their content only ({place})");
+                    let text = format!("this agent accepts only inline files ({place})");
                     return Err(Error::new(ErrorKind::ContentTypeNotSupported, text));
                 }
             }
@@ -228,7 +228,7 @@ mod tests {
             (
                 vec![Part::text("x"), data()],
                 ErrorKind::ContentTypeNotSupported,
-                "this agent takes no data parts (message.parts[1])",
+                "this agent does not accept data parts (message.parts[1])",
             ),
             (
                 vec![file(b"four", "image/png", None)],
@@ -238,7 +238,7 @@ mod tests {
             (
                 vec![link],
                 ErrorKind::ContentTypeNotSupported,
-                "this agent takes files with their content only (message.parts[0])",
+                "this agent accepts only inline files (message.parts[0])",
             ),
             (
                 vec![Part::text(" ")],

@@ -157,7 +157,7 @@ pub(super) async fn history(line: &Line, session: &str) -> Result<Value, Unanswe
 
 pub(super) fn gone() -> Ending {
     Ending::Failed(
-        "the OpenClaw gateway was started anew in the middle of the run, which is lost: send the message again"
+        "the OpenClaw gateway restarted during the run, which is lost: send the message again"
             .to_owned(),
     )
 }
@@ -165,6 +165,6 @@ pub(super) fn gone() -> Ending {
 /// A message went out, and nobody can tell what came of it.
 fn unknown() -> AgentError {
     AgentError::unavailable(
-        "the OpenClaw gateway was sent the message, and then the connection was lost: it is not known whether it ran",
+        "the connection to the OpenClaw gateway was lost after the message was sent; it is unknown whether it was processed",
     )
 }

@@ -20,16 +20,16 @@ pub(super) enum Refused {
     #[error("it asks to be paired: approve with `openclaw devices approve {}` on its host", .0.as_deref().unwrap_or("--latest"))]
     Unpaired(Option<String>),
     /// It does not take the token.
-    #[error("it does not take the token")]
+    #[error("it rejected the token")]
     Token,
     /// It lets us in, and lets us do nothing.
-    #[error("it gives no right to run agents (operator.write)")]
+    #[error("it does not grant the right to run agents (operator.write)")]
     Rights,
     /// It speaks another version.
-    #[error("it speaks none of the versions 3 and 4 of its protocol")]
+    #[error("it supports neither version 3 nor 4 of its protocol")]
     Version,
     /// It, or what stands before it, takes no WebSocket.
-    #[error("it takes no WebSocket: HTTP {0}")]
+    #[error("it does not accept WebSocket connections: HTTP {0}")]
     Upgrade(u16),
     /// Anything else.
     #[error("it refuses: {0}")]
@@ -97,7 +97,7 @@ impl Refused {
     pub(super) fn told(&self) -> AgentError {
         match self {
             Self::Away(_) => AgentError::unavailable(
-                "the OpenClaw gateway cannot be reached: see that it runs, or try again later",
+                "the OpenClaw gateway cannot be reached: check that it runs, or try again later",
             ),
             Self::Starting(_) => {
                 AgentError::unavailable("the OpenClaw gateway is not ready yet: try again later")

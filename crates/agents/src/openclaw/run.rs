@@ -138,7 +138,7 @@ impl Following<'_> {
         };
         line.map_err(|refused| match refused {
             Refused::Away(_) | Refused::Starting(_) => AgentError::unavailable(
-                "the connection to the OpenClaw gateway was lost, and it did not come back in time",
+                "the connection to the OpenClaw gateway was lost and could not be re-established in time",
             ),
             refused => refused.told(),
         })

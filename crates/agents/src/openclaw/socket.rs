@@ -147,7 +147,7 @@ impl Socket {
         if accepted.map(http::HeaderValue::as_bytes)
             != Some(derive_accept_key(key.as_bytes()).as_bytes())
         {
-            return Err(Refused::Other("what it speaks is no WebSocket".to_owned()));
+            return Err(Refused::Other("it does not speak WebSocket".to_owned()));
         }
         let upgraded = response.upgrade().await;
         let upgraded = upgraded.map_err(|error| Refused::Away(root_cause(&error.without_url())))?;

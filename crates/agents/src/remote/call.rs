@@ -126,7 +126,7 @@ impl Run<'_> {
                 error.untold()
             }
             Stop::Ended(Err(error)) => self.refused(error.to_string()),
-            Stop::Ended(Ok(_)) => self.refused("there are no credentials for it".to_owned()),
+            Stop::Ended(Ok(_)) => self.refused("no credentials for the upstream".to_owned()),
         }
     }
 
@@ -212,7 +212,7 @@ impl Run<'_> {
     /// What goes with a message.
     pub(super) fn options_for(&self, message: &Message) -> CallOptions {
         let mut options = self.options();
-        // A way that cannot stand in a header stands in the message all the same.
+        // A hop path that is not a valid header value is still in the metadata of the message.
         if let Ok(way) = HeaderValue::from_str(&self.way().to_header()) {
             options = options.header(HeaderName::from_static(hops::HEADER), way);
         }

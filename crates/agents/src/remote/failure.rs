@@ -44,7 +44,7 @@ pub(super) fn down(error: &Error) -> Down {
             Down::unreachable(root_cause(error))
         }
         (Kind::Unreachable | Kind::Interrupted, _) => Down::unreachable("the connection was lost"),
-        _ => Down::unavailable("it takes no requests now", error.wait()),
+        _ => Down::unavailable("it does not accept requests now", error.wait()),
     }
 }
 
@@ -58,10 +58,10 @@ pub(super) fn told(turn: &Turn, shown: &HeaderMap, error: &Error) -> AgentError 
         "remote agent call failed"
     );
     match error.kind() {
-        Kind::CredentialsMissing => {
-            AgentError::new("the remote agent asks for credentials, and none are set up for it")
-        }
-        Kind::Refused => AgentError::new("the remote agent does not take our credentials"),
+        Kind::CredentialsMissing => AgentError::new(
+            "the remote agent requires credentials, but none are configured: set `identity`",
+        ),
+        Kind::Refused => AgentError::new("the remote agent rejected our credentials"),
         _ if error.is(ErrorKind::TaskNotFound) => {
             AgentError::new("the remote agent no longer knows the task")
         }
@@ -73,13 +73,13 @@ pub(super) fn told(turn: &Turn, shown: &HeaderMap, error: &Error) -> AgentError 
             },
         )),
         Kind::Unintelligible | Kind::TooLarge => {
-            AgentError::new("the remote agent's answer cannot be understood")
+            AgentError::new("the remote agent returned an invalid response")
         }
         Kind::ExtensionRequired | Kind::NotOffered | Kind::Reference | Kind::CardInvalid => {
-            AgentError::new("the remote agent cannot be used as it is set up")
+            AgentError::new("the remote agent cannot be used with this configuration")
         }
         Kind::Interrupted => AgentError::unavailable(
-            "the connection to the remote agent was lost, and it did not come back in time",
+            "the connection to the remote agent was lost and could not be re-established in time",
         ),
         Kind::CardNotFound | Kind::Unreachable | Kind::Timeout => {
             AgentError::unavailable("the remote agent cannot be reached: try again later")
@@ -126,7 +126,7 @@ fn cleared(shown: &HeaderMap, said: &Json) -> Json {
 /// A message went out, and nothing came back.
 pub(super) fn unknown() -> AgentError {
     AgentError::unavailable(
-        "the remote agent was sent the message, and then the connection was lost: it is not known whether it ran",
+        "the connection to the remote agent was lost after the message was sent; it is unknown whether it was processed",
     )
 }
 

@@ -60,7 +60,7 @@ impl Run<'_> {
             return Err(match error {
                 IdentityError::Unavailable(why) => {
                     tracing::warn!(agent = &**self.turn.agent(), task = %self.turn.task_id(), error = why, "no token for the upstream");
-                    Stop::Down(Down::unavailable("no token for it can be had now", None))
+                    Stop::Down(Down::unavailable("could not obtain a token for it", None))
                 }
                 error => error.into(),
             });

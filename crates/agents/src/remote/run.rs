@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
         let note = note.map(serde_json::from_value).transpose();
         let note = note.map_err(|error| {
             tracing::error!(%error, task = %turn.task_id(), "could not read a note");
-            AgentError::new("what was noted about the remote task cannot be read")
+            AgentError::new("the stored state of the remote task is unreadable")
         })?;
         Ok(Self {
             line,

@@ -130,10 +130,7 @@ async fn a_line_that_is_something_else_fails_the_task() {
         (r#"{"type":"artifact"}"#, "without text or parts"),
         (r#"{"type":"artifact","parts":[{}]}"#, "exactly one of"),
         (r#"{"type":"artifact","parts":[{"raw":"-"}]}"#, "base64"),
-        (
-            r#"{"type":"artifact","id":"","text":"x"}"#,
-            "an id that is none",
-        ),
+        (r#"{"type":"artifact","id":"","text":"x"}"#, "an invalid id"),
         (r#"{"type":"status","text":"\ud800"}"#, "surrogate"),
     ] {
         let status = r#"{"type":"status","text":"x"}"#;

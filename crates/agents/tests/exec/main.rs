@@ -189,10 +189,7 @@ async fn files_are_rejected_where_only_text_goes_in() {
     message.parts.push(file);
     let task = line(Settings::new(["cat"])).send(message).await.unwrap();
     assert_eq!(state(&task), TaskState::Rejected);
-    assert_eq!(
-        said(&task),
-        "the agent takes text and data only: send no files"
-    );
+    assert_eq!(said(&task), "the agent accepts only text and data parts");
 }
 
 #[test]

@@ -262,23 +262,23 @@ async fn callers_learn_nothing_of_an_issuer_that_gives_no_token() {
         (
             "fails",
             |_, _| Some((500, "broken".into())),
-            "cannot be had now",
+            "are not available now",
         ),
         (
             "HTML",
             |_, _| Some((200, "<html>".into())),
-            "cannot be had now",
+            "are not available now",
         ),
         (
             "huge",
             |_, _| Some((200, "x".repeat(2 << 20))),
-            "cannot be had now",
+            "are not available now",
         ),
-        ("silent", |_, _| None, "cannot be had now"),
+        ("silent", |_, _| None, "are not available now"),
         (
             "no header",
             |_, _| Some((200, r#"{"access_token":"a\r\nx: y"}"#.into())),
-            "cannot be had now",
+            "are not available now",
         ),
     ];
     for (what, answer, expected) in cases {

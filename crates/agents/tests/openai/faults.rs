@@ -98,7 +98,7 @@ async fn an_answer_that_breaks_off_fails_and_is_not_asked_for_again() {
     for case in cases {
         let (task, count) = asked(case).await;
         assert_eq!((state(&task), count), (TaskState::Failed, 1));
-        let text = "the answer of the model broke off: send the message again";
+        let text = "the model's response was cut off: send the message again";
         assert_eq!(said(&task), text);
         assert_eq!(
             answer(&task, "answer"),
@@ -116,15 +116,15 @@ async fn what_is_no_answer_fails_with_what_is_wrong() {
     let long = "x".repeat(1001);
     let flood = "x".repeat(3 << 20);
     let cases: [(Vec<Step>, &str); 8] = [
-        (bare("{\"choices\": [}"), "what is no chat completion"),
+        (bare("{\"choices\": [}"), "returned an invalid response"),
         (bare("[DONE]"), "the model gave an empty answer"),
-        (vec![events()], "broke off"),
+        (vec![events()], "was cut off"),
         (bare(&error("it is tired")), "reports an error: it is tired"),
         (vec![events(), word(&long)], "too long"),
         (bare(&flood), "too long"),
         (
             plain(200, "content-type: text/html\r\n", "<html>"),
-            "what is no chat completion",
+            "returned an invalid response",
         ),
         (
             plain(200, "content-type: application/json\r\n", &flood),
@@ -150,7 +150,7 @@ async fn a_refusal_says_what_to_do_and_never_shows_the_key() {
         (403, "set another key"),
         (404, "check the agent's model and base URL"),
         (413, "send less"),
-        (302, "redirects elsewhere"),
+        (302, "redirects to another URL"),
     ] {
         let body = error(&leak);
         let reply = move || plain(status, "location: http://127.0.0.1:1/\r\n", &body);
@@ -242,7 +242,7 @@ async fn a_caller_whose_own_key_is_not_taken_is_asked_for_another() {
     let last = model.asked().pop().unwrap();
     let told = last.messages().as_array().unwrap().iter();
     let told: Vec<&str> = told.map(|m| m["content"].as_str().unwrap()).collect();
-    let asked = "your credentials are needed to go on: send a message with them";
+    let asked = "authentication required to continue: send a message with credentials";
     assert_eq!(told, ["paint it", asked, "here"]);
 }
 

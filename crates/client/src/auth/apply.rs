@@ -345,7 +345,7 @@ fn bearer(token: &Secret) -> Result<HeaderValue, Error> {
 
 fn secret_header(text: &str) -> Result<HeaderValue, Error> {
     let mut value = HeaderValue::from_str(text)
-        .map_err(|_| Error::new(Kind::Reference, "a credential cannot stand in a header"))?;
+        .map_err(|_| Error::new(Kind::Reference, "a credential is not a valid header value"))?;
     value.set_sensitive(true);
     Ok(value)
 }

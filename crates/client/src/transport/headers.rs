@@ -29,7 +29,7 @@ impl ServiceParams {
     ///
     /// # Errors
     ///
-    /// If a value cannot stand in a header.
+    /// If a value is not a valid header value.
     pub(crate) fn headers(
         &self,
         version: ProtocolVersion,
@@ -67,7 +67,7 @@ fn text(what: &str, value: &str) -> Result<HeaderValue, Error> {
     HeaderValue::from_str(value).map_err(|_| {
         Error::new(
             Kind::Reference,
-            format!("the {what} cannot stand in a header"),
+            format!("the {what} is not a valid header value"),
         )
     })
 }

@@ -96,7 +96,7 @@ async fn read(shows: &Shows, body: Incoming) -> Result<(String, Map<String, Valu
     let body = Limited::new(body, LONGEST).collect().await;
     let body: Bytes = match body {
         Ok(body) => body.to_bytes(),
-        Err(_) => return Err(bad("the rule is too long, or broke off")),
+        Err(_) => return Err(bad("the rule is too large or incomplete")),
     };
     let mut rule: Map<String, Value> = serde_json::from_slice(&body).map_err(|error| {
         bad(&format!(
@@ -113,11 +113,11 @@ async fn read(shows: &Shows, body: Incoming) -> Result<(String, Map<String, Valu
         if let Some(name) = name
             && shows.table.find(Some(name)).is_none()
         {
-            return Err(bad(&format!("{key}: there is no agent named {name:?}")));
+            return Err(bad(&format!("{key}: no agent named {name:?}")));
         }
     }
     if to == Some(&agent) {
-        return Err(bad("to: the rule hands tasks on to the agent itself"));
+        return Err(bad("to: the agent hands tasks off to itself"));
     }
     Ok((agent, rule))
 }
@@ -170,7 +170,7 @@ fn no_such_rule() -> Answer {
 fn only(methods: &'static str) -> Answer {
     let mut answer = wrong(
         StatusCode::METHOD_NOT_ALLOWED,
-        &format!("only {methods} is answered here"),
+        &format!("method not allowed: use {methods}"),
     );
     answer
         .headers_mut()

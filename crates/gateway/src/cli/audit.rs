@@ -45,7 +45,7 @@ pub struct AuditArgs {
 
 fn what() -> impl TypedValueParser<Value = What> {
     PossibleValuesParser::new(What::ALL.map(What::name))
-        .try_map(|name| What::from_name(&name).ok_or("is not noted"))
+        .try_map(|name| What::from_name(&name).ok_or("is not an audit event"))
 }
 
 pub(super) fn run(args: AuditArgs, global: &Global, env: &Env) -> Result<(), Failure> {

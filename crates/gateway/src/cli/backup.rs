@@ -22,7 +22,8 @@ Examples:
   switchboard backup /backups/latest -c /etc/switchboard.yaml -o json
 
 Copies the whole data directory at one moment: databases, API keys, audit log, encryption keys, certificates. Works
-beside a running server, which goes on meanwhile; everything it acknowledged before the command began is in the backup.
+while the server is running, and the server keeps running; the backup has everything that it acknowledged before the
+command started.
 The directory must not exist; it appears when the backup is complete and checked. It holds secrets in clear: protect it
 as you protect the data directory. The configuration file and the keys it names are not part of it.";
 
@@ -32,8 +33,8 @@ Examples:
   switchboard store check --data /var/lib/switchboard
 
 Checks every file of the backup, then fills the data directory, which must be empty or not exist. Start a server on it
-with the same configuration as before. A restored server goes on with every task that was unfinished at the moment of
-the backup: do not run it beside the one that the backup was made from.";
+with the same configuration as before. A restored server continues every task that was unfinished at the moment of the
+backup: do not run it while the server that the backup was made from is running.";
 
 /// `switchboard backup`
 #[derive(Debug, Args)]
@@ -71,7 +72,7 @@ pub(super) fn create(args: BackupArgs, global: &Global, env: &Env) -> Result<(),
         let report = until_stopped(move |stop| backup::create(&dir, &target, stop)).await?;
         warn_of_skipped(&report)?;
         let by = if report.manifest.server_running {
-            "beside its running server"
+            "while its server is running"
         } else {
             "without a running server"
         };

@@ -119,7 +119,7 @@ fn note(agent: &Agent) -> Option<String> {
     let name = &agent.name;
     agent.hides_extended_card().then(|| {
         format!(
-            "note: nobody can read the extended card of {name}, which asks nobody who they are\n"
+            "note: the extended card of {name} is unreachable: the agent requires no authentication\n"
         )
     })
 }

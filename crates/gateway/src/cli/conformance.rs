@@ -155,7 +155,7 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<(), Failure> {
 fn plan(args: &ConformanceArgs) -> Result<Plan, Failure> {
     let Some(agent) = args.agent_card.clone() else {
         return Err(Failure::Usage(
-            "there is no agent to check".to_owned(),
+            "no agent to check".to_owned(),
             "name it: switchboard conformance -a http://127.0.0.1:7420".to_owned(),
         ));
     };
@@ -195,7 +195,7 @@ fn parameter(text: &str) -> Result<(HeaderName, HeaderValue), Failure> {
     parsed.ok_or_else(|| {
         let name = text.split(':').next().unwrap_or_default();
         Failure::Usage(
-            format!("--svc-param {name:?} is no header"),
+            format!("--svc-param {name:?} is not a header"),
             "write it as name:value".to_owned(),
         )
     })

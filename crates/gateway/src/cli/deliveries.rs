@@ -71,7 +71,7 @@ fn show_dead(letter: &DeadLetter, json: bool, text: &mut String) -> std::fmt::Re
     let (url, error) = (printable::line(url), printable::line(&letter.error));
     writeln!(
         text,
-        "dead     task {task} event {} to {url}: {error} ({} attempts, given up at {})",
+        "dead     task {task} event {} to {url}: {error} ({} attempts, dead letter since {})",
         letter.seq, letter.attempts, letter.at,
     )
 }

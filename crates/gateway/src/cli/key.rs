@@ -103,7 +103,7 @@ fn create(args: CreateArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     if let Some(unknown) = args.agents.iter().find(|name| !is_agent(name)) {
         let known: Vec<&str> = config.agents.iter().map(|agent| &*agent.name).collect();
         return Err(Failure::Usage(
-            format!("there is no agent named {unknown:?}"),
+            format!("no agent named {unknown:?}"),
             format!("the configuration has {}", known.join(", ")),
         ));
     }

@@ -72,7 +72,7 @@ pub(super) fn run(args: &RouteArgs, global: &Global, env: &Env) -> Result<(), Fa
     let walk = rules.walk(&heard);
     let mut told = match &walk.chosen {
         Some(rule) => format!("{} by {}\n", rule.action, named(rule)),
-        None => format!("{} takes it itself\n", agent.name),
+        None => format!("{} handles it itself\n", agent.name),
     };
     if args.explain {
         for (rule, outcome) in rules.all().iter().zip(&walk.outcomes) {
@@ -109,7 +109,7 @@ fn agent<'c>(config: &'c Config, name: Option<&str>) -> Result<&'c Agent, Failur
     config.said_of(name).ok_or_else(|| {
         let hint =
             did_you_mean(name, names).unwrap_or_else(|| "see `agents` in the file".to_owned());
-        Failure::Usage(format!("there is no agent named `{name}`"), hint)
+        Failure::Usage(format!("no agent named `{name}`"), hint)
     })
 }
 
@@ -172,19 +172,22 @@ fn why(rule: &Route, outcome: &Outcome, heard: &Heard<'_>) -> String {
         let seen = seen.into_iter().flatten();
         let seen = seen.map(|(name, value)| match value {
             Some(value) => format!("{name} is {value}"),
-            None => format!("{name} is not there"),
+            None => format!("{name} is missing"),
         });
         seen.collect::<Vec<_>>().join("; ")
     };
     match outcome {
-        Outcome::Matches => format!("takes it: {}", rule.action),
+        Outcome::Matches => format!("matches: {}", rule.action),
         Outcome::Off => "is off".to_owned(),
         Outcome::OtherText => "the text does not match".to_owned(),
         Outcome::OtherSkill => format!("is for {}", rule.skills.join(", ")),
         Outcome::False => format!("`when` is false: {}", seen()),
         Outcome::Failed(cause) => {
-            format!("`when` cannot be told, so it is false: {cause}; {}", seen())
+            format!(
+                "`when` could not be evaluated, so it is false: {cause}; {}",
+                seen()
+            )
         }
-        Outcome::NotReached => "not asked: another one came first".to_owned(),
+        Outcome::NotReached => "not evaluated: an earlier rule matched".to_owned(),
     }
 }

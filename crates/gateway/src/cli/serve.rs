@@ -50,7 +50,7 @@ pub(super) fn file(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
         Some(file) => Ok(file),
         None if PathBuf::from(DEFAULT_FILE).exists() => Ok(PathBuf::from(DEFAULT_FILE)),
         None => Err(Failure::Usage(
-            format!("there is no {DEFAULT_FILE} in this directory"),
+            format!("no {DEFAULT_FILE} in this directory"),
             "name a configuration file, or try `switchboard up`, which needs none".to_owned(),
         )),
     }

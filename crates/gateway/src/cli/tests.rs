@@ -232,7 +232,7 @@ fn what_is_wrong_with_a_wrapped_agent_is_told_by_the_flag() {
         ),
         (
             &["--exec", "--directory", "/nowhere", "--", "cat"],
-            "--directory: agents.agent.exec.directory: /nowhere is no directory\n  hint: make it, or name another",
+            "--directory: agents.agent.exec.directory: /nowhere is not a directory\n  hint: make it, or name another",
         ),
     ];
     for (flags, wanted) in cases {

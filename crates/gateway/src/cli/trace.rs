@@ -45,7 +45,7 @@ pub struct TraceArgs {
 
 pub(super) fn run(args: &TraceArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let unknown = || {
-        let message = format!("there is no task {:?}", args.task);
+        let message = format!("no task {:?}", args.task);
         let hint = "name the server's configuration with -c, or its directory with --data";
         Failure::Usage(message, hint.to_owned())
     };

@@ -53,7 +53,7 @@ impl Check<'_> {
             (None, Some(when)) => (Effect::Deny, when),
             (both, _) => {
                 let message = match both {
-                    Some(_) => "`allow` and `deny` cannot stand together",
+                    Some(_) => "`allow` and `deny` are mutually exclusive",
                     None => "neither allows nor denies anything",
                 };
                 let hint = "write one rule with `allow`, or one with `deny`".to_owned();
@@ -137,7 +137,7 @@ impl Check<'_> {
         for (n, scope) in raw.iter().enumerate() {
             let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
             if scope.is_empty() || !scope.bytes().all(fits) {
-                let message = format!("`{scope}` is no scope");
+                let message = format!("`{scope}` is not a valid scope");
                 let hint = "write one word without quotes and backslashes".to_owned();
                 self.wrong(&join(at, Item(n)), message, Some(hint));
             }
@@ -153,7 +153,7 @@ impl Check<'_> {
         let agent_asks = !agent.rights.scopes.is_empty();
         if agent_asks || agent.rights.skills.iter().any(|s| !s.scopes.is_empty()) {
             let at = join(at, Key(if agent_asks { "scopes" } else { "skills" }));
-            let message = "nobody can have been granted this: the agent asks nobody who they are";
+            let message = "no caller can have this scope: the agent requires no authentication";
             let hint = "name a method under `auth`, or leave the scopes out".to_owned();
             self.wrong(&at, message.to_owned(), Some(hint));
         }

@@ -109,7 +109,7 @@ impl Check<'_> {
         if raw.0.is_empty() && self.tree.get("agents").is_none_or(is_empty) {
             self.wrong(
                 &[Key("agents")],
-                "there are no agents".to_owned(),
+                "no agents configured".to_owned(),
                 Some(
                     "add one under `agents:`, or try `switchboard up`, which brings its own"
                         .to_owned(),
@@ -132,8 +132,9 @@ impl Check<'_> {
                     let message = format!("calls `{called}`, but there is no such agent");
                     self.wrong(&at, message, did_you_mean(called, names.iter().copied()));
                 } else if key == ROUTES && *called == *agent.name {
-                    let message = "hands tasks on to the agent itself".to_owned();
-                    let hint = "leave the rule out: what no rule takes is its own".to_owned();
+                    let message = "hands tasks off to itself".to_owned();
+                    let hint = "remove the rule: messages that match no rule stay with the agent"
+                        .to_owned();
                     self.wrong(&at, message, Some(hint));
                 }
             }
@@ -149,11 +150,11 @@ impl Check<'_> {
                 };
                 if agent.is_more_open_than(closed) {
                     let message = format!(
-                        "calls `{}` for callers who could not call it themselves",
+                        "calls `{}` for callers who are not authorized for it",
                         closed.name
                     );
                     let hint = format!(
-                        "ask both for the same, or add a rule with `on: delegation` to `{}` that says who may",
+                        "require the same authentication for both, or add a rule with `on: delegation` to `{}` that says who may",
                         closed.name
                     );
                     let at = [Key("agents"), Key(&agent.name), Key(key)];

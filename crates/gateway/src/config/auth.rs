@@ -91,7 +91,7 @@ impl Check<'_> {
         if written.is_empty() && self.problems.is_empty() {
             self.wrong(
                 &[Key("auth")],
-                "there are no methods".to_owned(),
+                "no methods configured".to_owned(),
                 Some("name one under `methods:`, or write `auth: none`".to_owned()),
             );
         }
@@ -109,10 +109,10 @@ impl Check<'_> {
                         .iter()
                         .any(|method: &Method| method.kind.takes_keys())
                     {
-                        let hint = "all keys open the same method: leave one out".to_owned();
+                        let hint = "remove one of them".to_owned();
                         self.wrong(
                             &at,
-                            "there is another method for API keys".to_owned(),
+                            "only one `api_key` method is allowed".to_owned(),
                             Some(hint),
                         );
                     }
@@ -186,7 +186,7 @@ impl Check<'_> {
         };
         if !known.contains(&name) {
             let hint = did_you_mean(name, known);
-            self.wrong(at, format!("there is no method `{name}`"), hint);
+            self.wrong(at, format!("unknown method `{name}`"), hint);
         }
     }
 
@@ -213,7 +213,7 @@ impl Check<'_> {
         let scope = raw.create_scope.unwrap_or_else(|| "keys:create".to_owned());
         if scope.is_empty() || scope.contains(char::is_whitespace) {
             let hint = "write one word, such as keys:create".to_owned();
-            let message = "is no scope".to_owned();
+            let message = "is not a valid scope".to_owned();
             self.wrong(&join(at, Key("create_scope")), message, Some(hint));
         }
         let lifetime = raw.max_lifetime.unwrap_or(Bound(Some(LIFETIME)));

@@ -59,7 +59,7 @@ impl Check<'_> {
                 }
                 if !matches!(identity, Identity::Nobody) {
                     let message = match raw.openclaw {
-                        Some(_) => "an OpenClaw gateway knows us by `openclaw.token` only",
+                        Some(_) => "an OpenClaw gateway authenticates only with `openclaw.token`",
                         None => "this agent has no upstream",
                     };
                     self.wrong(&join(at, Key("identity")), message.to_owned(), None);
@@ -81,7 +81,7 @@ impl Check<'_> {
                 Some((file.profile, Backend::Script(file.script)))
             }
             [first, .., last] => {
-                let message = format!("`{first}` and `{last}` cannot stand together");
+                let message = format!("`{first}` and `{last}` are mutually exclusive");
                 self.wrong(
                     &join(at, Key(last)),
                     message,

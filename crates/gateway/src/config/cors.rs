@@ -15,7 +15,7 @@ use super::raw;
 use super::value::from_text;
 use super::yaml::Step::Key;
 
-/// Where a web page comes from: `https://app.example`, `http://localhost:3000`; or `*`, from anywhere.
+/// An origin of web pages: `https://app.example`, `http://localhost:3000`; or `*`, any origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebOrigin(pub(crate) String);
 
@@ -32,13 +32,13 @@ impl FromStr for WebOrigin {
             return Ok(Self(text.to_owned()));
         }
         let Ok(uri) = text.parse::<http::Uri>() else {
-            return wrong("is no origin");
+            return wrong("is not an origin");
         };
         let (Some(scheme @ ("http" | "https")), Some(host)) = (uri.scheme_str(), uri.host()) else {
-            return wrong("is no origin of a web page");
+            return wrong("is not an origin of web pages");
         };
         if uri.path() != "/" || uri.query().is_some() || text.contains(['#', '@', '*']) {
-            return wrong("has more than an origin");
+            return wrong("must be only scheme, host and port");
         }
         // Browsers leave out the port that goes without saying.
         let port = uri.port_u16();
@@ -66,7 +66,7 @@ impl JsonSchema for WebOrigin {
         json_schema!({
             "type": "string",
             "pattern": r"^https?://[^/]+/?$|^\*$|\$\{",
-            "description": "Where a web page comes from: `https://app.example`, `http://localhost:3000`; `*` is anywhere."
+            "description": "An origin: `https://app.example`, `http://localhost:3000`; `*` is any origin."
         })
     }
 }
@@ -81,17 +81,14 @@ impl Check<'_> {
             // Also without `credentials` a page can send them; it only cannot read the answer.
             self.wrong(
                 &[Key("cors"), Key("origins")],
-                format!(
-                    "browsers show what `{}` asks for to every page",
-                    method.name
-                ),
+                format!("every web page could read responses of `{}`", method.name),
                 Some("name the origins instead of `*`".to_owned()),
             );
         }
         if credentials && everyone {
             self.wrong(
                 &[Key("cors"), Key("credentials")],
-                "every page could act for whoever looks at it".to_owned(),
+                "every web page could act for its visitor".to_owned(),
                 Some("name the origins instead of `*`, or leave credentials out".to_owned()),
             );
         }

@@ -82,11 +82,11 @@ impl Check<'_> {
                 "run chmod +x on it, or name its interpreter first, such as python3",
             ),
             None if program.contains(' ') => (
-                format!("there is no program `{program}` on this machine"),
+                format!("program not found: `{program}`"),
                 "no shell reads it: write the program and each argument by itself",
             ),
             None => (
-                format!("there is no program `{program}` on this machine"),
+                format!("program not found: `{program}`"),
                 "install it, or write its whole path",
             ),
         };
@@ -105,7 +105,7 @@ impl Check<'_> {
         };
         let path = self.beside(&written);
         if !path.is_dir() {
-            let message = format!("{} is no directory", path.display());
+            let message = format!("{} is not a directory", path.display());
             let hint = if self.is_in_a_file(at) {
                 "make it, or name another; the path is relative to the configuration file"
             } else {

@@ -74,11 +74,11 @@ impl Check<'_> {
                     "add one of {}",
                     KINDS.map(|kind| format!("`{kind}`")).join(", ")
                 );
-                self.wrong(&at, "says nothing".to_owned(), Some(hint));
+                self.wrong(&at, "is empty".to_owned(), Some(hint));
                 return Identity::Nobody;
             }
             [first, .., last] => {
-                let message = format!("`{first}` and `{last}` cannot stand together");
+                let message = format!("`{first}` and `{last}` are mutually exclusive");
                 let hint = Some("keep one of them".to_owned());
                 self.wrong(&join(&at, Key(last)), message, hint);
                 return Identity::Nobody;
@@ -119,7 +119,7 @@ impl Check<'_> {
             let at = join(&at, Key(&name));
             let node = at_path(self.tree, &at);
             if !node.is_some_and(|node| matches!(&node.data, Data::Scalar(s) if s.given)) {
-                let message = "a secret must not stand in the file".to_owned();
+                let message = "secrets must not be written in the file".to_owned();
                 self.wrong(&at, message, Some("write `${NAME}`".to_owned()));
                 continue;
             }
@@ -171,14 +171,14 @@ impl Check<'_> {
             (Some(Url(url)), None) => Some(("token_url", TokenEndpoint::Url(url))),
             (None, Some(Url(url))) => Some(("issuer", TokenEndpoint::Issuer(url))),
             (Some(_), Some(_)) => {
-                let message = "`token_url` and `issuer` cannot stand together".to_owned();
+                let message = "`token_url` and `issuer` are mutually exclusive".to_owned();
                 let hint = Some("keep one of them".to_owned());
                 self.wrong(&join(at, Key("issuer")), message, hint);
                 None
             }
             (None, None) => {
                 let hint = Some("add `token_url` or `issuer`".to_owned());
-                self.wrong(at, "tokens come from nowhere".to_owned(), hint);
+                self.wrong(at, "`token_url` or `issuer` is missing".to_owned(), hint);
                 None
             }
         };

@@ -57,8 +57,8 @@ impl Check<'_> {
         if !named && !self.is_damaged(at) {
             self.wrong(
                 &join(at, Key("audience")),
-                "tokens for other services would be taken".to_owned(),
-                Some("name the audience: what stands in `aud`".to_owned()),
+                "tokens for other services would be accepted".to_owned(),
+                Some("name the audience: the value of `aud`".to_owned()),
             );
         }
         let keys = self.keys(at, &mut raw);
@@ -97,7 +97,7 @@ impl Check<'_> {
             matches!(word, "key" | "basic" | "certificate" | "jwt")
         };
         if issuer.as_deref().is_some_and(ours) {
-            let message = "cannot be told from callers without an issuer".to_owned();
+            let message = "cannot be distinguished from callers without an issuer".to_owned();
             let hint = "name it by its address, such as https://login.example.com".to_owned();
             self.wrong(&join(at, Key("issuer")), message, Some(hint));
         }
@@ -109,7 +109,7 @@ impl Check<'_> {
         ];
         let mut given = given.iter().filter(|(_, given)| *given).map(|(key, _)| key);
         if let (Some(first), Some(last)) = (given.next(), given.next_back()) {
-            let message = format!("`{first}` and `{last}` cannot stand together");
+            let message = format!("`{first}` and `{last}` are mutually exclusive");
             let hint = "keep one of them".to_owned();
             self.wrong(&join(at, Key(last)), message, Some(hint));
             return None;
@@ -134,7 +134,7 @@ impl Check<'_> {
             (None, None) => {
                 self.wrong(
                     at,
-                    "there is nothing to check tokens with".to_owned(),
+                    "no key to verify tokens".to_owned(),
                     Some(
                         "add `issuer`, `jwks_url`, `jwks_file`, `secret` or `secret_file`"
                             .to_owned(),
@@ -231,7 +231,7 @@ impl Check<'_> {
                 })
             }
             (Some(raw::Declare::OpenidConnect), None) => {
-                let message = "without an issuer there is nothing to point to".to_owned();
+                let message = "requires `issuer`".to_owned();
                 self.wrong(
                     &join(at, Key("declare")),
                     message,

@@ -27,7 +27,7 @@ impl Check<'_> {
             }
             (Some(_), false) | (None, true) => {}
             (Some(_), true) => {
-                let message = "`assistant` and `discover` cannot stand together".to_owned();
+                let message = "`assistant` and `discover` are mutually exclusive".to_owned();
                 let hint = Some("keep one of them".to_owned());
                 self.wrong(&join(&at, Key("discover")), message, hint);
             }

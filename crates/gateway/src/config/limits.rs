@@ -34,7 +34,7 @@ impl FromStr for Count {
             return Ok(Self(None));
         }
         let number = text.parse().ok().filter(|number| *number > 0);
-        let wrong = || format!("`{text}` is no such number: write 1 or more, or `unlimited`");
+        let wrong = || format!("`{text}` is not a valid number: write 1 or more, or `unlimited`");
         number.map(|number| Self(Some(number))).ok_or_else(wrong)
     }
 }

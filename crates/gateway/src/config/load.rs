@@ -232,7 +232,7 @@ impl Check<'_> {
 
     /// Two keys of which one is too many.
     pub(super) fn cannot_stand_together(&mut self, at: &[Step<'_>], one: &str, other: &str) {
-        let message = format!("`{one}` and `{other}` cannot stand together");
+        let message = format!("`{one}` and `{other}` are mutually exclusive");
         let hint = Some("keep one of them".to_owned());
         self.wrong(&[at, &[Key(other)]].concat(), message, hint);
     }
@@ -359,7 +359,7 @@ impl Check<'_> {
             let hint = did_you_mean(&name, agents.iter().map(|agent| &*agent.name));
             self.wrong(
                 &[Key("default_agent")],
-                format!("there is no agent `{name}`"),
+                format!("no agent named `{name}`"),
                 hint,
             );
         }

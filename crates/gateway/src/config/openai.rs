@@ -80,7 +80,7 @@ impl Check<'_> {
     }
 
     fn base_url(&mut self, at: &[Step<'_>], text: &str) -> Option<Url> {
-        let hint = "write what stands before /chat/completions, such as https://api.openai.com/v1";
+        let hint = "write the base URL before /chat/completions, such as https://api.openai.com/v1";
         let message = match Url::parse(text.trim()) {
             Ok(url) if !matches!(url.scheme(), "http" | "https") => {
                 "must begin with http:// or https://"
@@ -95,7 +95,7 @@ impl Check<'_> {
                     .trim_end_matches('/')
                     .ends_with("/chat/completions") =>
             {
-                "must not have /chat/completions in it, which is put behind it"
+                "must not contain /chat/completions: it is appended"
             }
             Ok(url) if url.fragment().is_some() => "must not have a fragment",
             Ok(url) => return Some(url),
@@ -118,7 +118,7 @@ impl Check<'_> {
             (None, Some(_)) => "key_file",
         };
         if !matches!(identity, Identity::Nobody) {
-            let message = format!("`openai.{name}` and `identity` cannot stand together");
+            let message = format!("`openai.{name}` and `identity` are mutually exclusive");
             let hint = Some("keep one of them".to_owned());
             self.wrong(&join(agent, Key("identity")), message, hint);
             return identity;
@@ -175,7 +175,7 @@ impl Check<'_> {
             if parameters.insert(name.to_owned(), value).is_some() {
                 let place = [at, &[Key("parameters"), Key(name)]].concat();
                 let hint = Some("keep one of them".to_owned());
-                self.wrong(&place, format!("`{name}` is said twice"), hint);
+                self.wrong(&place, format!("`{name}` is set twice"), hint);
             }
         }
         parameters

@@ -21,7 +21,7 @@ impl Check<'_> {
         let mut settings = Settings::new(raw.agent.unwrap_or_else(|| "main".to_owned()));
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if settings.agent.is_empty() || !settings.agent.chars().all(plain) {
-            let message = format!("`{}` is no id of an agent", settings.agent);
+            let message = format!("`{}` is not an agent id", settings.agent);
             self.wrong(&join(&at, Key("agent")), message, None);
         }
         settings.transport = match raw.transport {
@@ -37,7 +37,7 @@ impl Check<'_> {
         };
         if let Some(size) = raw.max_file {
             if size.0 == 0 || size.0 > LARGEST_FILE {
-                let message = "must be more than nothing, and at most 16MiB".to_owned();
+                let message = "must be greater than zero and at most 16MiB".to_owned();
                 self.wrong(&join(&at, Key("max_file")), message, None);
             }
             settings.max_file_bytes = usize::try_from(size.0).unwrap_or(usize::MAX);

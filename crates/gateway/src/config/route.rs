@@ -79,7 +79,7 @@ impl Route {
             })?,
             (both, _) => {
                 let message = match both {
-                    Some(_) => "`to` and `answer` cannot stand together",
+                    Some(_) => "`to` and `answer` are mutually exclusive",
                     None => "does nothing with the messages it takes",
                 };
                 let hint = "add `to` with the name of an agent, or `answer` with a text";

@@ -19,7 +19,7 @@ impl Check<'_> {
     pub(super) fn basic(&mut self, at: &[Step<'_>], raw: raw::Basic) -> MethodKind {
         let at = join(at, Key("users"));
         if raw.users.0.is_empty() {
-            self.wrong(&at, "there are no users".to_owned(), None);
+            self.wrong(&at, "no users configured".to_owned(), None);
         }
         let mut users = Vec::new();
         for (name, user) in raw.users.0 {
@@ -30,7 +30,7 @@ impl Check<'_> {
                 self.wrong(&at, message, Some(hint));
             }
             if user.password.is_some() && user.password_file.is_some() {
-                let message = "`password` and `password_file` cannot stand together".to_owned();
+                let message = "`password` and `password_file` are mutually exclusive".to_owned();
                 let hint = "keep one of them".to_owned();
                 self.wrong(&join(&at, Key("password_file")), message, Some(hint));
                 continue;
@@ -73,7 +73,7 @@ impl Check<'_> {
                 if !given.is_some_and(|node| matches!(&node.data, Data::Scalar(s) if s.given)) {
                     self.wrong(
                         &at,
-                        "a secret must not stand in the file".to_owned(),
+                        "secrets must not be written in the file".to_owned(),
                         Some(format!("write `${{NAME}}`, or give `{in_file}`")),
                     );
                     return None;

@@ -42,8 +42,8 @@ impl Check<'_> {
         if !public && !self.is_damaged(&[Key("public_url")]) {
             self.wrong(
                 &[Key("signing")],
-                "cards are not signed for an address that callers choose".to_owned(),
-                Some("write `public_url`: the address that stands on the cards".to_owned()),
+                "requires `public_url`".to_owned(),
+                Some("set `public_url`: the URL on agent cards".to_owned()),
             );
         }
         let at = [Key("signing"), Key("keys")];
@@ -51,7 +51,7 @@ impl Check<'_> {
         if written.is_empty() && !self.is_damaged(&[Key("signing")]) {
             self.wrong(
                 &at,
-                "there are no keys".to_owned(),
+                "no keys configured".to_owned(),
                 Some("add `- {file: signing.pem, create: true}`".to_owned()),
             );
             return None;
@@ -74,7 +74,7 @@ impl Check<'_> {
         if !keys.is_empty() && keys.iter().all(|key| key.purpose == Use::Publish) {
             self.wrong(
                 &at,
-                "none of the keys signs".to_owned(),
+                "no key is used for signing".to_owned(),
                 Some("leave out `use: publish` of one of them".to_owned()),
             );
         }
@@ -149,7 +149,7 @@ impl Check<'_> {
         let raw = raw?;
         let at = [Key("secrets")];
         if raw.key.is_some() && raw.key_file.is_some() {
-            let message = "`key` and `key_file` cannot stand together".to_owned();
+            let message = "`key` and `key_file` are mutually exclusive".to_owned();
             let hint = "keep one of them".to_owned();
             self.wrong(&join(&at, Key("key_file")), message, Some(hint));
             return None;
@@ -163,7 +163,7 @@ impl Check<'_> {
         if key.is_none() {
             self.wrong(
                 &join(&at, Key(given)),
-                "this is no key: 32 bytes are needed, as base64".to_owned(),
+                "is not a key: 32 bytes in base64 are required".to_owned(),
                 Some("make one with `head -c 32 /dev/urandom | base64`".to_owned()),
             );
         }

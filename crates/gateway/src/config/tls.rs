@@ -172,7 +172,7 @@ impl Check<'_> {
             && config.trust_forwarded.is_empty()
             && config.methods.iter().any(guessed)
         {
-            let message = "callers behind a proxy all come from its address: who guesses passwords shuts out all others";
+            let message = "callers behind a proxy share its address: one client's failed logins would lock out all others";
             let hint = "name the proxy in `trust_forwarded`".to_owned();
             self.doubt(&[Key("public_url")], message.to_owned(), Some(hint));
         }

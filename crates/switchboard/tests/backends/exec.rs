@@ -238,7 +238,7 @@ async fn every_fault_of_a_command_fails_the_task_with_a_reason() {
     }
     let logged = ours.logged();
     assert!(
-        logged.contains("there is no program") && !logged.contains("s3cr3t"),
+        logged.contains("program not found") && !logged.contains("s3cr3t"),
         "{logged}"
     );
 }

@@ -184,7 +184,8 @@ async fn when_the_server_dies_the_task_fails_and_says_why() {
     end();
     let failed = ours.until("poet", &task, &["failed", "completed"]).await;
     let text = text_of(&failed["status"]["message"]);
-    let lost = "the connection to the LangGraph server was lost, and it did not come back in time";
+    let lost =
+        "the connection to the LangGraph server was lost and could not be re-established in time";
     assert_eq!(text, lost);
     assert!(text_of(&failed["artifacts"][0]).starts_with("w0 "));
 }

@@ -117,7 +117,7 @@ async fn a_run_that_a_new_gateway_does_not_go_on_with_fails_and_is_not_sent_agai
     };
     assert_eq!(failed["status"]["state"], "failed");
     assert!(
-        why(&failed).contains("was started anew in the middle of the run"),
+        why(&failed).contains("restarted during the run"),
         "{}",
         why(&failed)
     );
@@ -134,7 +134,7 @@ async fn over_http_the_death_of_a_gateway_fails_the_task_and_nothing_is_sent_aga
     claw.die().await;
     let failed = ours.until("bot", &task, &["failed", "completed"]).await;
     assert_eq!(failed["status"]["state"], "failed");
-    let broke = "the answer of the agent broke off";
+    let broke = "the agent's response was cut off";
     assert!(why(&failed).starts_with(broke), "{}", why(&failed));
     claw.live().await;
     let again = ours.result("bot", "message/send", say("hello")).await;

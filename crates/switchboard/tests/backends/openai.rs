@@ -273,7 +273,7 @@ async fn every_fault_of_the_endpoint_fails_the_task_with_a_reason_and_never_hang
         ),
         (
             "key",
-            "the model endpoint does not take the agent's key: set a valid one for the agent",
+            "the model endpoint rejected the agent's API key: set a valid one for the agent",
             "",
             1,
         ),
@@ -285,14 +285,14 @@ async fn every_fault_of_the_endpoint_fails_the_task_with_a_reason_and_never_hang
         ),
         (
             "cut",
-            "the answer of the model broke off: send the message again",
+            "the model's response was cut off: send the message again",
             "half of it",
             1,
         ),
-        ("json", "what is no chat completion", "half ", 1),
+        ("json", "returned an invalid response", "half ", 1),
         (
             "slow",
-            "the model endpoint said nothing for 2 s",
+            "the model endpoint sent no data for 2 s",
             "half ",
             1,
         ),
@@ -302,7 +302,7 @@ async fn every_fault_of_the_endpoint_fails_the_task_with_a_reason_and_never_hang
             "",
             1,
         ),
-        ("page", "what is no chat completion", "", 1),
+        ("page", "returned an invalid response", "", 1),
     ];
     let mut before = 0;
     for (fault, why, kept, times) in cases {

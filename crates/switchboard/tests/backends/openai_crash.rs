@@ -110,7 +110,7 @@ async fn when_the_server_of_the_model_is_killed_the_task_fails_and_keeps_what_th
     server.kill().await.unwrap();
     let failed = ours.until("chat", &task, &["failed", "completed"]).await;
     assert_eq!(failed["status"]["state"], "failed");
-    let why = "the answer of the model broke off: send the message again";
+    let why = "the model's response was cut off: send the message again";
     assert_eq!(said(&failed), why);
     assert_eq!(answer(&failed), "half of ");
     // Nobody is there now, and that is said, too.

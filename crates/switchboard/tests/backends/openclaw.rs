@@ -427,7 +427,7 @@ async fn a_token_that_is_not_taken_is_said() {
     let yaml = format!("agents: {{bot: {{openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}");
     let ours = Server::serve_with(&yaml, &[], &[("TOKEN", "wrong-s3cr3t")]).await;
     let failed = ours.result("bot", "message/send", say("hello")).await;
-    let text = "the OpenClaw gateway cannot be used: it does not take the token";
+    let text = "the OpenClaw gateway cannot be used: it rejected the token";
     assert_eq!(why(&failed), text);
     assert!(!ours.logged().contains("s3cr3t"));
 }

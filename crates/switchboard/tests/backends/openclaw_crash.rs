@@ -217,7 +217,8 @@ async fn a_gateway_that_does_not_come_back_is_given_up() {
     let task = some_of(&ours, say(COUNT)).await;
     claw.cut_off().await;
     let failed = ours.until("bot", &task, &["completed", "failed"]).await;
-    let text = "the connection to the OpenClaw gateway was lost, and it did not come back in time";
+    let text =
+        "the connection to the OpenClaw gateway was lost and could not be re-established in time";
     assert_eq!(why(&failed), text);
     // What was told before stays, and what runs for nobody is stopped when it can be.
     assert!(counted().starts_with(&answer(&failed)) && !answer(&failed).is_empty());

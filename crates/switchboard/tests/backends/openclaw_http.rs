@@ -51,7 +51,7 @@ async fn where_neither_works_both_reasons_are_told() {
     let ours = front(&claw, "").await;
     let failed = ours.result("bot", "message/send", say("hello")).await;
     let text = why(&failed);
-    assert!(text.contains("switch on gateway.http.endpoints"), "{text}");
+    assert!(text.contains("enable its gateway.http.endpoints"), "{text}");
     assert!(
         text.contains("openclaw devices approve 98ca4865-586e"),
         "{text}"

@@ -143,7 +143,7 @@ async fn wrong_usage_and_wrong_values_end_with_2_and_say_what_to_do() {
         (&["wrap", "--openai", "http://a/v1"], "--model <MODEL>"),
         (
             &["wrap", "--memory", "--openai", "ollama", "--model", "m"],
-            "--openai: agents.agent.openai.url: is not a URL\n  hint: write what stands before",
+            "--openai: agents.agent.openai.url: is not a URL\n  hint: write the base URL before",
         ),
     ];
     for (args, wanted) in cases {

@@ -295,20 +295,20 @@ fn the_command_tells_which_rule_takes_a_message_and_why() {
     assert_eq!(code, Some(0));
     assert_eq!(told, "to poet by poems (switchboard.yaml:9:9)\n");
     let (_, told, _) = route(&["a song"]);
-    assert_eq!(told, "desk takes it itself\n");
+    assert_eq!(told, "desk handles it itself\n");
     let (_, told, _) = route(&["--explain", "--skill", "sums", "a song"]);
     let expected = "\
 to counter by sums (switchboard.yaml:10:9)
-  vip (switchboard.yaml:11:9): `when` is false: metadata.vip is not there
+  vip (switchboard.yaml:11:9): `when` is false: metadata.vip is missing
   poems (switchboard.yaml:9:9): the text does not match
-  sums (switchboard.yaml:10:9): takes it: to counter
-  hours (switchboard.yaml:12:9): not asked: another one came first
+  sums (switchboard.yaml:10:9): matches: to counter
+  hours (switchboard.yaml:12:9): not evaluated: an earlier rule matched
 ";
     assert!(told.starts_with(expected), "{told}");
     let (_, told, _) = route(&["--metadata", r#"{"vip": true}"#, "hello"]);
     assert!(told.starts_with("to poet by vip"), "{told}");
     for (args, expected) in [
-        (["--agent", "desc", "x"], "there is no agent named `desc`"),
+        (["--agent", "desc", "x"], "no agent named `desc`"),
         (["--metadata", "[1]", "x"], "--metadata cannot be read"),
         (["--caller", r#"{"who": 1}"#, "x"], "--caller has no `who`"),
     ] {

@@ -1,4 +1,4 @@
-//! What docs/deployment.md gives to systemd and Kubernetes fits the binary: the unit's command starts the server with
+//! The unit of docs/deployment.md and the StatefulSet of docs/kubernetes.md fit the binary: the unit's command starts the server with
 //! the page's configuration, reloads it and stops it, and every probe is answered.
 
 use std::process::Command;
@@ -33,9 +33,13 @@ wait $MAINPID && echo stopped
 
 #[test]
 fn the_unit_starts_reloads_and_stops_the_server_and_probes_are_answered() {
-    let page = Page::read(&crate::root().join("docs/deployment.md"));
     let dir = tempfile::tempdir().expect("a directory");
-    for name in ["switchboard.yaml", "switchboard.service", "kubernetes.yml"] {
+    for (page, name) in [
+        ("docs/deployment.md", "switchboard.yaml"),
+        ("docs/deployment.md", "switchboard.service"),
+        ("docs/kubernetes.md", "kubernetes.yml"),
+    ] {
+        let page = Page::read(&crate::root().join(page));
         let named = |block: &&Block| block.file() == Some(name);
         let block = page.blocks.iter().find(named).expect(name);
         std::fs::write(dir.path().join(name), &block.text).expect("a file");

@@ -12,8 +12,9 @@
 //! | ` ```python NAME.py `, any tag with a dot | written to that file |
 //! | ` ```sh sdk ` | run with the official SDKs, by a test that needs `conformance/peers/setup` |
 //!
-//! `cargo run --release -p switchboard --` is the binary under test; `up` and `serve` are started in the
-//! background, in place of what ran before, and so is `python3`; `pkill` reaches that process and no other; `scripts/test` must exist.
+//! Commands run with the arguments on the page, from an empty home directory. `cargo run --release -p switchboard --` is
+//! the binary under test; `up`, `serve` and `wrap` are started in the background, in place of the server before, as if in
+//! another terminal, and so is `python3`; `pkill` reaches that process and no other; `scripts/test` must exist.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -130,6 +131,11 @@ fn observability() {
 }
 
 #[test]
+fn logging() {
+    run("docs/logging.md");
+}
+
+#[test]
 fn admin_api() {
     run("docs/admin-api.md");
 }
@@ -142,6 +148,11 @@ fn signatures() {
 #[test]
 fn storage() {
     run("docs/storage.md");
+}
+
+#[test]
+fn backup() {
+    run("docs/backup.md");
 }
 
 #[test]
@@ -187,6 +198,16 @@ fn conformance() {
 #[test]
 fn deployment() {
     run("docs/deployment.md");
+}
+
+#[test]
+fn kubernetes() {
+    run("docs/kubernetes.md");
+}
+
+#[test]
+fn reverse_proxy() {
+    run("docs/reverse-proxy.md");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) struct Page {
 pub(crate) struct Block {
     /// The line it begins on.
     pub(crate) line: usize,
-    /// What stands behind the fence, word by word.
+    /// The words after the opening fence: language and tag.
     pub(crate) info: Vec<String>,
     pub(crate) text: String,
 }

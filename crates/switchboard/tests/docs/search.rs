@@ -1,5 +1,5 @@
-//! People find a page by the words they type: each question is in the title of exactly one page, or in a heading of
-//! its first level. The index and the menu of the site have every page, by its title.
+//! People find a page by the words they type: each question is in the title or the first section heading of exactly one
+//! page. The index and the menu of the site have every page, by its title.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,14 +15,14 @@ const QUESTIONS: [(&str, &str); 46] = [
     ("OAuth client credentials to an upstream", "upstream-auth"),
     ("forward the caller's token", "upstream-auth"),
     ("CORS", "cors"),
-    ("behind nginx or Caddy", "deployment"),
+    ("behind nginx or Caddy", "reverse-proxy"),
     ("Docker", "deployment"),
     ("systemd", "deployment"),
-    ("Kubernetes probes", "deployment"),
+    ("Kubernetes probes", "kubernetes"),
     ("Prometheus metrics", "observability"),
     ("OpenTelemetry tracing", "observability"),
-    ("log format JSON", "observability"),
-    ("access log", "observability"),
+    ("log format JSON", "logging"),
+    ("access log", "logging"),
     ("why did my task fail", "observability"),
     ("list all tasks", "tasks"),
     ("retry policy", "retries"),
@@ -45,15 +45,21 @@ const QUESTIONS: [(&str, &str); 46] = [
     ("LangGraph", "langgraph"),
     ("OpenClaw", "openclaw"),
     ("google-adk", "remote-agents"),
-    ("agent card URL behind a proxy", "deployment"),
+    ("agent card URL behind a proxy", "reverse-proxy"),
     ("signed agent card", "signatures"),
     ("hot reload", "hot-reload"),
-    ("backup and restore", "storage"),
+    ("backup and restore", "backup"),
     ("disk usage and retention", "storage"),
     ("A2A 0.3 versus 1.0", "versions"),
     ("gRPC", "grpc"),
     ("conformance test my agent", "conformance"),
     ("errors and codes", "errors"),
+];
+
+/// Questions that are found on a second page, too, and why.
+const EXCEPTIONS: [(&str, &str); 1] = [
+    // "Rate limit per API key" is a question of its own, and contains this one.
+    ("API keys", "rate-limits"),
 ];
 
 /// Words that nobody looks for.
@@ -90,23 +96,25 @@ fn holds(heading: &str, question: &str) -> bool {
 }
 
 #[test]
-fn every_question_is_in_a_heading_of_the_right_page_and_in_no_other_title() {
-    let pages = user_pages();
-    let mut wrong = Vec::new();
-    for (question, right) in QUESTIONS {
-        let page = pages.iter().find(|(name, _)| name == right);
-        let (_, page) = page.unwrap_or_else(|| panic!("there is no docs/{right}.md"));
-        let mut headings = page.headings(1).into_iter().chain(page.headings(2));
-        if !headings.any(|heading| holds(&heading, question)) {
-            wrong.push(format!("docs/{right}.md has no heading for: {question}"));
-        }
-        for (name, page) in pages.iter().filter(|(name, _)| name != right) {
-            if page.headings(1).iter().any(|title| holds(title, question)) {
-                wrong.push(format!("{question} is also the title of docs/{name}.md"));
-            }
+fn every_question_is_in_the_title_or_first_heading_of_exactly_the_right_page() {
+    let mut found = BTreeSet::new();
+    for (name, page) in user_pages() {
+        let first = page.headings(2).into_iter().take(1);
+        for heading in page.headings(1).into_iter().chain(first) {
+            let questions = QUESTIONS.iter().map(|(question, _)| *question);
+            let held = questions.filter(|question| holds(&heading, question));
+            found.extend(held.map(|question| (question, name.clone())));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let right = QUESTIONS.iter().chain(&EXCEPTIONS);
+    let right: BTreeSet<_> = right.map(|(q, page)| (*q, (*page).to_owned())).collect();
+    let missing: Vec<_> = right.difference(&found).collect();
+    let surplus: Vec<_> = found.difference(&right).collect();
+    assert!(
+        missing.is_empty(),
+        "not in title or first heading: {missing:?}"
+    );
+    assert!(surplus.is_empty(), "also on a wrong page: {surplus:?}");
 }
 
 #[test]

@@ -6,21 +6,35 @@ use std::process::{Command, Stdio};
 
 use crate::pages::{Block, Page};
 
-/// What the shell knows beforehand. `$SB` is the binary, `$HOME_PORT` the port that stands for 7420.
+/// Functions and variables of the shell. `$SB` is the binary, `$HOME_PORT` the port that stands for 7420.
+///
+/// Commands get exactly the arguments on the page. A server that names no address listens on `$HOME_PORT` instead of the
+/// default port, by `SWITCHBOARD_LISTEN`, which only the server sees: that is all that differs from a user's shell. The
+/// files of this harness are in `$RUN`, so that no page can depend on them; a server whose standard error the page
+/// redirects writes there.
 const PRELUDE: &str = r#"
 set -eu
+STDERR=$(readlink "/proc/$BASHPID/fd/2")
+stop_server() {
+  if [ ! -f "$RUN/server.pid" ]; then return 0; fi
+  kill "$(cat "$RUN/server.pid")" 2>/dev/null || true
+  wait "$(cat "$RUN/server.pid")" 2>/dev/null || true
+}
 switchboard() {
   case "${1:-}" in
     up|serve|wrap)
-      if [ -f server.pid ]; then kill "$(cat server.pid)" 2>/dev/null || true; wait "$(cat server.pid)" 2>/dev/null || true; fi
-      "$SB" "$1" --listen "127.0.0.1:$HOME_PORT" --data "$PWD/data" "${@:2}" >server.out 2>server.log </dev/null &
-      echo $! >server.pid
+      stop_server
+      : >"$RUN/server.log"
+      local log=/dev/stderr
+      if [ "$(readlink "/proc/$BASHPID/fd/2")" = "$STDERR" ]; then log=$RUN/server.log; fi
+      SWITCHBOARD_LISTEN="127.0.0.1:$HOME_PORT" "$SB" "$@" >"$RUN/server.out" 2>>"$log" </dev/null &
+      echo $! >"$RUN/server.pid"
       for _ in $(seq 400); do
         if command curl -s -o /dev/null "http://127.0.0.1:$HOME_PORT/readyz"; then return 0; fi
-        kill -0 "$(cat server.pid)" || break
+        kill -0 "$(cat "$RUN/server.pid")" || break
         sleep 0.05
       done
-      echo "the server did not start:" >&2; cat server.out server.log >&2; return 1 ;;
+      echo "the server did not start:" >&2; cat "$RUN/server.out" "$RUN/server.log" >&2; return 1 ;;
     *) "$SB" "$@" ;;
   esac
 }
@@ -28,11 +42,11 @@ cargo() {
   [ "${1:-} ${2:-} ${3:-} ${4:-} ${5:-}" = "run --release -p switchboard --" ] || { echo "not tested: cargo $*" >&2; return 1; }
   shift 5; switchboard "$@"
 }
-python3() { command python3 "$@" >receiver.log 2>&1 </dev/null & echo $! >receiver.pid; sleep 0.5; }
+python3() { command python3 "$@" >"$RUN/receiver.log" 2>&1 </dev/null & echo $! >"$RUN/receiver.pid"; sleep 0.5; }
 pkill() {
-  if [ "$*" = "-HUP -x switchboard" ]; then kill -HUP "$(cat server.pid)"; return; fi
+  if [ "$*" = "-HUP -x switchboard" ]; then kill -HUP "$(cat "$RUN/server.pid")"; return; fi
   [ "$*" = "-9 -x switchboard" ] || { echo "not tested: pkill $*" >&2; return 1; }
-  kill -9 "$(cat server.pid)"; wait "$(cat server.pid)" 2>/dev/null || true
+  kill -9 "$(cat "$RUN/server.pid")"; wait "$(cat "$RUN/server.pid")" 2>/dev/null || true
 }
 "#;
 
@@ -66,7 +80,7 @@ struct Ports {
 impl Ports {
     fn put_into(&self, text: &str) -> String {
         let text = text.replace("7420", &self.server.to_string());
-        // Operators look one port above.
+        // The admin listener is one port above.
         let text = text.replace("7421", &(self.server + 1).to_string());
         text.replace("9000", &self.receiver.to_string())
     }
@@ -88,26 +102,33 @@ pub(crate) fn peers() -> PathBuf {
 /// With `peers`, the blocks that need SDKs run, too; without, they are left out.
 pub(crate) fn run(page: &Page, peers: Option<&Path>) {
     let dir = tempfile::tempdir().expect("a directory");
-    // As for someone who has never used it.
+    // The shell of a user who has never run Switchboard: an empty home, and none of its variables.
     let home = tempfile::tempdir().expect("a home directory");
+    let run = tempfile::tempdir().expect("a directory for the harness");
     let ports = Ports {
         server: free_pair(),
         receiver: free_port(),
     };
     let script = script(page, &ports, peers.is_some());
-    let output = Command::new("bash")
-        .arg("-c")
+    let mut bash = Command::new("bash");
+    bash.arg("-c")
         .arg(&script)
         .env("PEERS", peers.unwrap_or(Path::new("")))
         .current_dir(dir.path())
         .env("SB", env!("CARGO_BIN_EXE_switchboard"))
+        .env("RUN", run.path())
         .env("HOME", home.path())
+        .env("XDG_DATA_HOME", home.path().join(".local/share"))
         .env_remove("XDG_CONFIG_HOME")
         .env("HOME_PORT", ports.server.to_string())
-        .stdin(Stdio::null())
-        .output()
-        .expect("bash");
-    stop(dir.path());
+        .stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SWITCHBOARD_") {
+            bash.env_remove(name);
+        }
+    }
+    let output = bash.output().expect("bash");
+    stop(run.path());
     let said = String::from_utf8_lossy(&output.stdout);
     let wrong = String::from_utf8_lossy(&output.stderr);
     assert!(

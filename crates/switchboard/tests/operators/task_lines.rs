@@ -30,7 +30,7 @@ async fn each_end_of_a_task_is_one_line_with_its_reason() {
             "model",
             "failed",
             "WARN",
-            Some("does not take the agent's key"),
+            Some("rejected the agent's API key"),
         ),
     ] {
         let task = server

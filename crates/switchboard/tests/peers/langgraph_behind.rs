@@ -255,6 +255,7 @@ async fn its_death_is_told(agent: &mut Agent) {
     until_runs(&ours, &agent.base(), "running", 1).await;
     agent.kill().await;
     let failed = ours.until("peer", &task, &["failed", "completed"]).await;
-    let lost = "the connection to the LangGraph server was lost, and it did not come back in time";
+    let lost =
+        "the connection to the LangGraph server was lost and could not be re-established in time";
     assert_eq!(text_of(&failed["status"]["message"]), lost);
 }

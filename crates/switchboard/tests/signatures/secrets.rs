@@ -135,7 +135,7 @@ async fn a_lost_key_makes_dead_letters_and_nothing_worse() {
             .output()
             .expect("the binary");
         shown = String::from_utf8_lossy(&ran.stdout).into_owned();
-        if shown.contains(why) && shown.contains("given up") {
+        if shown.contains(why) && shown.contains("dead letter since") {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

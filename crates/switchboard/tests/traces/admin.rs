@@ -245,15 +245,15 @@ async fn a_rule_that_nobody_could_follow_is_refused_and_the_key_is_named() {
         (serde_json::json!({"agent": "desk"}), "does nothing"),
         (
             serde_json::json!({"agent": "nobody", "to": "poet"}),
-            "agent: there is no agent",
+            "agent: no agent named",
         ),
         (
             serde_json::json!({"agent": "desk", "to": "nobody"}),
-            "to: there is no agent",
+            "to: no agent named",
         ),
         (
             serde_json::json!({"agent": "desk", "to": "desk"}),
-            "the agent itself",
+            "hands tasks off to itself",
         ),
         (
             serde_json::json!({"agent": "desk", "to": "poet", "text": "(a"}),

@@ -122,7 +122,7 @@ fn tool(data: &Value, tools: Tools) -> Option<Step> {
         let value = if fits {
             value.clone()
         } else {
-            "too long to be told".into()
+            "too long to show".into()
         };
         told.insert(key.to_owned(), value);
     }

@@ -135,7 +135,7 @@ fn tools_are_told_as_far_as_it_is_wanted() {
     let long =
         json!({"phase": "result", "name": "x", "toolCallId": "c", "result": "x".repeat(TOOL)});
     let long = passed(&mut Told::default(), Tools::Full, &[heard("tool", long)]);
-    assert!(long[0].contains("too long to be told"), "{long:?}");
+    assert!(long[0].contains("too long to show"), "{long:?}");
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn problems(card: &AgentCard) -> Vec<String> {
         .flat_map(|requirement| requirement.0.keys());
     for scheme in named.filter(|name| !card.security_schemes.contains_key(*name)) {
         found.push(format!(
-            "security names {scheme}, which is no scheme of this card"
+            "security names {scheme}, which is not a scheme of this card"
         ));
     }
     found

@@ -129,7 +129,7 @@ impl<'a> Follower<'a> {
     fn with_way_on(&self, failure: Failure, task: Option<&Task>) -> Failure {
         let command = task.and_then(|task| self.connected.resume_command(task));
         match command {
-            Some(command) => failure.hint(format!("the task goes on: {command}")),
+            Some(command) => failure.hint(format!("the task continues: {command}")),
             None => failure,
         }
     }

@@ -31,7 +31,7 @@ struct Kept {
 // By hand: a token is a secret.
 impl std::fmt::Debug for Kept {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Kept until {}", self.expires)
+        write!(f, "Stored until {}", self.expires)
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn login(connected: &Connected, env: &Env) -> Result<End, Failu
     // Not in the time of a call: a person may have to enter a code.
     let token = connected.client.access_token().await;
     let token = token.map_err(|error| failure(&error))?.ok_or_else(|| {
-        let message = "the card of this agent asks for no token of OAuth";
+        let message = "the card of this agent does not use OAuth";
         Failure::local(Local::CredentialsMissing, message).hint(format!(
             "see the lines Security of `switchboard card get -a {agent}`"
         ))
@@ -88,7 +88,7 @@ pub(super) async fn login(connected: &Connected, env: &Env) -> Result<End, Failu
     } else {
         let mut page = connected.page();
         page.field("Agent", agent);
-        page.field("Token", format!("kept in {}", path.display()));
+        page.field("Token", format!("stored in {}", path.display()));
         page.field("Expires in", format!("{} s", token.lasts.as_secs()));
         print_text(page)?;
     }

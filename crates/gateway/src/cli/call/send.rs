@@ -165,12 +165,8 @@ fn belongs(asked: &mut SendMessage, flags: &BelongsFlags) -> Result<(), Failure>
 
 /// A conversation by its id.
 pub(super) fn context_id(text: &str) -> Result<ContextId, Failure> {
-    ContextId::new(text).map_err(|error| {
-        Failure::usage(
-            &format!("--context-id {error}"),
-            "give the id of a conversation",
-        )
-    })
+    ContextId::new(text)
+        .map_err(|error| Failure::usage(&format!("--context-id {error}"), "give a context id"))
 }
 
 fn metadata(text: &str) -> Result<Object, Failure> {

@@ -88,13 +88,15 @@ impl Settings {
         let card_keys = p.path("card-keys", flags.card_keys.as_ref());
         let require_signature = p.switch("require-signature", flags.require_signature)?;
         if require_signature && card_keys.is_none() {
-            let message = "--require-signature: there are no keys to check with";
+            let message = "--require-signature: no keys to verify with";
             return Err(Failure::usage(message, "give --card-keys FILE"));
         }
         let output = p.output(flags.output)?;
         let mut warnings = places.exposed_secrets();
         if insecure {
-            warnings.push("--insecure: any certificate is taken, anyone can read along".to_owned());
+            warnings.push(
+                "--insecure: certificates are not verified; traffic can be intercepted".to_owned(),
+            );
         }
         Ok(Self {
             agent_card,

@@ -148,7 +148,7 @@ fn state(text: &str) -> Result<TaskState, Failure> {
     found.ok_or_else(|| {
         let names = TaskState::ALL.map(TaskState::name).join(", ");
         Failure::usage(
-            &format!("--status: `{text}` is no state"),
+            &format!("--status: `{text}` is not a task state"),
             &format!("one of {names}"),
         )
     })

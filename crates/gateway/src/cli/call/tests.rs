@@ -167,7 +167,7 @@ fn insecure_is_warned_of() {
     let dir = places("", "");
     let settings = find(dir.path(), &[("A2ACLI_INSECURE", "true")], &[]).unwrap();
     assert!(settings.insecure);
-    assert!(settings.warnings[0].contains("any certificate"));
+    assert!(settings.warnings[0].contains("certificates are not verified"));
 }
 
 #[test]

@@ -1,41 +1,41 @@
-//! What callers may do, as it is written in the file.
+//! Authorization rules, as written in the file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What those may do who may call.
+/// Authorization: what an authenticated caller may do.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Access {
-    /// Each allows or denies something. One that denies is enough to deny; if any allows, one must.
+    /// Allow and deny rules. One matching deny rule denies; if there are allow rules, one of them must match.
     pub(crate) rules: Option<Vec<Rule>>,
 }
 
-/// A rule: `allow` or `deny`, and when.
+/// An authorization rule: `allow` or `deny` with a CEL expression.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rule {
-    /// Lets through what this CEL expression is true of.
+    /// Allows calls for which this CEL expression is true. An expression that cannot be evaluated does not allow.
     pub(crate) allow: Option<String>,
-    /// Refuses what this CEL expression is true of.
+    /// Denies calls for which this CEL expression is true. An expression that cannot be evaluated denies.
     pub(crate) deny: Option<String>,
-    /// Its name in logs; by default its path in this file.
+    /// Name of the rule in logs and explanations. Default: its path in this file.
     pub(crate) name: Option<String>,
-    /// Tells callers the name.
+    /// Whether a denied caller learns the name of the rule.
     #[schemars(extend("default" = false))]
     pub(crate) tell: Option<bool>,
-    /// Which calls it is about.
+    /// Scope of the rule: which calls it applies to.
     #[schemars(extend("default" = "caller"))]
     pub(crate) on: Option<RuleOn>,
 }
 
-/// Which calls a rule is about.
+/// Which calls an authorization rule applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RuleOn {
-    /// Those that come over the network.
+    /// Calls over the network.
     Caller,
-    /// Those of other agents on this line, on behalf of their callers.
+    /// Calls that other agents of this server make on behalf of their callers.
     Delegation,
     /// Both.
     Both,

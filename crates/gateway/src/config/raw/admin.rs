@@ -1,4 +1,4 @@
-//! Where operators look, as it is written in the file.
+//! The admin listener, as written in the file.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -8,24 +8,24 @@ use serde::{Deserialize, Deserializer};
 
 use crate::config::value::{Listen, SecretText, from_text};
 
-/// Where operators look: `/metrics`, and traces below `/admin`. Apart from where callers come in.
+/// Admin listener: `/metrics`, and the admin API below `/admin`. It is separate from the listener for callers.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Admin {
-    /// Where to listen, or `off`. By default on 127.0.0.1, one port above that of `listen`; if that port is taken, the
-    /// server goes on without.
+    /// Address of the admin listener, or `off`. Default: 127.0.0.1, one port above `listen`; if that port is in use,
+    /// the server starts without an admin listener.
     pub(crate) listen: Option<AdminListen>,
-    /// What operators show as a bearer token. Not to be written out here: `${NAME}`. By default a token that is made in
-    /// the data directory: `admin.token`.
+    /// Bearer token for operators. Use `${NAME}`; a literal secret is rejected. Default: a token generated in the data
+    /// directory, `admin.token`.
     pub(crate) token: Option<SecretText>,
-    /// A file with the token.
+    /// File that contains the token.
     pub(crate) token_file: Option<String>,
-    /// Whether everyone on this machine may look, without a token. Not for other addresses than this machine's own.
+    /// Serves the admin listener without a token. Allowed on loopback addresses only.
     #[schemars(extend("default" = false))]
     pub(crate) open: Option<bool>,
 }
 
-/// An address, or none.
+/// An address, or `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AdminListen {
     Off,
@@ -57,7 +57,7 @@ impl JsonSchema for AdminListen {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": ["string", "integer"],
-            "description": "An IP address and a port: `127.0.0.1:7421`. A port alone is on 127.0.0.1. `off`: nowhere."
+            "description": "An IP address and a port: `127.0.0.1:7421`. A port alone is on 127.0.0.1. `off` disables the listener."
         })
     }
 }

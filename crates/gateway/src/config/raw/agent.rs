@@ -1,4 +1,4 @@
-//! One agent as it is written in the file.
+//! One agent, as written in the file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::config::value::{Bound, Time, Url};
 
-/// The agents, in the order of the file.
+/// Agents by name, in the order of the file.
 #[derive(Debug, Default)]
 pub(crate) struct Agents(pub(crate) Vec<(String, Agent)>);
 
@@ -56,169 +56,171 @@ impl JsonSchema for Agents {
     }
 }
 
-/// One agent: what its card says, what stands behind it (`script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or
-/// `langgraph`), and how it is served.
+/// An agent: the content of its card, its backend (`script`, `script_file`, `a2a`, `openai`, `openclaw`, `exec` or
+/// `langgraph`), and its settings.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Agent {
-    /// The name on the card; by default the agent's name here.
+    /// Name on the agent card. Default: the key of the agent in this file.
     pub(crate) title: Option<String>,
-    /// What it does, for people and for other agents that look for help.
+    /// What the agent does, for people and for agents that choose another agent.
     pub(crate) description: Option<String>,
-    /// The agent's own version.
+    /// Version of the agent, shown on its card.
     #[schemars(extend("default" = "1.0.0", "type" = ["string", "number", "null"]))]
     pub(crate) version: Option<String>,
-    /// Who runs it.
+    /// Organization that provides the agent.
     pub(crate) provider: Option<Provider>,
-    /// Where it is documented.
+    /// URL of the agent's documentation.
     pub(crate) documentation_url: Option<Url>,
-    /// A picture.
+    /// URL of an icon.
     pub(crate) icon_url: Option<Url>,
-    /// What it can do, one by one. By default one skill made from title and description.
+    /// Skills on the agent card. Default: one skill made from title and description.
     pub(crate) skills: Option<Vec<Skill>>,
-    /// Media types it takes; parts that state another one are refused. An `a2a` agent takes all unless they are given
-    /// here, and shows those of the remote agent.
+    /// Accepted media types. A part with another media type is rejected. A remote agent (`a2a`) accepts every media
+    /// type unless you set this; its card shows the upstream's list.
     #[schemars(extend("default" = ["text/plain"]))]
     pub(crate) input_modes: Option<Vec<String>>,
-    /// Media types it gives.
+    /// Media types of the agent's output.
     #[schemars(extend("default" = ["text/plain"]))]
     pub(crate) output_modes: Option<Vec<String>>,
 
-    /// What stands behind it: steps to follow, written here.
+    /// Backend: a script, written here as a list of steps.
     pub(crate) script: Option<Script>,
-    /// What stands behind it: a YAML file of steps to follow. It may be a list of steps, or have `profile` and
-    /// `script`; what the profile says counts where nothing is said here. The path is relative to this file.
+    /// Backend: a script in a YAML file of its own, either a list of steps or a mapping with `profile` and `script`.
+    /// Keys in this file take precedence over the profile. The path is relative to this file.
     pub(crate) script_file: Option<String>,
-    /// What stands behind it: any A2A agent elsewhere.
+    /// Backend: a remote A2A agent.
     pub(crate) a2a: Option<A2a>,
-    /// What stands behind it: a model behind an OpenAI-compatible chat endpoint.
+    /// Backend: a model with an OpenAI-compatible chat endpoint.
     pub(crate) openai: Option<OpenAi>,
-    /// What stands behind it: a command, run for each message.
+    /// Backend: a command that runs once per message.
     pub(crate) exec: Option<Exec>,
-    /// What stands behind it: an agent of an OpenClaw gateway.
+    /// Backend: an agent of an OpenClaw gateway.
     pub(crate) openclaw: Option<OpenClaw>,
-    /// What stands behind it: an assistant of a LangGraph server.
+    /// Backend: an assistant of a LangGraph server.
     pub(crate) langgraph: Option<LangGraph>,
-    /// Who it is to what stands behind it elsewhere.
+    /// Credentials that are sent to the upstream.
     pub(crate) identity: Option<Identity>,
 
-    /// Rules by which other agents take messages that this one is asked; the others are its own.
+    /// Routing rules: which messages go to other agents. Messages that no rule matches go to this agent's backend.
     pub(crate) routes: Option<Vec<Route>>,
-    /// Who may call it: `none` is everyone, else a list as in `auth.require`, which counts if nothing is said here.
+    /// Authentication for this agent: `none` for anonymous access, or a list as in `auth.require`. Default:
+    /// `auth.require`.
     pub(crate) auth: Option<AgentAuth>,
-    /// What every call must have been granted, all of it.
+    /// Scopes that every call must have. All of them are required.
     #[schemars(extend("default" = []))]
     pub(crate) scopes: Option<Vec<String>>,
-    /// What those may do who may call it.
+    /// Authorization rules for this agent. They apply after those at the top level.
     pub(crate) access: Option<Access>,
-    /// Everyone may know of it. If not, it is not there for those who may not use it.
+    /// Whether callers who may not use the agent can see it. With `false` they get the same response as for an unknown
+    /// agent.
     #[schemars(extend("default" = true))]
     pub(crate) visible: Option<bool>,
-    /// What callers may ask of it.
+    /// Rate limit and concurrency limit of this agent.
     pub(crate) limits: Option<AgentLimits>,
-    /// What it answers with. With `message` the agent may reply directly, without a task, as long as its caller waits:
-    /// a caller that does not (`returnImmediately`, 0.3 `blocking: false`) gets a task unless the reply is ready, and so
-    /// does a stream after one second.
+    /// Kind of the response. With `message` the agent may send a direct message reply, without a task, while the caller
+    /// waits. A caller that does not wait (`returnImmediately`, 0.3 `blocking: false`) gets a task unless the reply is
+    /// ready, and a stream gets a task after one second.
     #[schemars(extend("default" = "task"))]
     pub(crate) reply: Option<ReplyKind>,
-    /// Offers streaming and subscriptions.
+    /// Declares streaming and subscriptions on the card and supports them.
     #[schemars(extend("default" = true))]
     pub(crate) streaming: Option<bool>,
-    /// Offers webhooks.
+    /// Declares push notifications (webhooks) on the card and supports them.
     #[schemars(extend("default" = true))]
     pub(crate) push_notifications: Option<bool>,
-    /// Offers a second, richer card; given here is what it has beyond the first. `{}` gives the same card again.
+    /// Serves an extended agent card to authenticated callers, with these additions. `{}` serves the same card again.
     pub(crate) extended_card: Option<ExtendedCard>,
-    /// Protocol extensions it knows.
+    /// Protocol extensions that the agent supports.
     pub(crate) extensions: Option<Vec<Extension>>,
-    /// The shape of the card.
+    /// Format of the agent card.
     #[schemars(extend("default" = "union"))]
     pub(crate) card: Option<CardShape>,
-    /// What `file_with_bytes` holds in A2A 0.3 over HTTP+JSON and gRPC, where the official SDKs disagree.
+    /// Encoding of `file_with_bytes` in A2A 0.3 over HTTP+JSON and gRPC, where the official SDKs differ.
     #[schemars(extend("default" = "auto"))]
     pub(crate) file_bytes: Option<CallerFileBytes>,
-    /// The bindings that its card offers, best first; by default those of `interfaces` at the top level.
+    /// Bindings on the agent card, preferred first. Default: `interfaces` at the top level.
     pub(crate) interfaces: Option<Vec<Binding>>,
-    /// How its card spells the address of gRPC; by default as `grpc_address` at the top level says.
+    /// Format of the gRPC address on the agent card. Default: `grpc_address` at the top level.
     pub(crate) grpc_address: Option<GrpcAddress>,
-    /// What a task may cost, with all that it hands on to other agents: they get what is left of it.
+    /// Budget of a task, including the tasks that it delegates: they share what is left of it.
     pub(crate) budget: Option<Budget>,
-    /// How long things may take; by default as `timeouts` at the top level says.
+    /// Timeouts of this agent. Default: `timeouts` at the top level.
     pub(crate) timeouts: Option<Timeouts>,
-    /// What becomes of a task whose question was not answered in time.
+    /// What happens to a task that is not answered within `timeouts.input`.
     #[schemars(extend("default" = "fail"))]
     pub(crate) on_input_timeout: Option<OnInputTimeout>,
-    /// What becomes of a running task when the caller who waits for it goes away.
+    /// What happens to a running task when the caller that waits for it disconnects.
     #[schemars(extend("default" = "keep"))]
     pub(crate) on_disconnect: Option<OnDisconnect>,
-    /// Treats a message whose `messageId` was seen before as a repetition, even without an `Idempotency-Key`.
-    /// Some clients use the same id for different messages.
+    /// Treats a message with a known `messageId` as a retry, even without an `Idempotency-Key`. Some clients use the
+    /// same id for different messages.
     #[schemars(extend("default" = false))]
     pub(crate) dedupe_by_message_id: Option<bool>,
-    /// How an answer finds the task that asked. With `context`, a message without a `taskId` answers the question of
-    /// the caller's only task that waits in its `contextId`, for clients that cannot send a task id; without such a task
-    /// it begins a new one.
+    /// How an answer is matched to a task that waits for input. With `context`, a message without a `taskId` answers
+    /// the caller's only waiting task in its `contextId`, for clients that cannot send a task id; if there is none, it
+    /// starts a new task.
     #[schemars(extend("default" = "task"))]
     pub(crate) answers: Option<Answers>,
-    /// Puts the form of a question that programs read beside its text, as a data part marked
-    /// `switchboard/machineReadable` in its metadata. Some clients show it to people as raw JSON: `false` leaves it out.
+    /// Adds a machine-readable form of a question to its text, as a data part with `switchboard/machineReadable` in its
+    /// metadata. Some clients show it to people as raw JSON; `false` omits it.
     #[schemars(extend("default" = true))]
     pub(crate) question_data: Option<bool>,
 }
 
-/// How an answer finds the task that asked.
+/// How an answer is matched to a task that waits for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answers {
     /// By `taskId`.
     Task,
-    /// By `taskId`, or else by `contextId`.
+    /// By `taskId` or, without one, by `contextId`.
     Context,
 }
 
-/// Who runs an agent.
+/// Organization that provides an agent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Provider {
-    /// The organisation.
+    /// Name of the organization.
     pub(crate) organization: String,
-    /// Its home page.
+    /// URL of its website.
     pub(crate) url: Url,
 }
 
-/// One thing an agent can do.
+/// A skill on the agent card.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Skill {
-    /// Unique within the agent.
+    /// Identifier, unique within the agent.
     pub(crate) id: String,
-    /// Its name for people; by default the id.
+    /// Display name. Default: the id.
     pub(crate) name: Option<String>,
-    /// What it does.
+    /// What the skill does.
     pub(crate) description: String,
-    /// Key words to find it by.
+    /// Keywords for search.
     pub(crate) tags: Option<Vec<String>>,
-    /// Requests it can take, as one would write them.
+    /// Example requests.
     pub(crate) examples: Option<Vec<String>>,
-    /// Media types it takes, if they differ from the agent's.
+    /// Accepted media types, if they differ from the agent's.
     pub(crate) input_modes: Option<Vec<String>>,
-    /// Media types it gives, if they differ from the agent's.
+    /// Media types of the output, if they differ from the agent's.
     pub(crate) output_modes: Option<Vec<String>>,
-    /// What a call for it must have been granted, beside what the agent asks for.
+    /// Scopes that a call of this skill must have, in addition to those of the agent.
     #[schemars(extend("default" = []))]
     pub(crate) scopes: Option<Vec<String>>,
-    /// Stands on the public card although not everyone may use it.
+    /// Lists the skill on the public card even if not every caller may use it.
     #[schemars(extend("default" = false))]
     pub(crate) listed: Option<bool>,
 }
 
-/// What the second card has beyond the first.
+/// Additions of the extended agent card.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExtendedCard {
     /// Replaces the description.
     pub(crate) description: Option<String>,
-    /// Skills to add.
+    /// Additional skills.
     pub(crate) skills: Option<Vec<Skill>>,
 }
 
@@ -226,84 +228,84 @@ pub(crate) struct ExtendedCard {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Extension {
-    /// Names it.
+    /// URI that identifies the extension.
     pub(crate) uri: String,
-    /// For people.
+    /// Description for people.
     pub(crate) description: Option<String>,
-    /// Refuses callers who do not ask for it.
+    /// Rejects callers that do not activate the extension.
     #[schemars(extend("default" = false))]
     pub(crate) required: Option<bool>,
-    /// Its own settings.
+    /// Parameters of the extension.
     pub(crate) params: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
-/// What a task may cost. Anything, if nothing is said.
+/// Budget of a task. A limit that is not set does not apply.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Budget {
-    /// How many calls of other agents, theirs included.
+    /// Maximum number of calls to other agents, including calls that those agents make.
     pub(crate) calls: Option<u64>,
-    /// How many tokens of models.
+    /// Maximum number of LLM tokens.
     pub(crate) tokens: Option<u64>,
-    /// How long, from its first message to its end.
+    /// Maximum time from the first message to the end of the task.
     pub(crate) time: Option<Time>,
 }
 
-/// How long things may take.
+/// Timeouts of tasks and calls.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Timeouts {
-    /// One turn of a task; then the task fails.
+    /// Maximum duration of one turn; then the task fails.
     #[schemars(extend("default" = "10m"))]
     pub(crate) task: Option<Bound>,
-    /// An answer to a question of the agent (`input-required`); then see `on_input_timeout`. Also the credentials that it
-    /// asked for (`auth-required`); then the task fails.
+    /// Maximum time to wait for an answer (`input-required`), after which `on_input_timeout` applies, or for
+    /// credentials (`auth-required`), after which the task fails.
     #[schemars(extend("default" = "24h"))]
     pub(crate) input: Option<Bound>,
-    /// A call that waits for the end of the task; then it returns the task as it stands.
+    /// Maximum duration of a blocking call; then it returns the task in its current state.
     #[schemars(extend("default" = "300s"))]
     pub(crate) blocking: Option<Bound>,
-    /// An upstream that is down before the message was sent to it: it is retried for so long, and the task says so in
-    /// its status. `0s` does not retry.
+    /// How long to retry an upstream that is down before the message is sent; the status of the task shows it. `0s`
+    /// disables the retry.
     #[schemars(extend("default" = "2m"))]
     pub(crate) upstream: Option<Bound>,
-    /// What an agent may still do after its task was canceled.
+    /// Time for a canceled turn to stop by itself; then it is stopped.
     #[schemars(extend("default" = "5s"))]
     pub(crate) cancel_grace: Option<Time>,
 }
 
-/// What an agent answers with.
+/// Kind of an agent's response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReplyKind {
     /// Always a task.
     Task,
-    /// A bare message where the agent chooses so, otherwise a task.
+    /// A direct message reply where the agent chooses it, otherwise a task.
     Message,
 }
 
-/// What `file_with_bytes` holds in A2A 0.3 over HTTP+JSON and gRPC.
+/// Encoding of `file_with_bytes` in A2A 0.3 over HTTP+JSON and gRPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CallerFileBytes {
     /// The base64 text of the file; the file itself for callers whose user agent is a JavaScript runtime.
     Auto,
-    /// The base64 text of the file, as the SDKs for Python, Java and Go have it.
+    /// The base64 text of the file, as in the SDKs for Python, Java and Go.
     Base64,
-    /// The file itself, as the .proto file says and the SDK for JavaScript has it.
+    /// The bytes of the file, as in the .proto file and the SDK for JavaScript.
     Raw,
 }
 
-/// The shape of a card.
+/// Format of an agent card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(crate) enum CardShape {
-    /// 1.0, and beside it what clients of 0.3 look for.
+    /// A 1.0 card that also has the fields that 0.3 clients read.
     #[serde(rename = "union")]
     Union,
-    /// 1.0 by the letter.
+    /// Strictly A2A 1.0.
     #[serde(rename = "1.0")]
     V1_0,
-    /// 0.3 by the letter.
+    /// Strictly A2A 0.3.
     #[serde(rename = "0.3")]
     V0_3,
 }
@@ -316,39 +318,39 @@ impl JsonSchema for CardShape {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         // Editors read `1.0` without quotes as a number.
         json_schema!({
-            "description": "`union`: 1.0, and beside it what clients of 0.3 look for. `1.0`, `0.3`: by the letter.",
+            "description": "`union`: a 1.0 card that also has the fields that 0.3 clients read. `1.0`, `0.3`: strictly that version.",
             "enum": ["union", "1.0", "0.3", 1.0, 0.3],
         })
     }
 }
 
-/// How a card spells the address of gRPC.
+/// Format of the gRPC address on an agent card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GrpcAddress {
-    /// An absolute URL, as A2A asks for: `https://agents.example.com:443`.
+    /// An absolute URL, as A2A requires: `https://agents.example.com:443`.
     Url,
-    /// `agents.example.com:443`, for clients that pass the address to their gRPC library as it is, such as those of the
-    /// official SDKs. Other clients may refuse a card with such an address.
+    /// `agents.example.com:443`, for clients that pass the address unchanged to their gRPC library, such as those of
+    /// the official SDKs. Other clients may reject such a card.
     HostPort,
 }
 
-/// What becomes of a task whose question was not answered in time.
+/// What happens to a task that is not answered in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OnInputTimeout {
-    /// The agent goes on without an answer.
+    /// The agent continues without an answer.
     Continue,
     /// The task fails.
     Fail,
 }
 
-/// What becomes of a running task when the caller who waits for it goes away.
+/// What happens to a running task when the caller that waits for it disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OnDisconnect {
-    /// It goes on; the caller can come back for it.
+    /// The task continues; the caller can reconnect to it.
     Keep,
-    /// It is canceled.
+    /// The task is canceled.
     Cancel,
 }

@@ -1,4 +1,4 @@
-//! Who may call, as it is written in the file.
+//! Authentication, as written in the file.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,181 +12,180 @@ use serde::{Deserialize, Deserializer};
 
 use crate::config::value::{Bound, SecretText, Time, Url};
 
-/// Who may call.
+/// Authentication of callers.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum Auth {
-    /// Everyone who can reach the address.
+    /// `none`: anonymous access for everyone who can reach the address.
     #[schemars(schema_with = "none")]
     None,
-    /// Those who can show who they are.
+    /// Authentication methods.
     Known(Box<Known>),
 }
 
-/// Those who can show who they are.
+/// Authentication methods and which of them a call needs.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Known {
-    /// The ways to show it, by name. Names stand on the cards: letters, digits, `-`, `_` and `.`.
+    /// Authentication methods by name. Agent cards show the names: letters, digits, `-`, `_` and `.`.
     pub(crate) methods: Option<Named<Method>>,
-    /// Which of them are asked for: any of these; an inner list means all of it, and `none` nobody in particular. By
-    /// default each method alone.
+    /// Accepted combinations of methods: one entry is enough; an inner list requires all of its methods; `none` allows
+    /// anonymous access. Default: any one method.
     pub(crate) require: Option<Vec<Requirement>>,
 }
 
-/// Things by name, in the order of the file.
+/// Values by name, in the order of the file.
 #[derive(Debug)]
 pub(crate) struct Named<T>(pub(crate) Vec<(String, T)>);
 
-/// One way to show who one is.
+/// An authentication method.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Method {
-    /// A signed token.
+    /// JWT bearer token.
     Jwt(Box<Jwt>),
-    /// A key that `switchboard key create` has made.
+    /// API key created by `switchboard key create`.
     ApiKey(ApiKey),
-    /// A name and a password.
+    /// User name and password (HTTP Basic).
     Basic(Basic),
-    /// A client certificate; needs `tls.client_ca_file`.
+    /// Client certificate (mTLS). Requires `tls.client_ca_file`.
     Mtls(Mtls),
 }
 
-/// Client certificates (mutual TLS).
+/// Client certificates (mTLS).
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mtls {
-    /// Whose certificates are taken, by a name in them: a URI, a host, or `sha256:` and the fingerprint. `*` stands for
-    /// any text.
+    /// Accepted certificates by a name in them: a URI, a host, or `sha256:` and the fingerprint. `*` matches any text.
     pub(crate) subjects: Option<Vec<String>>,
 }
 
-/// Keys that `switchboard key create` makes. They are taken from `X-API-Key` and as a bearer token, too, whatever cards
-/// say.
+/// API keys created by `switchboard key create`. Switchboard also accepts them in `X-API-Key` and as a bearer token,
+/// whatever the cards declare.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApiKey {
-    /// Where cards say that a key goes; `header` by default.
+    /// Where agent cards declare the key. Default: `header`.
     #[serde(rename = "in")]
     pub(crate) place: Option<KeyPlace>,
-    /// The name of header, parameter or cookie; `X-API-Key` by default.
+    /// Name of the header, query parameter or cookie. Default: `X-API-Key`.
     pub(crate) name: Option<String>,
-    /// What a token must grant so that its owner may make keys by HTTP; `keys:create` by default.
+    /// Scope that a caller needs to create API keys over HTTP. Default: `keys:create`.
     pub(crate) create_scope: Option<String>,
-    /// How long a key that is made by HTTP is good at most, and without a wish; `90d` by default, or `unlimited`.
+    /// Maximum lifetime of a key created over HTTP, and its lifetime if the request names none. Default: `90d`; or
+    /// `unlimited`.
     pub(crate) max_lifetime: Option<Bound>,
-    /// How many keys that one caller has made by HTTP may be good at once; 100 by default.
+    /// Maximum number of valid keys that one caller has created over HTTP. Default: 100.
     pub(crate) max_keys: Option<usize>,
 }
 
-/// Where a key goes.
+/// Where a client sends an API key.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KeyPlace {
-    /// Into a header.
+    /// In a header.
     Header,
-    /// Into the query of the address. Addresses are often logged.
+    /// In the query string. URLs are often logged.
     Query,
-    /// Into a cookie.
+    /// In a cookie.
     Cookie,
 }
 
-/// A signed token (JWT), sent as `Authorization: Bearer`. It is checked with `secret`, `jwks_url`, `jwks_file` or the
-/// keys that `issuer` publishes.
+/// JWT bearer tokens (`Authorization: Bearer`), verified with `secret`, `jwks_url`, `jwks_file` or the JWKS of
+/// `issuer`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Jwt {
-    /// The secret that issuer and Switchboard share, 32 bytes or more. Not to be written out here: `${NAME}`.
+    /// Secret shared with the issuer, at least 32 bytes. Use `${NAME}`; a literal secret is rejected.
     pub(crate) secret: Option<SecretText>,
-    /// A file with the secret.
+    /// File that contains the secret.
     pub(crate) secret_file: Option<String>,
-    /// Where the issuer lists its keys (JWKS).
+    /// URL of the issuer's JWKS.
     pub(crate) jwks_url: Option<Url>,
-    /// A file with the issuer's keys (JWKS).
+    /// File that contains the issuer's JWKS.
     pub(crate) jwks_file: Option<String>,
-    /// Who issues the tokens, exactly as they say it. Without other keys this is an address where OpenID Connect or
-    /// OAuth discovery finds them.
+    /// Issuer (`iss`), exactly as in the tokens. Without other keys, it is the URL for OpenID Connect or OAuth
+    /// discovery.
     pub(crate) issuer: Option<String>,
-    /// For whom the tokens are: one of these must stand in them.
+    /// Accepted audiences (`aud`): a token must contain one of them.
     pub(crate) audience: Option<Vec<String>>,
-    /// By which algorithms tokens may be signed. By default HS256 with a secret; RS256, ES256, EdDSA and PS256 with
-    /// keys.
+    /// Accepted signature algorithms. Default: HS256 with a secret; RS256, ES256, EdDSA and PS256 with a JWKS.
     pub(crate) algorithms: Option<Vec<String>>,
-    /// How far clocks may be apart; `60s` by default.
+    /// Tolerated clock skew. Default: `60s`.
     pub(crate) clock_skew: Option<Time>,
-    /// The claim that names the caller; `sub` by default.
+    /// Claim with the identity of the caller. Default: `sub`.
     pub(crate) subject_claim: Option<String>,
-    /// The claim that names the caller's tenant. If it is given, every token must have it.
+    /// Claim with the tenant of the caller. If set, every token must contain it.
     pub(crate) tenant_claim: Option<String>,
-    /// The claim with what was granted; by default `scope`, else `scp`.
+    /// Claim with the scopes. Default: `scope`, otherwise `scp`.
     pub(crate) scope_claim: Option<String>,
-    /// What cards say of it; by default `openid_connect` if the keys are found by the issuer, else `bearer`.
+    /// Security scheme on agent cards. Default: `openid_connect` if the JWKS is found by discovery, otherwise `bearer`.
     pub(crate) declare: Option<Declare>,
 }
 
-/// What cards say of tokens.
+/// Security scheme that agent cards declare for JWTs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Declare {
-    /// A bearer token, wherever it comes from.
+    /// Bearer token of any origin.
     Bearer,
-    /// The issuer's OpenID Connect description.
+    /// OpenID Connect discovery document of the issuer.
     OpenidConnect,
     /// OAuth 2.0 client credentials.
     ClientCredentials(ClientCredentials),
 }
 
-/// How clients get a token by OAuth 2.0 client credentials.
+/// OAuth 2.0 client credentials flow, as declared on agent cards.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClientCredentials {
-    /// Where tokens come from.
+    /// Token endpoint.
     pub(crate) token_url: Url,
-    /// What can be asked for: scope and description.
+    /// Available scopes and their descriptions.
     #[serde(default)]
     pub(crate) scopes: BTreeMap<String, String>,
 }
 
-/// Names and passwords (HTTP Basic).
+/// User names and passwords (HTTP Basic).
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Basic {
-    /// The users, by name.
+    /// Users by name.
     pub(crate) users: Named<User>,
 }
 
-/// One who has a password.
+/// A user with a password.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct User {
-    /// The password. Not to be written out here: `${NAME}`.
+    /// Password. Use `${NAME}`; a literal secret is rejected.
     pub(crate) password: Option<SecretText>,
-    /// A file with the password.
+    /// File that contains the password.
     pub(crate) password_file: Option<String>,
-    /// What the user is granted.
+    /// Scopes of the user.
     pub(crate) scopes: Option<Vec<String>>,
-    /// The tenant the user belongs to.
+    /// Tenant of the user.
     pub(crate) tenant: Option<String>,
 }
 
-/// Methods that are enough: one, or several together.
+/// A combination of authentication methods: one, or several together.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum Requirement {
-    /// This one, or `none`.
+    /// One method, or `none`.
     One(String),
-    /// All of these.
+    /// All of these methods.
     All(Vec<String>),
 }
 
-/// Whom an agent asks to show who they are.
+/// Authentication that an agent requires.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum AgentAuth {
-    /// `none`: nobody; or the one method that is enough.
+    /// `none` for anonymous access, or the name of the required method.
     #[schemars(schema_with = "text")]
     None,
-    /// Everyone, by one of these.
+    /// One of these combinations of methods.
     Require(Vec<Requirement>),
 }
 

@@ -1,4 +1,4 @@
-//! What can stand behind an agent elsewhere, and who the agent is there, as they are written in the file.
+//! Remote A2A agents and upstream credentials, as written in the file.
 
 use std::borrow::Cow;
 
@@ -9,38 +9,39 @@ use switchboard_types::model;
 use super::Named;
 use crate::config::value::{SecretText, Time, Url};
 
-/// Any A2A agent elsewhere, in any version and binding. Its card says what ours does not.
+/// A remote A2A agent of any version and binding. Its card provides what this file does not set.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct A2a {
-    /// Where it is: the URL of the agent or of its card, a host, or an entry of a catalogue (`HOST#NAME`).
+    /// URL of the agent or of its card, a host, or an entry of a catalogue (`HOST#NAME`).
     pub(crate) url: String,
-    /// The binding to speak if there is a choice; by default the first one of its card.
+    /// Preferred binding. Default: the first one of its card.
     pub(crate) binding: Option<Binding>,
-    /// The version to speak if there is a choice.
+    /// Preferred A2A version.
     pub(crate) version: Option<Version>,
-    /// Whose host counts if the card names another one than `url`.
+    /// Which host to call if the card names another one than `url`.
     #[schemars(extend("default" = "card"))]
     pub(crate) address: Option<Address>,
-    /// Origins (scheme, host and port) that may receive the credentials of `identity`, beside that of `url`. Without
-    /// this, an address at another origin that the card names is not used.
+    /// Origins (scheme, host and port) that may receive the credentials of `identity`, in addition to that of `url`. An
+    /// interface at any other origin is not used.
     #[schemars(extend("default" = []))]
     pub(crate) credentials_to: Option<Vec<String>>,
-    /// Protocol extensions to ask it for.
+    /// Protocol extensions to activate.
     #[schemars(extend("default" = []))]
     pub(crate) extensions: Option<Vec<String>>,
-    /// A file with certificates to trust beside the system's. The path is relative to this file.
+    /// CA certificates (PEM) to trust in addition to the system's. The path is relative to this file.
     pub(crate) ca_file: Option<String>,
-    /// It knows `Idempotency-Key`, as Switchboard does: a message that may not have arrived is sent again.
+    /// Set to `true` if the upstream supports `Idempotency-Key`, as Switchboard does: a message that may not have
+    /// arrived is then sent again.
     #[schemars(extend("default" = false))]
     pub(crate) idempotent: Option<bool>,
-    /// Who gives names to its conversations.
+    /// Who creates context ids for the upstream.
     #[schemars(extend("default" = "ours"))]
     pub(crate) contexts: Option<Contexts>,
-    /// What `file_with_bytes` holds in A2A 0.3 over HTTP+JSON and gRPC, where the official SDKs disagree.
+    /// Encoding of `file_with_bytes` in A2A 0.3 over HTTP+JSON and gRPC, where the official SDKs differ.
     #[schemars(extend("default" = "base64"))]
     pub(crate) file_bytes: Option<AgentFileBytes>,
-    /// How often its card is read again.
+    /// Interval at which the agent card is read again.
     #[schemars(extend("default" = "5m"))]
     pub(crate) refresh: Option<Time>,
 }
@@ -51,7 +52,7 @@ pub(crate) struct A2a {
 pub(crate) enum Binding {
     /// JSON-RPC 2.0 over HTTP.
     Jsonrpc,
-    /// HTTP with JSON bodies.
+    /// HTTP+JSON (REST).
     #[serde(alias = "rest")]
     HttpJson,
     /// gRPC.
@@ -81,7 +82,7 @@ impl From<Binding> for model::Binding {
     }
 }
 
-/// A version of the protocol.
+/// A version of A2A.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Version(pub(crate) String);
@@ -100,88 +101,88 @@ impl JsonSchema for Version {
     }
 }
 
-/// Whose host counts.
+/// Which host to call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Address {
-    /// The one on the card.
+    /// The host on the card.
     Card,
-    /// The one in `url`: for agents behind a proxy they know nothing of.
+    /// The host in `url`, for agents behind a proxy that their card does not name.
     Given,
 }
 
-/// What `file_with_bytes` of a remote agent holds in A2A 0.3 over HTTP+JSON and gRPC.
+/// Encoding of `file_with_bytes` in A2A 0.3 over HTTP+JSON and gRPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AgentFileBytes {
-    /// The base64 text of the file, as the SDKs for Python, Java and Go have it.
+    /// The base64 text of the file, as in the SDKs for Python, Java and Go.
     Base64,
-    /// The file itself, as the .proto file says and the SDK for JavaScript has it.
+    /// The bytes of the file, as in the .proto file and the SDK for JavaScript.
     Raw,
 }
 
-/// Who gives names to conversations.
+/// Who creates context ids for the upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Contexts {
-    /// Switchboard. An agent that gives another one all the same is followed.
+    /// Switchboard. If the upstream replaces the id, its id is used.
     Ours,
-    /// The agent, with its first answer.
+    /// The upstream, with its first response.
     Theirs,
 }
 
-/// Who an agent is to what stands behind it: one of these. Nobody, by default.
+/// Upstream credentials: one of these. Default: none.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Identity {
-    /// These headers, the same for all callers. Values are not to be written out here: `${NAME}`.
+    /// Static headers, the same for all callers. Use `${NAME}` for secrets; literal values are rejected.
     pub(crate) headers: Option<Named<SecretText>>,
-    /// These headers of the caller's request, as they are.
+    /// Headers of the caller's request to forward unchanged.
     pub(crate) forward: Option<Vec<String>>,
-    /// A token of the agent's own (OAuth client credentials).
+    /// OAuth 2.0 client credentials: a token of the agent's own.
     pub(crate) client_credentials: Option<TokenClient>,
-    /// A token in exchange for the caller's (RFC 8693).
+    /// OAuth 2.0 token exchange (RFC 8693): a token in exchange for the caller's.
     pub(crate) token_exchange: Option<TokenExchange>,
 }
 
-/// A client that gets tokens.
+/// An OAuth 2.0 client.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TokenClient {
-    /// Where tokens are given out.
+    /// Token endpoint.
     pub(crate) token_url: Option<Url>,
-    /// Instead: an issuer that tells where.
+    /// Alternatively, the issuer whose discovery document names the token endpoint.
     pub(crate) issuer: Option<Url>,
-    /// The client's name.
+    /// Client id.
     pub(crate) client_id: String,
-    /// Its secret. Not to be written out here: `${NAME}`.
+    /// Client secret. Use `${NAME}`; a literal secret is rejected.
     pub(crate) secret: Option<SecretText>,
-    /// A file with the secret.
+    /// File that contains the client secret.
     pub(crate) secret_file: Option<String>,
-    /// What to ask for.
+    /// Requested scopes.
     #[schemars(extend("default" = []))]
     pub(crate) scopes: Option<Vec<String>>,
 }
 
-/// A client that exchanges tokens.
+/// An OAuth 2.0 client that exchanges tokens.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TokenExchange {
-    /// Where tokens are given out.
+    /// Token endpoint.
     pub(crate) token_url: Option<Url>,
-    /// Instead: an issuer that tells where.
+    /// Alternatively, the issuer whose discovery document names the token endpoint.
     pub(crate) issuer: Option<Url>,
-    /// The client's name.
+    /// Client id.
     pub(crate) client_id: String,
-    /// Its secret. Not to be written out here: `${NAME}`.
+    /// Client secret. Use `${NAME}`; a literal secret is rejected.
     pub(crate) secret: Option<SecretText>,
-    /// A file with the secret.
+    /// File that contains the client secret.
     pub(crate) secret_file: Option<String>,
-    /// What to ask for.
+    /// Requested scopes.
     #[schemars(extend("default" = []))]
     pub(crate) scopes: Option<Vec<String>>,
-    /// The name of the service the token is for.
+    /// Audience of the requested token.
     pub(crate) audience: Option<String>,
-    /// The address of the service the token is for.
+    /// URL of the service that the token is for (`resource`).
     pub(crate) resource: Option<Url>,
 }

@@ -1,4 +1,4 @@
-//! Web pages that may call, as it is written in the file.
+//! CORS, as written in the file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,17 +6,17 @@ use serde::Deserialize;
 use crate::config::cors::WebOrigin;
 use crate::config::value::Time;
 
-/// Web pages that may call (CORS).
+/// CORS: web pages that may call from a browser.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cors {
-    /// Their origins.
+    /// Allowed origins.
     #[schemars(extend("default" = []))]
     pub(crate) origins: Option<Vec<WebOrigin>>,
-    /// Lets browsers add the cookies they have for us.
+    /// Allows browsers to send cookies (`Access-Control-Allow-Credentials`).
     #[schemars(extend("default" = false))]
     pub(crate) credentials: Option<bool>,
-    /// How long a browser may remember that a page may call.
+    /// How long browsers may cache a preflight response.
     #[schemars(extend("default" = "10m"))]
     pub(crate) max_age: Option<Time>,
 }

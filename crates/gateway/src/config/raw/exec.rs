@@ -1,4 +1,4 @@
-//! A command, as it is written in the file.
+//! A command backend, as written in the file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,60 +10,61 @@ use serde::{Deserialize, Deserializer};
 use super::Named;
 use crate::config::value::{Bound, Size, Time};
 
-/// A command that is run for each message.
+/// A command that runs once per message.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Exec {
-    /// The program and its arguments. No shell reads them. A program with a `/` in it is relative to this file.
+    /// Program and arguments, without a shell. A program with a `/` is relative to this file.
     pub(crate) command: Words,
-    /// Where it runs, relative to this file; by default where this file is.
+    /// Working directory, relative to this file. Default: the directory of this file.
     pub(crate) directory: Option<String>,
-    /// Variables of Switchboard's own environment that it may see, beside `PATH`.
+    /// Environment variables of Switchboard to pass through, in addition to `PATH`.
     #[schemars(extend("default" = []))]
     pub(crate) inherit: Option<Vec<String>>,
-    /// Variables that it is given. Secrets are not to be written out here: `${NAME}`.
+    /// Environment variables to set. Use `${NAME}` for secrets.
     pub(crate) environment: Option<Named<String>>,
-    /// How it is talked to.
+    /// Protocol on standard input and output.
     #[schemars(extend("default" = "text"))]
     pub(crate) protocol: Option<Talk>,
-    /// What becomes of a task whose command was interrupted by a restart of Switchboard. `retry` only commands that may be
-    /// run twice for one message.
+    /// What happens to a task whose command a restart of Switchboard interrupted. Use `retry` only for commands that
+    /// may run twice for one message.
     #[schemars(extend("default" = "fail"))]
     pub(crate) on_restart: Option<OnRestart>,
-    /// How long it may run; `timeouts.task` counts as well.
+    /// Maximum run time; `timeouts.task` applies as well.
     #[schemars(extend("default" = "10m"))]
     pub(crate) timeout: Option<Bound>,
-    /// How long it may take to end when it is told to; then it is killed. `timeouts.cancel_grace` counts as well.
+    /// Time between SIGTERM and SIGKILL when the command is stopped; `timeouts.cancel_grace` applies as well.
     #[schemars(extend("default" = "2s"))]
     pub(crate) grace: Option<Time>,
-    /// The most that it may print.
+    /// Maximum size of the output.
     #[schemars(extend("default" = "4MiB"))]
     pub(crate) max_output: Option<Size>,
-    /// The longest line that it may print.
+    /// Maximum length of an output line.
     #[schemars(extend("default" = "1MiB"))]
     pub(crate) max_line: Option<Size>,
-    /// How long lines are gathered before they become an event. The first does not wait.
+    /// How long output lines are buffered before they become one event. The first line is not delayed.
     #[schemars(extend("default" = "50ms"))]
     pub(crate) coalesce: Option<Time>,
 }
 
-/// What becomes of a command that a restart interrupted.
+/// What happens to a command that a restart interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OnRestart {
     /// The task fails.
     Fail,
-    /// The command is run again from the beginning, with the same input.
+    /// The command runs again from the beginning, with the same input.
     Retry,
 }
 
-/// How a command is talked to.
+/// Protocol between Switchboard and a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Talk {
-    /// The text of the message in; what it prints is the answer.
+    /// Text: the text of the message on standard input, the answer on standard output.
     Text,
-    /// A line of JSON in; lines of JSON out, for status, artifacts and questions.
+    /// JSON Lines: one JSON object on standard input; one per line on standard output, for status, artifacts and
+    /// questions.
     Json,
 }
 
@@ -105,7 +106,7 @@ impl JsonSchema for Words {
             "type": "array",
             "items": { "type": ["string", "number", "boolean"] },
             "minItems": 1,
-            "description": "A program and its arguments, each by itself.",
+            "description": "Program and arguments, each as one entry.",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Limits, as they are written in the file.
+//! Limits, as written in the file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,115 +11,116 @@ use serde::{Deserialize, Deserializer};
 use crate::config::limits::Count;
 use crate::config::value::{Size, Time};
 
-/// What a caller may ask of the machine.
+/// Rate limits, concurrency limits and size limits.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limits {
-    /// The largest body of a request.
+    /// Maximum size of a request body.
     #[schemars(extend("default" = "10MiB"))]
     pub(crate) body: Option<Size>,
-    /// How much large tasks may take in memory that are held only for answers which callers have not read yet. Beyond
-    /// it, reading another one is refused with 429. At least 64MiB.
+    /// Maximum memory for large tasks that is held only because callers have not read their responses yet. Beyond it,
+    /// further reads get 429. At least 64MiB.
     #[schemars(extend("default" = "512MiB"))]
     pub(crate) answers: Option<Size>,
-    /// Connections open at the same time.
+    /// Maximum number of open connections.
     #[schemars(extend("default" = 16_384, "minimum" = 1))]
     pub(crate) connections: Option<usize>,
-    /// Connections that one address may have open at the same time. A proxy is one address.
+    /// Maximum number of open connections per client address. A proxy counts as one address.
     #[schemars(extend("default" = "unlimited"))]
     pub(crate) connections_per_address: Option<Count>,
-    /// Messages worked on at the same time. One that waits for its task to end counts until it is answered. As many
-    /// other requests have room of their own, streams until they begin.
+    /// Maximum number of concurrent `SendMessage` calls. A blocking call counts until its response. All other calls
+    /// have a separate pool of the same size, streams until they start.
     #[schemars(extend("default" = 4_096, "minimum" = 1))]
     pub(crate) requests: Option<usize>,
-    /// Where requests beyond that wait, and tasks beyond `tasks`. Callers take turns.
+    /// Queue for calls beyond `requests` and tasks beyond `tasks`. Callers are served round-robin.
     pub(crate) queue: Option<Queue>,
-    /// Tasks worked on at the same time, of all agents. Until there is room, new ones stand as `submitted`, and those
-    /// that go on with an answer as `working`.
+    /// Maximum number of concurrently running tasks of all agents. Beyond it tasks are queued: new ones as `submitted`,
+    /// tasks that continue after an answer as `working`.
     #[schemars(extend("default" = "unlimited"))]
     pub(crate) tasks: Option<Count>,
-    /// How often each caller may ask each agent. Without it, any number of times.
+    /// Rate limit per caller and agent. Default: no limit.
     pub(crate) rate: Option<Rate>,
-    /// Event streams open at the same time.
+    /// Maximum number of open event streams.
     #[schemars(extend("default" = 12_288, "minimum" = 1))]
     pub(crate) streams: Option<usize>,
-    /// Event streams that one caller may have open at the same time. By default a quarter of `streams` for one who is
-    /// known by name, any number for one who is known by address only.
+    /// Maximum number of open event streams per caller. Default: a quarter of `streams` for an authenticated caller, no
+    /// limit for others.
     #[schemars(extend("minimum" = 1))]
     pub(crate) streams_per_caller: Option<usize>,
-    /// The parts of one message.
+    /// Maximum number of parts of a message.
     #[schemars(extend("default" = 1_000, "minimum" = 1))]
     pub(crate) parts: Option<usize>,
-    /// The messages of one task; then it takes no more.
+    /// Maximum number of messages of a task. Beyond it, the task rejects further messages.
     #[schemars(extend("default" = 10_000, "minimum" = 1))]
     pub(crate) history: Option<usize>,
-    /// The agents that a call may come through, one handing it to the next; the one after that refuses it. So is a call
-    /// that comes back to an agent it has come through.
+    /// Maximum delegation depth: the number of agents on the hop path of a call. A call that returns to an agent on its
+    /// hop path is rejected, too.
     #[schemars(extend("default" = 5, "minimum" = 1))]
     pub(crate) hops: Option<usize>,
-    /// How long the head of a request may take to arrive.
+    /// Time for a request header to arrive.
     #[schemars(extend("default" = "10s"))]
     pub(crate) header_timeout: Option<Time>,
-    /// How long the body of a request may take to arrive.
+    /// Time for a request body to arrive.
     #[schemars(extend("default" = "30s"))]
     pub(crate) body_timeout: Option<Time>,
-    /// A stream on which nothing happens gets a comment this often, so that proxies keep it open.
+    /// Interval of comments on an idle stream, so that proxies keep it open.
     #[schemars(extend("default" = "15s"))]
     pub(crate) heartbeat: Option<Time>,
-    /// How often an address may fail to show who it is; then only what nobody can guess is listened to for as long.
+    /// Limit of failed authentication attempts per client address. Beyond it, the address gets 429 for that time; valid
+    /// tokens, API keys and certificates still work, passwords do not.
     pub(crate) failed_logins: Option<FailedLogins>,
 }
 
-/// How often an address may fail to show who it is.
+/// Limit of failed authentication attempts per client address.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FailedLogins {
-    /// So often; 20 by default.
+    /// Number of failed attempts. Default: 20.
     #[schemars(extend("minimum" = 1))]
     pub(crate) requests: Option<u32>,
-    /// In this time; `60s` by default.
+    /// Time window. Default: `60s`.
     pub(crate) per: Option<Time>,
 }
 
-/// How often each caller may ask. Who is not known is told apart by address.
+/// Rate limit per caller. Callers without authentication are distinguished by address.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rate {
-    /// So often, also all at once.
+    /// Number of requests in the time window; they may arrive as one burst.
     #[schemars(extend("minimum" = 1))]
     pub(crate) requests: u32,
-    /// In this time; `60s` by default.
+    /// Time window. Default: `60s`.
     pub(crate) per: Option<Time>,
 }
 
-/// Where those wait for whom there is no room.
+/// Queue of calls and tasks that wait for capacity.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Queue {
-    /// How many may wait, half of them of one caller; 4096 by default. 0: nobody.
+    /// Maximum queue length, of which one caller may use half. Default: 4096. 0 disables the queue.
     pub(crate) length: Option<usize>,
-    /// How long a request may wait; `5s` by default. Tasks wait as long as it takes.
+    /// Maximum time of a call in the queue. Default: `5s`. Tasks wait without a limit.
     pub(crate) wait: Option<Time>,
 }
 
-/// What callers may ask of one agent.
+/// Limits of one agent.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentLimits {
-    /// How often each caller may ask it; `limits.rate` counts if nothing is said here.
+    /// Rate limit per caller. Default: `limits.rate`.
     pub(crate) rate: Option<AgentRate>,
-    /// Its tasks that are worked on at the same time. Until there is room, new ones stand as `submitted`, and those
-    /// that go on with an answer as `working`.
+    /// Maximum number of concurrently running tasks of this agent. Beyond it tasks are queued: new ones as `submitted`,
+    /// tasks that continue after an answer as `working`.
     #[schemars(extend("default" = "unlimited"))]
     pub(crate) tasks: Option<Count>,
 }
 
-/// How often each caller may ask an agent.
+/// Rate limit of one agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AgentRate {
     /// `unlimited`
     Unlimited,
-    /// So often.
+    /// A rate limit.
     Rate(Rate),
 }
 

@@ -59,102 +59,103 @@ pub(super) const TOP_LEVEL_VALUES: [&str; 9] = [
     "data",
 ];
 
-/// Configuration of Switchboard: where to listen, what to keep, and the agents on the line.
+/// Configuration of Switchboard: listeners, storage, security, limits and agents.
 ///
-/// Any value may use `${NAME}` or `${NAME:-default}` to take text from the environment; `$${` writes `${`.
+/// Any value may contain `${NAME}` or `${NAME:-default}`, replaced from the environment; `$${` is a literal `${`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Switchboard configuration")]
 pub(crate) struct Config {
-    /// Where to listen. Anything but this machine's own addresses also needs `auth`.
+    /// Address to listen on. An address that is not loopback also requires `auth`.
     #[schemars(extend("default" = "127.0.0.1:7420"))]
     pub(crate) listen: Option<Listen>,
-    /// The address callers use, if it is not the one they seem to use: put into agent cards. May have a path.
+    /// Base URL on agent cards, if callers reach the server by another URL, such as that of a reverse proxy. May have a
+    /// path.
     pub(crate) public_url: Option<Url>,
-    /// Proxies whose `X-Forwarded-For`, `-Proto`, `-Host` and `-Prefix` headers are believed. None by default.
+    /// Reverse proxies whose `X-Forwarded-For`, `-Proto`, `-Host` and `-Prefix` headers are trusted. Default: none.
     #[schemars(extend("default" = []))]
     pub(crate) trust_forwarded: Option<Vec<Network>>,
-    /// The bindings that agent cards offer, best first. All of them are served, whatever cards offer; `grpc` is not
-    /// offered by default because some clients refuse a card for it.
+    /// Bindings on agent cards, preferred first. All bindings are always served; `grpc` is not listed by default
+    /// because some clients reject a card with it.
     #[schemars(extend("default" = ["jsonrpc", "http_json"]))]
     pub(crate) interfaces: Option<Vec<Binding>>,
-    /// How cards that offer gRPC spell its address.
+    /// Format of the gRPC address on agent cards.
     #[schemars(extend("default" = "url"))]
     pub(crate) grpc_address: Option<GrpcAddress>,
-    /// Requires `A2A-Version` in requests of A2A 1.0, by header or in the URL. By default a method or a path that only
-    /// 1.0 has is enough.
+    /// Rejects A2A 1.0 requests without `A2A-Version`, in a header or in the URL. By default a method or path that
+    /// exists only in 1.0 is sufficient.
     #[schemars(extend("default" = false))]
     pub(crate) require_version: Option<bool>,
-    /// Who may call. Must be written out to listen beyond this machine.
+    /// Authentication. Required to listen on an address that is not loopback.
     pub(crate) auth: Option<Auth>,
-    /// What those may do who may call any agent; an agent's own rules come after these.
+    /// Authorization rules for all agents. The rules of an agent apply after these.
     pub(crate) access: Option<Access>,
-    /// Encrypted connections. Without it, and without a proxy that encrypts, others can read what is sent.
+    /// TLS. Without it, and without a TLS-terminating proxy, traffic is not encrypted.
     pub(crate) tls: Option<Tls>,
-    /// Signatures of our own: on cards, and on what webhooks are sent. Nothing is signed by default.
+    /// Signatures of agent cards and webhook deliveries. Default: none.
     pub(crate) signing: Option<Signing>,
-    /// What the secrets of webhooks are sealed with when they are stored.
+    /// Encryption key for webhook credentials at rest.
     pub(crate) secrets: Option<Secrets>,
-    /// The agent at the root address; the first one in this file by default.
+    /// The agent at the root URL. Default: the first agent in this file.
     pub(crate) default_agent: Option<String>,
-    /// The directory for what must last; made if it does not exist. By default `switchboard` in the user's data
-    /// directory (`$XDG_DATA_HOME`, or `~/.local/share`).
+    /// Data directory; created if it does not exist. Default: `switchboard` in the user's data directory
+    /// (`$XDG_DATA_HOME`, or `~/.local/share`).
     pub(crate) data: Option<String>,
-    /// Where tasks are kept.
+    /// Task storage.
     pub(crate) store: Option<Store>,
-    /// What a caller may ask of the machine.
+    /// Rate limits, concurrency limits and size limits.
     pub(crate) limits: Option<Limits>,
-    /// Web pages that may call. None by default.
+    /// CORS: web pages that may call from a browser. Default: none.
     pub(crate) cors: Option<Cors>,
-    /// How long things are kept.
+    /// Retention of tasks, events and idempotency keys.
     pub(crate) retention: Option<Retention>,
-    /// How long things may take, for all agents that do not say it themselves.
+    /// Timeouts for all agents that do not set their own.
     pub(crate) timeouts: Option<Timeouts>,
-    /// Webhooks.
+    /// Webhooks (push notifications).
     pub(crate) push: Option<Push>,
-    /// Where operators look: metrics and traces.
+    /// Admin listener: metrics and the admin API.
     pub(crate) admin: Option<Admin>,
-    /// How the process ends.
+    /// Shutdown of the process.
     pub(crate) shutdown: Option<Shutdown>,
-    /// Logs, on standard error. They never hold what agents and callers say.
+    /// Logs, on standard error. They contain no message content, except the reason of tasks that did not complete.
     pub(crate) log: Option<Log>,
-    /// The agents, by name. A name is part of the agent's address: lower-case letters, digits, `-`, `_` and `.`.
+    /// Agents by name. The name is part of the agent's URL: lower-case letters, digits, `-`, `_` and `.`.
     pub(crate) agents: Option<Agents>,
 }
 
-/// Where tasks are kept.
+/// Task storage.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Store {
-    /// What kind of store.
+    /// Kind of store.
     #[schemars(extend("default" = "sqlite"))]
     pub(crate) kind: Option<StoreKind>,
-    /// What an event must survive before anyone is told of it.
+    /// What a committed event survives. Readers see an event only after its commit.
     #[schemars(extend("default" = "power_loss"))]
     pub(crate) durability: Option<Durability>,
 }
 
-/// A kind of store.
+/// Kind of store.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StoreKind {
-    /// A file in the data directory.
+    /// A SQLite database in the data directory.
     Sqlite,
-    /// Nothing lasts: for tests.
+    /// In memory, for tests: all tasks are lost when the process ends.
     Memory,
 }
 
-/// What an event must survive before anyone is told of it.
+/// What a committed event survives.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Durability {
-    /// Power loss: every commit waits for the disk.
+    /// Power loss: every commit is synced to disk.
     PowerLoss,
-    /// The death of the process, `kill -9` included, but not of the machine: faster.
+    /// The end of the process, even `kill -9`, but not a crash of the machine. Faster.
     ProcessDeath,
 }
 
-/// How long things are kept. Tasks count from their end; a task that is not over is always kept.
+/// Retention, counted from the end of a task. Unfinished tasks are never deleted.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Retention {
@@ -170,35 +171,37 @@ pub(crate) struct Retention {
     /// Rejected tasks.
     #[schemars(extend("default" = "30d"))]
     pub(crate) rejected: Option<Bound>,
-    /// The single events of a task that is over; after that only its final form is left.
+    /// Events of a finished task, for replays; afterwards only its final state is kept.
     #[schemars(extend("default" = "24h"))]
     pub(crate) replay_window: Option<Bound>,
-    /// Idempotency keys: how long a repeated request is answered like the first.
+    /// Idempotency keys: how long a repeated request gets the response of the first.
     #[schemars(extend("default" = "24h"))]
     pub(crate) idempotency_keys: Option<Time>,
 }
 
-/// Webhooks.
+/// Webhooks (push notifications).
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Push {
-    /// Hosts and networks that webhooks may reach although they are private or loopback addresses, or speak plain
-    /// `http`. All other targets must be public and speak `https`.
+    /// Hosts and networks that webhooks may target although they are private or loopback addresses or use plain `http`.
+    /// All other targets must be public and use `https`.
     #[schemars(extend("default" = []))]
     pub(crate) allow: Option<Vec<PushTarget>>,
-    /// How long one delivery may take.
+    /// Timeout of one delivery attempt.
     #[schemars(extend("default" = "15s"))]
     pub(crate) timeout: Option<Time>,
-    /// How long a delivery is tried again before it is set aside; `switchboard deliveries` shows those.
+    /// Maximum age of a delivery: it is retried for this time and then becomes a dead letter (`switchboard
+    /// deliveries`).
     #[schemars(extend("default" = "24h"))]
     pub(crate) give_up_after: Option<Time>,
 }
 
-/// How the process ends.
+/// Shutdown of the process.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Shutdown {
-    /// How long requests and turns may go on after a signal to stop. What is cut off goes on at the next start.
+    /// Time for running requests and turns to finish after SIGTERM or SIGINT. Interrupted turns are recovered at the
+    /// next start.
     #[schemars(extend("default" = "10s"))]
     pub(crate) grace: Option<Time>,
 }
@@ -207,24 +210,24 @@ pub(crate) struct Shutdown {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Log {
-    /// `error`, `warn`, `info`, `debug` or `trace`, or directives such as `info,switchboard=debug`.
-    /// `SWITCHBOARD_LOG` and `--log-level` win over it.
+    /// `error`, `warn`, `info`, `debug` or `trace`, or a filter such as `info,switchboard=debug`. `SWITCHBOARD_LOG` and
+    /// `--log-level` take precedence.
     #[schemars(extend("default" = "info"))]
     pub(crate) level: Option<String>,
-    /// How a line looks. By default `text` on a terminal, `json` elsewhere.
+    /// Log format. Default: `text` on a terminal, `json` otherwise.
     pub(crate) format: Option<LogFormat>,
-    /// The access log: one line per request, with method, path, agent, operation, status, caller, duration, bytes and
-    /// client address. `--access-log` turns it on, too.
+    /// Access log: one line per request, with method, path, agent, operation, status, caller, duration, bytes and
+    /// client address. `--access-log` enables it, too.
     #[schemars(extend("default" = false))]
     pub(crate) access: Option<bool>,
 }
 
-/// How a line of the log looks.
+/// Log format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// For machines: one JSON object a line.
+    /// JSON: one object per line.
     Json,
 }

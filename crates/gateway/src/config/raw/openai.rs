@@ -1,68 +1,70 @@
-//! A model behind an OpenAI-compatible chat endpoint, as it is written in the file.
+//! An LLM backend, as written in the file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::value::{SecretText, Size, Time};
 
-/// A model behind an OpenAI-compatible chat endpoint: OpenAI, Ollama, vLLM, LM Studio and their like.
+/// A model with an OpenAI-compatible chat endpoint: OpenAI, Ollama, vLLM, LM Studio and others.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OpenAi {
-    /// What `/chat/completions` is put behind, such as `https://api.openai.com/v1` or `http://127.0.0.1:11434/v1`.
+    /// Base URL, to which `/chat/completions` is appended, such as `https://api.openai.com/v1` or
+    /// `http://127.0.0.1:11434/v1`.
     pub(crate) url: String,
-    /// The model's name.
+    /// Name of the model.
     pub(crate) model: String,
-    /// The key, sent as a bearer token. Not to be written out here: `${NAME}`. Who needs other headers uses `identity`.
+    /// API key, sent as a bearer token. Use `${NAME}`; a literal secret is rejected. For other headers use `identity`.
     pub(crate) key: Option<SecretText>,
-    /// A file with the key. The path is relative to this file.
+    /// File that contains the API key. The path is relative to this file.
     pub(crate) key_file: Option<String>,
-    /// A file with certificates to trust beside the system's. The path is relative to this file.
+    /// CA certificates (PEM) to trust in addition to the system's. The path is relative to this file.
     pub(crate) ca_file: Option<String>,
-    /// What the model is told before all else.
+    /// System prompt.
     pub(crate) system: Option<String>,
-    /// A file with what the model is told before all else. The path is relative to this file.
+    /// File that contains the system prompt. The path is relative to this file.
     pub(crate) system_file: Option<String>,
-    /// How freely the model chooses its words.
+    /// Sampling temperature. Default: not sent.
     pub(crate) temperature: Option<f64>,
-    /// The most tokens of an answer.
+    /// Maximum number of tokens of an answer. Default: not sent.
     pub(crate) max_tokens: Option<u64>,
-    /// What else the request says, such as `top_p`, `seed` or `response_format`.
+    /// Additional fields of the request, such as `top_p`, `seed` or `response_format`.
     pub(crate) parameters: Option<serde_json::Map<String, serde_json::Value>>,
-    /// How much of what was said before in the conversation the model is told, in tokens of four characters; the newest
-    /// is kept. 0: nothing.
+    /// Maximum size of the earlier messages of the context that the model receives, in tokens estimated at four
+    /// characters each. The newest messages are kept. 0 sends none.
     #[schemars(extend("default" = 8000))]
     pub(crate) history_tokens: Option<usize>,
-    /// How many earlier tasks of the conversation are looked at for it.
+    /// Maximum number of earlier tasks of the context that are read for the history.
     #[schemars(extend("default" = 50))]
     pub(crate) history_tasks: Option<usize>,
-    /// Asks for the usage (`stream_options`), which old servers may refuse.
+    /// Requests token usage (`stream_options`). Old servers may reject it.
     #[schemars(extend("default" = true))]
     pub(crate) usage: Option<bool>,
-    /// How a request is sent again that was not answered.
+    /// Retries of failed requests.
     pub(crate) retry: Option<ModelRetry>,
-    /// How long the endpoint may say nothing: a model may have to be loaded.
+    /// Maximum time without data from the endpoint. Loading a model may take long.
     #[schemars(extend("default" = "300s"))]
     pub(crate) idle_timeout: Option<Time>,
-    /// The longest answer.
+    /// Maximum size of an answer.
     #[schemars(extend("default" = "4MiB"))]
     pub(crate) max_answer: Option<Size>,
-    /// How long text is gathered before it becomes an event. The first does not wait.
+    /// How long text is buffered before it becomes one event. The first piece is not delayed.
     #[schemars(extend("default" = "50ms"))]
     pub(crate) coalesce: Option<Time>,
 }
 
-/// How a request is sent again that was answered with 408, 429 or 5xx, or not at all.
+/// Retries of requests that are answered with 408, 429 or 5xx. An endpoint that cannot be reached is retried for
+/// `timeouts.upstream`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelRetry {
-    /// How often it is sent in all.
+    /// Maximum number of requests in total.
     #[schemars(extend("default" = 4))]
     pub(crate) attempts: Option<u32>,
-    /// The first pause; each is twice as long as the one before.
+    /// Initial backoff; it doubles with each attempt.
     #[schemars(extend("default" = "500ms"))]
     pub(crate) first: Option<Time>,
-    /// The longest pause. Who asks for a longer one (`Retry-After`) is not waited for.
+    /// Maximum backoff. If `Retry-After` asks for more, the task fails instead of waiting.
     #[schemars(extend("default" = "30s"))]
     pub(crate) longest: Option<Time>,
 }

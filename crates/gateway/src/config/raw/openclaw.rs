@@ -1,76 +1,76 @@
-//! An agent of an OpenClaw gateway, as it is written in the file.
+//! An OpenClaw backend, as written in the file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::value::{SecretText, Size, Time};
 
-/// An agent of an OpenClaw gateway. Agents with the same `url` and token share one connection. What the gateway says of
-/// the agent is on our card where nothing is said here; its skills are there beside those that are said here.
+/// An agent of an OpenClaw gateway. Agents with the same `url` and token share one connection. The gateway provides
+/// what this file does not set on the card; its skills are added to those of this file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OpenClaw {
-    /// Where the gateway is, such as `http://127.0.0.1:18789`; `https`, `ws` and `wss` will do, too.
+    /// URL of the gateway, such as `http://127.0.0.1:18789`. Also accepts `https`, `ws` and `wss`.
     pub(crate) url: String,
-    /// The agent's id there.
+    /// Id of the agent in the gateway.
     #[schemars(extend("default" = "main"))]
     pub(crate) agent: Option<String>,
-    /// The gateway's token (`gateway.auth.token` there). Not to be written out here: `${NAME}`.
+    /// Token of the gateway (its `gateway.auth.token`). Use `${NAME}`; a literal secret is rejected.
     pub(crate) token: Option<SecretText>,
-    /// A file with the token.
+    /// File that contains the token.
     pub(crate) token_file: Option<String>,
-    /// How it is reached.
+    /// Transport to the gateway.
     #[schemars(extend("default" = "auto"))]
     pub(crate) transport: Option<Transport>,
-    /// What becomes of data parts.
+    /// What happens to data parts of messages.
     #[schemars(extend("default" = "refuse"))]
     pub(crate) data: Option<DataParts>,
-    /// What callers are told of the tools that it uses.
+    /// What callers see of tool calls.
     #[schemars(extend("default" = "names"))]
     pub(crate) tools: Option<Tools>,
-    /// The largest file that it is sent.
+    /// Maximum size of a file that is sent to the agent.
     #[schemars(extend("default" = "5MiB"))]
     pub(crate) max_file: Option<Size>,
-    /// A file with certificates to trust beside the system's. The path is relative to this file.
+    /// CA certificates (PEM) to trust in addition to the system's. The path is relative to this file.
     pub(crate) ca_file: Option<String>,
-    /// How long a gateway that is gone in the middle of a run is waited for; then the task fails. By default as long as
+    /// How long to wait for a gateway that becomes unreachable during a run; then the task fails. Default:
     /// `timeouts.upstream` of the agent.
     pub(crate) reconnect: Option<Time>,
-    /// How often its card is read again.
+    /// Interval at which the agent's profile and skills are read again.
     #[schemars(extend("default" = "5m"))]
     pub(crate) refresh: Option<Time>,
 }
 
-/// How an OpenClaw gateway is reached.
+/// Transport to an OpenClaw gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Transport {
-    /// Over its WebSocket if it lets us, otherwise over HTTP.
+    /// WebSocket if the gateway permits it, otherwise HTTP.
     Auto,
-    /// Over its WebSocket only.
+    /// WebSocket only.
     Websocket,
-    /// Over HTTP only: no tools and no progress are told, and a run ends with the connection.
+    /// HTTP only: without tool calls and progress, and a run ends with its connection.
     Http,
 }
 
-/// What becomes of data parts.
+/// What happens to data parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DataParts {
-    /// A message with them is refused.
+    /// A message with data parts is rejected.
     Refuse,
-    /// The agent is told their JSON, as text.
+    /// The agent receives their JSON as text.
     Text,
 }
 
-/// What callers are told of tools.
+/// What callers see of tool calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Tools {
     /// Nothing.
     None,
-    /// Which are used, and whether they failed.
+    /// The names of the tools, and whether a call failed.
     Names,
-    /// What they are given and give, too. That may be anything that the agent can see.
+    /// Arguments and results as well. They may contain anything that the agent can read.
     Full,
 }

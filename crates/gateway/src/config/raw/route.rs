@@ -1,48 +1,48 @@
-//! A rule by which messages go to other agents, as it is written in the file.
+//! A routing rule, as written in the file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use switchboard_agents::script::Pattern;
 
-/// A rule: which messages, and what becomes of them (`to` or `answer`). All that is said must hold; a rule that says
-/// nothing takes every message.
+/// A routing rule: conditions, and a target (`to` or `answer`). All conditions must match; a rule without conditions
+/// matches every message.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Route {
-    /// Its name; by default its path in this file.
+    /// Name of the rule. Default: its path in this file.
     pub(crate) name: Option<String>,
-    /// What it is for, for people.
+    /// Description for people.
     pub(crate) description: Option<String>,
-    /// Rules of higher priority are asked first; of the same, in the order of this file.
+    /// Rules with a higher priority are evaluated first; rules with the same priority in the order of this file.
     #[schemars(extend("default" = 0))]
     pub(crate) priority: Option<i64>,
-    /// It is asked at all.
+    /// Whether the rule is evaluated.
     #[schemars(extend("default" = true))]
     pub(crate) enabled: Option<bool>,
-    /// The text of the message must match.
+    /// The text of the message must match this regular expression.
     pub(crate) text: Option<Pattern>,
-    /// The message must ask for this skill, or for one of these.
+    /// The message must request this skill, or one of these.
     pub(crate) skill: Option<OneOrMore>,
-    /// This CEL expression must be true: about `text`, `skill`, `caller`, `metadata` and `parts`.
+    /// This CEL expression over `text`, `skill`, `caller`, `metadata` and `parts` must be true.
     pub(crate) when: Option<String>,
-    /// The agent that takes the task.
+    /// Handoff: the agent that takes over the task.
     pub(crate) to: Option<String>,
-    /// The answer, without asking any agent; `{{text}}` and the like are filled in as in scripts.
+    /// A fixed answer, without calling an agent. `{{text}}` and other templates of scripts are replaced.
     pub(crate) answer: Option<String>,
 }
 
-/// One text, or several.
+/// One text or a list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum OneOrMore {
-    /// One.
+    /// One text.
     One(String),
-    /// Several.
+    /// A list of texts.
     More(Vec<String>),
 }
 
 impl OneOrMore {
-    /// All of them.
+    /// All texts, as a list.
     pub(crate) fn into_vec(self) -> Vec<String> {
         match self {
             Self::One(text) => vec![text],

@@ -1,52 +1,53 @@
-//! What is signed, and what stored secrets are sealed with, as it is written in the file.
+//! Signatures and encryption at rest, as written in the file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::value::SecretText;
 
-/// Signatures of our own: on cards, and on what webhooks are sent. Needs `public_url`.
+/// Signatures of agent cards and webhook deliveries. Requires `public_url`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Signing {
-    /// The keys. All are published in `/.well-known/jwks.json`. The first one that signs also signs for webhooks.
+    /// Signing keys. All are published in `/.well-known/jwks.json`. The first key with `use: sign` also signs webhook
+    /// deliveries.
     pub(crate) keys: Option<Vec<SigningKey>>,
-    /// Whether what webhooks are sent is signed, too; `true` by default.
+    /// Signs webhook deliveries. Default: `true`.
     pub(crate) webhooks: Option<bool>,
 }
 
-/// One key.
+/// A signing key.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SigningKey {
-    /// The file with the private key, as PEM: P-256, P-384, Ed25519 or RSA.
+    /// File with the private key (PEM): P-256, P-384, Ed25519 or RSA.
     pub(crate) file: Option<String>,
-    /// What it is for; `sign` by default.
+    /// Use of the key. Default: `sign`.
     #[serde(rename = "use")]
     pub(crate) purpose: Option<KeyUse>,
-    /// Its name; by default its thumbprint (RFC 7638).
+    /// Key id. Default: the thumbprint of the key (RFC 7638).
     pub(crate) kid: Option<String>,
-    /// Whether the file is made at the start, with a new key in it, if it is not there; `false` by default.
+    /// Creates the file with a new key at start if it does not exist. Default: `false`.
     pub(crate) create: Option<bool>,
 }
 
-/// What a key is for.
+/// Use of a signing key.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KeyUse {
-    /// It signs.
+    /// The key signs, and is published.
     Sign,
-    /// It is published only: before it signs, so that others know it, and after, as long as signatures of it are about.
+    /// The key is only published: before it starts to sign, so that verifiers know it, and afterwards, as long as its
+    /// signatures are in use (key rotation).
     Publish,
 }
 
-/// What the secrets of webhooks are sealed with when they are stored. By default a key that is made in the data
-/// directory: `secret.key`.
+/// Encryption key for webhook credentials at rest. Default: a key generated in the data directory, `secret.key`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Secrets {
-    /// The key: 32 bytes, as base64. Not to be written out here: `${NAME}`.
+    /// The key: 32 bytes in base64. Use `${NAME}`; a literal secret is rejected.
     pub(crate) key: Option<SecretText>,
-    /// A file with the key.
+    /// File that contains the key.
     pub(crate) key_file: Option<String>,
 }

@@ -1,30 +1,30 @@
-//! Encrypted connections, as they are written in the file.
+//! TLS, as written in the file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Encrypted connections (TLS 1.2 and 1.3). Files are relative to this one, and read again when they change.
+/// TLS 1.2 and 1.3. Paths are relative to this file; changed files are reloaded.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tls {
-    /// The certificate, in PEM form; those that vouch for it follow.
+    /// Certificate (PEM), followed by its intermediate certificates.
     pub(crate) cert_file: Option<String>,
-    /// Its key, in PEM form.
+    /// Private key of the certificate (PEM).
     pub(crate) key_file: Option<String>,
-    /// The authorities whose certificates clients may show, in PEM form.
+    /// CA certificates (PEM) that client certificates are verified with (mTLS).
     pub(crate) client_ca_file: Option<String>,
-    /// Whether clients are asked for a certificate: `optional` by default if there is a `client_ca_file`, else `off`.
+    /// Whether clients need a certificate. Default: `optional` with a `client_ca_file`, otherwise `off`.
     pub(crate) client_certificates: Option<ClientCertificates>,
 }
 
-/// Whether clients are asked for a certificate.
+/// Whether clients need a certificate (mTLS).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClientCertificates {
-    /// They are not.
+    /// Client certificates are not requested.
     Off,
-    /// They may show one.
+    /// A client may present a certificate.
     Optional,
-    /// Who has none is not connected.
+    /// A client without a certificate is not connected.
     Required,
 }

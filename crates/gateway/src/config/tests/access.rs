@@ -79,7 +79,7 @@ fn what_is_wrong_with_a_rule_is_told_with_its_place() {
         ),
         (
             "{allow: 'true', deny: 'true'}",
-            "switchboard.yaml:7:11: agents.a.access.rules[0]: `allow` and `deny` cannot stand together\n  hint: write one rule with `allow`, or one with `deny`",
+            "switchboard.yaml:7:11: agents.a.access.rules[0]: `allow` and `deny` are mutually exclusive\n  hint: write one rule with `allow`, or one with `deny`",
         ),
         (
             "name: x",
@@ -100,12 +100,12 @@ fn scopes_are_words_that_someone_can_have() {
     let wrong = problems("agents: {a: {scopes: ['two words'], script: [complete: x]}}\n");
     assert_eq!(
         wrong,
-        "switchboard.yaml:2:23: agents.a.scopes[0]: `two words` is no scope\n  hint: write one word without quotes and backslashes"
+        "switchboard.yaml:2:23: agents.a.scopes[0]: `two words` is not a valid scope\n  hint: write one word without quotes and backslashes"
     );
     let open = problems("agents: {a: {auth: none, scopes: [s], script: [complete: x]}}\n");
     assert_eq!(
         open,
-        "switchboard.yaml:2:26: agents.a.scopes: nobody can have been granted this: the agent asks nobody who they are\n  \
+        "switchboard.yaml:2:26: agents.a.scopes: no caller can have this scope: the agent requires no authentication\n  \
          hint: name a method under `auth`, or leave the scopes out"
     );
 }
@@ -133,7 +133,7 @@ fn an_agent_that_opens_anothers_door_is_doubted() {
         assert_eq!(doubted.len(), 1, "{yaml}: {doubted:?}");
         assert!(
             doubted[0].contains(
-                "agents.hall.script: calls `vault` for callers who could not call it themselves"
+                "agents.hall.script: calls `vault` for callers who are not authorized for it"
             ),
             "{doubted:?}"
         );

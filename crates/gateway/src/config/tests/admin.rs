@@ -39,7 +39,7 @@ fn a_token_comes_from_the_environment_or_a_file_and_is_long() {
     for (yaml, problem) in [
         (
             "admin: {token: abc}\n",
-            "a secret must not stand in the file",
+            "secrets must not be written in the file",
         ),
         (
             "admin: {token: '${TOKEN}'}\n",

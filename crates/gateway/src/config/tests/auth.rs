@@ -179,22 +179,22 @@ fn beyond_this_machine_methods_are_enough() {
 const BAD: [(&str, &str); 25] = [
     (
         "bearer: {jwt: {secret: hunter2hunter2hunter2hunter2hunter2, audience: [a]}}",
-        "3:20: auth.methods.bearer.jwt.secret: a secret must not stand in the file\n  hint: write `${NAME}`, or give \
+        "3:20: auth.methods.bearer.jwt.secret: secrets must not be written in the file\n  hint: write `${NAME}`, or give \
          `secret_file`",
     ),
     (
         "bearer: {jwt: {secret: '${NONE:-hunter2hunter2hunter2hunter2hunter2}', audience: [a]}}",
-        "3:20: auth.methods.bearer.jwt.secret: a secret must not stand in the file\n  hint: write `${NAME}`, or give \
+        "3:20: auth.methods.bearer.jwt.secret: secrets must not be written in the file\n  hint: write `${NAME}`, or give \
          `secret_file`",
     ),
     (
         "bearer: {jwt: {secret: 'x${JWT_SECRET}', audience: [a]}}",
-        "3:20: auth.methods.bearer.jwt.secret: a secret must not stand in the file\n  hint: write `${NAME}`, or give \
+        "3:20: auth.methods.bearer.jwt.secret: secrets must not be written in the file\n  hint: write `${NAME}`, or give \
          `secret_file`",
     ),
     (
         "ops: {basic: {users: {alice: {password: hunter2}}}}",
-        "3:35: auth.methods.ops.basic.users.alice.password: a secret must not stand in the file\n  hint: write \
+        "3:35: auth.methods.ops.basic.users.alice.password: secrets must not be written in the file\n  hint: write \
          `${NAME}`, or give `password_file`",
     ),
     (
@@ -204,7 +204,7 @@ const BAD: [(&str, &str); 25] = [
     ),
     (
         "ops: {basic: {users: {}}}",
-        "3:19: auth.methods.ops.basic.users: there are no users",
+        "3:19: auth.methods.ops.basic.users: no users configured",
     ),
     (
         "ops: {basic: {users: {'a:b': {password: '${JWT_SECRET}'}}}}",
@@ -221,17 +221,17 @@ const BAD: [(&str, &str); 25] = [
     ),
     (
         "bearer: {jwt: {secret: '${JWT_SECRET}'}}",
-        "3:14: auth.methods.bearer.jwt.audience: tokens for other services would be taken\n  hint: name the audience: \
-         what stands in `aud`",
+        "3:14: auth.methods.bearer.jwt.audience: tokens for other services would be accepted\n  hint: name the audience: \
+         the value of `aud`",
     ),
     (
         "bearer: {jwt: {audience: [a]}}",
-        "3:14: auth.methods.bearer.jwt: there is nothing to check tokens with\n  hint: add `issuer`, `jwks_url`, \
+        "3:14: auth.methods.bearer.jwt: no key to verify tokens\n  hint: add `issuer`, `jwks_url`, \
          `jwks_file`, `secret` or `secret_file`",
     ),
     (
         "bearer: {jwt: {secret: '${JWT_SECRET}', jwks_url: 'https://a.example/k', audience: [a]}}",
-        "3:45: auth.methods.bearer.jwt.jwks_url: `secret` and `jwks_url` cannot stand together\n  hint: keep one of \
+        "3:45: auth.methods.bearer.jwt.jwks_url: `secret` and `jwks_url` are mutually exclusive\n  hint: keep one of \
          them",
     ),
     (
@@ -263,7 +263,7 @@ const BAD: [(&str, &str); 25] = [
     ),
     (
         "bearer: {jwt: {secret: '${JWT_SECRET}', audience: [a], declare: openid_connect}}",
-        "3:60: auth.methods.bearer.jwt.declare: without an issuer there is nothing to point to\n  hint: add `issuer`",
+        "3:60: auth.methods.bearer.jwt.declare: requires `issuer`\n  hint: add `issuer`",
     ),
     (
         "none: {jwt: {issuer: 'https://a.example', audience: [a]}}",
@@ -272,7 +272,7 @@ const BAD: [(&str, &str); 25] = [
     ),
     (
         "corp: {jwt: {secret: '${JWT_SECRET}', issuer: 'basic:ops', audience: [a]}}",
-        "3:43: auth.methods.corp.jwt.issuer: cannot be told from callers without an issuer\n  hint: name it by its \
+        "3:43: auth.methods.corp.jwt.issuer: cannot be distinguished from callers without an issuer\n  hint: name it by its \
          address, such as https://login.example.com",
     ),
     (
@@ -307,7 +307,7 @@ fn methods_that_are_not_there_are_not_asked_for() {
     for (yaml, expected) in [
         (
             "auth:\n  methods: {keys: {jwt: {issuer: 'https://a.example', audience: [a]}}}\n  require: [kyes]\n",
-            "3:13: auth.require[0]: there is no method `kyes`\n  hint: did you mean `keys`?",
+            "3:13: auth.require[0]: unknown method `kyes`\n  hint: did you mean `keys`?",
         ),
         (
             "auth:\n  methods: {keys: {jwt: {issuer: 'https://a.example', audience: [a]}}}\n  require: []\n",
@@ -315,11 +315,11 @@ fn methods_that_are_not_there_are_not_asked_for() {
         ),
         (
             "auth: {}\n",
-            "1:1: auth: there are no methods\n  hint: name one under `methods:`, or write `auth: none`",
+            "1:1: auth: no methods configured\n  hint: name one under `methods:`, or write `auth: none`",
         ),
         (
             "agents:\n  a:\n    script: []\n    auth: [keys]\n",
-            "4:12: agents.a.auth[0]: there is no method `keys`",
+            "4:12: agents.a.auth[0]: unknown method `keys`",
         ),
         (
             "limits: {failed_logins: {requests: 0}}\n",

@@ -2,7 +2,7 @@
 
 use super::{PARROT, Written};
 
-/// Each configuration with all that is said about it. `PARROT` is added where there are no agents.
+/// Each configuration with all that is said about it. `PARROT` is added where no agents configured.
 const BAD: [(&str, &str); 49] = [
     (
         "lisen: 127.0.0.1:7420\n",
@@ -42,7 +42,7 @@ const BAD: [(&str, &str); 49] = [
     ),
     (
         "default_agent: parot\n",
-        "switchboard.yaml:1:1: default_agent: there is no agent `parot`\n  hint: did you mean `parrot`?",
+        "switchboard.yaml:1:1: default_agent: no agent named `parot`\n  hint: did you mean `parrot`?",
     ),
     (
         "agents:\n  parrot:\n    script: []\n  boss:\n    script:\n      - call: {agent: parot, text: hi}\n",
@@ -79,11 +79,11 @@ const BAD: [(&str, &str); 49] = [
     ),
     (
         "limits: {tasks: 0}\n",
-        "switchboard.yaml:1:17: limits.tasks: `0` is no such number: write 1 or more, or `unlimited`",
+        "switchboard.yaml:1:17: limits.tasks: `0` is not a valid number: write 1 or more, or `unlimited`",
     ),
     (
         "limits: {connections_per_address: some}\n",
-        "switchboard.yaml:1:35: limits.connections_per_address: `some` is no such number: write 1 or more, or \
+        "switchboard.yaml:1:35: limits.connections_per_address: `some` is not a valid number: write 1 or more, or \
          `unlimited`",
     ),
     (
@@ -104,22 +104,22 @@ const BAD: [(&str, &str); 49] = [
     ),
     (
         "cors: {origins: [app.example]}\n",
-        "switchboard.yaml:1:18: cors.origins[0]: `app.example` is no origin of a web page: write scheme, host and \
+        "switchboard.yaml:1:18: cors.origins[0]: `app.example` is not an origin of web pages: write scheme, host and \
          port as browsers do, such as https://app.example",
     ),
     (
         "cors: {origins: ['https://app.example/page']}\n",
-        "switchboard.yaml:1:18: cors.origins[0]: `https://app.example/page` has more than an origin: write scheme, \
+        "switchboard.yaml:1:18: cors.origins[0]: `https://app.example/page` must be only scheme, host and port: write scheme, \
          host and port as browsers do, such as https://app.example",
     ),
     (
         "auth: {methods: {keys: {api_key: {in: cookie}}}}\ncors: {origins: ['*']}\n",
-        "switchboard.yaml:2:8: cors.origins: browsers show what `keys` asks for to every page\n  hint: name the origins \
+        "switchboard.yaml:2:8: cors.origins: every web page could read responses of `keys`\n  hint: name the origins \
          instead of `*`",
     ),
     (
         "cors: {origins: ['*'], credentials: true}\n",
-        "switchboard.yaml:1:24: cors.credentials: every page could act for whoever looks at it\n  hint: name the \
+        "switchboard.yaml:1:24: cors.credentials: every web page could act for its visitor\n  hint: name the \
          origins instead of `*`, or leave credentials out",
     ),
     (
@@ -147,7 +147,7 @@ const BAD: [(&str, &str); 49] = [
     ),
     (
         "agents: {}\n",
-        "switchboard.yaml:1:1: agents: there are no agents\n  hint: add one under `agents:`, or try `switchboard \
+        "switchboard.yaml:1:1: agents: no agents configured\n  hint: add one under `agents:`, or try `switchboard \
          up`, which brings its own",
     ),
     (
@@ -166,7 +166,7 @@ const BAD: [(&str, &str); 49] = [
     ),
     (
         "agents:\n  a:\n    script: []\n    script_file: a.yaml\n",
-        "switchboard.yaml:4:5: agents.a.script_file: `script` and `script_file` cannot stand together\n  hint: \
+        "switchboard.yaml:4:5: agents.a.script_file: `script` and `script_file` are mutually exclusive\n  hint: \
          keep one of them",
     ),
     (

@@ -76,7 +76,7 @@ fn a_program_that_is_not_there_is_a_doubt_since_it_may_come() {
             "command: [no-such-program]",
             "install it, or write its whole path",
         ),
-        ("command: [./no.sh]", "/no.sh` on this machine"),
+        ("command: [./no.sh]", "/no.sh`"),
         (
             "command: ['cat -u']",
             "no shell reads it: write the program and each argument by itself",
@@ -86,7 +86,7 @@ fn a_program_that_is_not_there_is_a_doubt_since_it_may_come() {
         let config = written.load_with(&ENV, &Flags::default()).unwrap();
         let doubt = config.doubts[0].to_string();
         assert!(
-            doubt.contains("agents.worker.exec.command[0]: there is no program"),
+            doubt.contains("agents.worker.exec.command[0]: program not found"),
             "{doubt}"
         );
         assert!(doubt.contains(wanted), "{doubt}");
@@ -122,15 +122,15 @@ fn what_is_wrong_is_named_where_it_stands_with_what_to_do() {
         ),
         (
             keys("directory: nowhere"),
-            "exec.directory: nowhere is no directory\n  hint: make it, or name another",
+            "exec.directory: nowhere is not a directory\n  hint: make it, or name another",
         ),
         (
             keys("inherit: ['A=B']"),
-            "exec.inherit: \"A=B\" is no name of a variable\n  hint: write the name alone",
+            "exec.inherit: \"A=B\" is not a valid variable name\n  hint: write the name alone",
         ),
         (
             keys("environment: {'': x}"),
-            "exec.environment: \"\" is no name of a variable",
+            "exec.environment: \"\" is not a valid variable name",
         ),
         (
             keys("environment: [A]"),

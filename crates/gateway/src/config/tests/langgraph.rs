@@ -77,7 +77,7 @@ fn what_is_wrong_is_named() {
         ("langgraph: {assistant: ''}", "is empty"),
         (
             "langgraph: {assistant: a, discover: true}",
-            "`assistant` and `discover` cannot stand together",
+            "`assistant` and `discover` are mutually exclusive",
         ),
         (
             "langgraph: {assistant: a, timeout: 0s}",
@@ -90,7 +90,7 @@ fn what_is_wrong_is_named() {
         ("langgraph: {assistant: a, url: 'ftp://h'}", "url"),
         (
             "langgraph: {assistant: a}, script: [{complete: x}]",
-            "cannot stand together",
+            "are mutually exclusive",
         ),
         (
             "title: x",

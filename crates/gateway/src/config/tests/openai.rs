@@ -86,7 +86,7 @@ fn what_is_wrong_is_named_where_it_stands_with_what_to_do() {
     let cases = [
         (
             at("ollama"),
-            "openai.url: is not a URL\n  hint: write what stands before /chat/completions",
+            "openai.url: is not a URL\n  hint: write the base URL before /chat/completions",
         ),
         (
             at("ftp://a.example"),
@@ -98,7 +98,7 @@ fn what_is_wrong_is_named_where_it_stands_with_what_to_do() {
         ),
         (
             at("http://a/v1/chat/completions"),
-            "openai.url: must not have /chat/completions in it",
+            "openai.url: must not contain /chat/completions",
         ),
         (
             "agents: {poet: {openai: {url: 'http://a/v1'}}}\n".to_owned(),
@@ -110,12 +110,12 @@ fn what_is_wrong_is_named_where_it_stands_with_what_to_do() {
         ),
         (
             keys("key: plain"),
-            "openai.key: a secret must not stand in the file\n  hint: write `${NAME}`, or give `key_file`",
+            "openai.key: secrets must not be written in the file\n  hint: write `${NAME}`, or give `key_file`",
         ),
         (keys("key: '${NONE}'"), "openai.key: "),
         (
             keys("key: '${KEY}', key_file: k"),
-            "openai.key_file: `key` and `key_file` cannot stand together",
+            "openai.key_file: `key` and `key_file` are mutually exclusive",
         ),
         (
             keys("key_file: none.txt"),
@@ -123,7 +123,7 @@ fn what_is_wrong_is_named_where_it_stands_with_what_to_do() {
         ),
         (
             keys("system: a, system_file: b"),
-            "openai.system_file: `system` and `system_file` cannot stand together",
+            "openai.system_file: `system` and `system_file` are mutually exclusive",
         ),
         (
             keys("system_file: none.txt"),
@@ -140,7 +140,7 @@ fn what_is_wrong_is_named_where_it_stands_with_what_to_do() {
         ),
         (
             keys("temperature: 1, parameters: {temperature: 1}"),
-            "openai.parameters.temperature: `temperature` is said twice",
+            "openai.parameters.temperature: `temperature` is set twice",
         ),
         (
             keys("parameters: {stream: false}"),
@@ -156,7 +156,7 @@ fn what_is_wrong_is_named_where_it_stands_with_what_to_do() {
         ),
         (
             keys("ca_file: switchboard.yaml"),
-            "openai.ca_file: no HTTP client: there is no certificate in PEM form to trust",
+            "openai.ca_file: no HTTP client: no PEM certificate found",
         ),
         (
             keys("max_answer: 0B"),
@@ -168,11 +168,11 @@ fn what_is_wrong_is_named_where_it_stands_with_what_to_do() {
         ),
         (
             agent("key: '${KEY}'", "identity: {forward: [authorization]}"),
-            "agents.poet.identity: `openai.key` and `identity` cannot stand together",
+            "agents.poet.identity: `openai.key` and `identity` are mutually exclusive",
         ),
         (
             agent("", "exec: {command: [cat]}"),
-            "`openai` and `exec` cannot stand together",
+            "`openai` and `exec` are mutually exclusive",
         ),
     ];
     for (yaml, wanted) in cases {

@@ -76,7 +76,7 @@ fn what_is_wrong_is_named_where_it_stands() {
         ),
         (
             "openclaw: {url: 'http://h', token: plain}".to_owned(),
-            "agents.lobster.openclaw.token: a secret must not stand in the file\n  hint: write `${NAME}`, or give `token_file`",
+            "agents.lobster.openclaw.token: secrets must not be written in the file\n  hint: write `${NAME}`, or give `token_file`",
         ),
         (
             "openclaw: {url: 'http://h'}".to_owned(),
@@ -84,11 +84,11 @@ fn what_is_wrong_is_named_where_it_stands() {
         ),
         (
             claw(", agent: 'a b'"),
-            "agents.lobster.openclaw.agent: `a b` is no id of an agent",
+            "agents.lobster.openclaw.agent: `a b` is not an agent id",
         ),
         (
             claw(", max_file: 17MiB"),
-            "agents.lobster.openclaw.max_file: must be more than nothing, and at most 16MiB",
+            "agents.lobster.openclaw.max_file: must be greater than zero and at most 16MiB",
         ),
         (
             claw(", reconnect: 0s"),
@@ -108,11 +108,11 @@ fn what_is_wrong_is_named_where_it_stands() {
         ),
         (
             format!("{}, identity: {{forward: [x-a]}}", claw("")),
-            "agents.lobster.identity: an OpenClaw gateway knows us by `openclaw.token` only",
+            "agents.lobster.identity: an OpenClaw gateway authenticates only with `openclaw.token`",
         ),
         (
             format!("{}, script: [{{complete: x}}]", claw("")),
-            "`script` and `openclaw` cannot stand together",
+            "`script` and `openclaw` are mutually exclusive",
         ),
     ] {
         let problems = Written::new(&agent(&keys)).problems(&ENV);

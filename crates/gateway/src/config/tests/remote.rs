@@ -127,16 +127,16 @@ fn what_is_wrong_is_named_where_it_stands() {
         ("a2a: {}".to_owned(), "agents.poet.a2a"),
         (
             format!("{a2a}, script: [{{complete: x}}]"),
-            "`script` and `a2a` cannot stand together",
+            "`script` and `a2a` are mutually exclusive",
         ),
         (
             "script: [{complete: x}], identity: {forward: [x-a]}".to_owned(),
             "agents.poet.identity: this agent has no upstream",
         ),
-        (identity(""), "agents.poet.identity: says nothing"),
+        (identity(""), "agents.poet.identity: is empty"),
         (
             identity("forward: [x-a], headers: {x-b: '${KEY}'}"),
-            "`headers` and `forward` cannot stand together",
+            "`headers` and `forward` are mutually exclusive",
         ),
         (
             identity("forward: ['x y']"),
@@ -144,15 +144,15 @@ fn what_is_wrong_is_named_where_it_stands() {
         ),
         (
             identity("forward: [host]"),
-            "agents.poet.identity.forward[0]: the header host belongs to one message",
+            "agents.poet.identity.forward[0]: the header host belongs to a single hop",
         ),
         (
             identity("headers: {x-b: plain}"),
-            "agents.poet.identity.headers.x-b: a secret must not stand in the file",
+            "agents.poet.identity.headers.x-b: secrets must not be written in the file",
         ),
         (
             identity("client_credentials: {client_id: us, secret: '${KEY}'}"),
-            "tokens come from nowhere",
+            "`token_url` or `issuer` is missing",
         ),
         (
             identity(

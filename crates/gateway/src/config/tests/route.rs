@@ -32,7 +32,7 @@ fn what_is_wrong_with_a_rule_is_told_where_it_stands() {
         ),
         (
             "{to: poet, answer: x}",
-            "agents.desk.routes[0]: `to` and `answer` cannot stand together",
+            "agents.desk.routes[0]: `to` and `answer` are mutually exclusive",
         ),
         (
             "{to: poett}",
@@ -41,7 +41,7 @@ fn what_is_wrong_with_a_rule_is_told_where_it_stands() {
         ("{to: poett}", "did you mean `poet`?"),
         (
             "{to: desk}",
-            "agents.desk.routes: hands tasks on to the agent itself",
+            "agents.desk.routes: hands tasks off to itself",
         ),
         ("{to: poet, text: '(a'}", "agents.desk.routes[0].text: "),
         (
@@ -76,6 +76,6 @@ fn a_rule_that_opens_anothers_door_is_doubted() {
     );
     let doubts = written.load().unwrap().doubts;
     let told = doubts[0].to_string();
-    let expected = "agents.hall.routes: calls `vault` for callers who could not call it themselves";
+    let expected = "agents.hall.routes: calls `vault` for callers who are not authorized for it";
     assert!(told.contains(expected), "{told}");
 }

@@ -80,12 +80,12 @@ fn each_mistake_has_a_place_a_cause_and_a_way_out() {
     for (yaml, wrong) in [
         (
             "signing: {keys: [{file: one.pem}]}\n".to_owned(),
-            "switchboard.yaml:1:1: signing: cards are not signed for an address that callers choose\n  hint: write \
-             `public_url`: the address that stands on the cards",
+            "switchboard.yaml:1:1: signing: requires `public_url`\n  hint: set `public_url`: \
+             the URL on agent cards",
         ),
         (
             format!("{PUBLIC}signing: {{}}\n"),
-            "switchboard.yaml:2:1: signing.keys: there are no keys\n  hint: add `- {file: signing.pem, create: true}`",
+            "switchboard.yaml:2:1: signing.keys: no keys configured\n  hint: add `- {file: signing.pem, create: true}`",
         ),
         (
             format!("{PUBLIC}signing: {{keys: [{{kid: a}}]}}\n"),
@@ -104,7 +104,7 @@ fn each_mistake_has_a_place_a_cause_and_a_way_out() {
         ),
         (
             format!("{PUBLIC}signing: {{keys: [{{file: one.pem, use: publish}}]}}\n"),
-            "switchboard.yaml:2:11: signing.keys: none of the keys signs\n  hint: leave out `use: publish` of one of \
+            "switchboard.yaml:2:11: signing.keys: no key is used for signing\n  hint: leave out `use: publish` of one of \
              them",
         ),
         (
@@ -129,17 +129,17 @@ fn each_mistake_has_a_place_a_cause_and_a_way_out() {
         ),
         (
             format!("secrets: {{key: {KEY}}}\n"),
-            "switchboard.yaml:1:11: secrets.key: a secret must not stand in the file\n  hint: write `${NAME}`, or give \
+            "switchboard.yaml:1:11: secrets.key: secrets must not be written in the file\n  hint: write `${NAME}`, or give \
              `key_file`",
         ),
         (
             "secrets: {key: '${SHORT}'}\n".to_owned(),
-            "switchboard.yaml:1:11: secrets.key: this is no key: 32 bytes are needed, as base64\n  hint: make one with \
+            "switchboard.yaml:1:11: secrets.key: is not a key: 32 bytes in base64 are required\n  hint: make one with \
              `head -c 32 /dev/urandom | base64`",
         ),
         (
             "secrets: {key: '${KEY}', key_file: one.pem}\n".to_owned(),
-            "switchboard.yaml:1:26: secrets.key_file: `key` and `key_file` cannot stand together\n  hint: keep one of \
+            "switchboard.yaml:1:26: secrets.key_file: `key` and `key_file` are mutually exclusive\n  hint: keep one of \
              them",
         ),
         (

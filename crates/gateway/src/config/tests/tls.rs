@@ -205,8 +205,8 @@ fn what_may_not_be_meant_is_doubted() {
                 "{public}public_url: https://a.example\nauth: {{methods: {{ops: {{basic: {{users: {{a: {{password_file: secret}}}}}}}}}}}}\n"
             ),
             Some(
-                "switchboard.yaml:2:1: public_url: callers behind a proxy all come from its address: who guesses passwords \
-                 shuts out all others\n  hint: name the proxy in `trust_forwarded`",
+                "switchboard.yaml:2:1: public_url: callers behind a proxy share its address: one client's failed \
+                 logins would lock out all others\n  hint: name the proxy in `trust_forwarded`",
             ),
         ),
         (format!("{public}{ops}tls: {{{PAIR}}}\n"), None),

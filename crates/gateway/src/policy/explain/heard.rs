@@ -49,7 +49,7 @@ impl Heard {
             decided: None,
         };
         let about = match ask.task {
-            About::Unseen => ", before the task is looked at",
+            About::Unseen => ", before the task is loaded",
             About::Own(_) => ", with the task",
             About::Nothing => "",
         };
@@ -77,7 +77,7 @@ impl Heard {
         if let (None, Verdict::Deny(_)) = (&asked.decided, &walk.verdict) {
             let first = rules.all().iter().find(|rule| rule.effect == Effect::Allow);
             let by = first.map(|rule| format!("{} ({}) and those after it", rule.name, rule.place));
-            let because = "there are rules that allow, and none of them is true".to_owned();
+            let because = "no allow rule matched".to_owned();
             asked.decided = Some((by.unwrap_or_default(), because));
         }
         let verdict = walk.verdict;
@@ -91,10 +91,10 @@ fn told(outcome: &Outcome) -> String {
     match outcome {
         Outcome::True => "true".to_owned(),
         Outcome::False => "false".to_owned(),
-        Outcome::Failed(cause) => format!("cannot be told ({cause})"),
-        Outcome::Elsewhere => "not about calls by this way".to_owned(),
-        Outcome::Unseen => "not looked at before the task is known to be the caller's".to_owned(),
-        Outcome::NotNeeded => "not needed, another one allows it".to_owned(),
+        Outcome::Failed(cause) => format!("could not be evaluated ({cause})"),
+        Outcome::Elsewhere => "does not apply to this kind of call".to_owned(),
+        Outcome::Unseen => "not evaluated before the task is known to be the caller's".to_owned(),
+        Outcome::NotNeeded => "not evaluated: another rule allows the call".to_owned(),
     }
 }
 

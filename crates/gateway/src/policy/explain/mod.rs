@@ -196,7 +196,7 @@ fn refused_before(
         return Some(unseen(agent));
     }
     if action == Action::Call(Method::ExtendedCard) && caller.is_anonymous() {
-        let because = "only those who show who they are see the extended card".to_owned();
+        let because = "the extended card requires authentication".to_owned();
         let asks = agent.access.iter().any(|way| !way.is_empty());
         let kind = match asks {
             true => ErrorKind::Unauthenticated,
@@ -228,7 +228,7 @@ fn refused_before(
 /// What those are told who may not know of an agent.
 fn unseen(agent: &Agent) -> Explanation {
     let error = no_such_agent(&agent.name);
-    let because = "those who may not use it are not told that it is there".to_owned();
+    let because = "the agent is hidden from callers without access".to_owned();
     Explanation::refused(error, format!("agents.{}.visible", agent.name), because)
 }
 
@@ -241,7 +241,7 @@ fn turned_away(agent: &Agent, error: Error) -> Explanation {
         all => all.join(" and "),
     });
     let ways: Vec<String> = ways.collect();
-    let because = format!("the agent asks for {}", ways.join(", or "));
+    let because = format!("the agent requires {}", ways.join(", or "));
     Explanation::refused(error, format!("agents.{}.auth", agent.name), because)
 }
 
@@ -249,14 +249,14 @@ fn agent<'c>(config: &'c Config, question: &Question) -> Result<&'c Agent, Sense
     let name = question.agent.as_deref().unwrap_or(&config.default_agent);
     config.said_of(name).ok_or_else(|| {
         let hint = did_you_mean(name, config.agents.iter().map(|agent| &*agent.name));
-        senseless(format!("there is no agent `{name}`"), hint)
+        senseless(format!("no agent named `{name}`"), hint)
     })
 }
 
 fn action(name: &str) -> Result<Action, Senseless> {
     Action::from_name(name).ok_or_else(|| {
         let hint = did_you_mean(name, Action::all().map(Action::name));
-        senseless(format!("there is no operation `{name}`"), hint)
+        senseless(format!("unknown operation `{name}`"), hint)
     })
 }
 
@@ -267,7 +267,7 @@ fn state(task: &config::question::Task) -> Result<TaskState, Senseless> {
         .find(|state| state.name() == name);
     found.ok_or_else(|| {
         let hint = did_you_mean(name, TaskState::ALL.iter().map(|state| state.name()));
-        senseless(format!("there is no state `{name}`"), hint)
+        senseless(format!("unknown state `{name}`"), hint)
     })
 }
 
@@ -290,7 +290,8 @@ async fn shown(
     let access = ruled(Access::by(methods.ways(agent)));
     let authenticator = methods.authenticator(config.failed_logins, Audit::off());
     let header = HeaderValue::try_from(format!("Bearer {token}"));
-    let header = header.map_err(|_| senseless("`caller.bearer` is no token".to_owned(), None))?;
+    let header =
+        header.map_err(|_| senseless("`caller.bearer` is not a valid token".to_owned(), None))?;
     let headers = HeaderMap::from_iter([(AUTHORIZATION, header)]);
     let admitted = access.admit_showing(&agent.name, headers, &authenticator);
     let admitted = admitted.await;
@@ -317,7 +318,7 @@ fn caller(
         let method = config.methods.iter().find(|method| *method.name == **name);
         let method = method.ok_or_else(|| {
             let hint = did_you_mean(name, config.methods.iter().map(|method| &*method.name));
-            senseless(format!("there is no method `{name}`"), hint)
+            senseless(format!("unknown method `{name}`"), hint)
         })?;
         identities.push(Identity {
             scheme: Arc::clone(&method.name),
@@ -341,7 +342,7 @@ fn caller(
     let address = said.address.as_deref().map(str::parse).transpose();
     let address = address.map_err(|_| {
         let hint = "write an IP address, such as 10.0.0.7".to_owned();
-        ("`caller.address` is no address".to_owned(), hint)
+        ("`caller.address` is not a valid address".to_owned(), hint)
     })?;
     // An agent that calls for its caller has let that one in before.
     let admitted = if question.via.is_some() {

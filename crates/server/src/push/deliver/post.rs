@@ -235,7 +235,7 @@ fn deepest<'a>(mut cause: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static
 
 fn value(text: &str, what: &str) -> Result<HeaderValue, Failure> {
     HeaderValue::from_bytes(text.as_bytes())
-        .map_err(|_| Failure::unanswered(&format!("{what} cannot stand in a header")))
+        .map_err(|_| Failure::unanswered(&format!("{what} is not a valid header value")))
 }
 
 fn secret(text: &str, what: &str) -> Result<HeaderValue, Failure> {

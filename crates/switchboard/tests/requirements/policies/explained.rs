@@ -64,7 +64,7 @@ async fn an_explanation_names_the_rule_and_its_line() {
         "decision: allow\n",
         "by: agents.poet.access.rules[0] (switchboard.yaml:22:11)\n",
         "because: caller.tenant == \"corp\": true; caller.tenant is \"corp\"\n",
-        "before the task is looked at:\n",
+        "before the task is loaded:\n",
         "with the task:\n",
     ] {
         assert!(allowed.contains(line), "{line} {allowed}");
