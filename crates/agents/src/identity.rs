@@ -16,7 +16,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_client::{Error, Kind, Tokens};
 use switchboard_server::agent::{AgentError, Outcome, Said};
-use switchboard_server::auth::Principal;
+use switchboard_server::principal::Principal;
 use switchboard_types::model::Secret;
 use tokio::time::Instant;
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use switchboard_client::Retry;
 use switchboard_server::agent::{AgentError, Progress, Said, Turn};
 use switchboard_server::clock;
-use switchboard_server::engine::place_of;
+use switchboard_server::task::place_of;
 use switchboard_types::model::{Object, Timestamp};
 use tokio::time::{Instant, sleep};
 

@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use switchboard_agents::script::builtin::{self, Builtin};
 use switchboard_agents::script::{Script, ScriptAgent};
-use switchboard_server::auth::{Owner, Principal};
 use switchboard_server::call::{
     Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams, Target,
 };
 use switchboard_server::engine::recover::{Recovered, recover};
 use switchboard_server::engine::{Engine, Interfaces, Parts, Profile, Settings};
-use switchboard_server::log::{Entry, Log};
+use switchboard_server::log::Log;
+use switchboard_server::principal::Principal;
 use switchboard_server::push::Guard;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::task::{Entry, Owner};
 use switchboard_server::testing::agent::{Line, says};
 use switchboard_types::model::{
     AgentCard, Capabilities, ContextId, Event, Message, MessageId, Part, Role, Task, TaskId,

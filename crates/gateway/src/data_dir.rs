@@ -7,7 +7,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use switchboard_server::store::access::{AccessStore, MemoryAccess, SqliteAccess};
 use switchboard_server::store::sqlite::SqliteStore;
-use switchboard_server::store::{DeadLetter, Error as StoreError, MemoryStore, Store, Webhook};
+use switchboard_server::store::{Error as StoreError, MemoryStore, Store};
+use switchboard_server::task::{DeadLetter, Webhook};
 
 use crate::config::{self, Config};
 

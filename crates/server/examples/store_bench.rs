@@ -8,10 +8,9 @@
 
 use std::sync::Arc;
 
-use switchboard_server::auth::Owner;
-use switchboard_server::log::Entry;
 use switchboard_server::store::sqlite::{Durability, SqliteOptions, SqliteStore};
-use switchboard_server::store::{Append, Change, Head, MemoryStore, Store, TaskQuery};
+use switchboard_server::store::{MemoryStore, Store, TaskQuery};
+use switchboard_server::task::{Append, Change, Entry, Head, Owner};
 use switchboard_types::Dialect;
 use switchboard_types::model::{
     Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, Message, MessageId, Part, Role,

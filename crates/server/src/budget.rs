@@ -11,7 +11,7 @@ use switchboard_types::Error;
 use switchboard_types::model::{Message, Object, Task, TaskId, Timestamp};
 use uuid::Uuid;
 
-use crate::{clock, marks};
+use crate::{clock, metadata};
 
 /// The member of a message's metadata.
 pub const METADATA: &str = "switchboard/budget";
@@ -108,7 +108,7 @@ impl Spent {
     #[must_use]
     pub fn marked(self, metadata: Option<&Object>) -> Object {
         let spent = json!({ "calls": self.calls, "tokens": self.tokens });
-        marks::set(metadata, SPENT, spent)
+        metadata::set(metadata, SPENT, spent)
     }
 }
 
@@ -124,7 +124,7 @@ impl Budget {
             let must = "must be an object with `calls`, `tokens` and `until`, whole numbers from 0";
             Error::invalid_params(field, must)
         };
-        match marks::get(message, METADATA).map_err(|_| wrong())? {
+        match metadata::get(message, METADATA).map_err(|_| wrong())? {
             None => Ok(Self::default()),
             Some(budget) => serde_json::from_value(budget).map_err(|_| wrong()),
         }
@@ -201,7 +201,7 @@ impl Budget {
     #[must_use]
     pub fn marked(&self, metadata: Option<&Object>) -> Object {
         let budget = serde_json::to_value(self).unwrap_or(Value::Null);
-        marks::set(metadata, METADATA, budget)
+        metadata::set(metadata, METADATA, budget)
     }
 }
 

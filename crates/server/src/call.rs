@@ -9,11 +9,12 @@ use switchboard_types::model::Timestamp;
 use switchboard_types::operation::{Operation, Response};
 use switchboard_types::{Dialect, Error, ErrorKind};
 
-use crate::auth::{Access, Carried, Presented, Principal};
+use crate::access_log::AccessDetails;
+use crate::auth::{Access, Carried, Presented};
 use crate::engine::Profile;
-use crate::http::AccessDetails;
 use crate::log::Cursor;
 use crate::metrics::Meter;
+use crate::principal::Principal;
 use crate::trace::Trace;
 
 /// One request, with its binding and version forgotten.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use switchboard_types::model::{Message, Object};
 use switchboard_types::{Error, ErrorKind};
 
-use crate::marks;
+use crate::metadata;
 
 /// The member of a message's metadata.
 pub const METADATA: &str = "switchboard/hops";
@@ -38,7 +38,7 @@ impl Hops {
             let field = format!("message.metadata[{METADATA:?}]");
             Error::invalid_params(field, "must be a list of agents, as texts")
         };
-        match marks::get(message, METADATA).map_err(|_| wrong())? {
+        match metadata::get(message, METADATA).map_err(|_| wrong())? {
             None => Ok(Self::default()),
             Some(way) => serde_json::from_value(way).map(Self).map_err(|_| wrong()),
         }
@@ -86,7 +86,7 @@ impl Hops {
     #[must_use]
     pub fn marked(&self, metadata: Option<&Object>) -> Object {
         let way: Value = self.0.iter().map(String::as_str).collect();
-        marks::set(metadata, METADATA, way)
+        metadata::set(metadata, METADATA, way)
     }
 
     /// Lets a call in at `here`, if it was not there before and has not come too far.

@@ -23,6 +23,7 @@
 //! An event is real only when it is in the log. SSE, subscriptions, blocking sends and webhooks are all
 //! [`log::Cursor`]s on it; no event travels from agent to socket by any other way.
 
+pub mod access_log;
 pub mod agent;
 pub mod auth;
 pub mod backend;
@@ -35,13 +36,15 @@ pub mod hops;
 pub mod http;
 pub mod limit;
 pub mod log;
-mod marks;
+mod metadata;
 pub mod metrics;
 pub mod net;
+pub mod principal;
 pub mod push;
 pub mod shutdown;
 pub mod sign;
 pub mod store;
+pub mod task;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod trace;

@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rusqlite::Connection;
+use switchboard_server::store::Error;
 use switchboard_server::store::sqlite::{Durability, SqliteOptions, SqliteStore};
-use switchboard_server::store::{Change, Error};
+use switchboard_server::task::Change;
 use switchboard_server::testing::store_suite::{Story, at, commit};
 use switchboard_types::model::TaskState;
 

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use switchboard_server::auth::Owner;
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
-use switchboard_server::store::{
-    Answer, Answered, Append, Change, DeadLetter, Delivery, IdempotencyKey, Note, Store, TaskQuery,
-    Webhook,
+use switchboard_server::store::{Store, TaskQuery};
+use switchboard_server::task::{
+    Answer, Answered, Append, Change, DeadLetter, Delivery, IdempotencyKey, Note, Owner, Webhook,
 };
 use switchboard_server::testing::store_suite::{Story, at, commit};
 use switchboard_types::model::{Authentication, PushConfig, PushConfigId, Role, Secret, TaskState};

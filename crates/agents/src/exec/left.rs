@@ -255,7 +255,7 @@ mod tests {
     use std::process::{Child, Command};
 
     use async_trait::async_trait;
-    use switchboard_server::store::{Change, Note};
+    use switchboard_server::task::{Change, Note};
     use switchboard_server::testing::store_suite::{Story, at, commit};
     use switchboard_server::testing::troubled::{Request, Trouble, Troubled};
     use switchboard_types::model::TaskState;

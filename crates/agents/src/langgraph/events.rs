@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use switchboard_server::agent::Said;
-use switchboard_server::engine::question_data;
+use switchboard_server::task::question_data;
 use switchboard_types::model::{
     Artifact, Content, Event, Json, Message, Part, Task, TaskId, TaskState, TaskStatus,
 };

@@ -6,8 +6,8 @@ use http::HeaderMap;
 use switchboard_client::{Sent, difference, fold};
 use switchboard_server::agent::Said;
 use switchboard_server::budget::Spent;
-use switchboard_server::engine::OUT_OF_BAND;
 use switchboard_server::hops::DELEGATE;
+use switchboard_server::task::OUT_OF_BAND;
 use switchboard_types::model::{
     Artifact, ArtifactUpdate, ContextId, Event, Message, Object, Part, Role, Task, TaskId,
     TaskState, TaskStatus,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::budget::Budget;
-use switchboard_server::engine::{OUT_OF_BAND, asks_for_secret, is_redacted};
+use switchboard_server::task::{OUT_OF_BAND, asks_for_secret, is_redacted};
 use switchboard_types::model::{Message, Part, Task, TaskId, TaskState};
 use switchboard_types::operation::SendMessage;
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use switchboard_server::agent::{AgentError, Outcome, Said};
-use switchboard_server::engine::question_data;
+use switchboard_server::task::question_data;
 use switchboard_types::model::{self, ArtifactId, Json, Message, Object, Part, TaskId};
 use tokio_util::sync::CancellationToken;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use switchboard_server::engine::{is_redacted, place_of};
 use switchboard_server::hops::{DELEGATE, Hop};
+use switchboard_server::task::{is_redacted, place_of};
 use switchboard_types::model::{ContextId, Message, Object, Part, Role, Task, TaskId, TaskState};
 
 use super::template::{CallField, Variable};

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 use switchboard_server::agent::{AgentError, Progress, Said};
-use switchboard_server::auth::Principal;
 use switchboard_server::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
 use switchboard_server::engine::refused_cancel;
 use switchboard_server::log::{Cursor, Item};
+use switchboard_server::principal::Principal;
 use switchboard_server::trace::{Kind, Recording, Trace, names};
 use switchboard_types::model::{Artifact, Event, Task, TaskId};
 use switchboard_types::operation::{

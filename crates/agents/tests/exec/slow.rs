@@ -1,7 +1,8 @@
 //! A store that takes its time: what a command has said is not lost by that.
 
 use async_trait::async_trait;
-use switchboard_server::store::{Change, Error};
+use switchboard_server::store::Error;
+use switchboard_server::task::Change;
 use switchboard_server::testing::troubled::{Request, Trouble, Troubled};
 
 use super::*;

@@ -19,7 +19,7 @@ use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_agents::identity::Outbound;
 use switchboard_client::{in_task, text};
-use switchboard_server::auth::Principal;
+use switchboard_server::principal::Principal;
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
 use switchboard_types::model::{Binding, Secret, Task, TaskState};
 use tokio::time::Instant;

@@ -19,8 +19,10 @@ use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Tar
 use switchboard_server::clock;
 use switchboard_server::engine::recover::{Recovered, recover};
 use switchboard_server::engine::{Engine, Parts, Settings};
-use switchboard_server::http::{self as server, BaseUrl, Cors, Limits, Service};
+use switchboard_server::http as server;
+use switchboard_server::http::{Cors, Limits, Service};
 use switchboard_server::log::Log;
+use switchboard_server::net::BaseUrl;
 use switchboard_server::push::Guard;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};

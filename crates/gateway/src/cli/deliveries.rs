@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use serde_json::json;
-use switchboard_server::store::{DeadLetter, Webhook};
+use switchboard_server::task::{DeadLetter, Webhook};
 use switchboard_types::model::Timestamp;
 
 use super::args::{DeliveriesArgs, Global};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value};
-use switchboard_server::auth::{Identity, Principal};
+use switchboard_server::principal::{Identity, Principal};
 
 use super::args::{Global, Place};
 use super::serve::file;

@@ -7,7 +7,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use switchboard_server::clock;
 use switchboard_server::log::{created_at, duration_ms, reason};
-use switchboard_server::store::{self, Head, RecentQuery, Store};
+use switchboard_server::store::{self, RecentQuery, Store};
+use switchboard_server::task::Head;
 use switchboard_types::model::{Event, Task, TaskState, TaskStatus};
 
 use super::args::{Global, Kept};

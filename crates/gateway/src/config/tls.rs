@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use switchboard_server::clock;
-use switchboard_server::http::tls::{self, Age, Clients, Part, Pem};
+use switchboard_server::http::tls::{self, Clients, Part, Pem};
+use switchboard_server::net::Age;
 
 use super::auth::MethodKind;
 use super::flags::Flags;

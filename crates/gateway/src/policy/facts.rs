@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use switchboard_server::auth::{About, Ask, Kind, Principal};
+use switchboard_server::auth::{About, Ask};
 use switchboard_server::call::Origin;
+use switchboard_server::principal::{Kind, Principal};
 use switchboard_types::model::Timestamp;
 
 use super::Rule;

@@ -138,7 +138,8 @@ impl Rule {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_server::auth::{About, Action, Principal};
+    use switchboard_server::auth::{About, Action};
+    use switchboard_server::principal::Principal;
 
     use super::*;
 

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use switchboard_server::auth::{
-    About, Action, Ask, Identity, Kind, Policy, Principal, TaskFacts, Verdict,
-};
+use switchboard_server::auth::{About, Action, Ask, Policy, TaskFacts, Verdict};
 use switchboard_server::call::Origin;
 use switchboard_server::clock;
+use switchboard_server::principal::{Identity, Kind, Principal};
 use switchboard_types::model::{ContextId, TaskId, TaskState};
 use switchboard_types::operation::Method;
 

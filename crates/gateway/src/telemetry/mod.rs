@@ -9,7 +9,7 @@ mod writer;
 use std::io::{self, IsTerminal};
 
 use switchboard_client::CONTENT_LOG;
-use switchboard_server::http::ACCESS_LOG;
+use switchboard_server::access_log::ACCESS_LOG;
 use tracing::Level;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};

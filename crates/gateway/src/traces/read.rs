@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchboard_server::engine::lifecycle;
-use switchboard_server::log::{Entry, INTERNAL};
-use switchboard_server::store::{Error, Head, Note, Store};
+use switchboard_server::log::INTERNAL;
+use switchboard_server::store::{Error, Store};
+use switchboard_server::task::{Entry, Head, Note, lifecycle};
 use switchboard_server::trace::DELEGATION;
 use switchboard_types::model::{
     Content, Event, Message, Object, Part, Task, TaskId, TaskState, Timestamp,

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchboard_server::auth::Owner;
-use switchboard_server::log::Entry;
-use switchboard_server::store::{Append, Change, Head, MemoryStore, Note, Snapshot, Store};
+use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::task::{Append, Change, Entry, Head, Note, Owner, Snapshot};
 use switchboard_types::model::{
     ContextId, Event, Message, MessageId, Part, Role, StatusUpdate, Task, TaskId, TaskState,
     TaskStatus, Timestamp,

@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::Context;
 use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair};
 use switchboard_server::clock;
-use switchboard_server::http::tls::{Age, Pem, Settings, Tls};
+use switchboard_server::http::tls::{Pem, Settings, Tls};
+use switchboard_server::net::Age;
 
 use super::files;
 

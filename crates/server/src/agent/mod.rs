@@ -17,10 +17,10 @@ use switchboard_types::Error;
 use switchboard_types::model::{Artifact, Message, Object, Part, TaskId};
 use switchboard_types::operation::SendMessage;
 
-use crate::auth::Principal;
 use crate::backend::{Drift, Health};
 use crate::budget::Spent;
 use crate::engine::Voice;
+use crate::principal::Principal;
 
 pub use errand::{Ask, Errand};
 pub use turn::Turn;

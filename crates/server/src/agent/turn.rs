@@ -8,12 +8,12 @@ use switchboard_types::model::{Artifact, ContextId, Event, Message, Object, Role
 use tokio_util::sync::CancellationToken;
 
 use super::AgentError;
-use crate::auth::Principal;
 use crate::budget::{Allowance, Budget};
-use crate::engine::{is_redacted, lifecycle};
 use crate::hops::Hop;
 use crate::log::INTERNAL;
-use crate::store::{self, Listed, Note, TaskQuery};
+use crate::principal::Principal;
+use crate::store::{self, Listed, TaskQuery};
+use crate::task::{Note, is_redacted, lifecycle};
 use crate::trace::{DELEGATION, Trace};
 
 /// What the earlier tasks that an agent reads weigh together, roughly, in bytes.
@@ -25,7 +25,7 @@ const EVENTS: usize = 256;
 #[derive(Debug, Clone)]
 pub struct Turn {
     /// The task as it stands, this turn's message included in its history. There it is as it is kept: of a secret, only
-    /// that it [came](crate::engine::place_of).
+    /// that it [came](crate::task::place_of).
     pub task: Arc<Task>,
     /// What was said to begin this turn.
     pub message: Arc<Message>,
@@ -85,7 +85,7 @@ impl Turn {
         let text = format!("{}\n{owner}\n{}", self.agent(), self.task.context_id);
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&switchboard_keys::sha256(text.as_bytes())[..16]);
-        crate::engine::named(uuid::Builder::from_random_bytes(bytes).into_uuid())
+        crate::task::named(uuid::Builder::from_random_bytes(bytes).into_uuid())
     }
 
     /// What the agent is called on the way of a call through agents. What it asks of others goes on from there: see

@@ -10,12 +10,12 @@ use switchboard_types::model::{SecurityRequirement, SecurityScheme};
 use switchboard_types::{Error, ErrorKind};
 
 use super::{
-    AllowAll, Authenticator, Carried, Identity, Policy, Presented, Principal, Rejected, Rejection,
-    Scheme, SkillAccess,
+    AllowAll, Authenticator, Carried, Policy, Presented, Rejected, Rejection, Scheme, SkillAccess,
 };
 use crate::engine::Profile;
-use crate::http::{BaseUrl, Peer};
 use crate::limit::Rate;
+use crate::net::{BaseUrl, Peer};
+use crate::principal::{Identity, Principal};
 
 /// Who may ask an agent, and for what.
 #[derive(Debug)]

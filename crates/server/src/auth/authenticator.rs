@@ -11,8 +11,9 @@ use switchboard_types::Error;
 use switchboard_types::model::SecurityScheme;
 
 use super::keys::ApiKeys;
-use super::{Audit, Carried, Failures, Identity, Principal};
+use super::{Audit, Carried, Failures};
 use crate::call::Listing;
+use crate::principal::{Identity, Principal};
 use crate::store::access::{AuditEntry, What};
 
 /// One way to show who one is.

@@ -6,11 +6,12 @@ use switchboard_types::model::{ContextId, Task, TaskId};
 use switchboard_types::operation::{Method, Operation, Response, TaskView};
 use switchboard_types::{Error, ErrorKind};
 
-use super::{About, Access, Action, Ask, Audit, Denial, Principal, TaskFacts, Verdict, skill};
+use super::{About, Access, Action, Ask, Audit, Denial, TaskFacts, Verdict, skill};
 use crate::call::{Answering, Call, Handler, Listing, Reply, ReplyBody};
 use crate::clock;
 use crate::engine::{Engine, Profile, has_gone_on};
 use crate::log::TaskLog;
+use crate::principal::Principal;
 use crate::store::access::{AuditEntry, What};
 
 /// How often a message looks for the task that it answers by its context.

@@ -4,12 +4,15 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use hyper::header::{AUTHORIZATION, HeaderMap};
+use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
 
-use super::{Print, Rejection};
-use crate::http::tls::Certificate;
-use crate::http::{BaseUrl, Peer, RESOURCE};
+use super::Rejection;
+use crate::net::{BaseUrl, Certificate, Fingerprint, Peer};
+use crate::principal::{InvalidHeader, Shown, credentials, shown};
+
+/// Where a resource says who issues tokens for it (RFC 9728 §3).
+pub(crate) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
 /// What a request carries to show who asks. Only the head: nobody's body is read before.
 #[derive(Clone, Copy)]
@@ -22,9 +25,6 @@ pub struct Carried<'a> {
     /// What stands in `Authorization`, once it was read: several schemes look there, and tokens are long.
     shown: Option<Shown<'a>>,
 }
-
-/// What stands in `Authorization`, if anything: a scheme and credentials.
-type Shown<'a> = Option<Result<(&'a str, &'a str), Rejection>>;
 
 impl<'a> Carried<'a> {
     pub(crate) fn new(head: &'a Parts, peer: &'a Peer, base_url: &'a BaseUrl) -> Self {
@@ -61,12 +61,13 @@ impl<'a> Carried<'a> {
     /// If the header is given twice in different ways, or is no text: nobody knows which one counts.
     pub fn authorization(&self, scheme: &str) -> Option<Result<&'a str, Rejection>> {
         let shown = self.shown.unwrap_or_else(|| shown(&self.head.headers));
-        credentials(shown, scheme)
+        let found = credentials(shown, scheme)?;
+        Some(found.map_err(|InvalidHeader| Rejection::Malformed))
     }
 
-    /// The print of a secret that stands there.
-    pub(super) fn print(&self, secret: &str) -> Print {
-        self.peer.last_print.of(secret)
+    /// The fingerprint of a secret in the request.
+    pub(super) fn fingerprint(&self, secret: &str) -> Fingerprint {
+        self.peer.last_fingerprint.of(secret)
     }
 
     /// All headers.
@@ -106,36 +107,6 @@ impl<'a> Carried<'a> {
     }
 }
 
-/// What stands in `Authorization` after that scheme.
-pub(super) fn authorization<'a>(
-    headers: &'a HeaderMap,
-    scheme: &str,
-) -> Option<Result<&'a str, Rejection>> {
-    credentials(shown(headers), scheme)
-}
-
-fn credentials<'a>(shown: Shown<'a>, scheme: &str) -> Option<Result<&'a str, Rejection>> {
-    match shown? {
-        Ok((said, credentials)) => said.eq_ignore_ascii_case(scheme).then_some(Ok(credentials)),
-        Err(cause) => Some(Err(cause)),
-    }
-}
-
-fn shown(headers: &HeaderMap) -> Shown<'_> {
-    let mut values = headers.get_all(AUTHORIZATION).into_iter();
-    let first = values.next()?;
-    if values.any(|other| other != first) {
-        return Some(Err(Rejection::Malformed));
-    }
-    // Not byte by byte, as `to_str` would. A header has no control characters.
-    let text = str::from_utf8(first.as_bytes()).ok();
-    let Some(text) = text.filter(|text| text.is_ascii()) else {
-        return Some(Err(Rejection::Malformed));
-    };
-    let (said, credentials) = text.trim().split_once(' ')?;
-    Some(Ok((said, credentials.trim())))
-}
-
 impl fmt::Debug for Carried<'_> {
     /// Without credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -147,8 +118,10 @@ impl fmt::Debug for Carried<'_> {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::AUTHORIZATION;
+
     use super::*;
-    use crate::auth::LastPrint;
+    use crate::net::LastFingerprint;
 
     #[test]
     fn one_authorization_counts_and_two_do_not() {
@@ -157,7 +130,7 @@ mod tests {
             address: "10.0.0.9:4000".parse().unwrap(),
             local: "127.0.0.1:7420".parse().unwrap(),
             encrypted: None,
-            last_print: LastPrint::default(),
+            last_fingerprint: LastFingerprint::default(),
         };
         for (values, bearer) in [
             (&["Bearer  abc "][..], Some(Ok("abc"))),

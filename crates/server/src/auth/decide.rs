@@ -8,9 +8,10 @@ use switchboard_types::operation::Method;
 use switchboard_types::{Error, ErrorKind};
 
 use super::skill::{insufficient, unknown};
-use super::{About, Access, Action, Ask, Denial, Principal, SkillAccess, Verdict};
+use super::{About, Access, Action, Ask, Denial, SkillAccess, Verdict};
 use crate::call::Origin;
 use crate::clock;
+use crate::principal::Principal;
 
 /// The rule that says what must be granted for all calls.
 const SCOPES: &str = "scopes";

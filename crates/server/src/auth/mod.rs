@@ -1,7 +1,7 @@
-//! Who asks, and may they? Authentication turns what a request carries into a [`Principal`]; no operation runs
+//! Who asks, and may they? Authentication turns what a request carries into a
+//! [`Principal`](crate::principal::Principal); no operation runs
 //! without one, and none that the agent's policy forbids.
 //!
-//! - `principal`: who asks, and whom a task belongs to.
 //! - `carried`: what a request carries, as a scheme reads it.
 //! - `authenticator`: what was carried becomes identities, whatever the agent.
 //! - `method`: the ways to show who one is that Switchboard brings along.
@@ -24,8 +24,6 @@ mod failures;
 pub mod keys;
 pub mod method;
 mod policy;
-mod principal;
-mod prints;
 mod skill;
 
 pub use access::{Access, Alternative};
@@ -33,12 +31,11 @@ pub use audit::Audit;
 pub use authenticator::{Authenticator, Finding, Rejection, Scheme};
 pub use authorize::Authorized;
 pub use carried::Carried;
+pub(crate) use carried::RESOURCE;
 pub use failures::Failures;
 pub use policy::{About, Action, AllowAll, Ask, Denial, Policy, TaskFacts, Verdict};
-pub use principal::{Identity, Kind, Owner, Principal};
 pub use skill::{SKILL, SkillAccess, asked_for as skill_of};
 
 pub(crate) use access::Refusal;
 use authenticator::Rejected;
 pub(crate) use authenticator::{KeyDesk, Presented, refused_certificate};
-pub(crate) use prints::{LastPrint, Print};

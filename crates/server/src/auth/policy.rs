@@ -6,8 +6,8 @@ use std::sync::Arc;
 use switchboard_types::model::{ContextId, TaskId, TaskState, Timestamp};
 use switchboard_types::operation::Method;
 
-use super::Principal;
 use crate::call::Origin;
+use crate::principal::Principal;
 
 /// Decides what callers who are let in may do.
 pub trait Policy: Send + Sync + fmt::Debug {

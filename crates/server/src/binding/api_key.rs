@@ -18,7 +18,8 @@ use crate::auth::keys::{By, NewKey, may_make};
 use crate::auth::{About, Action, Ask, Carried, Refusal};
 use crate::call::Origin;
 use crate::clock;
-use crate::http::{Body, Peer, Service};
+use crate::http::{Body, Service};
+use crate::net::Peer;
 use crate::store::access::KeyRecord;
 
 /// What a body may ask for.

@@ -12,10 +12,12 @@ use switchboard_types::{Dialect, Error, ErrorKind, FileBytes, VersionHeader};
 use super::{
     A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, file_bytes, no_such_agent, version_in_query,
 };
+use crate::access_log::AccessDetails;
 use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target, no_such_agent_but, no_such_tenant};
 use crate::hops::{self, Hops};
-use crate::http::{AccessDetails, Body, Peer, Service};
+use crate::http::{Body, Service};
+use crate::net::Peer;
 use crate::trace::Trace;
 
 /// A request's head. Borrowed: most of it is only looked at.

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::auth::Refusal;
 use crate::call::ReplyBody;
-use crate::http::{Body, Peer, Service, status};
+use crate::http::{Body, Service, status};
+use crate::net::Peer;
 
 /// What the card of an agent differs by that knows its callers.
 pub(super) const BY_CALLER: &str = "A2A-Version, Host, Authorization, X-API-Key, Cookie";

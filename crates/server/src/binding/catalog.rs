@@ -8,7 +8,8 @@ use switchboard_types::model::{AgentCard, Skill};
 
 use super::PRIVATE;
 use super::card::{BY_CALLER, cached};
-use crate::http::{Body, Peer, Service};
+use crate::http::{Body, Service};
+use crate::net::Peer;
 
 /// Where the AI catalogue is.
 pub(crate) const CATALOG: &str = "/.well-known/ai-catalog.json";

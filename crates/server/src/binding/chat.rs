@@ -20,7 +20,7 @@ use crate::auth::Refusal;
 use crate::call::{Directory, Listing, ReplyBody};
 use crate::hops::DELEGATE;
 use crate::http::{Body, Service, status, whole};
-use crate::log::LARGE;
+use crate::task::LARGE;
 
 /// Errors look as they do in HTTP+JSON.
 const FRAMES: Frames = Frames::Rest {

@@ -12,7 +12,8 @@ use switchboard_types::{Dialect, Error, ErrorKind, operation, wire};
 use super::{JSON, PRIVATE, challenge, json, tell_scopes, tell_when_to_retry};
 use crate::auth::Refusal;
 use crate::http::Body;
-use crate::log::{Item, LARGE};
+use crate::log::Item;
+use crate::task::LARGE;
 
 /// How many bytes of events go to the socket at once, about: as many as a connection buffers.
 const PIECE: usize = 64 << 10;

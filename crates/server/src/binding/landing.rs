@@ -10,7 +10,8 @@ use hyper::header::{
 use hyper::http::request::Parts;
 
 use super::catalog::{self, Entry};
-use crate::http::{Body, Peer, Service};
+use crate::http::{Body, Service};
+use crate::net::Peer;
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 

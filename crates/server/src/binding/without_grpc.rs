@@ -5,7 +5,8 @@ use hyper::body::Incoming;
 use hyper::http::request::Parts;
 
 use super::no_grpc;
-use crate::http::{Body, Peer, Service};
+use crate::http::{Body, Service};
+use crate::net::Peer;
 
 /// Whether gRPC is built in.
 pub(crate) const SPOKEN: bool = false;

@@ -9,11 +9,11 @@ use switchboard_types::model::{ContextId, TaskId, TaskState};
 use switchboard_types::operation::Operation;
 use switchboard_types::{Error, ErrorKind};
 
-use super::question::tool_result_id;
 use super::{Engine, storage};
-use crate::auth::Principal;
 use crate::call::{Call, Origin};
+use crate::principal::Principal;
 use crate::store::TaskQuery;
+use crate::task::tool_result_id;
 
 /// How many tasks of a context are looked at, and how many bytes of their content are read for it: only ids are needed.
 const MAX_CANDIDATES: usize = 16;

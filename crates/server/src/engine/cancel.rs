@@ -7,11 +7,11 @@ use switchboard_types::operation::{CancelTask, Response, TaskView};
 use switchboard_types::{Error, ErrorKind};
 
 use super::events::status_event;
-use super::lifecycle::IllegalTransition;
 use super::{Engine, Scope, storage, untold};
 use crate::agent::Said;
-use crate::auth::Principal;
 use crate::log::TaskLog;
+use crate::principal::Principal;
+use crate::task::lifecycle::IllegalTransition;
 
 impl Engine {
     pub(super) async fn cancel(

@@ -4,37 +4,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use switchboard_types::model::{
-    ContextId, Event, Id, Message, Object, Part, Role, StatusUpdate, Task, TaskId, TaskState,
-    TaskStatus,
+    ContextId, Event, Message, Object, Part, Role, StatusUpdate, Task, TaskState, TaskStatus,
 };
-use uuid::Uuid;
 
 use crate::agent::Said;
 use crate::clock;
-use crate::log::Origin;
-use crate::marks;
-
-/// A fresh identifier. Version 7: they grow with time, so stores add at the end.
-pub(crate) fn fresh_id<K>() -> Id<K> {
-    named(Uuid::now_v7())
-}
-
-/// Fresh identifiers for a task and the conversation it begins. They differ in one bit, so that a store
-/// that knows the one need not keep the other.
-pub(super) fn fresh_ids() -> (TaskId, ContextId) {
-    let task = Uuid::now_v7();
-    (named(task), named(Uuid::from_u128(task.as_u128() ^ 1)))
-}
-
-/// A UUID as an identifier.
-pub(crate) fn named<K>(uuid: Uuid) -> Id<K> {
-    let mut text = Uuid::encode_buffer();
-    let text: &str = uuid.hyphenated().encode_lower(&mut text);
-    match Id::new(text) {
-        Ok(id) => id,
-        Err(_) => unreachable!("a UUID is a valid identifier"),
-    }
-}
+use crate::metadata;
+use crate::task::{Origin, fresh_id};
 
 /// A status that begins now.
 pub(super) fn status(state: TaskState, message: Option<Arc<Message>>) -> TaskStatus {
@@ -98,12 +74,12 @@ pub(super) fn with_refused_cancel(said: Said, refused: Option<String>) -> Said {
     parts.push(Part::text(text));
     Said {
         parts,
-        metadata: Some(marks::set(
+        metadata: Some(metadata::set(
             said.metadata.as_ref(),
             UPSTREAM,
             upstream.clone(),
         )),
-        message_metadata: Some(marks::set(
+        message_metadata: Some(metadata::set(
             said.message_metadata.as_ref(),
             UPSTREAM,
             upstream,
@@ -117,7 +93,7 @@ pub(super) fn with_refused_cancel(said: Said, refused: Option<String>) -> Said {
 pub fn refused_cancel(task: &Task) -> Option<String> {
     let message = task.status.message.as_ref();
     let message = message.filter(|_| task.status.state == TaskState::Canceled)?;
-    let upstream = marks::get(message, UPSTREAM).ok()??;
+    let upstream = metadata::get(message, UPSTREAM).ok()??;
     Some(upstream["reason"].as_str()?.to_owned())
 }
 

@@ -9,13 +9,12 @@ use switchboard_types::model::{Message, TaskId};
 use switchboard_types::operation::SendMessage;
 use switchboard_types::{Dialect, Error, ErrorKind, wire};
 
-use super::question::tool_result_id;
 use super::send::Sent;
 use super::{Engine, Scope, storage};
 use crate::call::{Call, Origin};
 use crate::clock;
 use crate::log::TaskLog;
-use crate::store::{Answer, Answered, Change, IdempotencyKey, Webhook};
+use crate::task::{Answer, Answered, Change, IdempotencyKey, Webhook, tool_result_id};
 
 /// Requests whose answers are not stored yet, or are being asked for.
 #[derive(Debug, Default)]

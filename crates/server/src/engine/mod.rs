@@ -2,7 +2,7 @@
 //!
 //! One file per concern: `send` decides between new task and next turn, `by_context` finds the task that an answer
 //! without a task id is for, `answer` waits for what the caller gets, `bounds` says how much is taken, `run` watches the
-//! agent (`recorded` tells a collector of it), [`lifecycle`] is the pure state machine, `query`, `subscribe`, `cancel`,
+//! agent (`recorded` tells a collector of it), `query`, `subscribe`, `cancel`,
 //! `push_config` and [`card`] answer the rest, [`recover`] leaves no task hanging at start.
 
 mod answer;
@@ -13,10 +13,8 @@ pub mod card;
 mod client;
 mod events;
 mod idempotency;
-pub mod lifecycle;
 mod push_config;
 mod query;
-mod question;
 mod recorded;
 pub mod recover;
 mod run;
@@ -38,22 +36,20 @@ use switchboard_types::{Error, ErrorKind};
 use tokio::sync::Semaphore;
 
 use crate::agent::{Agent, Place};
-use crate::auth::{Owner, Principal};
 use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams};
 use crate::hops::Hop;
 use crate::log::{Log, TaskLog};
 use crate::metrics::Meter;
+use crate::principal::Principal;
 use crate::push::Guard;
 use crate::shutdown::Tasks;
 use crate::store;
+use crate::task::Owner;
 
 pub(crate) use by_context::has_gone_on;
 pub use card::{GrpcAddress, Interfaces, Profile};
 pub(crate) use client::ClientGuard;
 pub use events::refused_cancel;
-pub(crate) use events::{fresh_id, named};
-pub(crate) use question::awaits_credentials_out_of_band;
-pub use question::{OUT_OF_BAND, asks_for_secret, is_redacted, place_of, question_data};
 pub use settings::{OnDisconnect, OnInputTimeout, Settings};
 pub(crate) use voice::Voice;
 

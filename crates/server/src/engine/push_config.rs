@@ -8,10 +8,9 @@ use switchboard_types::operation::{
     DeletePushConfig, GetPushConfig, ListPushConfigs, PushConfigPage, Response,
 };
 
-use super::events::fresh_id;
 use super::{Engine, Scope, storage};
 use crate::log::TaskLog;
-use crate::store::{Change, Delivery, Webhook};
+use crate::task::{Change, Delivery, Webhook, fresh_id};
 
 /// How many webhooks one task may have: each is called for every event.
 const MAX_WEBHOOKS: usize = 16;

@@ -7,14 +7,14 @@ use switchboard_types::model::{Event, Message, Role, TaskId, TaskState};
 use tokio_util::sync::CancellationToken;
 
 use super::events::{failure, status_event};
-use super::question::is_redacted;
 use super::run::AGAIN;
 use super::{Engine, untold};
 use crate::agent::Said;
-use crate::auth::Principal;
 use crate::clock;
-use crate::log::{Entry, Log, TaskLog};
-use crate::store::{Change, Error, Head};
+use crate::log::{Log, TaskLog};
+use crate::principal::Principal;
+use crate::store::Error;
+use crate::task::{Change, Entry, Head, is_redacted};
 
 /// How many tasks are looked at in one go.
 const PAGE: usize = 256;

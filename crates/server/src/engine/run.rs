@@ -16,16 +16,15 @@ use tracing::Instrument as _;
 
 use super::events::{bare_message, failure, status_event, with_refused_cancel};
 use super::idempotency::Claim;
-use super::question::leave_out_question_data;
 use super::watched::{Watched, Work};
 use super::{Engine, Voice, recorded, untold};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
-use crate::auth::Principal;
 use crate::budget::Spent;
 use crate::limit::{AtWork, Caller, TurnTicket};
 use crate::log::{TaskLog, Waited};
 use crate::metrics::Line;
-use crate::store::Change;
+use crate::principal::Principal;
+use crate::task::{Change, leave_out_question_data};
 
 /// How soon a store that could not be asked is asked again.
 pub(super) const AGAIN: Duration = Duration::from_millis(500);

@@ -11,17 +11,17 @@ use switchboard_types::operation::{Response, SendMessage, TaskView};
 
 use super::answer::{Answer, direct_reply_or_task, wait_for_answer};
 use super::by_context::went_on;
-use super::events::{addressed, fresh_ids, status, status_event};
+use super::events::{addressed, status, status_event};
 use super::idempotency::{Claim, beside};
-use super::question::{
-    asked_for_secret, asks_for_secret, open_request, redacted, tool_result_id, unasked,
-};
 use super::{Engine, Scope, storage};
 use crate::agent::{DECISION, Decided, Said, Turn};
-use crate::auth::Principal;
 use crate::call::{self, ReplyBody};
-use crate::log::{Cursor, Joined, Origin, Received, TaskLog, Until};
-use crate::store::{Change, Delivery, Note, Webhook};
+use crate::log::{Cursor, Joined, Received, TaskLog, Until};
+use crate::principal::Principal;
+use crate::task::{
+    Change, Delivery, InputRequest, Note, Origin, Webhook, asked_for_secret, asks_for_secret,
+    fresh_ids, open_request, redacted, tool_result_id, unasked,
+};
 
 /// Where a send has led.
 pub(super) struct Sent {
@@ -158,7 +158,7 @@ impl Engine {
         let result_id = tool_result_id(message);
         if let Some(id) = &message.task_id {
             let log = self.own_task(principal, id).await?;
-            if let (Some(result), Some(asked)) = (&result_id, open_request(&log))
+            if let (Some(result), Some(asked)) = (&result_id, request_of(&log))
                 && *result != asked.request_id
             {
                 return Err(unasked(result, &asked.request_id));
@@ -172,7 +172,7 @@ impl Engine {
             let Ok(log) = self.own_task(principal, id).await else {
                 continue;
             };
-            match open_request(&log) {
+            match request_of(&log) {
                 Some(asked) if asked.request_id == result => return Ok(Some(log)),
                 Some(asked) => return Err(unasked(&result, &asked.request_id)),
                 None => {}
@@ -209,8 +209,9 @@ impl Engine {
         // come first.
         let sensitive = scope.params.secret
             || log.last().1 == TaskState::AuthRequired
-            || log.view().is_some_and(|(_, task)| asks_for_secret(&task))
-            || asked_for_secret(&log, &message);
+            || log.view().is_some_and(|(_, task)| {
+                asks_for_secret(&task) || asked_for_secret(&task, &message)
+            });
         let recorded = match sensitive {
             true => Arc::new(redacted(&message)),
             false => Arc::clone(&message),
@@ -344,4 +345,9 @@ impl Engine {
             ..webhook
         }))
     }
+}
+
+/// The question a task waits on, if it asked one with an id.
+fn request_of(log: &TaskLog) -> Option<InputRequest> {
+    open_request(&log.view()?.1)
 }

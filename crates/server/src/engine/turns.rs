@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use super::Engine;
 use super::events::{status, with_message};
 use crate::agent::{Decided, Turn};
-use crate::auth::Principal;
 use crate::log::TaskLog;
+use crate::principal::Principal;
 
 impl Engine {
     /// A turn on an existing task, with a message that came with the event `at`.

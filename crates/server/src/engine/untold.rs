@@ -14,10 +14,10 @@ use tracing::Instrument as _;
 use super::Engine;
 use super::run::last_message;
 use crate::agent::AgentError;
-use crate::auth::Principal;
 use crate::clock;
-use crate::log::{Origin, TaskLog, internal_note};
-use crate::store::{Change, Head, Note, UNTOLD};
+use crate::log::{TaskLog, internal_note};
+use crate::principal::Principal;
+use crate::task::{Change, Head, Note, Origin, UNTOLD};
 
 /// How long one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(90);

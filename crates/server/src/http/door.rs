@@ -5,10 +5,13 @@ use std::sync::Arc;
 use hyper::http::request::Parts as Head;
 use switchboard_types::Error;
 
-use super::{AccessDetails, Peer, Service};
-use crate::auth::{Audit, Carried, KeyDesk, Presented, Principal, Refusal, refused_certificate};
+use super::Service;
+use crate::access_log::AccessDetails;
+use crate::auth::{Audit, Carried, KeyDesk, Presented, Refusal, refused_certificate};
 use crate::call::{Listing, MAX_LISTED_AGENTS, no_such_agent_but};
 use crate::limit::Caller;
+use crate::net::Peer;
+use crate::principal::Principal;
 use crate::store::access::AuditEntry;
 
 impl Service {

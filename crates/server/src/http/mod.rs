@@ -1,9 +1,6 @@
 //! Is this request bearable? Sockets, limits and addresses; then the bindings take over.
 
-mod access_log;
-mod base_url;
 mod body;
-mod client;
 mod cors;
 mod door;
 mod h2_streams;
@@ -43,21 +40,18 @@ use crate::clock;
 use crate::limit::{Admission, Admitted, Entrance, Tallies};
 use crate::log::StoreStatus;
 use crate::metrics::{Metrics, Watched};
+use crate::net::{BaseUrl, Peer};
 use crate::shutdown::Tasks;
 use crate::sign::Signer;
 use crate::trace::Spans;
 
-pub use access_log::{ACCESS_LOG, AccessDetails};
-pub use base_url::BaseUrl;
 pub use body::Body;
 pub use cors::Cors;
 pub use limits::Limits;
 pub use serve::serve;
 
-pub(crate) use base_url::Peer;
 pub(crate) use body::PIECES_AT_ONCE;
 use origin::Pages;
-pub(crate) use wellknown::RESOURCE;
 pub(crate) use whole::WholeAnswers;
 
 /// How many bodies of the largest size are held at once; without a bound the connections alone would allow for

@@ -8,8 +8,8 @@ use hyper::header::{HOST, HeaderValue, ORIGIN};
 use hyper::http::request::Parts as Head;
 use switchboard_types::{Error, ErrorKind};
 
-use super::base_url::Peer;
-use super::{BaseUrl, Cors};
+use super::Cors;
+use crate::net::{BaseUrl, Peer};
 
 /// Refuses what a foreign page has sent.
 #[derive(Debug)]
@@ -118,8 +118,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::auth::LastPrint;
-    use crate::net::Cidr;
+    use crate::net::{Cidr, LastFingerprint};
 
     struct Scene {
         pages: Pages,
@@ -152,7 +151,7 @@ mod tests {
                 address: "127.0.0.1:4000".parse().unwrap(),
                 local: self.local.parse().unwrap(),
                 encrypted: None,
-                last_print: LastPrint::default(),
+                last_fingerprint: LastFingerprint::default(),
             };
             self.pages.check(&head, &peer, &self.base_url).is_ok()
         }

@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use super::Body;
-use super::access_log::AccessLine;
 use super::h2_streams::{Handover, Piece};
 use super::pulse::Busy;
+use crate::access_log::AccessLine;
 
 /// The body of an answer. Its connection is busy until the body is dropped, over HTTP/2 until its last piece has left.
 #[derive(Debug)]

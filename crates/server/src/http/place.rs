@@ -1,6 +1,6 @@
 //! What a path means, versions and operations apart.
 
-use super::wellknown::RESOURCE;
+use crate::auth::RESOURCE;
 use crate::binding::catalog::CATALOG;
 use crate::sign::JWKS;
 

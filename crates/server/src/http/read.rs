@@ -6,10 +6,12 @@ use hyper::body::Incoming;
 use hyper::{Method, Response};
 
 use super::place::Place;
-use super::{AccessDetails, Asks, Body, Head, Peer, Service, health, wellknown};
+use super::{Asks, Body, Head, Service, health, wellknown};
+use crate::access_log::AccessDetails;
 use crate::auth::Presented;
 use crate::binding::{self, Asked};
 use crate::call::Listing;
+use crate::net::Peer;
 
 impl Service {
     /// Reads one request. What asks for no call is answered here, and what cannot be read is refused: `Err`.

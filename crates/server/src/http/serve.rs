@@ -19,17 +19,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::access_log::AccessLine;
-use super::base_url::Peer;
 use super::h2_streams::StreamExecutor;
 use super::outgoing::OutgoingBody;
 use super::pulse::{Busy, End, Felt, Pulse};
 use super::tls::{self, Tls};
 use super::{Asks, Service};
-use crate::auth::{LastPrint, refused_certificate};
+use crate::access_log::AccessLine;
+use crate::auth::refused_certificate;
 use crate::binding::EVENT_STREAM;
 use crate::limit::{Counted, Counts};
-use crate::net::network;
+use crate::net::{LastFingerprint, Peer, network};
 
 /// How long to wait after the system refused a connection (out of file descriptors, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -155,7 +154,7 @@ async fn connection(
         address,
         local,
         encrypted: None,
-        last_print: LastPrint::default(),
+        last_fingerprint: LastFingerprint::default(),
     };
     let pulse = Pulse::default();
     let ended = match tls {

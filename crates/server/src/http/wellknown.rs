@@ -5,10 +5,8 @@ use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use serde_json::json;
 
-use super::{Body, Peer, Service, status};
-
-/// Where a resource says who issues tokens for it (RFC 9728 §3).
-pub(crate) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+use super::{Body, Service, status};
+use crate::net::Peer;
 
 /// The keys that our signatures are checked with. Short-lived in caches: a new key is published before it signs.
 pub(super) fn jwks(service: &Service) -> Response<Body> {

@@ -12,7 +12,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 
 use super::Body;
-use crate::log::{LARGE, trimmed};
+use crate::log::trimmed;
+use crate::task::LARGE;
 
 /// What all of them weigh together at most, in bytes; so also the largest one.
 const MAX_WHOLE: usize = 64 << 20;

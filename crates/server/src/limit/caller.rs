@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::auth::{Owner, Principal};
 use crate::net::network;
+use crate::principal::Principal;
+use crate::task::Owner;
 
 /// One who is counted: a caller who is known by name, others by where they are.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

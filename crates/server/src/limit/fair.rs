@@ -280,8 +280,8 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::auth::Owner;
     use crate::shutdown::Tasks;
+    use crate::task::Owner;
 
     fn caller(name: &str) -> Caller {
         Caller::Known(Owner::new(name))

@@ -258,8 +258,9 @@ mod tests {
     use switchboard_types::operation::Subscribe;
 
     use super::*;
-    use crate::auth::{Owner, Principal};
     use crate::call::{Origin, ServiceParams, Target};
+    use crate::principal::Principal;
+    use crate::task::Owner;
 
     fn watch(principal: Principal) -> Call {
         Call {

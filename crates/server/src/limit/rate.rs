@@ -146,7 +146,7 @@ mod tests {
     use std::net::Ipv6Addr;
 
     use super::*;
-    use crate::auth::Owner;
+    use crate::task::Owner;
 
     const RATE: Rate = Rate {
         requests: 4,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use switchboard_types::model::{Event, StatusUpdate, TaskId, TaskStatus};
 
 use super::task_log::Found;
-use super::{Entry, TaskLog, trimmed};
-use crate::engine::{ClientGuard, awaits_credentials_out_of_band};
+use super::{TaskLog, trimmed};
+use crate::engine::ClientGuard;
 use crate::metrics::Watched;
 use crate::store::Error;
+use crate::task::{Entry, awaits_credentials_out_of_band};
 
 /// How many events are taken at once; fewer if they are large (`MAX_EVENT_PAGE`).
 const PAGE: usize = 256;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use switchboard_types::model::{Task, TaskId, Timestamp};
 use switchboard_types::operation::TaskView;
 
-use super::{LARGE, Log};
-use crate::store::{Error, Head, Listed, TaskQuery, shortened};
+use super::Log;
+use crate::store::{Error, Listed, TaskQuery, shortened};
+use crate::task::{Head, LARGE};
 
 /// A place in the order of a list.
 pub type TaskPlace = (Timestamp, TaskId);

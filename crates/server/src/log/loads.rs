@@ -14,9 +14,9 @@ use switchboard_types::model::{Task, TaskId};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 use tokio::time::timeout;
 
-use super::{LARGE, Shared, lock};
-use crate::engine::lifecycle;
-use crate::store::{Error, Head, StoredTask};
+use super::{Shared, lock};
+use crate::store::Error;
+use crate::task::{Head, LARGE, StoredTask, lifecycle};
 
 /// What large tasks may weigh together that are held for readers, unless it is set.
 pub const DEFAULT_ANSWERS: usize = 512 << 20;
@@ -314,10 +314,11 @@ impl Shared {
 async fn fold(stored: StoredTask) -> Result<Task, Error> {
     let weight: usize = stored.entries.iter().map(|entry| entry.weight()).sum();
     if weight <= SLOW {
-        return lifecycle::fold(stored);
+        return Ok(lifecycle::fold(stored)?);
     }
     let folded = tokio::task::spawn_blocking(|| lifecycle::fold(stored)).await;
-    folded.unwrap_or_else(|_| Err(Error::Unavailable("the server is stopping".to_owned())))
+    let stopping = |_| Error::Unavailable("the server is stopping".to_owned());
+    Ok(folded.map_err(stopping)??)
 }
 
 #[cfg(test)]

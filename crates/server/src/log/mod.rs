@@ -5,7 +5,6 @@
 //! [`Cursor`]s. Nothing is told before it is stored.
 
 mod cursor;
-mod entry;
 mod list;
 mod loads;
 mod registry;
@@ -22,20 +21,18 @@ use switchboard_types::model::{Message, Task, TaskId};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::Owner;
-use crate::engine::fresh_id;
 use crate::metrics::{Meter, Metrics};
 use crate::shutdown::Tasks;
-use crate::store::{Change, Error, Head, Store};
+use crate::store::{Error, Store};
+use crate::task::{Change, Head, Origin, Owner, fresh_id};
 use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
-pub use entry::{Entry, LARGE};
 pub use list::{TaskPage, TaskPlace};
 pub use store_status::StoreStatus;
 pub use task_end::{TASK_LOG, created_at, duration_ms, reason};
 pub(crate) use task_log::internal_note;
-pub use task_log::{INTERNAL, Joined, Origin, Received, TaskLog, Waited};
+pub use task_log::{INTERNAL, Joined, Received, TaskLog, Waited};
 pub(crate) use trimmed::trimmed;
 pub use upkeep::{Retention, Swept};
 
@@ -43,6 +40,9 @@ pub use loads::DEFAULT_ANSWERS;
 use loads::{Bound, Loads};
 use registry::Registry;
 use task_end::TaskEndLog;
+
+/// The name of the note that holds the trace of a task's turn. Agents have no such names for theirs.
+const TRACE_NOTE: &str = "switchboard/trace";
 
 /// All tasks, live ones in memory, the rest in the store. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -274,8 +274,10 @@ impl Log {
 
 impl Shared {
     async fn trace_of(&self, task: &TaskId) -> Result<Option<Trace>, Error> {
-        let left = Trace::left(&self.store.notes(task).await?);
-        Ok(left.map(|trace| trace.recorded_by(self.spans.get())))
+        let notes = self.store.notes(task).await?;
+        let note = notes.iter().find(|note| note.name == TRACE_NOTE);
+        let trace = note.and_then(|note| Trace::from_json(&note.value));
+        Ok(trace.map(|trace| trace.recorded_by(self.spans.get())))
     }
 
     async fn commit(&self, change: Change) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tracing::Level;
 use uuid::Uuid;
 
-use super::Origin;
+use crate::task::Origin;
 use crate::trace::Trace;
 
 /// The target of these lines, for directives such as `switchboard::task=debug`.
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
     use crate::clock;
-    use crate::engine::fresh_id;
+    use crate::task::fresh_id;
 
     fn ended(state: TaskState, parts: Vec<Part>) -> Task {
         Task {

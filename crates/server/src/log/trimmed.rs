@@ -3,7 +3,7 @@
 
 use switchboard_types::model::{Task, TaskStatus};
 
-use super::LARGE;
+use crate::task::LARGE;
 
 /// The ids of a task and its status; the message of the status is left out if it is large. The caller can read the rest
 /// later.

@@ -10,7 +10,8 @@ use switchboard_types::model::{Task, TaskId, TaskState};
 use super::Log;
 use crate::clock;
 use crate::shutdown::Tasks;
-use crate::store::{Change, Error, Head, Snapshot};
+use crate::store::Error;
+use crate::task::{Change, Head, Snapshot};
 
 /// How often the store is swept.
 const INTERVAL: Duration = Duration::from_secs(60);

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::task_log::Batch;
 use super::{Queue, Shared, TaskLog, lock};
-use crate::store::{Change, Error};
+use crate::store::Error;
+use crate::task::Change;
 
 /// How long the writer waits before it tries again what the store refused, at first and at most.
 const RETRY_FIRST: Duration = Duration::from_millis(100);

@@ -1,6 +1,7 @@
 //! What every store asks of an append: it continues the task's events without a gap.
 
-use super::{Append, Error};
+use super::Error;
+use crate::task::Append;
 
 /// Checks that `append` continues a task whose last event is `last`; a new task's is 0.
 pub(super) fn check(append: &Append, last: u64) -> Result<(), Error> {

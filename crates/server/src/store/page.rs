@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use switchboard_types::model::Task;
 
-use super::{Error, Head, Listed, StoredTask, TaskQuery};
-use crate::engine::lifecycle;
+use super::{Error, Listed, TaskQuery};
+use crate::task::{Head, StoredTask, lifecycle};
 
 /// How much may be stored of the large tasks of one page, in bytes: all of it is read to answer.
 const MAX_LARGE: usize = 32 << 20;

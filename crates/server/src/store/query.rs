@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use switchboard_types::model::{ContextId, Task, TaskId, TaskState, Timestamp};
 
-use super::Head;
-use crate::auth::Owner;
+use crate::task::{Head, Owner};
 
 /// Which tasks to list.
 #[derive(Debug, Clone)]

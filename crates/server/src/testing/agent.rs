@@ -17,12 +17,13 @@ use switchboard_types::operation::{
 use switchboard_types::wire::card::CardShape;
 
 use crate::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
-use crate::auth::{Owner, Principal};
 use crate::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
 use crate::engine::{Engine, Interfaces, Parts, Profile, Settings};
 use crate::log::{Cursor, Log};
+use crate::principal::Principal;
 use crate::push::Guard;
 use crate::shutdown::Tasks;
+use crate::task::Owner;
 
 type Running = Pin<Box<dyn Future<Output = Result<Outcome, AgentError>> + Send>>;
 
@@ -261,7 +262,7 @@ pub async fn rest(cursor: &mut Cursor) -> Vec<(u64, Event, bool)> {
 /// Never: the id is valid.
 #[must_use]
 pub fn says(text: &str) -> Message {
-    let id = MessageId::new(format!("m-{text}")).unwrap_or_else(|_| crate::engine::fresh_id());
+    let id = MessageId::new(format!("m-{text}")).unwrap_or_else(|_| crate::task::fresh_id());
     Message::new(id, Role::User, vec![Part::text(text)])
 }
 

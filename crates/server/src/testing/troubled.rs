@@ -6,10 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
-use crate::log::Entry;
-use crate::store::{
-    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, MemoryStore, Note, RecentQuery,
-    Store, StoredTask, TaskList, TaskQuery, Webhook,
+use crate::store::{Error, MemoryStore, RecentQuery, Store, TaskList, TaskQuery};
+use crate::task::{
+    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, Note, StoredTask, Webhook,
 };
 
 /// What a store is asked for, where there can be trouble with it.

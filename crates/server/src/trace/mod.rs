@@ -1,11 +1,11 @@
 //! Which trace a call belongs to (W3C Trace Context), from the request that began it to everything done for it: turns,
 //! calls to others, notifications; and after a restart, too.
 //!
-//! `context` reads and writes it, `stamp` puts it into events, `kept` keeps it beside a task, `span` tells a
+//! `context` reads and writes it, `stamp` puts it into events, `json` is how it is kept beside a task, `span` tells a
 //! collector of it, by the [`names`] that others know. Nothing here is made for a call that belongs to no trace.
 
 mod context;
-mod kept;
+mod json;
 pub mod names;
 mod span;
 mod stamp;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchboard_server::auth::{Owner, Principal};
 use switchboard_server::call::{Call, Handler, Origin, ServiceParams, Target};
+use switchboard_server::principal::Principal;
+use switchboard_server::task::Owner;
 use switchboard_types::ErrorKind;
 use switchboard_types::operation::{ListTasks, Operation};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hyper::header::HeaderValue;
-use switchboard_server::auth::keys::PREFIX;
-use switchboard_server::auth::{Carried, Finding, Identity, Kind, Principal, Rejection, Scheme};
+use switchboard_server::auth::{Carried, Finding, Rejection, Scheme};
+use switchboard_server::principal::{API_KEY_PREFIX, Identity, Kind, Principal};
 use switchboard_types::model::{ApiKeyLocation, SecurityScheme};
 
 /// A bearer token that says who one is: `ann` is Ann's, and that of `maker` grants making keys.
@@ -21,7 +21,7 @@ impl Scheme for Bearer {
             None => return Finding::Absent,
             Some(Err(cause)) => return Finding::Now(Err(cause)),
             // Keys are for another scheme.
-            Some(Ok(token)) if token.starts_with(PREFIX) => return Finding::Absent,
+            Some(Ok(token)) if token.starts_with(API_KEY_PREFIX) => return Finding::Absent,
             Some(Ok(token)) => token,
         };
         match token {

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 use switchboard_proto::{v0_3, v1_0};
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn};
 use switchboard_server::auth::{
-    Access, Alternative, Ask, Authenticator, Authorized, Denial, Policy, Principal, Scheme,
-    SkillAccess, Verdict,
+    Access, Alternative, Ask, Authenticator, Authorized, Denial, Policy, Scheme, SkillAccess,
+    Verdict,
 };
 use switchboard_server::call::{Call, Handler, Origin, ServiceParams, Target};
 use switchboard_server::engine::Settings;
 use switchboard_server::log::Log;
+use switchboard_server::principal::Principal;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
 use switchboard_server::testing::agent::{FnAgent, Line, owner, says, send};

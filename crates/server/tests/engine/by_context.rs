@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use switchboard_server::agent::{Outcome, Said};
-use switchboard_server::auth::{Access, Authorized, Owner, Principal};
+use switchboard_server::auth::{Access, Authorized};
 use switchboard_server::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
 use switchboard_server::engine::Settings;
 use switchboard_server::log::Log;
+use switchboard_server::principal::Principal;
 use switchboard_server::store::Error;
+use switchboard_server::task::Owner;
 use switchboard_server::testing::agent::{FnAgent, Line, owner, rest, says, send};
 use switchboard_server::testing::troubled::{Request, Trouble, Troubled};
 use switchboard_types::model::{ContextId, Event, Message, Task, TaskState};

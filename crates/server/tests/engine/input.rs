@@ -7,9 +7,10 @@ use std::time::Duration;
 use serde_json::json;
 use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::engine::recover::{Recovered, recover};
-use switchboard_server::engine::{OnInputTimeout, Settings, place_of};
+use switchboard_server::engine::{OnInputTimeout, Settings};
 use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::task::place_of;
 use switchboard_server::testing::agent::{FnAgent, Line, says, send};
 use switchboard_types::model::{Message, MessageId, Part, TaskState};
 use switchboard_types::operation::Operation;
@@ -407,7 +408,7 @@ async fn credentials_lost_in_a_restart_are_asked_for_again_and_never_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_has_a_part_for_programs_unless_the_agent_is_set_without() {
-    use switchboard_server::engine::question_data;
+    use switchboard_server::task::question_data;
     let question = || question_data(switchboard_types::model::Json::parse("{\"a\":1}").unwrap());
     for (kept, words, expected) in [
         (true, "which?", vec![Part::text("which?"), question()]),

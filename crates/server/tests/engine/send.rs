@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use switchboard_server::agent::{Outcome, Said};
-use switchboard_server::auth::{Identity, Principal};
 use switchboard_server::call::ReplyBody;
 use switchboard_server::engine::Settings;
+use switchboard_server::principal::{Identity, Principal};
 use switchboard_server::testing::agent::{FnAgent, rest, says, send};
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{ContextId, Message, Part, Role, TaskId, TaskState};

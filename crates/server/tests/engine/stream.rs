@@ -215,7 +215,7 @@ fn asks_for_credentials(out_of_band: bool) -> FnAgent {
         if turn.task.history.len() > 1 {
             return Ok(Outcome::Completed(Said::default()));
         }
-        let mark = serde_json::json!({ switchboard_server::engine::OUT_OF_BAND: out_of_band });
+        let mark = serde_json::json!({ switchboard_server::task::OUT_OF_BAND: out_of_band });
         Ok(Outcome::AuthRequired(Said {
             message_metadata: mark.as_object().map(Into::into),
             ..Said::text("sign in")

@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use switchboard_server::agent::{AgentError, Outcome, Said};
-use switchboard_server::auth::{Owner, Principal};
 use switchboard_server::call::{Origin, ReplyBody};
 use switchboard_server::engine::{Settings, recover};
 use switchboard_server::limit::{Gate, Turns};
 use switchboard_server::log::Log;
 use switchboard_server::metrics::Lines;
+use switchboard_server::principal::Principal;
 use switchboard_server::store::MemoryStore;
+use switchboard_server::task::Owner;
 use switchboard_server::testing::agent::{FnAgent, Line, says, send};
 use switchboard_server::testing::troubled::Troubled;
 use switchboard_types::model::{Part, Task, TaskState};

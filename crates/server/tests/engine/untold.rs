@@ -13,7 +13,8 @@ use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn
 use switchboard_server::engine::recover::recover;
 use switchboard_server::engine::{OnInputTimeout, Settings, refused_cancel};
 use switchboard_server::log::{INTERNAL, Log};
-use switchboard_server::store::{Change, MemoryStore, Note, Store, UNTOLD};
+use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::task::{Change, Note, UNTOLD};
 use switchboard_server::testing::agent::{Line, says};
 use switchboard_server::testing::store_suite::{Story, at, commit};
 use switchboard_types::model::{TaskId, TaskState};

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use switchboard_server::agent::{Outcome, Said};
-use switchboard_server::engine::{OnInputTimeout, Settings, is_redacted};
+use switchboard_server::engine::{OnInputTimeout, Settings};
 use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::task::is_redacted;
 use switchboard_server::testing::agent::{FnAgent, says};
 use switchboard_server::testing::troubled::Troubled;
 use switchboard_types::model::{Content, Json, Message, MessageId, Part, TaskId, TaskState};

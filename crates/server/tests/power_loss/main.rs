@@ -21,10 +21,10 @@ use std::process::Command;
 
 use futures_util::FutureExt as _;
 use rusqlite::Connection;
-use switchboard_server::auth::Owner;
 use switchboard_server::store::access::{AccessStore as _, SqliteAccess};
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
 use switchboard_server::store::{Store, TaskQuery};
+use switchboard_server::task::Owner;
 use tempfile::TempDir;
 
 use disk::{Disk, Unsynced};

@@ -4,12 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
-use switchboard_server::auth::Owner;
 use switchboard_server::store::access::{
     AccessStore as _, AuditEntry, RuleRecord, SqliteAccess, What,
 };
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
 use switchboard_server::store::{Store, TaskQuery};
+use switchboard_server::task::Owner;
 use switchboard_server::testing::store_suite::{Story, at, commit};
 use switchboard_types::model::TaskState;
 

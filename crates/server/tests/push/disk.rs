@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use switchboard_server::store::Delivery;
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
+use switchboard_server::task::Delivery;
 use switchboard_types::Dialect;
 use switchboard_types::model::TaskState;
 

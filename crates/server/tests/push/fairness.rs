@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use switchboard_server::push::Settings;
-use switchboard_server::store::Delivery;
+use switchboard_server::task::Delivery;
 use switchboard_types::Dialect;
 use switchboard_types::model::TaskState;
 use tokio::net::{TcpListener, TcpSocket};

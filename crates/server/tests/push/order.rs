@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchboard_server::push::Settings;
-use switchboard_server::store::{Change, Delivery, Snapshot};
+use switchboard_server::task::{Change, Delivery, Snapshot};
 use switchboard_types::model::{Authentication, PushConfigId, Secret, TaskId, TaskState};
 use switchboard_types::{Dialect, FileBytes};
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_server::auth::Owner;
 use switchboard_server::clock;
-use switchboard_server::log::{Log, Origin, TaskLog};
+use switchboard_server::log::{Log, TaskLog};
 use switchboard_server::push::{Allow, Guard, Outbox, Settings};
 use switchboard_server::shutdown::Tasks;
-use switchboard_server::store::{Change, DeadLetter, Delivery, MemoryStore, Store, Webhook};
+use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::task::{Change, DeadLetter, Delivery, Origin, Owner, Webhook};
 use switchboard_types::Dialect;
 use switchboard_types::model::{
     Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, Part, PushConfig, PushConfigId,

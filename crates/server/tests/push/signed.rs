@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use switchboard_keys::{Algorithm, PublicKeys, decoded, jwks, read, sha256_hex};
 use switchboard_server::push::{Guard, SealingKey, Settings};
 use switchboard_server::sign::{Signer, SigningKey, Use};
-use switchboard_server::store::Webhook;
+use switchboard_server::task::Webhook;
 use switchboard_types::Dialect;
 use switchboard_types::model::{Authentication, Secret};
 

@@ -67,7 +67,15 @@ impl Source {
 
     /// The lines before the tests at its end, with their numbers.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
-        let end = self.text.find("#[cfg(test)]\nmod ");
+        let marks = self.text.match_indices("#[cfg(test)]\nmod ");
+        // `mod tests;` only names a file: code follows it.
+        let is_inline = |at: usize| {
+            self.text[at..]
+                .lines()
+                .nth(1)
+                .is_some_and(|l| l.ends_with('{'))
+        };
+        let end = marks.map(|(at, _)| at).find(|at| is_inline(*at));
         let code = &self.text[..end.unwrap_or(self.text.len())];
         (1..).zip(code.lines())
     }

@@ -11,8 +11,9 @@ use switchboard_server::auth::{Access, Alternative, Authenticator, Authorized, S
 use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Target};
 use switchboard_server::engine::recover::recover;
 use switchboard_server::engine::{Engine, GrpcAddress, Interfaces, Parts, Profile, Settings};
-use switchboard_server::http::{self, BaseUrl, Cors, Limits, Service};
+use switchboard_server::http::{self, Cors, Limits, Service};
 use switchboard_server::log::Log;
+use switchboard_server::net::BaseUrl;
 use switchboard_server::push::{self, Guard, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};

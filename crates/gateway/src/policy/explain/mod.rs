@@ -12,11 +12,10 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use switchboard_server::auth::keys::may_make;
-use switchboard_server::auth::{
-    About, Access, Action, Ask, Audit, Denial, Identity, Kind, Principal, TaskFacts, Verdict,
-};
+use switchboard_server::auth::{About, Access, Action, Ask, Audit, Denial, TaskFacts, Verdict};
 use switchboard_server::call::{Origin, no_such_agent};
 use switchboard_server::clock;
+use switchboard_server::principal::{Identity, Kind, Principal};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::access::{AccessStore, MemoryAccess};
 use switchboard_types::model::{ContextId, TaskId, TaskState};

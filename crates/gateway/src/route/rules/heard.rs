@@ -1,7 +1,8 @@
 //! What rules can look at: the message, and who sends it.
 
 use serde_json::{Map, Value as Json};
-use switchboard_server::auth::{Principal, skill_of};
+use switchboard_server::auth::skill_of;
+use switchboard_server::principal::Principal;
 use switchboard_types::model::{Content, Part};
 use switchboard_types::operation::SendMessage;
 

@@ -1,7 +1,7 @@
 //! Which rule takes which message.
 
 use serde_json::json;
-use switchboard_server::auth::{Identity, Principal};
+use switchboard_server::principal::{Identity, Principal};
 use switchboard_types::model::{Json, Message, MessageId, Object, Part, Role};
 use switchboard_types::operation::{SendConfiguration, SendMessage};
 

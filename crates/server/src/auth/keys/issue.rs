@@ -6,10 +6,9 @@ use switchboard_keys::{encoded, random, sha256};
 use switchboard_types::model::{Secret, Timestamp};
 use switchboard_types::{Error, ErrorKind};
 
-use super::PREFIX;
-use crate::auth::{Identity, Kind, Principal};
 use crate::clock;
 use crate::engine::storage;
+use crate::principal::{API_KEY_PREFIX, Identity, Kind, Principal};
 use crate::store::access::{AccessStore, AuditEntry, KeyId, KeyRecord, What};
 
 /// Letters that are not mistaken for one another. 32: each takes five bits of a byte, evenly.
@@ -79,7 +78,7 @@ pub async fn issue(
     check(&new)?;
     let letters = random::<12>().map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
     let id = String::from_iter(letters);
-    let key = format!("{PREFIX}{id}_{}", encoded(&random::<32>()));
+    let key = format!("{API_KEY_PREFIX}{id}_{}", encoded(&random::<32>()));
     let subject = new.subject.unwrap_or_else(|| format!("key:{id}"));
     let record = KeyRecord {
         id: KeyId::new(id),

@@ -23,18 +23,15 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{Identity, Kind, Principal, Rejection};
+use super::Rejection;
 use crate::clock;
+use crate::principal::{API_KEY_PREFIX, Identity, Kind, Principal};
 use crate::shutdown::Tasks;
 use crate::store;
 use crate::store::access::{AccessStore, KeyId, KeyRecord};
 
 pub use issue::{By, NewKey, issue, may_make, revoke};
 pub use scheme::KeyScheme;
-
-/// How every key begins: by it people, and programs that look for secrets, know what they have found. No other token
-/// that we take begins so.
-pub const PREFIX: &str = "sbk_";
 
 /// Who vouches for the subjects of keys.
 const REALM: &str = "key";
@@ -124,7 +121,7 @@ impl ApiKeys {
     ///
     /// If it is nobody's, or no good any more.
     pub(super) fn find(&self, text: &str) -> Result<Principal, Rejection> {
-        if !text.starts_with(PREFIX) || text.len() > LONGEST {
+        if !text.starts_with(API_KEY_PREFIX) || text.len() > LONGEST {
             return Err(Rejection::Malformed);
         }
         let hash = sha256(text.as_bytes());

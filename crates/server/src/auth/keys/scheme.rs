@@ -5,8 +5,9 @@ use std::sync::Arc;
 use hyper::header::{COOKIE, HeaderName, HeaderValue};
 use switchboard_types::model::{ApiKeyLocation, SecurityScheme};
 
-use super::{ApiKeys, PREFIX};
+use super::ApiKeys;
 use crate::auth::{Carried, Finding, Rejection, Scheme};
+use crate::principal::API_KEY_PREFIX;
 
 /// Where keys are taken from whatever the card says.
 static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -48,7 +49,8 @@ impl KeyScheme {
     fn carried<'a>(&self, carried: &Carried<'a>) -> Option<Result<&'a str, Rejection>> {
         let bearer = carried.authorization("Bearer");
         // Other tokens are for others to judge.
-        let bearer = bearer.filter(|token| token.is_ok_and(|token| token.starts_with(PREFIX)));
+        let bearer =
+            bearer.filter(|token| token.is_ok_and(|token| token.starts_with(API_KEY_PREFIX)));
         let header = |name: &HeaderName| carried.headers().get_all(name).into_iter().map(text);
         let usual = bearer.into_iter().chain(header(&X_API_KEY));
         let name = &*self.parameter;

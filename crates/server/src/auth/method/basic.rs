@@ -11,7 +11,8 @@ use hyper::header::HeaderValue;
 use switchboard_keys::{same, sha256};
 use switchboard_types::model::{Secret, SecurityScheme};
 
-use crate::auth::{Carried, Finding, Identity, Principal, Rejection, Scheme};
+use crate::auth::{Carried, Finding, Rejection, Scheme};
+use crate::principal::{Identity, Principal};
 
 /// Base64, with padding or without: some leave it out.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

@@ -6,8 +6,9 @@ use hyper::header::HeaderValue;
 use serde_json::{Map, Value};
 use switchboard_types::model::SecurityScheme;
 
-use crate::auth::{Carried, Finding, Identity, Principal, Rejection, Scheme};
-use crate::http::tls::Certificate;
+use crate::auth::{Carried, Finding, Rejection, Scheme};
+use crate::net::Certificate;
+use crate::principal::{Identity, Principal};
 
 /// Knows callers by the names in their certificates: URIs and hosts, else the fingerprint. That an authority we trust
 /// has issued them was seen to when the connection was made.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use switchboard_types::model::Timestamp;
 
-use crate::auth::{Identity, Kind, Rejection};
+use crate::auth::Rejection;
+use crate::principal::{Identity, Kind};
 
 /// The end of the year 9999: what lies beyond is no moment, but a way to say "never".
 const LAST: f64 = 253_402_300_799.0;

@@ -13,9 +13,10 @@ use super::claims::Claims;
 use super::fault;
 use super::jwks::KeySource;
 use super::tokens::{Strangers, Tokens};
-use crate::auth::keys::PREFIX;
-use crate::auth::{Carried, Finding, Principal, Print, Rejection, Scheme};
+use crate::auth::{Carried, Finding, Rejection, Scheme};
 use crate::clock;
+use crate::net::Fingerprint;
+use crate::principal::{API_KEY_PREFIX, Principal};
 
 /// What tokens are checked with.
 #[derive(Debug, Clone)]
@@ -129,13 +130,17 @@ impl Jwt {
         }
     }
 
-    fn judge<'a>(&'a self, text: &'a str, print: impl FnOnce() -> Print) -> Finding<'a> {
+    fn judge<'a>(
+        &'a self,
+        text: &'a str,
+        fingerprint: impl FnOnce() -> Fingerprint,
+    ) -> Finding<'a> {
         if self.strangers.knows(text) {
             return Finding::Now(Err(Rejection::WrongIssuer));
         }
         let seen = self
             .version()
-            .and_then(|keys| self.tokens.find(&print(), keys, clock::now()));
+            .and_then(|keys| self.tokens.find(&fingerprint(), keys, clock::now()));
         if let Some(caller) = seen {
             return Finding::Now(Ok(caller));
         }
@@ -188,8 +193,8 @@ impl Scheme for Jwt {
             None => Finding::Absent,
             Some(Err(cause)) => Finding::Now(Err(cause)),
             // It comes as a bearer too, but is no token.
-            Some(Ok(key)) if key.starts_with(PREFIX) => Finding::Absent,
-            Some(Ok(token)) => self.judge(token, || carried.print(token)),
+            Some(Ok(key)) if key.starts_with(API_KEY_PREFIX) => Finding::Absent,
+            Some(Ok(token)) => self.judge(token, || carried.fingerprint(token)),
         }
     }
 

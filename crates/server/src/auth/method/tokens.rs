@@ -10,7 +10,8 @@ use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 use switchboard_types::model::Timestamp;
 
-use crate::auth::{Principal, Print};
+use crate::net::Fingerprint;
+use crate::principal::Principal;
 
 /// Threads seldom meet at one of so many locks.
 const SHARDS: usize = 16;
@@ -24,9 +25,9 @@ pub(super) struct Tokens {
 
 #[derive(Default)]
 struct Shard {
-    known: HashMap<Print, Entry, RandomState>,
+    known: HashMap<Fingerprint, Entry, RandomState>,
     /// In the order in which they may have to go.
-    order: VecDeque<Print>,
+    order: VecDeque<Fingerprint>,
 }
 
 struct Entry {
@@ -45,9 +46,14 @@ impl Tokens {
     }
 
     /// Who has this token, if it is still good.
-    pub(super) fn find(&self, print: &Print, keys: u64, now: Timestamp) -> Option<Principal> {
-        let mut shard = self.shard(print);
-        let entry = shard.known.get_mut(print)?;
+    pub(super) fn find(
+        &self,
+        fingerprint: &Fingerprint,
+        keys: u64,
+        now: Timestamp,
+    ) -> Option<Principal> {
+        let mut shard = self.shard(fingerprint);
+        let entry = shard.known.get_mut(fingerprint)?;
         if entry.keys != keys || now >= entry.until {
             return None;
         }
@@ -57,27 +63,27 @@ impl Tokens {
 
     pub(super) fn keep(
         &self,
-        print: Print,
+        fingerprint: Fingerprint,
         caller: Principal,
         until: Timestamp,
         keys: u64,
         now: Timestamp,
     ) {
-        let mut shard = self.shard(&print);
+        let mut shard = self.shard(&fingerprint);
         let entry = Entry {
             caller,
             until,
             keys,
             used: false,
         };
-        if shard.known.insert(print, entry).is_none() {
-            shard.order.push_back(print);
+        if shard.known.insert(fingerprint, entry).is_none() {
+            shard.order.push_back(fingerprint);
             shard.make_room(keys, now);
         }
     }
 
-    fn shard(&self, print: &Print) -> MutexGuard<'_, Shard> {
-        let shard = &self.shards[usize::from(print[0]) % SHARDS];
+    fn shard(&self, fingerprint: &Fingerprint) -> MutexGuard<'_, Shard> {
+        let shard = &self.shards[usize::from(fingerprint[0]) % SHARDS];
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -160,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    fn print(token: &str) -> Print {
+    fn fingerprint(token: &str) -> Fingerprint {
         sha256(token.as_bytes())
     }
 
@@ -188,12 +194,12 @@ mod tests {
     #[test]
     fn a_token_is_known_until_it_expires_or_the_keys_change() {
         let tokens = Tokens::new();
-        let abc = print("a.b.c");
+        let abc = fingerprint("a.b.c");
         tokens.keep(abc, Principal::anonymous(), at(100), 1, at(0));
         assert!(tokens.find(&abc, 1, at(99)).is_some());
         assert!(tokens.find(&abc, 1, at(100)).is_none());
         assert!(tokens.find(&abc, 2, at(50)).is_none());
-        assert!(tokens.find(&print("a.b.d"), 1, at(50)).is_none());
+        assert!(tokens.find(&fingerprint("a.b.d"), 1, at(50)).is_none());
         tokens.keep(abc, Principal::anonymous(), at(200), 2, at(50));
         assert!(tokens.find(&abc, 2, at(150)).is_some());
     }
@@ -201,10 +207,10 @@ mod tests {
     #[test]
     fn there_is_room_for_so_many_and_those_in_use_stay() {
         let tokens = Tokens::new();
-        let used = print("used");
+        let used = fingerprint("used");
         tokens.keep(used, Principal::anonymous(), at(100), 1, at(0));
         for n in 0..4 * SHARDS * MOST {
-            let other = print(&n.to_string());
+            let other = fingerprint(&n.to_string());
             tokens.keep(other, Principal::anonymous(), at(100), 1, at(0));
             assert!(tokens.find(&used, 1, at(0)).is_some(), "{n}");
         }

@@ -184,7 +184,7 @@ mod tests {
     use switchboard_types::{FileBytes, ProtocolVersion};
 
     use super::*;
-    use crate::log::Entry;
+    use crate::task::Entry;
 
     /// The same event for callers with both ways of files, one of whom is left with it.
     fn twice(version: ProtocolVersion) -> [Bytes; 2] {

@@ -40,7 +40,8 @@ use super::{
 };
 use crate::auth::{Presented, Refusal};
 use crate::call::{Call, ReplyBody};
-use crate::http::{Body, Peer, Service};
+use crate::http::{Body, Service};
+use crate::net::Peer;
 
 /// Whether gRPC is built in.
 pub(crate) const SPOKEN: bool = true;

@@ -1,12 +1,10 @@
 //! Encrypted connections: TLS 1.2 and 1.3, with certificates that can change while we serve.
 //!
 //! - `settings`: where certificate and key come from, and whose clients are asked for theirs.
-//! - `certificate`: what a certificate says.
 //! - `watch`: files that change are read again.
 //!
-//! `http::serve` accepts connections with it; nothing behind it knows but by `Encrypted`.
+//! `http::serve` accepts connections with it; everything behind it sees `Encrypted` only.
 
-mod certificate;
 mod settings;
 mod watch;
 
@@ -19,7 +17,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-pub use certificate::{Age, Certificate};
+use crate::net::{Certificate, Encrypted};
+
 pub use settings::{Clients, Error, Part, Pem, Settings};
 
 /// Encrypts connections.
@@ -35,13 +34,6 @@ pub struct Tls {
 struct Current {
     config: Arc<ServerConfig>,
     certificate: Arc<Certificate>,
-}
-
-/// What is known of the client of an encrypted connection.
-#[derive(Debug, Clone)]
-pub(crate) struct Encrypted {
-    /// Its certificate, if it has shown one. An authority we trust has issued it.
-    pub(crate) certificate: Option<Certificate>,
 }
 
 impl Tls {

@@ -13,7 +13,8 @@ use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::{Certificate, Current};
+use super::Current;
+use crate::net::Certificate;
 
 /// What a connection can speak once it is encrypted, the better one first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];

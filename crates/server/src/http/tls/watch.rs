@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::MissedTickBehavior;
 
-use super::{Age, Settings, Tls};
+use super::{Settings, Tls};
 use crate::clock;
+use crate::net::Age;
 use crate::shutdown::Tasks;
 
 /// How often the files are looked at.

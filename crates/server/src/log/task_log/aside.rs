@@ -6,7 +6,7 @@ use switchboard_types::model::TaskId;
 
 use super::{TaskLog, lock};
 use crate::clock;
-use crate::store::{Change, Note};
+use crate::task::{Change, Note};
 
 /// How the names of such notes begin. After it comes what keeps them in order.
 pub const INTERNAL: &str = "internal:";

@@ -7,9 +7,10 @@ use switchboard_types::model::{Event, Message, Task, TaskId, TaskState, Timestam
 use tokio_util::sync::CancellationToken;
 
 use super::Waited;
-use crate::engine::lifecycle::{self, IllegalTransition};
-use crate::log::{Entry, LARGE};
-use crate::store::{Change, Error, Snapshot};
+use crate::log::TRACE_NOTE;
+use crate::store::Error;
+use crate::task::lifecycle::{self, IllegalTransition};
+use crate::task::{Change, Entry, LARGE, Note, Snapshot};
 use crate::trace::Trace;
 
 /// How many of the latest events are kept in memory for readers that keep up; others read the store.
@@ -135,8 +136,12 @@ impl Inner {
     /// Goes on as part of `trace`, or of none; that is stored with what is said next.
     pub(super) fn follow(&mut self, trace: Option<Arc<Trace>>, task: &TaskId) {
         if trace.is_some() || self.trace.is_some() {
-            let kept = Trace::kept(trace.as_deref(), task);
-            self.beside.push(Change::Note(kept));
+            let note = Note {
+                task: task.clone(),
+                name: TRACE_NOTE.to_owned(),
+                value: Trace::to_json(trace.as_deref()),
+            };
+            self.beside.push(Change::Note(note));
             self.trace = trace;
         }
     }

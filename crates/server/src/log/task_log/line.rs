@@ -4,7 +4,8 @@ use serde_json::Value;
 use switchboard_types::model::TaskState;
 
 use super::{TaskLog, lock};
-use crate::store::{Change, Error, Note};
+use crate::store::Error;
+use crate::task::{Change, Note};
 
 /// The name of the note that says so. Agents have no such names for theirs.
 const IN_LINE: &str = "switchboard/in-line";

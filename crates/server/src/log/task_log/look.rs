@@ -7,7 +7,8 @@ use switchboard_types::model::{Task, TaskState};
 use super::inner::Inner;
 use super::{TaskLog, lock};
 use crate::log::loads::Bound;
-use crate::store::{Error, Head};
+use crate::store::Error;
+use crate::task::Head;
 
 impl TaskLog {
     /// The task as it may be told, and where it stands.

@@ -18,16 +18,16 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 
-use switchboard_types::model::{ContextId, Event, Message, Task, TaskId, TaskState};
+use switchboard_types::model::{Event, Message, Task, TaskId, TaskState};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
-use super::{Entry, Shared, lock};
-use crate::auth::{Owner, Principal};
+use super::{Shared, lock};
 use crate::clock;
-use crate::engine::lifecycle::IllegalTransition;
 use crate::metrics::Meter;
-use crate::store::{Change, Head};
+use crate::principal::Principal;
+use crate::task::lifecycle::IllegalTransition;
+use crate::task::{Change, Entry, Head, Origin};
 use crate::trace::Trace;
 
 pub use aside::INTERNAL;
@@ -35,19 +35,6 @@ pub(crate) use aside::internal_note;
 use inner::{Inner, RunningTurn, puts_webhook};
 pub(super) use storing::{Batch, Found};
 pub use waiting::Waited;
-
-/// Where a task comes from; never changes.
-#[derive(Debug, Clone)]
-pub struct Origin {
-    /// The task.
-    pub id: TaskId,
-    /// The agent it belongs to.
-    pub agent: Arc<str>,
-    /// Whom it belongs to.
-    pub owner: Owner,
-    /// Its conversation.
-    pub context: ContextId,
-}
 
 /// The log of one task.
 pub struct TaskLog {

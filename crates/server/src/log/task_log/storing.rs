@@ -7,9 +7,9 @@ use tokio::sync::Notify;
 
 use super::inner::Inner;
 use super::{TaskLog, lock};
-use crate::log::Entry;
 use crate::log::task_end::EndedTask;
-use crate::store::{Append, Change, Error, Head, MAX_EVENT_PAGE};
+use crate::store::{Error, MAX_EVENT_PAGE};
+use crate::task::{Append, Change, Entry, Head};
 
 /// What a cursor finds.
 pub(in crate::log) enum Found {

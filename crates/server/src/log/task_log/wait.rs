@@ -8,7 +8,8 @@ use switchboard_types::model::{Message, Task, TaskState};
 use super::inner::Inner;
 use super::look::told;
 use super::{TaskLog, lock};
-use crate::store::{Change, Error, Note};
+use crate::store::Error;
+use crate::task::{Change, Note};
 
 /// How many events may wait to be stored before the agent is made to wait.
 const MAX_PENDING: usize = 512;

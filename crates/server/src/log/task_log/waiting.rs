@@ -8,8 +8,8 @@ use switchboard_types::model::{Event, Message, TaskState};
 
 use super::inner::RunningTurn;
 use super::{TaskLog, lock};
-use crate::auth::Principal;
-use crate::store::Change;
+use crate::principal::Principal;
+use crate::task::Change;
 use crate::trace::Trace;
 
 /// A message that waited for its turn.

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::queue::{HostName, Key};
-use crate::auth::Owner;
+use crate::task::Owner;
 
 /// An owner may start another webhook while it holds fewer slots than this many times what would still be free.
 const MAX_OWNER_SHARE: usize = 3;

@@ -32,7 +32,8 @@ use crate::clock;
 use crate::log::Log;
 use crate::shutdown::Tasks;
 use crate::sign::Signer;
-use crate::store::{self, Webhook};
+use crate::store;
+use crate::task::Webhook;
 
 /// How many webhooks are looked up at once.
 const PAGE: usize = 256;

@@ -17,7 +17,7 @@ use super::render::{Notice, NoticeBody};
 use super::{Settings, backoff};
 use crate::push::target::Guard;
 use crate::sign::{Outgoing, Signer};
-use crate::store::Webhook;
+use crate::task::Webhook;
 use crate::trace::Trace;
 
 /// The token that the client gave, so that it knows its own (A2A 0.3 §9.5).

@@ -7,9 +7,9 @@ use switchboard_types::model::{Event, Task, TaskId, TaskState};
 use switchboard_types::wire::Rendering;
 use switchboard_types::{Dialect, Notified, wire};
 
-use crate::engine::lifecycle;
-use crate::log::{Entry, LARGE, Log};
-use crate::store::{Error, StoredTask};
+use crate::log::Log;
+use crate::store::Error;
+use crate::task::{Entry, LARGE, StoredTask, lifecycle};
 
 /// How many events are read at once to find out how a task stood.
 const PAGE: usize = 256;

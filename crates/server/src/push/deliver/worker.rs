@@ -15,9 +15,10 @@ use super::queue::{Ended, Key, Next};
 use super::render::{self, Notice};
 use super::{Settings, backoff};
 use crate::clock;
-use crate::log::{Entry, Log};
+use crate::log::Log;
 use crate::metrics::Delivered;
-use crate::store::{Change, DeadLetter, Delivery, Error, Webhook};
+use crate::store::Error;
+use crate::task::{Change, DeadLetter, Delivery, Entry, Webhook};
 use crate::trace::{Kind, Recording, Trace, names};
 
 /// How many events are read at once.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use switchboard_types::model::{TaskId, Timestamp};
 
-use crate::store::{Answer, Answered, IdempotencyKey};
+use crate::task::{Answer, Answered, IdempotencyKey};
 
 /// The answers that are remembered.
 #[derive(Debug, Default)]

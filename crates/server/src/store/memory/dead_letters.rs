@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use switchboard_types::model::TaskId;
 
-use crate::store::DeadLetter;
+use crate::task::DeadLetter;
 
 /// The deliveries that were given up.
 #[derive(Debug, Default)]

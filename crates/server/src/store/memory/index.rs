@@ -7,8 +7,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use switchboard_types::model::{ContextId, PushConfigId, TaskId, TaskState, Timestamp};
 
-use crate::auth::Owner;
-use crate::store::{Head, TaskQuery, Webhook};
+use crate::store::TaskQuery;
+use crate::task::{Head, Owner, Webhook};
 
 /// A place in the order of a list.
 type Place = (Timestamp, TaskId);

@@ -6,7 +6,8 @@ use switchboard_types::model::TaskId;
 
 use super::{Kept, KeptTask};
 use crate::store::page::Page;
-use crate::store::{Error, Head, StoredTask, TaskList, TaskQuery};
+use crate::store::{Error, TaskList, TaskQuery};
+use crate::task::{Head, StoredTask};
 
 /// A task that a list has found: all of it, or where it stands and how large it is.
 enum Found {

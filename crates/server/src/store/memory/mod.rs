@@ -15,11 +15,11 @@ use async_trait::async_trait;
 use foldhash::fast::RandomState;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
-use super::{
-    Answered, Append, Change, DeadLetter, Delivery, Error, Head, IdempotencyKey, MAX_EVENT_PAGE,
-    Note, RecentQuery, Snapshot, Store, StoredTask, TaskList, TaskQuery, UNTOLD, Webhook, order,
+use super::{Error, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery, order};
+use crate::task::{
+    Answered, Append, Change, DeadLetter, Delivery, Entry, Head, IdempotencyKey, Note, Snapshot,
+    StoredTask, UNTOLD, Webhook,
 };
-use crate::log::Entry;
 use answers::Answers;
 use dead_letters::DeadLetters;
 use index::Index;

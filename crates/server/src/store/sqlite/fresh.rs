@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use switchboard_types::model::TaskId;
 
-use crate::store::{Change, IdempotencyKey};
+use crate::task::{Change, IdempotencyKey};
 
 /// Names of tasks and keys, as hashes: two that are taken for one cost a reader a moment.
 #[derive(Debug, Default)]

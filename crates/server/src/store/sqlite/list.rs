@@ -9,7 +9,8 @@ use switchboard_types::model::{TaskId, TaskState, Timestamp};
 use super::read;
 use super::rows::{self, IdColumn, ReadId};
 use crate::store::page::Page;
-use crate::store::{Error, Head, RecentQuery, TaskList, TaskQuery};
+use crate::store::{Error, RecentQuery, TaskList, TaskQuery};
+use crate::task::Head;
 
 /// A place in the order of the list.
 type Place = (i64, TaskId);

@@ -39,11 +39,10 @@ use rusqlite::Connection;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 use tokio::time::Instant;
 
-use super::{
-    Answered, Change, DeadLetter, Error, Head, IdempotencyKey, Note, RecentQuery, Store,
-    StoredTask, TaskList, TaskQuery, Webhook,
+use super::{Error, RecentQuery, Store, TaskList, TaskQuery};
+use crate::task::{
+    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, Note, StoredTask, Webhook,
 };
-use crate::log::Entry;
 pub(in crate::store) use check::check_files;
 pub use check::{FileReport, StoreReport, check};
 use fresh::{Asked, Fresh};

@@ -6,7 +6,8 @@ use switchboard_types::model::TaskId;
 use super::commit::Commit;
 use super::record::NoteRecord;
 use super::rows::{self, IdColumn};
-use crate::store::{Error, Note};
+use crate::store::Error;
+use crate::task::Note;
 
 impl Commit<'_> {
     /// Keeps a note in place of the one of that name, or nothing.

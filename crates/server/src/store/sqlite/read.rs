@@ -9,9 +9,8 @@ use switchboard_types::{Dialect, wire};
 
 use super::rows::{self, Entries, IdColumn, ReadId, number};
 use super::schema::PLACES;
-use crate::auth::Owner;
-use crate::log::Entry;
-use crate::store::{Answer, Answered, Error, Head, IdempotencyKey, Snapshot, StoredTask};
+use crate::store::Error;
+use crate::task::{Answer, Answered, Entry, Head, IdempotencyKey, Owner, Snapshot, StoredTask};
 
 /// No id is empty, and text comes before bytes: this is before all of them.
 const BEFORE_ALL: IdColumn<'static> = IdColumn::Text("");

@@ -6,9 +6,8 @@ use switchboard_types::model::Timestamp;
 use switchboard_types::{Dialect, wire};
 
 use super::rows;
-use crate::store::{
-    Answer, Answered, Append, Change, DeadLetter, Delivery, Error, IdempotencyKey, order,
-};
+use crate::store::{Error, order};
+use crate::task::{Answer, Answered, Append, Change, DeadLetter, Delivery, IdempotencyKey};
 
 /// One change. A frame that a crash left behind is read by the version that is started next: add variants at
 /// the end, and count up the journal's magic if one changes.

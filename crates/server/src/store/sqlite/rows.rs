@@ -10,8 +10,8 @@ use switchboard_types::model::{ContextId, Id, TaskId, TaskState};
 use switchboard_types::wire;
 use uuid::Uuid;
 
-use crate::log::Entry;
-use crate::store::{Error, Head, MAX_EVENT_PAGE};
+use crate::store::{Error, MAX_EVENT_PAGE};
+use crate::task::{Entry, Head};
 
 /// The format of `event.data`, `snapshot.data` and other JSON columns: lines of A2A 1.0 JSON.
 pub(super) const FORMAT: i64 = 1;

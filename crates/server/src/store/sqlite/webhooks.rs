@@ -9,8 +9,8 @@ use switchboard_types::{Dialect, wire};
 use super::commit::Commit;
 use super::record::{DeliveryRecord, LetterRecord, WebhookRecord};
 use super::rows::{self, FORMAT, IdColumn, LAST_LIVE_STATE, ReadId, number};
-use crate::auth::Owner;
-use crate::store::{DeadLetter, Delivery, Error, Webhook};
+use crate::store::Error;
+use crate::task::{DeadLetter, Delivery, Owner, Webhook};
 
 impl Commit<'_> {
     /// Makes a webhook, or replaces the one of the same id in its place.

@@ -14,7 +14,8 @@ use super::fresh::Fresh;
 use super::journal::{self, Journal};
 use super::open::Opened;
 use super::record;
-use crate::store::{Change, Error, files};
+use crate::store::{Error, files};
+use crate::task::Change;
 
 /// How much room for encoding is kept from one commit to the next.
 const ROOM: usize = 256 * 1024;

@@ -9,7 +9,8 @@ use switchboard_types::model::{
 };
 
 use super::story::{Story, at, commit};
-use crate::store::{Append, Change, Error, MAX_EVENT_PAGE, Store};
+use crate::store::{Error, MAX_EVENT_PAGE, Store};
+use crate::task::{Append, Change};
 
 pub(super) async fn a_task_is_read_as_it_was_written(store: Arc<dyn Store>) {
     let mut uuid = Story::new(1);

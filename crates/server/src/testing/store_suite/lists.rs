@@ -5,8 +5,8 @@ use std::sync::Arc;
 use switchboard_types::model::{ContextId, TaskId, TaskState, Timestamp};
 
 use super::story::{Story, all, at, commit, ids, listed};
-use crate::auth::Owner;
-use crate::store::{Change, RecentQuery, Snapshot, Store, TaskQuery};
+use crate::store::{RecentQuery, Store, TaskQuery};
+use crate::task::{Change, Owner, Snapshot};
 
 /// Stores a story of each: its number, its state, since when.
 async fn tell(store: &dyn Store, stories: &[(u32, TaskState, i64)]) -> Vec<Story> {

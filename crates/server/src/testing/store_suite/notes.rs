@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use switchboard_types::model::{TaskId, TaskState};
 
 use super::story::{Story, at, commit};
-use crate::store::{Change, Note, Store, UNTOLD};
+use crate::store::Store;
+use crate::task::{Change, Note, UNTOLD};
 
 fn note(task: &TaskId, name: &str, value: Value) -> Change {
     Change::Note(Note {

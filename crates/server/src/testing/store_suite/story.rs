@@ -7,10 +7,8 @@ use switchboard_types::model::{
     StatusUpdate, Task, TaskId, TaskState, TaskStatus, Timestamp,
 };
 
-use crate::auth::Owner;
-use crate::engine::lifecycle;
-use crate::log::Entry;
-use crate::store::{Append, Change, Head, Snapshot, Store, StoredTask, TaskQuery};
+use crate::store::{Store, TaskQuery};
+use crate::task::{Append, Change, Entry, Head, Owner, Snapshot, StoredTask, lifecycle};
 
 /// One task and what happened to it.
 #[derive(Debug, Clone)]

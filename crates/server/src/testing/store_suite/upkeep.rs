@@ -6,8 +6,8 @@ use switchboard_types::model::{PushConfigId, Role, TaskState};
 
 use super::story::{Story, all, at, commit, ids, listed};
 use super::webhooks::webhook;
-use crate::auth::Owner;
-use crate::store::{Answer, Answered, Change, DeadLetter, Delivery, IdempotencyKey, Store};
+use crate::store::Store;
+use crate::task::{Answer, Answered, Change, DeadLetter, Delivery, IdempotencyKey, Owner};
 
 fn key(owner: &str, agent: &str, key: &str) -> IdempotencyKey {
     IdempotencyKey {

@@ -8,7 +8,8 @@ use switchboard_types::model::{
 use switchboard_types::{Dialect, FileBytes};
 
 use super::story::{Story, at, commit};
-use crate::store::{Change, DeadLetter, Delivery, Store, Webhook};
+use crate::store::Store;
+use crate::task::{Change, DeadLetter, Delivery, Webhook};
 
 /// A webhook of a story, with everything up to `delivered` delivered.
 pub(super) fn webhook(story: &Story, id: &str, delivered: u64) -> Webhook {

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchboard_server::auth::keys::{By, NewKey, issue, revoke};
-use switchboard_server::auth::{Owner, Principal};
 use switchboard_server::call::{Call, Handler, Origin, ServiceParams, Target};
 use switchboard_server::clock;
+use switchboard_server::principal::Principal;
 use switchboard_server::store::access::{
     AccessStore, AuditEntry, AuditQuery, KeyRecord, MemoryAccess, SqliteAccess, What,
 };
+use switchboard_server::task::Owner;
 use switchboard_types::model::{TaskId, Timestamp};
 use switchboard_types::operation::{CancelTask, Operation};
 use tokio::time::{sleep, timeout};

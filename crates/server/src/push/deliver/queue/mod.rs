@@ -11,7 +11,7 @@ use switchboard_types::model::{PushConfigId, TaskId};
 use tokio::time::Instant;
 
 use super::lane::Lane;
-use crate::auth::Owner;
+use crate::task::Owner;
 
 /// Retries get one slot in this many.
 const RETRY_SHARE: usize = 4;

@@ -11,7 +11,8 @@ use switchboard_types::model::TaskState;
 use tempfile::TempDir;
 
 use super::{SqliteOptions, SqliteStore, Writer};
-use crate::store::{Change, Error, Store};
+use crate::store::{Error, Store};
+use crate::task::Change;
 use crate::testing::store_suite::{Story, at, commit};
 
 fn open() -> (TempDir, SqliteStore) {

@@ -1,14 +1,12 @@
 //! Where callers reach us: from configuration, else from a proxy we trust, else from what they typed.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::header::{HOST, HeaderMap};
 use hyper::http::request::Parts;
 
-use super::tls::Encrypted;
-use crate::auth::LastPrint;
-use crate::net::Cidr;
+use super::{Cidr, Peer};
 
 /// How our own address is found out.
 #[derive(Debug, Clone, Default)]
@@ -17,29 +15,6 @@ pub struct BaseUrl {
     pub public_url: Option<Arc<str>>,
     /// Proxies whose `X-Forwarded-*` headers are believed.
     pub trusted_proxies: Vec<Cidr>,
-}
-
-/// The other end of a connection.
-#[derive(Debug)]
-pub(crate) struct Peer {
-    pub(crate) address: SocketAddr,
-    pub(crate) local: SocketAddr,
-    /// What is known of it if the connection is encrypted.
-    pub(crate) encrypted: Option<Encrypted>,
-    pub(crate) last_print: LastPrint,
-}
-
-impl Peer {
-    /// One on this machine.
-    pub(crate) fn here() -> Self {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Self {
-            address,
-            local: address,
-            encrypted: None,
-            last_print: LastPrint::default(),
-        }
-    }
 }
 
 impl BaseUrl {
@@ -74,7 +49,7 @@ impl BaseUrl {
         }
     }
 
-    pub(super) fn trusts(&self, address: IpAddr) -> bool {
+    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         self.trusted_proxies
             .iter()
             .any(|range| range.contains(address))
@@ -99,6 +74,7 @@ fn is_host(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::{Encrypted, LastFingerprint};
 
     fn base(config: &BaseUrl, headers: &[(&str, &str)]) -> String {
         reached(config, headers, None)
@@ -114,7 +90,7 @@ mod tests {
             address: "10.0.0.9:4000".parse().unwrap(),
             local: "127.0.0.1:7420".parse().unwrap(),
             encrypted,
-            last_print: LastPrint::default(),
+            last_fingerprint: LastFingerprint::default(),
         };
         config.of(&head, &peer).to_string()
     }

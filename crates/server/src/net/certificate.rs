@@ -29,7 +29,7 @@ impl Certificate {
     /// # Errors
     ///
     /// If it is none.
-    pub(super) fn read(der: &CertificateDer<'_>) -> Result<Self, webpki::Error> {
+    pub(crate) fn read(der: &CertificateDer<'_>) -> Result<Self, webpki::Error> {
         let read = EndEntityCert::try_from(der)?;
         // None that could be taken for a fingerprint.
         let uris = read.valid_uri_names().map(str::to_owned);

@@ -224,10 +224,10 @@ proptest! {
                 entries.push(Arc::new(Entry::new(entries.len() as u64 + 1, event, None)));
             }
         }
-        let head = store::Head {
+        let head = crate::task::Head {
             id: TaskId::new("t").unwrap(),
             agent: "a".into(),
-            owner: crate::auth::Owner::new("o"),
+            owner: crate::task::Owner::new("o"),
             context: ContextId::new("c").unwrap(),
             state,
             updated: crate::clock::now(),
@@ -237,7 +237,7 @@ proptest! {
         let whole = fold(stored(None, entries.clone())).unwrap();
         let cut = 1 + cut % entries.len();
         let early = fold(stored(None, entries[..cut].to_vec())).unwrap();
-        let snapshot = store::Snapshot { task: Arc::new(early), seq: cut as u64 };
+        let snapshot = crate::task::Snapshot { task: Arc::new(early), seq: cut as u64 };
         let resumed = fold(stored(Some(snapshot), entries[cut..].to_vec())).unwrap();
         prop_assert_eq!(whole, resumed);
     }

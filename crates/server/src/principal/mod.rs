@@ -1,4 +1,8 @@
-//! Who asks, and whom a task belongs to.
+//! Who asks: a [`Principal`], known by the identities that its credentials prove, or anonymous.
+//!
+//! `auth` makes principals of what requests carry; `authorization` reads the header that both look at.
+
+mod authorization;
 
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
@@ -9,8 +13,13 @@ use serde_json::{Map, Value};
 use switchboard_types::model::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::carried::authorization;
-use super::keys::PREFIX;
+use crate::task::Owner;
+
+pub(crate) use authorization::{InvalidHeader, Shown, authorization, credentials, shown};
+
+/// How every API key of ours begins: by it people, and programs that look for secrets, know what they have found. No
+/// other token that we accept begins so.
+pub const API_KEY_PREFIX: &str = "sbk_";
 
 /// An authenticated caller; anonymous is one too. Two are the same if the same tasks are theirs.
 #[derive(Debug, Clone)]
@@ -67,15 +76,11 @@ pub enum Kind {
 
 impl Identity {
     /// Whether this is good for that agent.
-    pub(super) fn opens(&self, agent: &str) -> bool {
+    pub(crate) fn opens(&self, agent: &str) -> bool {
         let agents = self.agents.as_ref();
         agents.is_none_or(|agents| agents.iter().any(|name| **name == *agent))
     }
 }
-
-/// Whom a task belongs to, in the form that stores keep and compare.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Owner(Arc<str>);
 
 impl Principal {
     /// The caller of an agent that asks for no credentials.
@@ -168,7 +173,7 @@ impl Principal {
     }
 
     /// All identities of these callers in one.
-    pub(super) fn together(callers: &[&Self]) -> Self {
+    pub(crate) fn together(callers: &[&Self]) -> Self {
         let all = callers.iter().flat_map(|caller| &caller.who.identities);
         Self::known(all.map(Arc::clone).collect())
     }
@@ -233,28 +238,6 @@ impl From<Owner> for Principal {
     }
 }
 
-impl Owner {
-    /// The owner a store has kept under that text.
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
-    }
-
-    /// The owner that a realm calls by this name. No two of them have the same text, and none is `anonymous`.
-    #[must_use]
-    pub fn of(realm: &str, tenant: Option<&str>, subject: &str) -> Self {
-        let part = |text: &str| text.replace('%', "%25").replace('|', "%7C");
-        let tenant = tenant.unwrap_or_default();
-        let text = format!("{}|{}|{}", part(realm), part(tenant), part(subject));
-        Self(text.into())
-    }
-
-    /// The text to keep.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 /// Whether a header is meant for this connection only (RFC 9110 §7.6.1).
 fn is_dropped(headers: &HeaderMap, name: &HeaderName) -> bool {
     let said = headers.get_all(CONNECTION).into_iter();
@@ -268,7 +251,7 @@ fn is_dropped(headers: &HeaderMap, name: &HeaderName) -> bool {
 fn holds_key(value: &HeaderValue) -> bool {
     let text = value.to_str().unwrap_or_default();
     let mut words = text.split([' ', ';', '=', ',', '"']);
-    words.any(|word| word.starts_with(PREFIX))
+    words.any(|word| word.starts_with(API_KEY_PREFIX))
 }
 
 #[cfg(test)]

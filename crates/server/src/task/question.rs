@@ -6,8 +6,6 @@ use serde::Deserialize;
 use switchboard_types::Error;
 use switchboard_types::model::{Content, Json, Message, Object, Part, Task, TaskState, TaskStatus};
 
-use crate::log::TaskLog;
-
 /// Marks a message of which only the fact is kept.
 const REDACTED: &str = "switchboard/redacted";
 
@@ -31,7 +29,7 @@ pub fn question_data(question: Json) -> Part {
 }
 
 /// Leaves out what [`question_data`] has made, unless nothing else is said.
-pub(super) fn leave_out_question_data(parts: &mut Vec<Part>) {
+pub(crate) fn leave_out_question_data(parts: &mut Vec<Part>) {
     let is_marked = |part: &Part| {
         let metadata = part.metadata.as_ref();
         metadata.and_then(|m| m.get(MACHINE_READABLE)) == Some(true)
@@ -56,7 +54,7 @@ struct ToolResult {
 }
 
 /// The id of the tool result in a message, if it holds one.
-pub(super) fn tool_result_id(message: &Message) -> Option<String> {
+pub(crate) fn tool_result_id(message: &Message) -> Option<String> {
     let result = |part: &Part| match &part.content {
         Content::Data(json) => json.read::<ToolResult>(),
         Content::Text(_) | Content::Raw(_) | Content::Url(_) => None,
@@ -68,28 +66,23 @@ pub(super) fn tool_result_id(message: &Message) -> Option<String> {
 /// A question with an id, as the status message of a waiting task carries it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct InputRequest {
-    pub(super) request_id: String,
+pub(crate) struct InputRequest {
+    pub(crate) request_id: String,
     #[serde(default)]
-    pub(super) sensitive: bool,
-}
-
-/// The question a task waits on, if it asked one with an id.
-pub(super) fn open_request(log: &TaskLog) -> Option<InputRequest> {
-    request_of(&log.view()?.1)
+    pub(crate) sensitive: bool,
 }
 
 /// Whether what answers the question of a task is a secret.
 #[must_use]
 pub fn asks_for_secret(task: &Task) -> bool {
     task.status.state == TaskState::AuthRequired
-        || request_of(task).is_some_and(|asked| asked.sensitive)
+        || open_request(task).is_some_and(|asked| asked.sensitive)
 }
 
 /// Whether a message holds the result of something that the task had asked for as a secret, though it may not wait for it
 /// any more.
-pub(super) fn asked_for_secret(log: &TaskLog, message: &Message) -> bool {
-    let (Some(result), Some((_, task))) = (tool_result_id(message), log.view()) else {
+pub(crate) fn asked_for_secret(task: &Task, message: &Message) -> bool {
+    let Some(result) = tool_result_id(message) else {
         return false;
     };
     let asked = task.history.iter().filter_map(|m| m.metadata.as_ref());
@@ -97,7 +90,8 @@ pub(super) fn asked_for_secret(log: &TaskLog, message: &Message) -> bool {
     asked.any(|asked| asked.sensitive && asked.request_id == result)
 }
 
-fn request_of(task: &Task) -> Option<InputRequest> {
+/// The question a task waits on, if it asked one with an id.
+pub(crate) fn open_request(task: &Task) -> Option<InputRequest> {
     if !task.status.state.is_interrupted() {
         return None;
     }
@@ -106,7 +100,7 @@ fn request_of(task: &Task) -> Option<InputRequest> {
 }
 
 /// The message as it may be kept when the agent asked for something sensitive: that it came, not what it said.
-pub(super) fn redacted(message: &Message) -> Message {
+pub(crate) fn redacted(message: &Message) -> Message {
     let mut mark = serde_json::Map::new();
     mark.insert(REDACTED.to_owned(), true.into());
     Message {
@@ -134,7 +128,7 @@ pub fn place_of(message: &Arc<Message>, task: &Task) -> Option<usize> {
 }
 
 /// The error for an answer to something else than what was asked.
-pub(super) fn unasked(result: &str, asked: &str) -> Error {
+pub(crate) fn unasked(result: &str, asked: &str) -> Error {
     Error::invalid_params(
         "message.parts",
         format!("hold a tool result for {result:?}, but the task asked {asked:?}"),

@@ -8,10 +8,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use switchboard_types::model::{Artifact, Event, StateClass, Task, TaskState};
+use switchboard_types::model::{Artifact, Event, StateClass, Task, TaskId, TaskState};
 
-use crate::log::Entry;
-use crate::store::{self, StoredTask};
+use super::{Entry, StoredTask};
 
 /// An event that may not happen now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -115,21 +114,23 @@ fn apply_artifact(artifacts: &mut Vec<Arc<Artifact>>, piece: Arc<Artifact>, appe
     }
 }
 
+/// A stored task that has neither a snapshot nor a first event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("task {0} has no beginning")]
+pub struct MissingBeginning(pub TaskId);
+
 /// The task that its stored parts make.
 ///
 /// # Errors
 ///
 /// If there is neither a snapshot nor a first event.
-pub fn fold(stored: StoredTask) -> Result<Task, store::Error> {
+pub fn fold(stored: StoredTask) -> Result<Task, MissingBeginning> {
     let mut entries = stored.entries.into_iter();
     let mut task = match stored.snapshot {
         Some(snapshot) => Arc::unwrap_or_clone(snapshot.task),
         None => match entries.next().map(|first| first.event.clone()) {
             Some(Event::Task(task)) => Arc::unwrap_or_clone(task),
-            _ => {
-                let id = stored.head.id;
-                return Err(store::Error::Damaged(format!("task {id} has no beginning")));
-            }
+            _ => return Err(MissingBeginning(stored.head.id)),
         },
     };
     for entry in entries {

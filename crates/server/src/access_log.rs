@@ -13,8 +13,8 @@ use switchboard_types::Error;
 use tokio::time::Instant;
 use tracing::Level;
 
-use super::{BaseUrl, Peer};
-use crate::auth::{Carried, Principal};
+use crate::net::{BaseUrl, Peer};
+use crate::principal::Principal;
 use crate::trace::{Trace, TraceId};
 
 /// The target of these lines.
@@ -40,7 +40,7 @@ struct Details {
 
 /// The line of one request, written when this is dropped.
 #[derive(Debug)]
-pub(super) struct AccessLine {
+pub(crate) struct AccessLine {
     method: Method,
     path: String,
     remote: IpAddr,
@@ -95,13 +95,13 @@ impl AccessDetails {
 
 impl AccessLine {
     /// Begins the line of a request, if it is to be logged.
-    pub(super) fn begin(head: &mut Head, peer: &Peer, base_url: &BaseUrl) -> Option<Box<Self>> {
+    pub(crate) fn begin(head: &mut Head, peer: &Peer, base_url: &BaseUrl) -> Option<Box<Self>> {
         tracing::enabled!(target: ACCESS_LOG, Level::INFO).then(|| {
             let details = AccessDetails::default();
             let line = Self {
                 method: head.method.clone(),
                 path: head.uri.path().to_owned(),
-                remote: Carried::new(head, peer, base_url).address(),
+                remote: base_url.client(head, peer),
                 began: Instant::now(),
                 status: None,
                 bytes: 0,
@@ -114,7 +114,7 @@ impl AccessLine {
     }
 
     /// The head of the answer is made.
-    pub(super) fn answered(&mut self, status: StatusCode) {
+    pub(crate) fn answered(&mut self, status: StatusCode) {
         self.status = Some(status);
     }
 
@@ -124,7 +124,7 @@ impl AccessLine {
     }
 
     /// A piece of the answer leaves.
-    pub(super) fn sent(&mut self, data: Option<&Bytes>) {
+    pub(crate) fn sent(&mut self, data: Option<&Bytes>) {
         self.bytes += data.map_or(0, |data| data.len() as u64);
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use hyper::http::request::Parts;
 
-use super::base_url::{BaseUrl, Peer};
+use super::{BaseUrl, Peer};
 
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
 
@@ -43,8 +43,7 @@ fn read(text: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::LastPrint;
-    use crate::net::Cidr;
+    use crate::net::{Cidr, LastFingerprint};
 
     fn client(trusted: &[&str], peer: &str, lines: &[&str]) -> String {
         let config = BaseUrl {
@@ -60,7 +59,7 @@ mod tests {
             address: peer.parse().unwrap(),
             local: "127.0.0.1:7420".parse().unwrap(),
             encrypted: None,
-            last_print: LastPrint::default(),
+            last_fingerprint: LastFingerprint::default(),
         };
         config.client(&head, &peer).to_string()
     }
