@@ -3,19 +3,17 @@
 use std::sync::Arc;
 
 use hyper::Response;
-use hyper::header::{HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use switchboard_types::model::Message;
 use switchboard_types::operation::Operation;
 use switchboard_types::{Dialect, Error, ErrorKind, FileBytes, VersionHeader};
 
-use super::{
-    A2A_EXTENSIONS, A2A_VERSION, X_A2A_EXTENSIONS, file_bytes, no_such_agent, version_in_query,
-};
+use super::headers::{Headers, extensions};
+use super::{file_bytes, no_such_agent, version_in_query};
 use crate::access_log::AccessDetails;
 use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target, no_such_agent_but, no_such_tenant};
-use crate::hops::{self, Hops};
+use crate::hops::Hops;
 use crate::http::{Body, Service};
 use crate::net::Peer;
 use crate::trace::Trace;
@@ -304,95 +302,10 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The headers that matter to every binding.
-#[derive(Debug, Default)]
-struct Headers<'a> {
-    version: Option<&'a str>,
-    content_type: Option<&'a str>,
-    content_encoding: Option<&'a str>,
-    accept: Option<&'a str>,
-    idempotency_key: Option<&'a str>,
-    last_event_id: Option<&'a str>,
-    hops: Option<&'a str>,
-    traced: bool,
-    extended: bool,
-}
-
-impl<'a> Headers<'a> {
-    /// Reads them, and the first that is no text, or is given more than once in different ways. In one pass: a request
-    /// has few headers, and a look for one by its name costs as much as a look at all.
-    fn read(headers: &'a HeaderMap) -> (Self, Option<Error>) {
-        let (mut read, mut odd) = (Self::default(), None);
-        for (name, value) in headers {
-            let (place, spelling) = match name.as_str() {
-                A2A_VERSION => (&mut read.version, "A2A-Version"),
-                "content-type" => (&mut read.content_type, "Content-Type"),
-                "content-encoding" => (&mut read.content_encoding, "Content-Encoding"),
-                "accept" => {
-                    // A list may come in several lines. The first tells enough.
-                    if read.accept.is_none() {
-                        read.accept = text(value, "Accept", &mut odd);
-                    }
-                    continue;
-                }
-                "idempotency-key" => (&mut read.idempotency_key, "Idempotency-Key"),
-                "last-event-id" => (&mut read.last_event_id, "Last-Event-ID"),
-                "traceparent" => {
-                    // One that cannot be read is no reason to refuse a call.
-                    read.traced = true;
-                    continue;
-                }
-                hops::HEADER => (&mut read.hops, "X-Switchboard-Hops"),
-                _ => {
-                    read.extended |= *name == A2A_EXTENSIONS || *name == X_A2A_EXTENSIONS;
-                    continue;
-                }
-            };
-            let found = text(value, spelling, &mut odd);
-            match *place {
-                None => *place = found,
-                Some(_) if *place == found => {}
-                Some(_) => {
-                    let twice = || Error::invalid_params(spelling, "is given more than once");
-                    odd.get_or_insert_with(twice);
-                }
-            }
-        }
-        (read, odd)
-    }
-}
-
-fn text<'a>(
-    value: &'a HeaderValue,
-    spelling: &'static str,
-    odd: &mut Option<Error>,
-) -> Option<&'a str> {
-    let text = value.to_str().ok();
-    if text.is_none() {
-        odd.get_or_insert_with(|| Error::invalid_params(spelling, "must be ASCII text"));
-    }
-    text
-}
-
 /// Notes the way in a header, unless the message says it itself.
 fn come_by(message: &mut Message, way: &str) {
     let way = Hops::from_header(way);
     if !way.is_empty() && Hops::of(message).is_ok_and(|said| said.is_empty()) {
         message.metadata = Some(way.marked(message.metadata.as_ref()));
     }
-}
-
-/// Extensions asked for, under both header names, in one list.
-fn extensions(headers: &HeaderMap) -> Vec<String> {
-    let values = headers
-        .get_all(A2A_EXTENSIONS)
-        .into_iter()
-        .chain(headers.get_all(X_A2A_EXTENSIONS));
-    values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(str::trim)
-        .filter(|uri| !uri.is_empty())
-        .map(str::to_owned)
-        .collect()
 }

@@ -14,6 +14,7 @@ pub(crate) mod grpc;
 #[path = "without_grpc.rs"]
 #[cfg(not(feature = "grpc"))]
 pub(crate) mod grpc;
+mod headers;
 pub(crate) mod jsonrpc;
 pub(crate) mod landing;
 pub(crate) mod rest;
