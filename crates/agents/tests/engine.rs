@@ -12,11 +12,12 @@ use switchboard_agents::script::{Script, ScriptAgent};
 use switchboard_server::call::{
     Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams, Target,
 };
+use switchboard_server::card::{Interfaces, Profile};
+use switchboard_server::egress::Guard;
 use switchboard_server::engine::recover::{Recovered, recover};
-use switchboard_server::engine::{Engine, Interfaces, Parts, Profile, Settings};
+use switchboard_server::engine::{Engine, Parts, Settings};
 use switchboard_server::log::Log;
 use switchboard_server::principal::Principal;
-use switchboard_server::push::Guard;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::task::{Entry, Owner};

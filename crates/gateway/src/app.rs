@@ -7,13 +7,14 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use switchboard_agents::exec;
 use switchboard_server::auth::Audit;
-use switchboard_server::call::Directory;
+use switchboard_server::directory::Directory;
+use switchboard_server::egress::Guard;
 use switchboard_server::engine::recover;
 use switchboard_server::http;
 use switchboard_server::limit::Gate;
 use switchboard_server::log::Log;
 use switchboard_server::net::BaseUrl;
-use switchboard_server::push::{self, Guard, Outbox};
+use switchboard_server::push::{self, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::sign::Signer;
 use tokio::net::TcpListener;
@@ -30,11 +31,11 @@ use crate::discover::Finder;
 use crate::listener;
 use crate::otlp::Exporter;
 use crate::reload::{Origin, Reloader, Reloads};
-use crate::route::Table;
 use crate::route::rules::Stored;
 use crate::running::{Ground, Running};
 pub use crate::trust::ToTrust;
 use crate::trust::{self, Methods};
+use switchboard_server::table::Table;
 
 /// Where calls can come in.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use switchboard_agents::openclaw::OpenClawAgent;
 use switchboard_agents::profile;
 use switchboard_agents::remote::RemoteAgent;
 use switchboard_server::agent;
-use switchboard_server::engine::Profile;
+use switchboard_server::card::Profile;
 use switchboard_types::model::AgentCard;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;

@@ -7,13 +7,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use switchboard_server::auth::{Access, Audit, Authorized};
-use switchboard_server::call::Listing;
-use switchboard_server::engine::{self, Engine, Profile};
+use switchboard_server::auth::{Access, Audit};
+use switchboard_server::authorize::Authorized;
+use switchboard_server::card::Profile;
+use switchboard_server::directory::Listing;
+use switchboard_server::egress::{Guard, SealingKey};
+use switchboard_server::engine::{self, Engine};
 use switchboard_server::hops::Hop;
 use switchboard_server::limit::{Gate, Turns};
 use switchboard_server::log::Log;
-use switchboard_server::push::{Guard, SealingKey};
 use switchboard_server::shutdown::Tasks;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -22,9 +24,9 @@ use crate::backends::{Behind, backend};
 use crate::claws::Claws;
 use crate::config::{self, Config, Print};
 use crate::remotes::{self, Far};
-use crate::route::Table;
 use crate::route::rules::{Route, Stored};
 use crate::trust::{Methods, door};
+use switchboard_server::table::Table;
 
 /// What all agents stand on, as long as the process lives.
 #[derive(Debug)]

@@ -18,7 +18,7 @@
 //! What goes out in our name, cards and notifications, is signed by [`sign`].
 //!
 //! Between [`binding`] and [`engine`] a call is let in if there is room ([`limit`]), and answered if its agent's policy
-//! allows it ([`auth::Authorized`]).
+//! allows it ([`authorize::Authorized`]).
 //!
 //! An event is real only when it is in the log. SSE, subscriptions, blocking sends and webhooks are all
 //! [`log::Cursor`]s on it; no event travels from agent to socket by any other way.
@@ -26,11 +26,15 @@
 pub mod access_log;
 pub mod agent;
 pub mod auth;
+pub mod authorize;
 pub mod backend;
 pub mod binding;
 pub mod budget;
 pub mod call;
+pub mod card;
 pub mod clock;
+pub mod directory;
+pub mod egress;
 pub mod engine;
 pub mod hops;
 pub mod http;
@@ -44,6 +48,7 @@ pub mod push;
 pub mod shutdown;
 pub mod sign;
 pub mod store;
+pub mod table;
 pub mod task;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -97,7 +97,7 @@ fn name(url: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_server::push::{Allow, Guard};
+    use switchboard_server::egress::{Allow, Guard};
     use switchboard_server::shutdown::Tasks;
     use switchboard_types::model::{MessageId, Role};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::Value;
+use switchboard_server::egress::Allow;
 use switchboard_server::engine::recover::recover;
 use switchboard_server::log::Log;
-use switchboard_server::push::Allow;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{Line, rest};

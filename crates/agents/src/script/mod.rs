@@ -40,7 +40,8 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
-use switchboard_server::call::{Directory, Handler};
+use switchboard_server::call::Handler;
+use switchboard_server::directory::Directory;
 use switchboard_types::model::{Message, Role, Task, TaskId};
 
 use crate::profile::Profile;

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 use switchboard_server::agent::{AgentError, Progress, Said};
-use switchboard_server::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
+use switchboard_server::call::{
+    Call, EventStream, Handler, Origin, ReplyBody, ServiceParams, Target,
+};
 use switchboard_server::engine::refused_cancel;
-use switchboard_server::log::{Cursor, Item};
+use switchboard_server::log::Item;
 use switchboard_server::principal::Principal;
 use switchboard_server::trace::{Kind, Recording, Trace, names};
 use switchboard_types::model::{Artifact, Event, Task, TaskId};
@@ -280,8 +282,8 @@ fn words(error: Error) -> String {
 /// A reply as a line, whatever its form.
 fn line((body, recording): Answered) -> Result<Box<dyn Line>, String> {
     let line = match body {
-        ReplyBody::Stream(cursor) => Followed {
-            cursor: Some(cursor),
+        ReplyBody::Stream(events) => Followed {
+            events: Some(events),
             ready: VecDeque::new(),
             _recording: recording,
         },
@@ -294,9 +296,9 @@ fn line((body, recording): Answered) -> Result<Box<dyn Line>, String> {
     Ok(Box::new(line))
 }
 
-/// A cursor, read event by event.
+/// The events of another task, read one by one.
 struct Followed {
-    cursor: Option<Cursor>,
+    events: Option<EventStream>,
     ready: VecDeque<(u64, Event)>,
     /// The call goes on as long as it is listened to.
     _recording: Option<Recording>,
@@ -305,7 +307,7 @@ struct Followed {
 impl Followed {
     fn just(event: Event) -> Self {
         Self {
-            cursor: None,
+            events: None,
             ready: VecDeque::from([(0, event)]),
             _recording: None,
         }
@@ -319,10 +321,10 @@ impl Line for Followed {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
             }
-            let Some(cursor) = &mut self.cursor else {
+            let Some(events) = &mut self.events else {
                 return Ok(None);
             };
-            let items = cursor.next().await.map_err(|e| e.to_string())?;
+            let items = events.next().await.map_err(|e| e.to_string())?;
             let Some(items) = items else {
                 return Ok(None);
             };

@@ -22,7 +22,7 @@ pub(crate) async fn gone(pid: &str) {
 const STAYS: &str = "sleep 1000 & echo $$ $!; wait";
 
 /// Begins a task with such a command: the task, and the numbers.
-async fn begun(line: &Line) -> (Cursor, Vec<String>) {
+async fn begun(line: &Line) -> (EventStream, Vec<String>) {
     let mut cursor = line.stream(says("go")).await.unwrap();
     let first = piece(&mut cursor).await;
     let numbers = first.artifact.parts[0].as_text().unwrap();

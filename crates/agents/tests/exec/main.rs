@@ -14,8 +14,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 use switchboard_agents::exec::{ExecAgent, Invalid, Protocol, Settings};
+use switchboard_server::call::EventStream;
 use switchboard_server::engine;
-use switchboard_server::log::{Cursor, Log};
+use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{Line, rest, says};
 use switchboard_types::model::{
@@ -60,7 +61,7 @@ fn text(task: &Task, name: &str) -> String {
 }
 
 /// The next piece of an artifact.
-async fn piece(cursor: &mut Cursor) -> ArtifactUpdate {
+async fn piece(cursor: &mut EventStream) -> ArtifactUpdate {
     loop {
         let items = cursor.next().await.unwrap().unwrap();
         let mut events = items.into_iter().map(|item| item.entry.event.clone());

@@ -40,8 +40,8 @@ use crate::config::Config;
 use crate::listener;
 use crate::otlp::Exporter;
 use crate::reload::Reloads;
-use crate::route::Table;
 use crate::route::rules::Stored;
+use switchboard_server::table::Table;
 
 /// How long a start waits for the default port. It may be that of another server, which keeps it: then there is no admin
 /// API, and the start is not to be late for it.

@@ -6,7 +6,7 @@ use http::{HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
-use switchboard_server::call::Directory as _;
+use switchboard_server::directory::Directory as _;
 use switchboard_server::store;
 use switchboard_server::store::access::RuleRecord;
 

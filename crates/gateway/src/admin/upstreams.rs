@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use switchboard_server::backend::{Health, HealthState};
-use switchboard_server::call::Directory as _;
+use switchboard_server::directory::Directory as _;
 use switchboard_server::metrics::Lines;
 use switchboard_server::shutdown::Tasks;
 use tokio::time::{Instant, timeout};
 use tracing::Dispatch;
 use tracing::instrument::WithSubscriber as _;
 
-use crate::route::Table;
+use switchboard_server::table::Table;
 
 /// How long a check is good for.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);

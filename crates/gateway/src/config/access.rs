@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use switchboard_server::auth::SkillAccess;
-use switchboard_server::engine::Profile;
+use switchboard_server::card::Profile;
 
 use super::agent::join;
 use super::load::Check;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use switchboard_agents::profile as agents;
 use switchboard_agents::script::builtin;
 use switchboard_server::budget::Allowance;
-use switchboard_server::engine::{Interfaces, OnDisconnect, OnInputTimeout, Settings};
+use switchboard_server::card::Interfaces;
+use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
 use super::auth::Ways;
 use super::backend::most_at_once;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use switchboard_agents::profile as agents;
-use switchboard_server::engine::{GrpcAddress, Interfaces, Profile};
+use switchboard_server::card::{GrpcAddress, Interfaces, Profile};
 use switchboard_types::FileBytes;
 use switchboard_types::model;
 use switchboard_types::wire::card::CardShape;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_server::engine::Interfaces;
+use switchboard_server::card::Interfaces;
 
 use super::agent::Doors;
 use super::flags::Flags;

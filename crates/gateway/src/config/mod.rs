@@ -60,12 +60,13 @@ use switchboard_agents::openclaw as claw;
 use switchboard_agents::profile::Fact;
 use switchboard_agents::script::Script;
 use switchboard_agents::{exec as command, openai as model, remote as upstream};
-use switchboard_server::engine::{Profile, Settings};
+use switchboard_server::card::Profile;
+use switchboard_server::egress::{Allow, SealingKey};
+use switchboard_server::engine::Settings;
 use switchboard_server::http::{Cors, Limits};
 use switchboard_server::limit::Rate;
 use switchboard_server::log::Retention;
 use switchboard_server::net::Cidr;
-use switchboard_server::push::{Allow, SealingKey};
 use switchboard_server::store::sqlite::SqliteOptions;
 use switchboard_types::VersionHeader;
 

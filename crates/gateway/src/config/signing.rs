@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use switchboard_server::push::SealingKey;
+use switchboard_server::egress::SealingKey;
 use switchboard_server::sign::{self, Use};
 
 use super::agent::join;

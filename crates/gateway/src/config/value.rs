@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
+use switchboard_server::egress::Allow;
 use switchboard_server::net::Cidr;
-use switchboard_server::push::Allow;
 use switchboard_types::model::Secret;
 
 /// A length of time: `500ms`, `30s`, `10m`, `24h`, `7d`, `1h30m`.

@@ -1,9 +1,4 @@
-//! Which agent?
-//!
-//! - `table`: path, tenant or default name one.
-//! - `rules`: what is said to it decides whether another one takes it.
+//! Rules: what is said to an agent decides whether another one takes it. Which agent a path or tenant names is decided by
+//! the server's [`Table`](switchboard_server::table::Table).
 
 pub(crate) mod rules;
-mod table;
-
-pub use table::Table;

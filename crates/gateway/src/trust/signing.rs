@@ -7,7 +7,7 @@ use std::{fs, io};
 use anyhow::Context;
 use switchboard_agents::openclaw::Device;
 use switchboard_server::auth::method::Algorithm;
-use switchboard_server::push::SealingKey;
+use switchboard_server::egress::SealingKey;
 use switchboard_server::sign::{Signer, SigningKey};
 
 use super::files;

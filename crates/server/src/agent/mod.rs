@@ -5,7 +5,9 @@
 //! makes the task fail.
 
 mod errand;
+mod events;
 mod turn;
+mod voice;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,12 +21,13 @@ use switchboard_types::operation::SendMessage;
 
 use crate::backend::{Drift, Health};
 use crate::budget::Spent;
-use crate::engine::Voice;
 use crate::principal::Principal;
 
 pub use errand::{Ask, Errand};
+pub(crate) use events::{bare_message, status, status_event};
 pub use turn::Turn;
 pub(crate) use turn::{DECISION, Decided, Place};
+pub(crate) use voice::Voice;
 
 /// Something that can take a turn.
 #[async_trait]

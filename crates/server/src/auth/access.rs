@@ -12,7 +12,7 @@ use switchboard_types::{Error, ErrorKind};
 use super::{
     AllowAll, Authenticator, Carried, Policy, Presented, Rejected, Rejection, Scheme, SkillAccess,
 };
-use crate::engine::Profile;
+use crate::card::Profile;
 use crate::limit::Rate;
 use crate::net::{BaseUrl, Peer};
 use crate::principal::{Identity, Principal};
@@ -130,7 +130,7 @@ impl Access {
     }
 
     /// The rules for those who are in.
-    pub(super) fn policy(&self) -> &dyn Policy {
+    pub(crate) fn policy(&self) -> &dyn Policy {
         self.policy.as_deref().unwrap_or(&AllowAll)
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::principal::Principal;
 use crate::shutdown::Tasks;
 use crate::store::access::{AccessStore, AuditEntry, What};
 
@@ -208,6 +209,15 @@ fn same(entry: &AuditEntry) -> Same {
         entry.address.clone(),
         serde_json::Value::Object(entry.detail.clone()).to_string(),
     )
+}
+
+/// An entry about what this caller did at that agent.
+pub(crate) fn noted(what: What, who: &Principal, agent: &str) -> AuditEntry {
+    AuditEntry {
+        agent: Some(agent.to_owned()),
+        address: who.address().map(|address| address.to_string()),
+        ..AuditEntry::new(what, who.owner().as_str())
+    }
 }
 
 #[cfg(test)]

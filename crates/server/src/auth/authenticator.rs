@@ -12,7 +12,6 @@ use switchboard_types::model::SecurityScheme;
 
 use super::keys::ApiKeys;
 use super::{Audit, Carried, Failures};
-use crate::call::Listing;
 use crate::principal::{Identity, Principal};
 use crate::store::access::{AuditEntry, What};
 
@@ -114,8 +113,6 @@ pub(crate) struct Presented {
     pub(super) wait: Option<Duration>,
     /// Credentials were shown that no scheme accepts, and that is in the audit log.
     pub(crate) has_failed: bool,
-    /// The agent that the head of the request names, if the caller may know of it.
-    pub(crate) at: Option<Arc<Listing>>,
 }
 
 /// Who has shown credentials that a scheme took.

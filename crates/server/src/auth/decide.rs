@@ -8,10 +8,11 @@ use switchboard_types::operation::Method;
 use switchboard_types::{Error, ErrorKind};
 
 use super::skill::{insufficient, unknown};
-use super::{About, Access, Action, Ask, Denial, SkillAccess, Verdict};
+use super::{About, Access, Action, Ask, Audit, Denial, SkillAccess, Verdict, noted};
 use crate::call::Origin;
 use crate::clock;
 use crate::principal::Principal;
+use crate::store::access::What;
 
 /// The rule that says what must be granted for all calls.
 const SCOPES: &str = "scopes";
@@ -76,12 +77,12 @@ impl Access {
     }
 
     /// Whether there is nothing to decide.
-    pub(super) fn allows_all(&self) -> bool {
+    pub(crate) fn allows_all(&self) -> bool {
         self.policy.is_none() && self.scopes.is_empty() && !self.has_restricted_skills()
     }
 
     /// Whether there are skills that are not everyone's.
-    pub(super) fn has_restricted_skills(&self) -> bool {
+    pub(crate) fn has_restricted_skills(&self) -> bool {
         self.restricted().next().is_some()
     }
 
@@ -178,4 +179,42 @@ fn words(scopes: &[Arc<str>]) -> String {
     let quoted: Vec<String> = scopes.iter().map(|scope| format!("{scope:?}")).collect();
     let many = if scopes.len() > 1 { "scopes" } else { "scope" };
     format!("the {many} {}", quoted.join(", "))
+}
+
+impl Access {
+    /// Says no, if it may not be, and writes that down.
+    ///
+    /// # Errors
+    ///
+    /// What the caller is told.
+    pub(crate) fn allow(&self, ask: &Ask<'_>, audit: &Audit) -> Result<(), Error> {
+        let Verdict::Deny(denial) = self.decide(ask) else {
+            return Ok(());
+        };
+        ask.note_denial(&denial.rule, audit);
+        Err(self.told(ask, denial))
+    }
+}
+
+impl Ask<'_> {
+    /// Writes down that this rule has said no.
+    pub(crate) fn note_denial(&self, rule: &str, audit: &Audit) {
+        let (who, operation) = (self.caller.owner().as_str(), self.action.name());
+        tracing::debug!(caller = who, agent = self.agent, operation, %rule, "call denied by policy");
+        let denied = noted(What::Denied, self.caller, self.agent);
+        audit.note(denied.about(operation).with("rule", rule));
+    }
+}
+
+impl From<Denial> for Error {
+    fn from(denial: Denial) -> Self {
+        let mut error = Self::new(ErrorKind::PermissionDenied, denial.message);
+        if denial.tell {
+            error = error.fact("rule", &*denial.rule);
+        }
+        if !denial.missing.is_empty() {
+            error = error.fact("scope", denial.missing.join(" "));
+        }
+        error
+    }
 }

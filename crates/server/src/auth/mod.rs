@@ -10,26 +10,23 @@
 //! - `policy`: what a policy is asked, and what it says.
 //! - `skill`: which skill is asked for, and what it asks of callers.
 //! - `decide`: what those who are in may do: scopes, skills, policy.
-//! - `authorize`: the one place where an operation is allowed or not.
 //! - [`keys`]: API keys.
 //! - `audit`: what happened at the doors, written down.
 
 mod access;
 mod audit;
 mod authenticator;
-mod authorize;
 mod carried;
 mod decide;
 mod failures;
 pub mod keys;
 pub mod method;
 mod policy;
-mod skill;
+pub(crate) mod skill;
 
 pub use access::{Access, Alternative};
 pub use audit::Audit;
 pub use authenticator::{Authenticator, Finding, Rejection, Scheme};
-pub use authorize::Authorized;
 pub use carried::Carried;
 pub(crate) use carried::RESOURCE;
 pub use failures::Failures;
@@ -37,5 +34,6 @@ pub use policy::{About, Action, AllowAll, Ask, Denial, Policy, TaskFacts, Verdic
 pub use skill::{SKILL, SkillAccess, asked_for as skill_of};
 
 pub(crate) use access::Refusal;
+pub(crate) use audit::noted;
 use authenticator::Rejected;
 pub(crate) use authenticator::{KeyDesk, Presented, refused_certificate};

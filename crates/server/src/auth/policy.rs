@@ -80,7 +80,7 @@ impl Action {
     }
 
     /// Whether it asks an agent to work, by one of its skills.
-    pub(super) fn needs_skill(self) -> bool {
+    pub(crate) fn needs_skill(self) -> bool {
         matches!(self, Self::Call(Method::Send | Method::Stream))
     }
 }

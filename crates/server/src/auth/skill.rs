@@ -25,7 +25,7 @@ pub struct SkillAccess {
 /// # Errors
 ///
 /// If it names two: an agent might look at the one that was not decided on.
-pub(super) fn named(operation: &Operation) -> Result<Option<String>, Error> {
+pub(crate) fn named(operation: &Operation) -> Result<Option<String>, Error> {
     let (Operation::Send(send) | Operation::Stream(send)) = operation else {
         return Ok(None);
     };
@@ -45,7 +45,7 @@ pub(super) fn named(operation: &Operation) -> Result<Option<String>, Error> {
 
 /// The skill that a task was begun with: what is said later goes on with it.
 #[must_use]
-pub(super) fn begun_with(task: &Task) -> Option<String> {
+pub(crate) fn begun_with(task: &Task) -> Option<String> {
     let first = task.history.first();
     let message = first.and_then(|message| message.metadata.as_ref());
     in_either(task.metadata.as_ref(), message)

@@ -68,10 +68,8 @@ async fn make(
     peer: &Peer,
     agent: &str,
 ) -> Result<(KeyRecord, Secret), Refusal> {
-    let presented = service.enter(head, peer, Some(agent)).await?;
+    let (presented, listing) = service.enter(head, peer, Some(agent)).await?;
     let carried = Carried::new(head, peer, &service.base_url);
-    let listing = service.directory.find(Some(agent));
-    let listing = listing.filter(|listing| listing.is_seen_by(&presented, &carried));
     let listing = listing.ok_or_else(|| no_such_agent(agent))?;
     let (name, access) = (&listing.name, &listing.access);
     let caller = access.admit(name, &presented, &carried)?;

@@ -12,7 +12,8 @@ use super::headers::{Headers, extensions};
 use super::{file_bytes, no_such_agent, version_in_query};
 use crate::access_log::AccessDetails;
 use crate::auth::{Carried, Presented, Refusal};
-use crate::call::{Call, Origin, ServiceParams, Target, no_such_agent_but, no_such_tenant};
+use crate::call::{Call, Origin, ServiceParams, Target};
+use crate::directory::{Listing, no_such_agent_but, no_such_tenant};
 use crate::hops::Hops;
 use crate::http::{Body, Service};
 use crate::net::Peer;
@@ -42,6 +43,8 @@ pub(crate) struct Asked<'a> {
     /// Extensions are asked for.
     extended: bool,
     presented: Presented,
+    /// The agent that the path names, if the caller may know of it.
+    listing: Option<Arc<Listing>>,
     /// A header that cannot be read: it must not pass for one that is absent.
     odd: Option<Error>,
 }
@@ -52,7 +55,7 @@ impl<'a> Asked<'a> {
         head: &'a Parts,
         peer: &'a Peer,
         agent: Option<&'a str>,
-        presented: Presented,
+        (presented, listing): (Presented, Option<Arc<Listing>>),
     ) -> Self {
         let (read, odd) = Headers::read(&head.headers);
         let version = read
@@ -60,7 +63,7 @@ impl<'a> Asked<'a> {
             .or_else(|| head.uri.query().and_then(version_in_query))
             .unwrap_or_default();
         let content_type = read.content_type.unwrap_or_default();
-        let known = |name| match &presented.at {
+        let known = |name| match &listing {
             Some(listing) => Ok(Some(Arc::clone(&listing.name))),
             None => Err(name),
         };
@@ -79,6 +82,7 @@ impl<'a> Asked<'a> {
             traced: read.traced,
             extended: read.extended,
             presented,
+            listing,
             odd,
         }
     }
@@ -100,7 +104,7 @@ impl<'a> Asked<'a> {
 
     /// The form of files that the caller writes and reads, where `dialect` has two.
     pub(super) fn file_bytes(&self, dialect: Dialect) -> FileBytes {
-        let listing = self.presented.at.as_deref();
+        let listing = self.listing.as_deref();
         let two_forms = dialect.files().is_some();
         let found = two_forms.then(|| file_bytes::of_caller(listing, &self.head.headers));
         found.unwrap_or_default()
@@ -146,7 +150,7 @@ impl<'a> Asked<'a> {
         };
         let carried = Carried::new(self.head, self.peer, &self.service.base_url);
         let tenant = target.tenant.as_deref().filter(|name| !name.is_empty());
-        let listing = match (&self.presented.at, tenant) {
+        let listing = match (&self.listing, tenant) {
             (Some(listing), None) => Arc::clone(listing),
             (_, tenant) => {
                 let listing = self.service.directory.resolve(&target)?;

@@ -17,7 +17,8 @@ use uuid::Uuid;
 
 use super::{Asked, Frames, JSON};
 use crate::auth::Refusal;
-use crate::call::{Directory, Listing, ReplyBody};
+use crate::call::ReplyBody;
+use crate::directory::{Directory, Listing};
 use crate::hops::DELEGATE;
 use crate::http::{Body, Service, status, whole};
 use crate::task::LARGE;

@@ -7,7 +7,7 @@
 use hyper::header::{HeaderMap, USER_AGENT};
 use switchboard_types::FileBytes;
 
-use crate::call::Listing;
+use crate::directory::Listing;
 
 /// What the HTTP clients of JavaScript runtimes, browsers among them, begin their `User-Agent` with.
 const JAVASCRIPT: [&str; 5] = ["node", "undici", "Deno/", "Bun/", "Mozilla/"];

@@ -28,7 +28,8 @@ use hyper::{Response, StatusCode};
 use switchboard_types::{Dialect, Error, ErrorKind};
 
 use crate::auth::Refusal;
-use crate::call::{Call, ReplyBody, no_such_agent};
+use crate::call::{Call, ReplyBody};
+use crate::directory::no_such_agent;
 use crate::http::{Body, Service};
 
 pub(crate) use asked::Asked;
@@ -62,7 +63,7 @@ pub(crate) async fn answer(service: &Service, ready: Ready) -> Response<Body> {
     };
     let mut response = match reply.body {
         ReplyBody::Response(response) => frames.respond(response),
-        ReplyBody::Stream(cursor) => sse::answer(service, admitted, cursor, frames),
+        ReplyBody::Stream(stream) => sse::answer(service, admitted, stream, frames),
     };
     tell_extensions(response.headers_mut(), &reply.extensions);
     response

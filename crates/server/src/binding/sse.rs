@@ -1,4 +1,4 @@
-//! How do you want it? A cursor becomes an event stream: `id:` is the event's place in the log.
+//! How do you want it? Events become an SSE stream: `id:` is the event's sequence number in the log.
 
 use std::time::Duration;
 use std::vec;
@@ -12,29 +12,30 @@ use switchboard_types::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 
 use super::{EVENT_STREAM, Frames};
+use crate::call::EventStream;
 use crate::http::{Body, PIECES_AT_ONCE, Service};
 use crate::limit::Admitted;
-use crate::log::{Cursor, Item};
+use crate::log::Item;
 
-/// A stream of a cursor's events. What has happened already leaves together with the head; a task that is over by
+/// The SSE stream of a task's events. What has happened already leaves together with the head; a task that is over by
 /// then leaves in one piece.
 pub(super) fn answer(
     service: &Service,
     admitted: Admitted,
-    mut cursor: Cursor,
+    mut stream: EventStream,
     frames: Frames,
 ) -> Response<Body> {
-    let mut waiting = match cursor.next().now_or_never() {
+    let mut waiting = match stream.next().now_or_never() {
         Some(Ok(Some(items))) => items.into_iter(),
         // Whatever else it is, the reader hears it in its turn.
         _ => Vec::new().into_iter(),
     };
     let first = frames.events(&mut waiting);
-    if !first.is_empty() && waiting.len() == 0 && cursor.has_ended() {
+    if !first.is_empty() && waiting.len() == 0 && stream.has_ended() {
         return respond(Body::Full(first));
     }
     let reader = Reader {
-        cursor,
+        stream,
         frames,
         waiting,
         large: None,
@@ -77,7 +78,7 @@ fn respond(body: Body) -> Response<Body> {
 
 /// One reader of a stream.
 struct Reader {
-    cursor: Cursor,
+    stream: EventStream,
     frames: Frames,
     /// Events that were read and not yet written.
     waiting: vec::IntoIter<Item>,
@@ -123,7 +124,7 @@ impl Reader {
                 return Some(bytes);
             }
             self.pieces = 0;
-            let events = tokio::time::timeout(self.heartbeat, self.cursor.next());
+            let events = tokio::time::timeout(self.heartbeat, self.stream.next());
             let found = tokio::select! {
                 biased;
                 found = events => found,
@@ -136,7 +137,7 @@ impl Reader {
                 Ok(Ok(Some(items))) => self.waiting = items.into_iter(),
                 Ok(Ok(None)) => return None,
                 Ok(Err(error)) => {
-                    tracing::error!(%error, task = %self.cursor.task_id(), "stream broke off");
+                    tracing::error!(%error, task = %self.stream.task_id(), "stream broke off");
                     self.over = true;
                     let error = Error::new(ErrorKind::Unavailable, error.to_string());
                     return Some(self.frames.error_event(&error));

@@ -8,9 +8,6 @@ use super::no_grpc;
 use crate::http::{Body, Service};
 use crate::net::Peer;
 
-/// Whether gRPC is built in.
-pub(crate) const SPOKEN: bool = false;
-
 /// Refuses every rpc.
 pub(crate) async fn answer(_: &Service, _: &Parts, _: Incoming, _: &Peer) -> Response<Body> {
     no_grpc("gRPC is not built into this server")

@@ -7,8 +7,9 @@ use futures_util::future::BoxFuture;
 use switchboard_types::Error;
 use switchboard_types::model::{Message, Task};
 
-use super::{Engine, storage};
+use super::Engine;
 use crate::log::TaskLog;
+use crate::store;
 
 /// How long a stream waits for a direct message reply before it shows a task instead.
 const DIRECT_REPLY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -41,7 +42,7 @@ pub(super) enum Answer {
 /// message has had its time: there is a task from now on, so that the caller can come back to it.
 async fn as_it_stands(log: &Arc<TaskLog>) -> Result<Answer, Error> {
     log.publish();
-    if let Some(message) = log.decided().await.map_err(storage)? {
+    if let Some(message) = log.decided().await.map_err(store::Error::for_caller)? {
         return Ok(Answer::Message(message));
     }
     let task = log.view_to_answer().map(Answer::Task);
@@ -52,10 +53,10 @@ async fn as_it_stands(log: &Arc<TaskLog>) -> Result<Answer, Error> {
 /// for an agent that takes its time, without an id to cancel or come back to.
 pub(super) async fn direct_reply_or_task(log: &Arc<TaskLog>) -> Result<(), Error> {
     if let Ok(decided) = tokio::time::timeout(DIRECT_REPLY_TIMEOUT, log.decided()).await {
-        return decided.map(drop).map_err(storage);
+        return decided.map(drop).map_err(store::Error::for_caller);
     }
     log.publish();
-    log.stored_up_to(1).await.map_err(storage)
+    log.stored_up_to(1).await.map_err(store::Error::for_caller)
 }
 
 /// The answer to the message that event `since` holds: a direct message, or the task as the caller is to see it.
@@ -64,14 +65,16 @@ pub(super) async fn wait_for_answer(
     since: u64,
     at_once: bool,
 ) -> Result<Answer, Error> {
-    if let Some(message) = log.decided().await.map_err(storage)? {
+    if let Some(message) = log.decided().await.map_err(store::Error::for_caller)? {
         return Ok(Answer::Message(message));
     }
     if !at_once {
         let settled = log.settled(since).await;
-        return settled.map(Answer::Task).map_err(storage);
+        return settled.map(Answer::Task).map_err(store::Error::for_caller);
     }
-    log.stored_up_to(since).await.map_err(storage)?;
+    log.stored_up_to(since)
+        .await
+        .map_err(store::Error::for_caller)?;
     let task = log.view_to_answer().map(Answer::Task);
     task.ok_or_else(Error::internal)
 }

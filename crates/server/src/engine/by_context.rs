@@ -1,6 +1,6 @@
 //! Answers without a task id, for clients that cannot send one: the context says which task they answer.
 //!
-//! [`Authorized`](crate::auth::Authorized) asks here before it decides, and names the task in the message. So what the
+//! [`Authorized`](crate::authorize::Authorized) asks here before it decides, and names the task in the message. So what the
 //! policy judges is what the engine does.
 
 use std::sync::Arc;
@@ -9,9 +9,10 @@ use switchboard_types::model::{ContextId, TaskId, TaskState};
 use switchboard_types::operation::Operation;
 use switchboard_types::{Error, ErrorKind};
 
-use super::{Engine, storage};
+use super::Engine;
 use crate::call::{Call, Origin};
 use crate::principal::Principal;
+use crate::store;
 use crate::store::TaskQuery;
 use crate::task::tool_result_id;
 
@@ -54,13 +55,24 @@ impl Engine {
                 bytes: MAX_CANDIDATE_BYTES,
                 ..TaskQuery::of(Arc::clone(&self.shared.name), caller.owner().clone())
             };
-            let found = self.shared.log.store().list(query).await.map_err(storage)?;
+            let found = self
+                .shared
+                .log
+                .store()
+                .list(query)
+                .await
+                .map_err(store::Error::for_caller)?;
             if found.more {
                 return Ok(None);
             }
             for stored in found.tasks {
                 let id = stored.head.id;
-                let log = self.shared.log.open(&id).await.map_err(storage)?;
+                let log = self
+                    .shared
+                    .log
+                    .open(&id)
+                    .await
+                    .map_err(store::Error::for_caller)?;
                 // It may have gone on since, and that is not committed yet.
                 if log.is_some_and(|log| log.is_waiting()) && waiting.replace(id).is_some() {
                     return Ok(None);

@@ -6,11 +6,12 @@ use switchboard_types::model::{TaskId, TaskState};
 use switchboard_types::operation::{CancelTask, Response, TaskView};
 use switchboard_types::{Error, ErrorKind};
 
-use super::events::status_event;
-use super::{Engine, Scope, storage, untold};
+use super::{Engine, Scope, untold};
 use crate::agent::Said;
+use crate::agent::status_event;
 use crate::log::TaskLog;
 use crate::principal::Principal;
+use crate::store;
 use crate::task::lifecycle::IllegalTransition;
 
 impl Engine {
@@ -26,7 +27,7 @@ impl Engine {
         };
         self.end(&log, said, scope.principal.clone())
             .map_err(|_| not_cancelable(&log))?;
-        let task = log.ended().await.map_err(storage)?;
+        let task = log.ended().await.map_err(store::Error::for_caller)?;
         if task.status.state != TaskState::Canceled {
             // It ended by itself before the signal reached it.
             return Err(not_cancelable(&log));

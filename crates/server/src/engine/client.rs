@@ -6,51 +6,55 @@ use super::{Engine, OnDisconnect};
 use crate::log::TaskLog;
 
 impl Engine {
-    /// Cancels the task when the client goes away, if the settings say so.
+    /// Cancels the task when the guard is dropped before it is disarmed, if the settings say so.
     pub(super) fn watch_client(&self, log: &TaskLog) -> ClientGuard {
-        let mut guard = self.client_guard();
-        guard.follow(log.id());
-        guard
+        ClientGuard {
+            canceled: self
+                .cancels_abandoned()
+                .then(|| (self.clone(), log.id().clone())),
+        }
     }
 
-    pub(super) fn client_guard(&self) -> ClientGuard {
-        ClientGuard {
-            engine: (self.shared.settings.on_disconnect == OnDisconnect::Cancel)
-                .then(|| self.clone()),
-            task: None,
+    /// What to call when the reader of a stream leaves early, if the settings say so.
+    pub(super) fn on_abandoned(&self, log: &TaskLog) -> Option<Box<dyn FnOnce() + Send>> {
+        if !self.cancels_abandoned() {
+            return None;
         }
+        let (engine, task) = (self.clone(), log.id().clone());
+        Some(Box::new(move || engine.cancel_abandoned(task)))
+    }
+
+    fn cancels_abandoned(&self) -> bool {
+        self.shared.settings.on_disconnect == OnDisconnect::Cancel
+    }
+
+    fn cancel_abandoned(self, task: TaskId) {
+        let tasks = self.shared.tasks.clone();
+        if tasks.stopping().is_cancelled() {
+            // It is we who go: the task goes on at the next start.
+            return;
+        }
+        tasks.spawn(async move { self.stop(&task).await });
     }
 }
 
 /// Cancels a task when dropped before its time; does nothing unless the agent is set to
 /// `on_disconnect: cancel`.
 #[derive(Debug)]
-pub(crate) struct ClientGuard {
-    engine: Option<Engine>,
-    task: Option<TaskId>,
+pub(super) struct ClientGuard {
+    canceled: Option<(Engine, TaskId)>,
 }
 
 impl ClientGuard {
-    pub(crate) fn follow(&mut self, task: &TaskId) {
-        if self.engine.is_some() {
-            self.task = Some(task.clone());
-        }
-    }
-
-    pub(crate) fn disarm(mut self) {
-        self.task = None;
+    pub(super) fn disarm(mut self) {
+        self.canceled = None;
     }
 }
 
 impl Drop for ClientGuard {
     fn drop(&mut self) {
-        if let (Some(engine), Some(task)) = (self.engine.take(), self.task.take()) {
-            let tasks = engine.shared.tasks.clone();
-            if tasks.stopping().is_cancelled() {
-                // It is we who go: the task goes on at the next start.
-                return;
-            }
-            tasks.spawn(async move { engine.stop(&task).await });
+        if let Some((engine, task)) = self.canceled.take() {
+            engine.cancel_abandoned(task);
         }
     }
 }

@@ -1,53 +1,13 @@
-//! How the engine words events and makes ids.
+//! What the engine itself says of a task, and messages as they go into its history.
 
 use std::sync::Arc;
 
 use serde_json::json;
-use switchboard_types::model::{
-    ContextId, Event, Message, Object, Part, Role, StatusUpdate, Task, TaskState, TaskStatus,
-};
+use switchboard_types::model::{Message, Object, Part, Task, TaskState};
 
 use crate::agent::Said;
-use crate::clock;
 use crate::metadata;
-use crate::task::{Origin, fresh_id};
-
-/// A status that begins now.
-pub(super) fn status(state: TaskState, message: Option<Arc<Message>>) -> TaskStatus {
-    TaskStatus {
-        state,
-        message,
-        timestamp: Some(clock::now()),
-    }
-}
-
-/// The task goes to `state`, and the agent says something to it.
-pub(super) fn status_event(origin: &Origin, state: TaskState, mut said: Said) -> Event {
-    let metadata = said.metadata.take();
-    // Without parts there is no message.
-    let message = (!said.parts.is_empty()).then(|| {
-        Arc::new(Message {
-            task_id: Some(origin.id.clone()),
-            ..bare_message(&origin.context, said)
-        })
-    });
-    Event::Status(StatusUpdate {
-        task_id: origin.id.clone(),
-        context_id: origin.context.clone(),
-        status: status(state, message),
-        metadata,
-    })
-}
-
-/// A bare answer: a message of the agent without a task.
-pub(super) fn bare_message(context: &ContextId, said: Said) -> Message {
-    Message {
-        context_id: Some(context.clone()),
-        metadata: said.message_metadata,
-        reference_task_ids: said.references,
-        ..Message::new(fresh_id(), Role::Agent, said.parts)
-    }
-}
+use crate::task::Origin;
 
 /// What a failed task says: the text as message, and as `metadata.error` for machines, with a reason.
 pub(super) fn failure(text: &str, reason: &str) -> Said {

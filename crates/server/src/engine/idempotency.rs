@@ -10,10 +10,11 @@ use switchboard_types::operation::SendMessage;
 use switchboard_types::{Dialect, Error, ErrorKind, wire};
 
 use super::send::Sent;
-use super::{Engine, Scope, storage};
+use super::{Engine, Scope};
 use crate::call::{Call, Origin};
 use crate::clock;
 use crate::log::TaskLog;
+use crate::store;
 use crate::task::{Answer, Answered, Change, IdempotencyKey, Webhook, tool_result_id};
 
 /// Requests whose answers are not stored yet, or are being asked for.
@@ -171,13 +172,22 @@ impl Engine {
             return first.again(fingerprint).map(Some);
         }
         let store = self.shared.log.store();
-        let Some(answered) = store.answered(asking.key).await.map_err(storage)? else {
+        let Some(answered) = store
+            .answered(asking.key)
+            .await
+            .map_err(store::Error::for_caller)?
+        else {
             return Ok(None);
         };
         same_request(answered.fingerprint, fingerprint)?;
         let log = match answered.answer {
             // A task that was purged since is as good as never made.
-            Answer::Task(id) => self.shared.log.open(&id).await.map_err(storage)?,
+            Answer::Task(id) => self
+                .shared
+                .log
+                .open(&id)
+                .await
+                .map_err(store::Error::for_caller)?,
             Answer::Message(message) => Some(self.shared.log.replied(Arc::new(message))),
         };
         Ok(log.map(|log| Sent {

@@ -9,7 +9,7 @@ mod answer;
 mod bounds;
 mod by_context;
 mod cancel;
-pub mod card;
+mod card;
 mod client;
 mod events;
 mod idempotency;
@@ -24,34 +24,31 @@ mod subscribe;
 mod turns;
 mod unanswered;
 mod untold;
-mod voice;
 mod watched;
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use hyper::header::HeaderName;
+use switchboard_types::Error;
 use switchboard_types::model::TaskId;
 use switchboard_types::operation::{GetTask, Operation, Response, Subscribe};
-use switchboard_types::{Error, ErrorKind};
 use tokio::sync::Semaphore;
 
 use crate::agent::{Agent, Place};
 use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams};
+use crate::card::Profile;
+use crate::egress::Guard;
 use crate::hops::Hop;
 use crate::log::{Log, TaskLog};
 use crate::metrics::Meter;
 use crate::principal::Principal;
-use crate::push::Guard;
 use crate::shutdown::Tasks;
 use crate::store;
 use crate::task::Owner;
 
 pub(crate) use by_context::has_gone_on;
-pub use card::{GrpcAddress, Interfaces, Profile};
-pub(crate) use client::ClientGuard;
 pub use events::refused_cancel;
 pub use settings::{OnDisconnect, OnInputTimeout, Settings};
-pub(crate) use voice::Voice;
 
 /// The engine of one agent; cheap to clone.
 #[derive(Debug, Clone)]
@@ -63,7 +60,7 @@ pub struct Engine {
 struct Shared {
     name: Arc<str>,
     agent: Arc<dyn Agent>,
-    /// What the card says can become known later: see [`crate::auth::Authorized::renewed`].
+    /// What the card says can become known later: see [`crate::authorize::Authorized::renewed`].
     profile: RwLock<Arc<Profile>>,
     settings: Settings,
     log: Log,
@@ -226,7 +223,12 @@ impl Engine {
         principal: &Principal,
         id: &TaskId,
     ) -> Result<Arc<TaskLog>, Error> {
-        let log = self.shared.log.open(id).await.map_err(storage)?;
+        let log = self
+            .shared
+            .log
+            .open(id)
+            .await
+            .map_err(store::Error::for_caller)?;
         log.filter(|log| self.shows(principal, &log.origin().owner, &log.origin().agent))
             .ok_or_else(|| Error::task_not_found(id.as_str()))
     }
@@ -269,7 +271,9 @@ impl Engine {
         let body = match call.operation {
             Operation::Send(send) => self.send(&scope, send).await?,
             Operation::Stream(send) => ReplyBody::Stream(self.stream(&scope, send).await?),
-            Operation::Subscribe(watch) => ReplyBody::Stream(self.subscribe(&scope, &watch).await?),
+            Operation::Subscribe(watch) => {
+                ReplyBody::Stream(self.subscribe(&scope, &watch).await?.into())
+            }
             Operation::Get(get) => ReplyBody::Response(self.get(&scope, &get).await?),
             // Boxed: the future of every call would have room for them.
             other => ReplyBody::Response(Box::pin(self.answer(&scope, other)).await?),
@@ -277,7 +281,7 @@ impl Engine {
         let about = match read {
             Some(id) => Box::pin(self.shared.log.trace_of(&id))
                 .await
-                .map_err(storage)?,
+                .map_err(store::Error::for_caller)?,
             None => None,
         };
         Ok(Reply {
@@ -301,18 +305,6 @@ impl Engine {
             | Operation::Stream(_)
             | Operation::Subscribe(_)
             | Operation::Get(_) => Err(Error::internal()),
-        }
-    }
-}
-
-/// What a caller is told when the store could not do it; the cause is in the log.
-pub(crate) fn storage(error: store::Error) -> Error {
-    match error {
-        store::Error::Unavailable(_) => Error::new(ErrorKind::Unavailable, error.to_string()),
-        store::Error::Exhausted(why) => Error::new(ErrorKind::ResourceExhausted, why),
-        store::Error::Damaged(cause) => {
-            tracing::error!(%cause, "stored data is damaged");
-            Error::internal()
         }
     }
 }

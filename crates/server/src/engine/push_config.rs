@@ -8,8 +8,9 @@ use switchboard_types::operation::{
     DeletePushConfig, GetPushConfig, ListPushConfigs, PushConfigPage, Response,
 };
 
-use super::{Engine, Scope, storage};
+use super::{Engine, Scope};
 use crate::log::TaskLog;
+use crate::store;
 use crate::task::{Change, Delivery, Webhook, fresh_id};
 
 /// How many webhooks one task may have: each is called for every event.
@@ -156,11 +157,18 @@ impl Engine {
 
     async fn webhooks(&self, log: &Arc<TaskLog>) -> Result<Vec<Webhook>, Error> {
         let store = self.shared.log.store();
-        store.webhooks(log.id()).await.map_err(storage)
+        store
+            .webhooks(log.id())
+            .await
+            .map_err(store::Error::for_caller)
     }
 
     async fn change(&self, change: Change) -> Result<(), Error> {
-        self.shared.log.commit(change).await.map_err(storage)
+        self.shared
+            .log
+            .commit(change)
+            .await
+            .map_err(store::Error::for_caller)
     }
 }
 

@@ -9,8 +9,9 @@ use switchboard_types::Error;
 use switchboard_types::model::{TaskId, Timestamp};
 use switchboard_types::operation::{GetTask, ListTasks, Response, TaskPage, TaskView};
 
-use super::{Engine, Scope, storage};
+use super::{Engine, Scope};
 use crate::log::TaskPlace;
+use crate::store;
 use crate::store::TaskQuery;
 
 /// The page size when the caller names none (A2A 1.0 §3.1.4).
@@ -21,7 +22,12 @@ const MAX_PAGE_BYTES: usize = 2 << 20;
 
 impl Engine {
     pub(super) async fn get(&self, scope: &Scope, get: &GetTask) -> Result<Response, Error> {
-        let found = self.shared.log.read(&get.id).await.map_err(storage)?;
+        let found = self
+            .shared
+            .log
+            .read(&get.id)
+            .await
+            .map_err(store::Error::for_caller)?;
         let (_, task) = found
             .filter(|(head, _)| self.shows(&scope.principal, &head.owner, &head.agent))
             .ok_or_else(|| Error::task_not_found(get.id.as_str()))?;
@@ -57,7 +63,12 @@ impl Engine {
                 scope.principal.owner().clone(),
             )
         };
-        let found = self.shared.log.list(query).await.map_err(storage)?;
+        let found = self
+            .shared
+            .log
+            .list(query)
+            .await
+            .map_err(store::Error::for_caller)?;
         let next = found.next.as_ref().map(|place| write_token(place, filter));
         Ok(Response::Tasks(TaskPage {
             tasks: found.tasks,

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use switchboard_types::model::{Event, Message, Role, TaskId, TaskState};
 use tokio_util::sync::CancellationToken;
 
-use super::events::{failure, status_event};
+use super::events::failure;
 use super::run::AGAIN;
 use super::{Engine, untold};
 use crate::agent::Said;
+use crate::agent::status_event;
 use crate::clock;
 use crate::log::{Log, TaskLog};
 use crate::principal::Principal;

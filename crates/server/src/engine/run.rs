@@ -14,11 +14,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::events::{bare_message, failure, status_event, with_refused_cancel};
+use super::events::{failure, with_refused_cancel};
 use super::idempotency::Claim;
 use super::watched::{Watched, Work};
-use super::{Engine, Voice, recorded, untold};
+use super::{Engine, recorded, untold};
 use crate::agent::{AgentError, AgentErrorKind, Outcome, Progress, Said, Turn};
+use crate::agent::{Voice, bare_message, status_event};
 use crate::budget::Spent;
 use crate::limit::{AtWork, Caller, TurnTicket};
 use crate::log::{TaskLog, Waited};

@@ -11,13 +11,15 @@ use switchboard_types::operation::{Response, SendMessage, TaskView};
 
 use super::answer::{Answer, direct_reply_or_task, wait_for_answer};
 use super::by_context::went_on;
-use super::events::{addressed, status, status_event};
+use super::events::addressed;
 use super::idempotency::{Claim, beside};
-use super::{Engine, Scope, storage};
+use super::{Engine, Scope};
 use crate::agent::{DECISION, Decided, Said, Turn};
-use crate::call::{self, ReplyBody};
+use crate::agent::{status, status_event};
+use crate::call::{self, EventStream, ReplyBody};
 use crate::log::{Cursor, Joined, Received, TaskLog, Until};
 use crate::principal::Principal;
+use crate::store;
 use crate::task::{
     Change, Delivery, InputRequest, Note, Origin, Webhook, asked_for_secret, asks_for_secret,
     fresh_ids, open_request, redacted, tool_result_id, unasked,
@@ -49,7 +51,10 @@ impl Engine {
         let guard = self.watch_client(&sent.log);
         if sent.since <= 1 && !sent.log.is_held() {
             // However long that takes, there is no task to answer with before.
-            sent.log.stored_up_to(1).await.map_err(storage)?;
+            sent.log
+                .stored_up_to(1)
+                .await
+                .map_err(store::Error::for_caller)?;
         }
         // Often it is over by then, and no clock is needed.
         let (log, since) = (&sent.log, sent.since);
@@ -73,7 +78,7 @@ impl Engine {
         &self,
         scope: &Scope,
         send: Box<SendMessage>,
-    ) -> Result<Cursor, Error> {
+    ) -> Result<EventStream, Error> {
         self.require_streaming(scope)?;
         let sent = self.accept(scope, send).await?;
         if sent.since <= 1 {
@@ -81,15 +86,23 @@ impl Engine {
                 Box::pin(direct_reply_or_task(&sent.log)).await?;
             } else {
                 // It comes soon, and then the head of the stream need not go out alone.
-                sent.log.stored_up_to(1).await.map_err(storage)?;
+                sent.log
+                    .stored_up_to(1)
+                    .await
+                    .map_err(store::Error::for_caller)?;
             }
+            let abandoned = self.on_abandoned(&sent.log);
             let cursor = Cursor::after(sent.log, 0, Until::TurnEnds).executed();
-            return Ok(cursor.guarded(self.client_guard()));
+            return Ok(EventStream::from(cursor).on_abandoned(abandoned));
         }
         // A stream begins with the task (A2A 1.0 §3.1.2), the caller's message in it.
-        sent.log.stored_up_to(sent.since).await.map_err(storage)?;
+        sent.log
+            .stored_up_to(sent.since)
+            .await
+            .map_err(store::Error::for_caller)?;
+        let abandoned = self.on_abandoned(&sent.log);
         let cursor = Cursor::from_now(sent.log, Until::TurnEnds).executed();
-        Ok(cursor.guarded(self.client_guard()))
+        Ok(EventStream::from(cursor).on_abandoned(abandoned))
     }
 
     /// Stores the message, as the beginning of a task or of its next turn, and starts that turn.

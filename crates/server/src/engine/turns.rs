@@ -6,8 +6,8 @@ use switchboard_types::model::{Message, Task, TaskState};
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
-use super::events::{status, with_message};
-use crate::agent::{Decided, Turn};
+use super::events::with_message;
+use crate::agent::{Decided, Turn, status};
 use crate::log::TaskLog;
 use crate::principal::Principal;
 

@@ -9,10 +9,11 @@ use switchboard_types::model::{TaskId, TaskState};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::events::{failure, status_event};
+use super::events::failure;
 use super::run::{AGAIN, last_message};
 use super::{Engine, OnInputTimeout, untold};
 use crate::agent::Said;
+use crate::agent::status_event;
 use crate::log::TaskLog;
 use crate::store;
 

@@ -8,7 +8,7 @@ use switchboard_types::Error;
 use super::Service;
 use crate::access_log::AccessDetails;
 use crate::auth::{Audit, Carried, KeyDesk, Presented, Refusal, refused_certificate};
-use crate::call::{Listing, MAX_LISTED_AGENTS, no_such_agent_but};
+use crate::directory::{Listing, MAX_LISTED_AGENTS, no_such_agent_but};
 use crate::limit::Caller;
 use crate::net::Peer;
 use crate::principal::Principal;
@@ -22,16 +22,16 @@ impl Service {
         head: &Head,
         peer: &Peer,
         agent: Option<&str>,
-    ) -> Result<Presented, Refusal> {
+    ) -> Result<(Presented, Option<Arc<Listing>>), Refusal> {
         let carried = Carried::new(head, peer, &self.base_url);
         let listing = self.directory.find(agent);
         let named = listing.as_ref().filter(|_| agent.is_some());
         let at = named.map_or(carried, |listing| carried.at(&listing.name));
-        let mut presented = self.identify(&at).await;
+        let presented = self.identify(&at).await;
         let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
         else {
             // Whoever it is: there is no such agent.
-            return Ok(presented);
+            return Ok((presented, None));
         };
         let elsewhere = |other: &Arc<Listing>| other.access.admits(&other.name, &presented);
         let (name, access) = (&listing.name, &listing.access);
@@ -41,12 +41,14 @@ impl Service {
             details.set_agent(name);
         }
         let checked = access.check(name, &presented, &carried);
-        let counted = self.tallies.count(&head.extensions, &listing, || {
-            match access.admit(name, &presented, &carried) {
-                Ok(caller) => Caller::of(&caller),
-                Err(_) => Caller::at(carried.address()),
-            }
-        });
+        let counted = self
+            .tallies
+            .count(&head.extensions, name, access.rate(), || {
+                match access.admit(name, &presented, &carried) {
+                    Ok(caller) => Caller::of(&caller),
+                    Err(_) => Caller::at(carried.address()),
+                }
+            });
         // The body may mean another agent: only then is it sure who refuses.
         let later =
             agent.is_none() && (checked.is_ok() || self.directory.list().iter().any(elsewhere));
@@ -61,8 +63,7 @@ impl Service {
             checked?;
             counted.inspect_err(|_| listing.meter.rate_limited())?;
         }
-        presented.at = Some(listing);
-        Ok(presented)
+        Ok((presented, Some(listing)))
     }
 
     /// Everyone the request may come from.
@@ -81,8 +82,9 @@ impl Service {
         listing: &Listing,
         caller: &Principal,
     ) -> Result<(), Error> {
+        let (name, rate) = (&listing.name, listing.access.rate());
         let caller = || Caller::of(caller);
-        let counted = self.tallies.count(&head.extensions, listing, caller);
+        let counted = self.tallies.count(&head.extensions, name, rate, caller);
         counted.inspect_err(|_| listing.meter.rate_limited())
     }
 

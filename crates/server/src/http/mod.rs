@@ -35,11 +35,12 @@ use tokio::time::Instant;
 
 use crate::auth::Authenticator;
 use crate::binding;
-use crate::call::{Call, Directory, Handler, Listing, Reply, ReplyBody};
+use crate::call::{Call, CallRecorder, Handler, Reply, ReplyBody};
 use crate::clock;
+use crate::directory::{Directory, Listing};
 use crate::limit::{Admission, Admitted, Entrance, Tallies};
 use crate::log::StoreStatus;
-use crate::metrics::{Metrics, Watched};
+use crate::metrics::Metrics;
 use crate::net::{BaseUrl, Peer};
 use crate::shutdown::Tasks;
 use crate::sign::Signer;
@@ -255,11 +256,11 @@ impl Service {
 
     /// Lets a call in, and hands it on. The room that its stream takes is to be kept until the stream is over.
     pub(crate) async fn take(&self, mut call: Call) -> Result<(Reply, Admitted), Error> {
-        let watched = Watched::begin(&mut call);
+        let recorder = CallRecorder::begin(&mut call);
         let access = call.params.access.take();
-        let mut taken = self.let_in(call, watched.as_ref()).await;
-        if let Some(watched) = watched {
-            watched.answered(
+        let mut taken = self.let_in(call, recorder.as_ref()).await;
+        if let Some(recorder) = recorder {
+            recorder.answered(
                 taken
                     .as_mut()
                     .map(|(reply, _)| reply)
@@ -275,7 +276,7 @@ impl Service {
     async fn let_in(
         &self,
         call: Call,
-        watched: Option<&Watched>,
+        recorder: Option<&CallRecorder>,
     ) -> Result<(Reply, Admitted), Error> {
         let admitted = self.admission.admit(&call)?;
         let _room = match self.admission.room(&call)? {
@@ -283,8 +284,8 @@ impl Service {
             Entrance::Later(room) => {
                 let began = Instant::now();
                 let room = room.await?;
-                if let Some(watched) = watched {
-                    watched.waited(began.elapsed());
+                if let Some(recorder) = recorder {
+                    recorder.waited(began.elapsed());
                 }
                 room
             }

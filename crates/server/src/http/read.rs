@@ -8,9 +8,8 @@ use hyper::{Method, Response};
 use super::place::Place;
 use super::{Asks, Body, Head, Service, health, wellknown};
 use crate::access_log::AccessDetails;
-use crate::auth::Presented;
 use crate::binding::{self, Asked};
-use crate::call::Listing;
+use crate::directory::Listing;
 use crate::net::Peer;
 
 impl Service {
@@ -60,9 +59,9 @@ impl Service {
             }
             Place::CardElsewhere => return Err(binding::card::redirect(path).into()),
             Place::ExtendedCard(agent) => {
-                let presented = self.enter(&head, &peer, agent).await;
-                let presented = presented.map_err(|refusal| binding::card::refuse(&refusal))?;
-                let asked = Asked::new(self, &head, &peer, agent, presented);
+                let entered = self.enter(&head, &peer, agent).await;
+                let entered = entered.map_err(|refusal| binding::card::refuse(&refusal))?;
+                let asked = Asked::new(self, &head, &peer, agent, entered);
                 return Err(binding::card::extended(self, asked).await.into());
             }
             Place::ApiKey(agent) => {
@@ -87,12 +86,12 @@ impl Service {
             let refused = self.not_allowed(&head, &peer, agent, "GET, HEAD, POST");
             return Err(refused.into());
         }
-        let presented = match self.enter(&head, &peer, agent).await {
-            Ok(presented) => presented,
+        let entered = match self.enter(&head, &peer, agent).await {
+            Ok(entered) => entered,
             Err(refusal) => {
                 self.refused(&head);
                 let read = self.read_refused(&head, incoming).await;
-                let asked = Asked::new(self, &head, &peer, agent, Presented::default());
+                let asked = Asked::new(self, &head, &peer, agent, Default::default());
                 return Err(if rpc {
                     binding::jsonrpc::refuse(&asked, read, &refusal)
                 } else {
@@ -100,8 +99,8 @@ impl Service {
                 });
             }
         };
-        let nobody = agent.is_some() && presented.at.is_none();
-        let asked = Asked::new(self, &head, &peer, agent, presented);
+        let nobody = agent.is_some() && entered.1.is_none();
+        let asked = Asked::new(self, &head, &peer, agent, entered);
         let read = match nobody {
             // It is refused whatever it says: strangers get no more room than that takes.
             true => self.read_refused(&head, incoming).await,
@@ -144,15 +143,15 @@ impl Service {
         peer: &Peer,
         agent: &str,
     ) -> Response<Body> {
-        let presented = match self.enter(head, peer, Some(agent)).await {
-            Ok(presented) => presented,
+        let entered = match self.enter(head, peer, Some(agent)).await {
+            Ok(entered) => entered,
             Err(refusal) => return binding::chat::refuse(&refusal),
         };
-        let read = match presented.at {
+        let read = match entered.1 {
             None => self.read_refused(head, incoming).await,
             Some(_) => self.read_body(head, incoming).await,
         };
-        let asked = Asked::new(self, head, peer, Some(agent), presented);
+        let asked = Asked::new(self, head, peer, Some(agent), entered);
         binding::chat::answer(self, asked, read).await
     }
 }

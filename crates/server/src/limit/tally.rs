@@ -8,8 +8,7 @@ use hyper::http::Extensions;
 use switchboard_types::{Error, ErrorKind};
 
 use super::Caller;
-use super::rate::{Rates, Standing};
-use crate::call::Listing;
+use super::rate::{Rate, Rates, Standing};
 use crate::clock;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -66,7 +65,8 @@ impl Tallies {
     pub(crate) fn count(
         &self,
         extensions: &Extensions,
-        listing: &Listing,
+        agent: &Arc<str>,
+        rate: Option<Rate>,
         caller: impl FnOnce() -> Caller,
     ) -> Result<(), Error> {
         let Some(tally) = extensions.get::<Tally>() else {
@@ -74,16 +74,16 @@ impl Tallies {
         };
         let rates = &self.rates;
         let mut counted = tally.counted();
-        if let Some(before) = counted.take_if(|before| before.agent != listing.name)
+        if let Some(before) = counted.take_if(|before| before.agent != *agent)
             && before.standing.wait.is_none()
         {
             rates.give_back(&before.agent, &before.caller, before.standing.rate);
         }
-        let standing = match (&*counted, listing.access.rate()) {
+        let standing = match (&*counted, rate) {
             (Some(counted), _) => counted.standing,
             (None, None) => return Ok(()),
             (None, Some(rate)) => {
-                let (agent, caller) = (Arc::clone(&listing.name), caller());
+                let (agent, caller) = (Arc::clone(agent), caller());
                 let standing = rates.take(&agent, &caller, rate);
                 *counted = Some(Counted {
                     agent,

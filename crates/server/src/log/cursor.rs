@@ -6,8 +6,6 @@ use switchboard_types::model::{Event, StatusUpdate, TaskId, TaskStatus};
 
 use super::task_log::Found;
 use super::{TaskLog, trimmed};
-use crate::engine::ClientGuard;
-use crate::metrics::Watched;
 use crate::store::Error;
 use crate::task::{Entry, awaits_credentials_out_of_band};
 
@@ -25,8 +23,6 @@ pub struct Cursor {
     ended: bool,
     /// The reader has sent a message, which is stored.
     executed: bool,
-    client: Option<ClientGuard>,
-    watched: Option<Box<Watched>>,
 }
 
 /// Where a reader stops.
@@ -59,8 +55,6 @@ impl Cursor {
             until,
             ended: false,
             executed: false,
-            client: None,
-            watched: None,
         }
     }
 
@@ -68,18 +62,6 @@ impl Cursor {
     pub(crate) fn executed(mut self) -> Self {
         self.executed = true;
         self
-    }
-
-    /// Lets `client` know that its reader left early, if it does.
-    pub(crate) fn guarded(mut self, mut client: ClientGuard) -> Self {
-        client.follow(self.log.id());
-        self.client = Some(client);
-        self
-    }
-
-    /// Lets `watched` know what is told, and when it is over.
-    pub(crate) fn watched(&mut self, watched: Box<Watched>) {
-        self.watched = Some(watched);
     }
 
     /// Begins with the whole task as it stands, then follows it.
@@ -118,19 +100,6 @@ impl Cursor {
         if self.ended {
             return Ok(None);
         }
-        let items = self.following().await?;
-        if let (Some(watched), Some(items)) = (&mut self.watched, &items) {
-            watched.told(items.len());
-        }
-        if self.ended
-            && let Some(client) = self.client.take()
-        {
-            client.disarm();
-        }
-        Ok(items)
-    }
-
-    async fn following(&mut self) -> Result<Option<Vec<Item>>, Error> {
         if self.snapshot {
             let items = self.task_as_it_stands()?;
             if !items.is_empty() {

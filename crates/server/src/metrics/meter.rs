@@ -106,11 +106,27 @@ impl Meter {
     }
 
     /// A call was answered.
-    pub(super) fn answered(&self, method: Method, status: Status, took: Duration) {
+    pub(crate) fn answered(&self, method: Method, status: Status, took: Duration) {
         let place = Method::ALL.iter().position(|known| *known == method);
         let Some(place) = place else { return };
         self.requests[place][status.place()].add(1);
         self.durations[place].took(took);
+    }
+
+    /// A stream began.
+    pub(crate) fn stream_opened(&self) {
+        self.open_streams.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The first event of a stream was read that long after the call.
+    pub(crate) fn first_event(&self, took: Duration) {
+        self.first_event.took(took);
+    }
+
+    /// A stream is over, of which so many events were read.
+    pub(crate) fn stream_closed(&self, events: u64) {
+        self.open_streams.fetch_sub(1, Ordering::Relaxed);
+        self.stream_events.add(events);
     }
 
     /// A task went to `state`.

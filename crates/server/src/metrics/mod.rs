@@ -7,7 +7,6 @@ mod asking;
 mod histogram;
 mod meter;
 mod text;
-mod watched;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -16,10 +15,9 @@ use std::time::Duration;
 
 pub(crate) use asking::Asking;
 use histogram::{COMMIT_SECONDS, Histogram};
-pub(crate) use meter::Line;
 pub use meter::Meter;
+pub(crate) use meter::{Line, Status};
 pub use text::Lines;
-pub(crate) use watched::Watched;
 
 /// All metrics of a server.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use tokio::time::timeout;
 
 use super::deliver::{Clients, Settings};
-use super::target::Guard;
+use crate::egress::Guard;
 
 /// How long it may take in all.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -118,7 +118,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::push::Allow;
+    use crate::egress::Allow;
     use crate::shutdown::Tasks;
 
     /// A server that gives each who asks this, until the test is over: its URL.
@@ -184,7 +184,7 @@ mod tests {
     async fn a_name_that_leads_inside_is_not_followed() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let inside = crate::push::Lookup::new(|_| async { Ok(vec![[127, 0, 0, 1].into()]) });
+        let inside = crate::egress::Lookup::new(|_| async { Ok(vec![[127, 0, 0, 1].into()]) });
         let fetcher = Fetcher::new(Guard::with_lookup(Vec::new(), inside));
         let url = format!("https://files.example:{port}/a");
         tokio::select! {

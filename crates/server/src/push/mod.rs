@@ -5,9 +5,6 @@
 
 mod deliver;
 mod fetch;
-mod target;
 
 pub use deliver::{Outbox, Settings};
 pub use fetch::{Fetched, Fetcher};
-pub use switchboard_keys::SealingKey;
-pub use target::{Allow, Guard, Lookup, Refused};

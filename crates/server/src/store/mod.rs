@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
+use switchboard_types::{Error as CallerError, ErrorKind};
 
 use crate::task::lifecycle::MissingBeginning;
 use crate::task::{
@@ -120,6 +121,21 @@ pub enum Error {
     /// A row cannot be read.
     #[error("stored data is damaged: {0}")]
     Damaged(String),
+}
+
+impl Error {
+    /// The error as a caller sees it; the cause of damage goes to the log only.
+    #[must_use]
+    pub fn for_caller(self) -> CallerError {
+        match self {
+            Self::Unavailable(_) => CallerError::new(ErrorKind::Unavailable, self.to_string()),
+            Self::Exhausted(why) => CallerError::new(ErrorKind::ResourceExhausted, why),
+            Self::Damaged(cause) => {
+                tracing::error!(%cause, "stored data is damaged");
+                CallerError::internal()
+            }
+        }
+    }
 }
 
 impl From<MissingBeginning> for Error {

@@ -17,11 +17,12 @@ use switchboard_types::operation::{
 use switchboard_types::wire::card::CardShape;
 
 use crate::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
-use crate::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
-use crate::engine::{Engine, Interfaces, Parts, Profile, Settings};
-use crate::log::{Cursor, Log};
+use crate::call::{Call, EventStream, Handler, Origin, ReplyBody, ServiceParams, Target};
+use crate::card::{Interfaces, Profile};
+use crate::egress::Guard;
+use crate::engine::{Engine, Parts, Settings};
+use crate::log::Log;
 use crate::principal::Principal;
-use crate::push::Guard;
 use crate::shutdown::Tasks;
 use crate::task::Owner;
 
@@ -179,11 +180,11 @@ impl Line {
     /// # Errors
     ///
     /// What the engine says.
-    pub async fn stream(&self, message: Message) -> Result<Cursor, Error> {
+    pub async fn stream(&self, message: Message) -> Result<EventStream, Error> {
         let body = self
             .ask(Operation::Stream(Box::new(send(message))), |_| {})
             .await?;
-        cursor(body)
+        stream(body)
     }
 
     /// Follows a task, from event `after` on if there is one.
@@ -191,12 +192,12 @@ impl Line {
     /// # Errors
     ///
     /// What the engine says.
-    pub async fn subscribe(&self, id: &TaskId, after: Option<u64>) -> Result<Cursor, Error> {
+    pub async fn subscribe(&self, id: &TaskId, after: Option<u64>) -> Result<EventStream, Error> {
         let operation = Operation::Subscribe(Subscribe { id: id.clone() });
         let body = self
             .ask(operation, |call| call.params.last_event_id = after)
             .await?;
-        cursor(body)
+        stream(body)
     }
 
     /// Stops a task.
@@ -233,9 +234,9 @@ fn task(body: ReplyBody) -> Result<Arc<Task>, Error> {
     }
 }
 
-fn cursor(body: ReplyBody) -> Result<Cursor, Error> {
+fn stream(body: ReplyBody) -> Result<EventStream, Error> {
     match body {
-        ReplyBody::Stream(cursor) => Ok(cursor),
+        ReplyBody::Stream(stream) => Ok(stream),
         ReplyBody::Response(_) => Err(Error::internal()),
     }
 }
@@ -245,9 +246,9 @@ fn cursor(body: ReplyBody) -> Result<Cursor, Error> {
 /// # Panics
 ///
 /// If the stream breaks off.
-pub async fn rest(cursor: &mut Cursor) -> Vec<(u64, Event, bool)> {
+pub async fn rest(stream: &mut EventStream) -> Vec<(u64, Event, bool)> {
     let mut seen = Vec::new();
-    while let Ok(Some(items)) = cursor.next().await {
+    while let Ok(Some(items)) = stream.next().await {
         for item in items {
             seen.push((item.entry.seq, item.entry.event.clone(), item.last));
         }

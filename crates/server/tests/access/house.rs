@@ -10,18 +10,18 @@ use serde_json::json;
 use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::auth::keys::{ApiKeys, KeyScheme};
 use switchboard_server::auth::{
-    About, Access, Action, Alternative, Ask, Audit, Authenticator, Authorized, Denial, Failures,
-    Policy, Scheme, SkillAccess, Verdict,
+    About, Access, Action, Alternative, Ask, Audit, Authenticator, Denial, Failures, Policy,
+    Scheme, SkillAccess, Verdict,
 };
-use switchboard_server::call::{
-    Answering, Call, Directory, Handler, Listing, Origin, Target, no_such_tenant,
-};
+use switchboard_server::authorize::Authorized;
+use switchboard_server::call::{Answering, Call, Handler, Origin, Target};
+use switchboard_server::directory::{Directory, Listing, no_such_tenant};
+use switchboard_server::egress::Guard;
 use switchboard_server::engine::{Engine, Parts, Settings};
 use switchboard_server::http::{self, Cors, Limits};
 use switchboard_server::log::Log;
 use switchboard_server::net::BaseUrl;
 use switchboard_server::principal::Principal;
-use switchboard_server::push::Guard;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
 use switchboard_server::store::access::{AccessStore, MemoryAccess};

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use switchboard_proto::{v0_3, v1_0};
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn};
 use switchboard_server::auth::{
-    Access, Alternative, Ask, Authenticator, Authorized, Denial, Policy, Scheme, SkillAccess,
-    Verdict,
+    Access, Alternative, Ask, Authenticator, Denial, Policy, Scheme, SkillAccess, Verdict,
 };
+use switchboard_server::authorize::Authorized;
 use switchboard_server::call::{Call, Handler, Origin, ServiceParams, Target};
 use switchboard_server::engine::Settings;
 use switchboard_server::log::Log;

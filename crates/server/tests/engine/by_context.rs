@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use switchboard_server::agent::{Outcome, Said};
-use switchboard_server::auth::{Access, Authorized};
+use switchboard_server::auth::Access;
+use switchboard_server::authorize::Authorized;
 use switchboard_server::call::{Call, Handler, Origin, ReplyBody, ServiceParams, Target};
 use switchboard_server::engine::Settings;
 use switchboard_server::log::Log;

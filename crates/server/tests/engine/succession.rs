@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::egress::Guard;
 use switchboard_server::engine::{Engine, OnInputTimeout, Parts, Settings};
-use switchboard_server::push::Guard;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::testing::agent::{FnAgent, Line, says};
 use switchboard_types::model::{Message, TaskState};

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use switchboard_server::push::{Allow, Guard, Lookup, Settings};
+use switchboard_server::egress::{Allow, Guard, Lookup};
+use switchboard_server::push::Settings;
 use switchboard_types::Dialect;
 use switchboard_types::model::TaskState;
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use switchboard_server::push::{Allow, Guard, Lookup};
+use switchboard_server::egress::{Allow, Guard, Lookup};
 use switchboard_server::shutdown::Tasks;
 use switchboard_types::Dialect;
 use tokio::net::{TcpListener, UdpSocket};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_server::clock;
+use switchboard_server::egress::{Allow, Guard};
 use switchboard_server::log::{Log, TaskLog};
-use switchboard_server::push::{Allow, Guard, Outbox, Settings};
+use switchboard_server::push::{Outbox, Settings};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::task::{Change, DeadLetter, Delivery, Origin, Owner, Webhook};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_keys::{Algorithm, PublicKeys, decoded, jwks, read, sha256_hex};
-use switchboard_server::push::{Guard, SealingKey, Settings};
+use switchboard_server::egress::{Guard, SealingKey};
+use switchboard_server::push::Settings;
 use switchboard_server::sign::{Signer, SigningKey, Use};
 use switchboard_server::task::Webhook;
 use switchboard_types::Dialect;

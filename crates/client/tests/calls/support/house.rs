@@ -7,14 +7,18 @@ use std::time::Duration;
 use switchboard_agents::script::ScriptAgent;
 use switchboard_agents::script::builtin::{self, Builtin};
 use switchboard_server::auth::method::{Basic, User};
-use switchboard_server::auth::{Access, Alternative, Authenticator, Authorized, Scheme};
-use switchboard_server::call::{Answering, Call, Directory, Handler, Listing, Target};
+use switchboard_server::auth::{Access, Alternative, Authenticator, Scheme};
+use switchboard_server::authorize::Authorized;
+use switchboard_server::call::{Answering, Call, Handler, Target};
+use switchboard_server::card::{GrpcAddress, Interfaces, Profile};
+use switchboard_server::directory::{Directory, Listing};
+use switchboard_server::egress::{Allow, Guard};
 use switchboard_server::engine::recover::recover;
-use switchboard_server::engine::{Engine, GrpcAddress, Interfaces, Parts, Profile, Settings};
+use switchboard_server::engine::{Engine, Parts, Settings};
 use switchboard_server::http::{self, Cors, Limits, Service};
 use switchboard_server::log::Log;
 use switchboard_server::net::BaseUrl;
-use switchboard_server::push::{self, Guard, Outbox};
+use switchboard_server::push::{self, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_types::Error;
@@ -78,7 +82,7 @@ impl House {
 
     async fn on(store: Arc<dyn Store>, address: &str, change: impl Fn(&mut AgentCard)) -> Self {
         let (log, tasks) = (Log::new(Arc::clone(&store)), Tasks::default());
-        let guard = Arc::new(Guard::new(vec![push::Allow::parse("127.0.0.1").unwrap()]));
+        let guard = Arc::new(Guard::new(vec![Allow::parse("127.0.0.1").unwrap()]));
         let table = Arc::new(Table::default());
         let scripts = builtin::agents().unwrap();
         let ann: Arc<dyn Scheme> = Arc::new(Basic::new("ops".into(), vec![ann()]));

@@ -1,6 +1,6 @@
 //! Which interfaces cards offer, and whether requests must name their version.
 
-use switchboard_server::engine::GrpcAddress;
+use switchboard_server::card::GrpcAddress;
 use switchboard_types::VersionHeader;
 use switchboard_types::model::Binding;
 

@@ -15,7 +15,7 @@ use switchboard_types::model::Message;
 use switchboard_types::operation::SendMessage;
 
 use super::{Action, Heard, Routes};
-use crate::route::Table;
+use switchboard_server::table::Table;
 
 /// An agent with rules before it.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use switchboard_types::model::{Secret, Timestamp};
 use switchboard_types::{Error, ErrorKind};
 
 use crate::clock;
-use crate::engine::storage;
 use crate::principal::{API_KEY_PREFIX, Identity, Kind, Principal};
+use crate::store;
 use crate::store::access::{AccessStore, AuditEntry, KeyId, KeyRecord, What};
 
 /// Letters that are not mistaken for one another. 32: each takes five bits of a byte, evenly.
@@ -100,7 +100,7 @@ pub async fn issue(
         .with("agents", record.agents.clone())
         .with("scopes", record.scopes.clone());
     let kept = store.put_key(record.clone(), noted).await;
-    kept.map_err(storage)?;
+    kept.map_err(store::Error::for_caller)?;
     Ok((record, Secret::new(key)))
 }
 
@@ -129,7 +129,10 @@ pub fn may_make(caller: &Principal, scope: &str) -> Result<(), Error> {
 /// If that cannot be kept.
 pub async fn revoke(store: &dyn AccessStore, id: &KeyId, by: &By) -> Result<bool, Error> {
     let noted = by.notes(What::KeyRevoked, id);
-    store.revoke_key(id, noted).await.map_err(storage)
+    store
+        .revoke_key(id, noted)
+        .await
+        .map_err(store::Error::for_caller)
 }
 
 fn check(new: &NewKey) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! A cursor becomes a stream of messages, each encoded once for all readers.
+//! Events become a stream of messages, each encoded once for all readers.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,24 +15,25 @@ use tonic::Status;
 
 use super::deadline::Deadline;
 use super::status;
+use crate::call::EventStream;
 use crate::http::whole::Room;
 use crate::http::{Service, WholeAnswers};
 use crate::limit::Admitted;
-use crate::log::{Cursor, Item, trimmed};
+use crate::log::{Item, trimmed};
 
 /// The messages of an answer.
 pub(super) type Messages = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
 
-/// The messages of a cursor's events.
+/// The messages of a stream of events.
 pub(super) fn of(
     service: &Service,
     admitted: Admitted,
-    cursor: Cursor,
+    stream: EventStream,
     spoken: Spoken,
     deadline: Deadline,
 ) -> Messages {
     let reader = Reader {
-        cursor,
+        stream,
         spoken,
         deadline,
         stopping: service.tasks.stopping().clone(),
@@ -78,7 +79,7 @@ async fn aside(encode: impl FnOnce() -> Bytes + Send + 'static) -> Result<Bytes,
 
 /// One reader of a stream.
 struct Reader {
-    cursor: Cursor,
+    stream: EventStream,
     spoken: Spoken,
     deadline: Deadline,
     stopping: CancellationToken,
@@ -127,7 +128,7 @@ impl Reader {
         match self.whole_answers.wait(item.entry.weight()).await {
             Ok(room) => self.room = room,
             Err(error) => {
-                if let (true, Event::Task(task)) = (self.cursor.is_executed(), &item.entry.event) {
+                if let (true, Event::Task(task)) = (self.stream.is_executed(), &item.entry.event) {
                     let task = Event::Task(Arc::new(trimmed(task)));
                     return Ok(Bytes::from(grpc::encode_event(spoken, &task, item.last)));
                 }
@@ -146,7 +147,7 @@ impl Reader {
 
     async fn more(&mut self) -> Result<Option<Vec<Item>>, Status> {
         let version = self.spoken.version;
-        let events = self.deadline.wait(self.cursor.next());
+        let events = self.deadline.wait(self.stream.next());
         let found = tokio::select! {
             biased;
             found = events => found?,
@@ -158,7 +159,7 @@ impl Reader {
             () = self.admitted.revoked() => return Err(self.revoked()),
         };
         found.map_err(|error| {
-            tracing::error!(%error, task = %self.cursor.task_id(), "stream broke off");
+            tracing::error!(%error, task = %self.stream.task_id(), "stream broke off");
             status(
                 version,
                 &Error::new(ErrorKind::Unavailable, error.to_string()),

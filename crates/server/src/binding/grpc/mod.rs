@@ -6,7 +6,7 @@
 //! - `body`: frames in small pieces.
 //! - `codec`: messages stay bytes; `frame`: what they come in.
 //! - `deadline`: how long a caller waits.
-//! - `messages`: a cursor becomes a stream of messages.
+//! - `messages`: events become a stream of messages.
 //! - `services`: health and reflection.
 
 mod body;
@@ -15,6 +15,8 @@ mod deadline;
 mod frame;
 mod messages;
 mod services;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -40,11 +42,9 @@ use super::{
 };
 use crate::auth::{Presented, Refusal};
 use crate::call::{Call, ReplyBody};
+use crate::directory::Listing;
 use crate::http::{Body, Service};
 use crate::net::Peer;
-
-/// Whether gRPC is built in.
-pub(crate) const SPOKEN: bool = true;
 
 /// Names an agent: the path of an rpc has no room for it, and only 1.0 has a tenant.
 const AGENT: &str = "x-agent";
@@ -66,8 +66,8 @@ pub(crate) async fn answer(
     let Some((version, method)) = grpc::read_path(head.uri.path()) else {
         return services::answer(service, head, incoming).await;
     };
-    let presented = match service.enter(head, peer, agent(head)).await {
-        Ok(presented) => presented,
+    let entered = match service.enter(head, peer, agent(head)).await {
+        Ok(entered) => entered,
         Err(refusal) => {
             service.refused(head);
             // A peer that is still sending would take the answer for a broken stream.
@@ -75,7 +75,7 @@ pub(crate) async fn answer(
             return refuse(turned_away(version, &refusal));
         }
     };
-    let read = match presented.at {
+    let read = match entered.1 {
         // As for calls over HTTP: whoever asks an agent that is not there is heard no longer.
         None if agent(head).is_some() => service.read_refused(head, incoming).await,
         _ => service.read_body(head, incoming).await,
@@ -89,12 +89,12 @@ pub(crate) async fn answer(
             return refuse(status(version, &error));
         }
     };
-    let files = file_bytes::of_caller(presented.at.as_deref(), &head.headers);
+    let files = file_bytes::of_caller(entered.1.as_deref(), &head.headers);
     let rpc = Rpc {
         service,
         head,
         peer,
-        presented,
+        entered,
         spoken: Spoken::new(version, files),
         method,
     };
@@ -114,7 +114,7 @@ struct Rpc<'a> {
     service: &'a Service,
     head: &'a Parts,
     peer: &'a Peer,
-    presented: Presented,
+    entered: (Presented, Option<Arc<Listing>>),
     spoken: Spoken,
     method: Method,
 }
@@ -152,8 +152,8 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
                     let bytes = messages::encode_response(spoken, response, room.is_some()).await?;
                     messages::one(bytes, room)
                 }
-                ReplyBody::Stream(cursor) => {
-                    messages::of(service, admitted, cursor, spoken, deadline)
+                ReplyBody::Stream(stream) => {
+                    messages::of(service, admitted, stream, spoken, deadline)
                 }
             };
             let mut response = tonic::Response::new(messages);
@@ -168,9 +168,9 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
 
 impl Rpc<'_> {
     fn read(&mut self, bytes: &[u8]) -> Result<Call, Refusal> {
-        let presented = std::mem::take(&mut self.presented);
+        let entered = std::mem::take(&mut self.entered);
         let agent = agent(self.head);
-        let asked = Asked::new(self.service, self.head, self.peer, agent, presented);
+        let asked = Asked::new(self.service, self.head, self.peer, agent, entered);
         asked.require_headers()?;
         asked.require_agent()?;
         grpc::require_version(self.spoken.version, asked.version)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::{Client, redirect, retry};
 
 use super::Settings;
-use crate::push::target::{Guard, Guarded};
+use crate::egress::{Guard, Guarded};
 
 const USER_AGENT: &str = concat!("switchboard/", env!("CARGO_PKG_VERSION"));
 /// How long a connection is kept for the next event.

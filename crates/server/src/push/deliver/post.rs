@@ -15,7 +15,7 @@ use switchboard_types::model::Secret;
 use super::clients::Clients;
 use super::render::{Notice, NoticeBody};
 use super::{Settings, backoff};
-use crate::push::target::Guard;
+use crate::egress::Guard;
 use crate::sign::{Outgoing, Signer};
 use crate::task::Webhook;
 use crate::trace::Trace;

@@ -18,14 +18,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use reqwest::Url;
-use switchboard_keys::SealingKey;
 use switchboard_types::model::{PushConfig, Secret};
 
 use address::Reach;
 
 pub use allow::Allow;
-pub(super) use resolve::Guarded;
+pub(crate) use resolve::Guarded;
 pub use resolve::Lookup;
+pub use switchboard_keys::SealingKey;
 
 const MAX_URL: usize = 2048;
 const MAX_TOKEN: usize = 4096;
@@ -65,7 +65,7 @@ pub struct Refused {
 
 /// No address of a name may be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Blocked {
+pub(crate) enum Blocked {
     /// The name has no addresses.
     #[error("the host name does not resolve")]
     Nameless,
@@ -114,7 +114,7 @@ impl Guard {
     }
 
     /// The URL to call, if its text may be called at all.
-    pub(super) fn target(&self, text: &str) -> Result<Url, String> {
+    pub(crate) fn target(&self, text: &str) -> Result<Url, String> {
         let url = well_formed(text)?;
         let port = url.port_or_known_default();
         let listed = match literal(&url) {
@@ -140,7 +140,7 @@ impl Guard {
     }
 
     /// The addresses of `name` that may be called. `port` is the one of the URL, if an exception names it.
-    pub(super) async fn resolve(
+    pub(crate) async fn resolve(
         &self,
         name: &str,
         port: Option<u16>,
@@ -169,7 +169,7 @@ impl Guard {
     }
 
     /// The ports that exceptions name: each needs a resolver of its own, as a resolver sees only names.
-    pub(super) fn ports(&self) -> Vec<u16> {
+    pub(crate) fn ports(&self) -> Vec<u16> {
         let mut ports: Vec<u16> = self.allow.iter().filter_map(Allow::port).collect();
         ports.sort_unstable();
         ports.dedup();

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use switchboard_types::Error;
 use switchboard_types::model::{ContextId, Task, TaskId};
 use switchboard_types::operation::{Method, Operation, Response, TaskView};
-use switchboard_types::{Error, ErrorKind};
 
-use super::{About, Access, Action, Ask, Audit, Denial, TaskFacts, Verdict, skill};
-use crate::call::{Answering, Call, Handler, Listing, Reply, ReplyBody};
+use crate::auth::{About, Access, Action, Ask, Audit, TaskFacts, Verdict, noted, skill};
+use crate::call::{Answering, Call, Handler, Reply, ReplyBody};
+use crate::card::Profile;
 use crate::clock;
-use crate::engine::{Engine, Profile, has_gone_on};
+use crate::directory::Listing;
+use crate::engine::{Engine, has_gone_on};
 use crate::log::TaskLog;
-use crate::principal::Principal;
 use crate::store::access::{AuditEntry, What};
 
 /// How often a message looks for the task that it answers by its context.
@@ -234,52 +235,6 @@ impl Guarded {
             Some(skill) => self.decide(call, Some(&skill), About::Own(facts)),
             None => self.decide(call, None, About::Own(facts)),
         }
-    }
-}
-
-impl Access {
-    /// Says no, if it may not be, and writes that down.
-    ///
-    /// # Errors
-    ///
-    /// What the caller is told.
-    pub(crate) fn allow(&self, ask: &Ask<'_>, audit: &Audit) -> Result<(), Error> {
-        let Verdict::Deny(denial) = self.decide(ask) else {
-            return Ok(());
-        };
-        ask.note_denial(&denial.rule, audit);
-        Err(self.told(ask, denial))
-    }
-}
-
-impl Ask<'_> {
-    /// Writes down that this rule has said no.
-    pub(crate) fn note_denial(&self, rule: &str, audit: &Audit) {
-        let (who, operation) = (self.caller.owner().as_str(), self.action.name());
-        tracing::debug!(caller = who, agent = self.agent, operation, %rule, "call denied by policy");
-        let denied = noted(What::Denied, self.caller, self.agent);
-        audit.note(denied.about(operation).with("rule", rule));
-    }
-}
-
-impl From<Denial> for Error {
-    fn from(denial: Denial) -> Self {
-        let mut error = Self::new(ErrorKind::PermissionDenied, denial.message);
-        if denial.tell {
-            error = error.fact("rule", &*denial.rule);
-        }
-        if !denial.missing.is_empty() {
-            error = error.fact("scope", denial.missing.join(" "));
-        }
-        error
-    }
-}
-
-fn noted(what: What, who: &Principal, agent: &str) -> AuditEntry {
-    AuditEntry {
-        agent: Some(agent.to_owned()),
-        address: who.address().map(|address| address.to_string()),
-        ..AuditEntry::new(what, who.owner().as_str())
     }
 }
 

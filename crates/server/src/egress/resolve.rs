@@ -17,10 +17,10 @@ type Finding = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 pub struct Lookup(Box<dyn Fn(String) -> Finding + Send + Sync>);
 
 /// The resolver of one HTTP client: nothing it hands out has not passed the guard.
-pub(in crate::push) struct Guarded {
-    pub(in crate::push) guard: Arc<Guard>,
+pub(crate) struct Guarded {
+    pub(crate) guard: Arc<Guard>,
     /// The port that all requests of this client go to, if it matters to the guard.
-    pub(in crate::push) port: Option<u16>,
+    pub(crate) port: Option<u16>,
 }
 
 impl Lookup {

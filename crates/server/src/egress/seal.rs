@@ -35,7 +35,7 @@ impl Guard {
 
     /// A stored secret, to be sent; nothing if another key has sealed it. What was stored before there was a key is
     /// not sealed.
-    pub(in crate::push) fn opened(&self, secret: &Secret) -> Option<Secret> {
+    pub(crate) fn opened(&self, secret: &Secret) -> Option<Secret> {
         let text = secret.reveal();
         if !SealingKey::is_sealed(text) {
             return Some(secret.clone());

@@ -1,32 +1,32 @@
-//! One call, from when it is let in until its answer is complete: a stream's until it ends or its reader leaves.
+//! Counts and traces one call, from its admission until its reply is complete: that of a stream when it ends or its
+//! reader leaves.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use switchboard_types::Error;
 use switchboard_types::operation::{Method, Operation, Response};
 use tokio::time::Instant;
 
-use super::meter::{Line, Meter, Status};
-use crate::call::{Call, Reply, ReplyBody};
+use super::{Call, Reply, ReplyBody};
+use crate::metrics::{Line, Meter, Status};
 use crate::trace::{Kind, Recording, Trace, names};
 
-/// A call that is counted when this is dropped.
+/// Counts its call when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct CallRecorder {
     meter: Arc<Meter>,
     method: Method,
     began: Instant,
     status: Status,
-    /// Events that were told, once it is a stream.
+    /// How many events were read, once it is a stream.
     events: Option<u64>,
     /// For a collector.
     recording: Option<Box<Recording>>,
 }
 
-impl Watched {
-    /// Watches a call, if its agent is known.
+impl CallRecorder {
+    /// Begins to record a call, if its agent is known.
     pub(crate) fn begin(call: &mut Call) -> Option<Self> {
         Some(Self {
             meter: call.params.meter.take()?,
@@ -42,12 +42,12 @@ impl Watched {
         })
     }
 
-    /// It has waited for room.
+    /// The call was queued for that long.
     pub(crate) fn waited(&self, time: Duration) {
         self.meter.waited(Line::Calls, time);
     }
 
-    /// The call was answered or refused; a stream is watched on.
+    /// The call was answered or refused; of a stream, every event is recorded.
     pub(crate) fn answered(mut self, answer: Result<&mut Reply, &Error>) {
         match answer {
             Err(error) => {
@@ -59,34 +59,33 @@ impl Watched {
             Ok(reply) => {
                 self.status = Status::Ok;
                 if let Some(recording) = &mut self.recording {
-                    tell(recording, reply);
+                    describe(recording, reply);
                 }
-                if let ReplyBody::Stream(cursor) = &mut reply.body {
+                if let ReplyBody::Stream(events) = &mut reply.body {
                     self.events = Some(0);
-                    self.meter.open_streams.fetch_add(1, Ordering::Relaxed);
-                    cursor.watched(Box::new(self));
+                    self.meter.stream_opened();
+                    events.record(Box::new(self));
                 }
             }
         }
     }
 
-    /// Events were told.
-    pub(crate) fn told(&mut self, events: usize) {
+    /// So many events were read.
+    pub(super) fn sent(&mut self, events: usize) {
         let events = u64::try_from(events).unwrap_or_default();
         if self.events == Some(0) && events > 0 {
-            self.meter.first_event.took(self.began.elapsed());
+            self.meter.first_event(self.began.elapsed());
         }
         self.events = self.events.map(|before| before + events);
     }
 }
 
-impl Drop for Watched {
+impl Drop for CallRecorder {
     fn drop(&mut self) {
         let meter = &self.meter;
         meter.answered(self.method, self.status, self.began.elapsed());
         if let Some(events) = self.events {
-            meter.open_streams.fetch_sub(1, Ordering::Relaxed);
-            meter.stream_events.add(events);
+            meter.stream_closed(events);
         }
     }
 }
@@ -115,13 +114,13 @@ fn record(trace: &Trace, call: &Call) -> Option<Box<Recording>> {
     Some(Box::new(recording))
 }
 
-/// What the answer tells of the call.
-fn tell(recording: &mut Recording, reply: &Reply) {
+/// What the reply says of the call.
+fn describe(recording: &mut Recording, reply: &Reply) {
     if let Some(about) = &reply.about {
         recording.link(about);
     }
     match &reply.body {
-        ReplyBody::Stream(cursor) => recording.set(names::TASK, cursor.task_id().as_str()),
+        ReplyBody::Stream(events) => recording.set(names::TASK, events.task_id().as_str()),
         ReplyBody::Response(Response::SentTask(view)) => {
             recording.set(names::TASK, view.task.id.as_str());
             recording.set(names::CONTEXT, view.task.context_id.as_str());

@@ -6,14 +6,14 @@ use serde_json::Value;
 use switchboard_types::model::{Artifact, ArtifactUpdate, Event, TaskState};
 
 use super::events::status_event;
-use crate::agent::{AgentError, Said};
+use super::{AgentError, Said};
 use crate::log::TaskLog;
 use crate::metrics::Meter;
 
 /// How an agent's [`Progress`](crate::agent::Progress) reaches the log.
 #[derive(Debug, Clone)]
 pub(crate) struct Voice {
-    pub(super) log: Arc<TaskLog>,
+    pub(crate) log: Arc<TaskLog>,
 }
 
 impl Voice {

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use foldhash::fast::RandomState;
-use switchboard_server::auth::Authorized;
-use switchboard_server::backend::{Drift, Health};
-use switchboard_server::call::{
-    Answering, Call, Directory, Handler, Listing, Origin, Target, no_such_tenant,
-};
-use switchboard_server::engine::{Engine, Profile};
 use switchboard_types::Error;
 use switchboard_types::operation::Operation;
 
-/// All agents of this gateway. Agents may call each other through it, so it exists before they do. They can change while
+use crate::authorize::Authorized;
+use crate::backend::{Drift, Health};
+use crate::call::{Answering, Call, Handler, Origin, Target};
+use crate::card::Profile;
+use crate::directory::{Directory, Listing, no_such_tenant};
+use crate::engine::Engine;
+
+/// All agents of a server. Agents may call each other through it, so it exists before they do. They can change while
 /// it is asked: a call goes on at the agent that it has found.
 #[derive(Debug, Default)]
 pub struct Table {
