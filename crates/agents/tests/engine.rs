@@ -4,11 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::slice;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use switchboard_agents::script::builtin::{self, Builtin};
 use switchboard_agents::script::{Script, ScriptAgent};
+use switchboard_server::auth::Access;
+use switchboard_server::authorize::Authorized;
 use switchboard_server::call::{
     Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams, Target,
 };
@@ -20,6 +22,7 @@ use switchboard_server::log::Log;
 use switchboard_server::principal::Principal;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::table::Table;
 use switchboard_server::task::{Entry, Owner};
 use switchboard_server::testing::agent::{Line, says};
 use switchboard_types::model::{
@@ -30,12 +33,11 @@ use switchboard_types::operation::{
     CancelTask, ListTasks, Operation, Response, SendConfiguration, SendMessage, Subscribe, TaskView,
 };
 use switchboard_types::wire::card::CardShape;
-use switchboard_types::{Error, ErrorKind};
 
-/// All engines of a house, and the way to them.
+/// All agents of a house, and who calls whom.
 #[derive(Debug, Default)]
 struct Router {
-    engines: OnceLock<HashMap<Arc<str>, Engine>>,
+    table: Table,
     /// Whom an agent has asked, and which one.
     errands: Mutex<BTreeSet<(String, String)>>,
 }
@@ -47,19 +49,14 @@ impl Handler for Router {
             let errand = (by.to_string(), name.to_string());
             self.errands.lock().unwrap().insert(errand);
         }
-        match self.engines.get().unwrap().get(&name) {
-            Some(engine) => engine.handle(call),
-            None => {
-                let missing = Error::new(ErrorKind::MethodNotFound, "no such agent");
-                Box::pin(async { Err(missing) })
-            }
-        }
+        self.table.handle(call)
     }
 }
 
 /// The built-in agents on a store.
 struct House {
     log: Log,
+    engines: HashMap<Arc<str>, Engine>,
     router: Arc<Router>,
 }
 
@@ -88,8 +85,15 @@ impl House {
             });
             (name, engine)
         });
-        router.engines.set(engines.collect()).unwrap();
-        Self { log, router }
+        let engines: HashMap<_, _> = engines.collect();
+        let open = |engine: &Engine| Authorized::new(engine.clone(), Arc::new(Access::open()));
+        let agents = engines.values().map(open).collect();
+        router.table.change(agents, &[], &Arc::from("echo"));
+        Self {
+            log,
+            engines,
+            router,
+        }
     }
 
     /// From now on nothing is stored; then the same store is opened again.
@@ -97,8 +101,7 @@ impl House {
         self.log.stopping().cancel();
         self.log.close().await;
         let house = Self::open(store);
-        let engines = house.router.engines.get().unwrap();
-        let recovered = recover(&house.log, engines).await.unwrap();
+        let recovered = recover(&house.log, &house.engines).await.unwrap();
         (house, recovered)
     }
 

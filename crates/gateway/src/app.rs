@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use switchboard_agents::exec;
 use switchboard_server::auth::Audit;
+use switchboard_server::binding::{Parts, Service};
 use switchboard_server::directory::Directory;
 use switchboard_server::egress::Guard;
 use switchboard_server::engine::recover;
@@ -17,6 +18,7 @@ use switchboard_server::net::BaseUrl;
 use switchboard_server::push::{self, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::sign::Signer;
+use switchboard_server::table::Table;
 use tokio::net::TcpListener;
 
 use crate::admin::{self, Admin, Shows};
@@ -35,7 +37,6 @@ use crate::route::rules::Stored;
 use crate::running::{Ground, Running};
 pub use crate::trust::ToTrust;
 use crate::trust::{self, Methods};
-use switchboard_server::table::Table;
 
 /// Where calls can come in.
 #[derive(Debug, Clone)]
@@ -129,7 +130,7 @@ pub async fn serve(
     let names = names(&config, &table);
     log.keep_up(config.retention, &tasks);
     log.limit_loads(config.limits.answers);
-    let mut service = http::Service::new(http::Parts {
+    let mut service = Service::new(Parts {
         handler: Arc::clone(&table) as _,
         directory: table,
         authenticator,
@@ -213,11 +214,11 @@ fn push(config: &Config, signer: Option<&Arc<Signer>>) -> push::Settings {
 
 /// The service, with what it tells operators, and what it signs.
 fn telling(
-    service: http::Service,
+    service: Service,
     log: &Log,
     exporter: Option<&Arc<Exporter>>,
     signer: Option<Arc<Signer>>,
-) -> http::Service {
+) -> Service {
     let service = service.counting(Arc::clone(log.metrics()));
     let mut service = service.watching_store(Arc::clone(log.store_status()));
     if let Some(exporter) = exporter {

@@ -17,6 +17,7 @@ use switchboard_server::hops::Hop;
 use switchboard_server::limit::{Gate, Turns};
 use switchboard_server::log::Log;
 use switchboard_server::shutdown::Tasks;
+use switchboard_server::table::Table;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +27,6 @@ use crate::config::{self, Config, Print};
 use crate::remotes::{self, Far};
 use crate::route::rules::{Route, Stored};
 use crate::trust::{Methods, door};
-use switchboard_server::table::Table;
 
 /// What all agents stand on, as long as the process lives.
 #[derive(Debug)]

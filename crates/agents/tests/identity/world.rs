@@ -16,20 +16,19 @@ use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, S
 use switchboard_server::auth::method::{Claims, Declared, Jwt, JwtKeys};
 use switchboard_server::auth::{Access, Alternative, Authenticator, Scheme};
 use switchboard_server::authorize::Authorized;
-use switchboard_server::call::{Answering, Call, Handler, Target};
+use switchboard_server::binding::{self, Service};
 use switchboard_server::clock;
-use switchboard_server::directory::{Directory, Listing};
 use switchboard_server::egress::Guard;
 use switchboard_server::engine::recover::{Recovered, recover};
 use switchboard_server::engine::{Engine, Parts, Settings};
 use switchboard_server::http as server;
-use switchboard_server::http::{Cors, Limits, Service};
+use switchboard_server::http::{Cors, Limits};
 use switchboard_server::log::Log;
 use switchboard_server::net::BaseUrl;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
+use switchboard_server::table::Table;
 use switchboard_server::testing::agent::profile;
-use switchboard_types::Error;
 use switchboard_types::model::{Binding, Secret, Task};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -116,31 +115,6 @@ impl Drop for World {
     }
 }
 
-#[derive(Debug)]
-struct Only(Authorized);
-
-impl Handler for Only {
-    fn handle(&self, call: Call) -> Answering {
-        self.0.handle(call)
-    }
-}
-
-impl Directory for Only {
-    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
-        let listing = self.0.listing();
-        name.is_none_or(|name| *name == *listing.name)
-            .then_some(listing)
-    }
-
-    fn resolve(&self, _: &Target) -> Result<Arc<Listing>, Error> {
-        Ok(self.0.listing())
-    }
-
-    fn list(&self) -> Vec<Arc<Listing>> {
-        vec![self.0.listing()]
-    }
-}
-
 impl World {
     pub(crate) async fn open(agent: impl Agent + 'static) -> Self {
         Self::on(Arc::new(MemoryStore::default()), agent).await
@@ -166,14 +140,15 @@ impl World {
             guard: Arc::new(Guard::new(Vec::new())),
             tasks: tasks.clone(),
         });
-        let engines = [(name, engine.clone())].into();
+        let engines = [(Arc::clone(&name), engine.clone())].into();
         let recovered = recover(&log, &engines).await.unwrap();
-        let only = Arc::new(Only(Authorized::new(engine, Arc::new(access))));
+        let table = Arc::new(Table::default());
+        table.change(vec![Authorized::new(engine, Arc::new(access))], &[], &name);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let service = Arc::new(Service::new(server::Parts {
-            handler: Arc::clone(&only) as _,
-            directory: only,
+        let service = Arc::new(Service::new(binding::Parts {
+            handler: Arc::clone(&table) as _,
+            directory: table,
             authenticator: Authenticator::new(vec![scheme]),
             base_url: BaseUrl::default(),
             cors: Cors::default(),

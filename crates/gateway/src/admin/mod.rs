@@ -30,6 +30,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
 use switchboard_server::log::Log;
 use switchboard_server::shutdown::Tasks;
+use switchboard_server::table::Table;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -41,7 +42,6 @@ use crate::listener;
 use crate::otlp::Exporter;
 use crate::reload::Reloads;
 use crate::route::rules::Stored;
-use switchboard_server::table::Table;
 
 /// How long a start waits for the default port. It may be that of another server, which keeps it: then there is no admin
 /// API, and the start is not to be late for it.

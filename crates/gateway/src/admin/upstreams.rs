@@ -12,11 +12,10 @@ use switchboard_server::backend::{Health, HealthState};
 use switchboard_server::directory::Directory as _;
 use switchboard_server::metrics::Lines;
 use switchboard_server::shutdown::Tasks;
+use switchboard_server::table::Table;
 use tokio::time::{Instant, timeout};
 use tracing::Dispatch;
 use tracing::instrument::WithSubscriber as _;
-
-use switchboard_server::table::Table;
 
 /// How long a check is good for.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);

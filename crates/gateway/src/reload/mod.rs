@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use switchboard_server::binding::Service;
 use switchboard_server::clock;
 use switchboard_server::engine::recover;
-use switchboard_server::http::Service;
 use switchboard_server::shutdown::Tasks;
 use switchboard_types::model::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};

@@ -13,12 +13,13 @@ use switchboard_types::model::{Secret, Timestamp};
 use switchboard_types::wire::rest;
 use switchboard_types::{Dialect, Error, ErrorKind};
 
-use super::{JSON, challenge, no_such_agent, tell_scopes, tell_when_to_retry};
+use super::{Authentication, JSON, Service, challenge, tell_scopes, tell_when_to_retry};
 use crate::auth::keys::{By, NewKey, may_make};
 use crate::auth::{About, Action, Ask, Carried, Refusal};
 use crate::call::Origin;
 use crate::clock;
-use crate::http::{Body, Service};
+use crate::directory::no_such_agent;
+use crate::http::Body;
 use crate::net::Peer;
 use crate::store::access::KeyRecord;
 
@@ -32,7 +33,7 @@ struct Wanted {
 }
 
 /// Makes a key.
-pub(crate) async fn answer(
+pub(super) async fn answer(
     service: &Service,
     head: &Parts,
     incoming: Incoming,
@@ -68,7 +69,8 @@ async fn make(
     peer: &Peer,
     agent: &str,
 ) -> Result<(KeyRecord, Secret), Refusal> {
-    let (presented, listing) = service.enter(head, peer, Some(agent)).await?;
+    let Authentication { presented, listing } =
+        service.authenticate(head, peer, Some(agent)).await?;
     let carried = Carried::new(head, peer, &service.base_url);
     let listing = listing.ok_or_else(|| no_such_agent(agent))?;
     let (name, access) = (&listing.name, &listing.access);

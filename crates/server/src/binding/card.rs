@@ -11,19 +11,20 @@ use switchboard_types::wire::card::{CardShape, encode_card};
 use switchboard_types::wire::rest;
 use switchboard_types::{Dialect, Error, ErrorKind};
 
+use super::Service;
 use super::{
-    Asked, JSON, PRIVATE, challenge, json, tell_scopes, tell_when_to_retry, version_in_query,
+    JSON, PRIVATE, RequestHead, challenge, json, tell_scopes, tell_when_to_retry, version_in_query,
 };
 use crate::auth::Refusal;
 use crate::call::ReplyBody;
-use crate::http::{Body, Service, status};
+use crate::http::{Body, status};
 use crate::net::Peer;
 
 /// What the card of an agent differs by that knows its callers.
 pub(super) const BY_CALLER: &str = "A2A-Version, Host, Authorization, X-API-Key, Cookie";
 
 /// Answers a request for a public card.
-pub(crate) async fn answer(
+pub(super) async fn answer(
     service: &Service,
     head: &Parts,
     peer: &Peer,
@@ -34,8 +35,8 @@ pub(crate) async fn answer(
     }
     let query = head.uri.query().unwrap_or_default();
     let name = agent.or_else(|| assistant_id(query));
-    let (listing, caller) = match service.seen(head, peer, name).await {
-        Ok(seen) => seen,
+    let (listing, caller) = match service.visible_agent(head, peer, name).await {
+        Ok(visible) => visible,
         Err(error) => return no_card(&error),
     };
     let header = head.headers.get(super::A2A_VERSION);
@@ -87,7 +88,7 @@ pub(super) fn cached(head: &Parts, body: Vec<u8>, since: Timestamp) -> Response<
 }
 
 /// An old address: the card is beside it.
-pub(crate) fn redirect(path: &str) -> Response<Body> {
+pub(super) fn redirect(path: &str) -> Response<Body> {
     let mut response = status(StatusCode::FOUND);
     if let Ok(to) = HeaderValue::from_str(&format!("{path}-card.json")) {
         response.headers_mut().insert(LOCATION, to);
@@ -96,9 +97,9 @@ pub(crate) fn redirect(path: &str) -> Response<Body> {
 }
 
 /// Answers the GET by which 0.2 asks for the extended card.
-pub(crate) async fn extended(service: &Service, asked: Asked<'_>) -> Response<Body> {
-    let reply = match asked.call(Dialect::V0Json, Operation::ExtendedCard, None) {
-        Ok(call) => service.take(call).await,
+pub(super) async fn extended(service: &Service, head: RequestHead<'_>) -> Response<Body> {
+    let reply = match head.call(Dialect::V0Json, Operation::ExtendedCard, None) {
+        Ok(call) => service.dispatch(call).await,
         Err(refusal) => return refuse(&refusal),
     };
     match reply.map(|(reply, _)| reply.body) {
@@ -115,7 +116,7 @@ pub(crate) async fn extended(service: &Service, asked: Asked<'_>) -> Response<Bo
 }
 
 /// Refuses the GET by which 0.2 asks for the extended card.
-pub(crate) fn refuse(refusal: &Refusal) -> Response<Body> {
+pub(super) fn refuse(refusal: &Refusal) -> Response<Body> {
     let (_, body) = rest::write_error(Dialect::V0Json, &refusal.error);
     let status = match refusal.error.kind() {
         ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 use switchboard_types::model::{AgentCard, Skill};
 
 use super::PRIVATE;
+use super::Service;
 use super::card::{BY_CALLER, cached};
-use crate::http::{Body, Service};
+use crate::http::Body;
 use crate::net::Peer;
 
 /// Where the AI catalogue is.
-pub(crate) const CATALOG: &str = "/.well-known/ai-catalog.json";
+pub(super) const CATALOG: &str = "/.well-known/ai-catalog.json";
 
 const CATALOG_TYPE: HeaderValue = HeaderValue::from_static("application/ai-catalog+json");
 const CARD_TYPE: &str = "application/a2a-agent-card+json";
@@ -74,7 +75,7 @@ impl Entry {
 }
 
 /// The agents in short.
-pub(crate) async fn agents(service: &Service, head: &Parts, peer: &Peer) -> Response<Body> {
+pub(super) async fn agents(service: &Service, head: &Parts, peer: &Peer) -> Response<Body> {
     let render = |_: &str, entries: &[Entry]| {
         let agents: Vec<Value> = entries.iter().map(Entry::in_short).collect();
         json!({ "agents": agents }).to_string().into_bytes()
@@ -83,7 +84,7 @@ pub(crate) async fn agents(service: &Service, head: &Parts, peer: &Peer) -> Resp
 }
 
 /// The AI catalogue.
-pub(crate) async fn catalog(service: &Service, head: &Parts, peer: &Peer) -> Response<Body> {
+pub(super) async fn catalog(service: &Service, head: &Parts, peer: &Peer) -> Response<Body> {
     let render = |base: &str, entries: &[Entry]| {
         let entries: Vec<Value> = entries.iter().map(Entry::in_catalog).collect();
         let catalog = json!({
@@ -110,7 +111,7 @@ pub(super) async fn answer(
     // What anyone may see can be kept by anyone.
     let mut private = false;
     let mut since = service.changed();
-    for (listing, caller) in service.all_seen(head, peer).await {
+    for (listing, caller) in service.visible_agents(head, peer).await {
         let mut card = listing.profile.card_at(&base, &listing.name);
         listing.access.show(&listing.name, &caller, &mut card);
         since = since.max(listing.since);

@@ -15,12 +15,13 @@ use switchboard_types::operation::{self, Operation, SendConfiguration, SendMessa
 use switchboard_types::{Dialect, Error};
 use uuid::Uuid;
 
-use super::{Asked, Frames, JSON};
+use super::Service;
+use super::{Frames, JSON, RequestHead};
 use crate::auth::Refusal;
 use crate::call::ReplyBody;
 use crate::directory::{Directory, Listing};
 use crate::hops::DELEGATE;
-use crate::http::{Body, Service, status, whole};
+use crate::http::{Body, status, whole};
 use crate::task::LARGE;
 
 /// Errors look as they do in HTTP+JSON.
@@ -45,31 +46,31 @@ struct Said {
 }
 
 /// Answers what is said.
-pub(crate) async fn answer(
+pub(super) async fn answer(
     service: &Service,
-    asked: Asked<'_>,
+    head: RequestHead<'_>,
     body: Result<Bytes, Error>,
 ) -> Response<Body> {
-    match talk(service, asked, body).await {
+    match talk(service, head, body).await {
         Ok(answer) => answer,
         Err(refusal) => FRAMES.turn_away(&refusal),
     }
 }
 
 /// Turns a caller away before what it says is read.
-pub(crate) fn refuse(refusal: &Refusal) -> Response<Body> {
+pub(super) fn refuse(refusal: &Refusal) -> Response<Body> {
     FRAMES.turn_away(refusal)
 }
 
 async fn talk(
     service: &Service,
-    asked: Asked<'_>,
+    head: RequestHead<'_>,
     body: Result<Bytes, Error>,
 ) -> Result<Response<Body>, Refusal> {
-    asked.require_agent()?;
+    head.require_agent()?;
     let body = body?;
-    asked.require_headers()?;
-    asked.require_json()?;
+    head.require_headers()?;
+    head.require_json()?;
     let said: Said = serde_json::from_slice(&body).map_err(|error| {
         // What was sent is not repeated.
         let column = error.column();
@@ -77,11 +78,11 @@ async fn talk(
         Error::invalid_params("body", format!("{text}; error at column {column}"))
     })?;
     // The same request is the same message.
-    let id = asked.idempotency_key().map(str::to_owned);
+    let id = head.idempotency_key().map(str::to_owned);
     let id = id.unwrap_or_else(|| Uuid::now_v7().to_string());
     let send = Operation::Send(Box::new(send(said, id)?));
-    let call = asked.call(Dialect::V1, send, None)?;
-    let (reply, _) = service.take(call).await?;
+    let call = head.call(Dialect::V1, send, None)?;
+    let (reply, _) = service.dispatch(call).await?;
     let ReplyBody::Response(response) = reply.body else {
         return Ok(status(StatusCode::INTERNAL_SERVER_ERROR));
     };

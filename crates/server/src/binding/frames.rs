@@ -20,7 +20,7 @@ const PIECE: usize = 64 << 10;
 
 /// How one caller wants its answers framed.
 #[derive(Debug)]
-pub(crate) enum Frames {
+pub(super) enum Frames {
     /// Each in a JSON-RPC response with the request's id.
     JsonRpc {
         /// The request's id.

@@ -1,5 +1,5 @@
 //! The page at `/` for people: the agents that the caller may know of, their cards, and commands to copy. It needs no
-//! script and loads nothing. The console is to replace it. [`crate::http`] calls it for requests that accept HTML.
+//! script and loads nothing. The console is to replace it. `read` calls it for requests that accept HTML.
 
 use std::fmt::Write;
 
@@ -9,8 +9,9 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 
+use super::Service;
 use super::catalog::{self, Entry};
-use crate::http::{Body, Service};
+use crate::http::Body;
 use crate::net::Peer;
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
@@ -27,7 +28,7 @@ h2{margin:2rem 0 0}h3{margin:1.5rem 0 0}p{margin:.25rem 0}\
 pre{padding:.6rem .8rem;border:1px solid #8886;border-radius:.4rem;overflow-x:auto;user-select:all}";
 
 /// Whether a request is a browser's: it names HTML among what it accepts. Programs that take anything do not.
-pub(crate) fn is_wanted(head: &Parts) -> bool {
+pub(super) fn is_wanted(head: &Parts) -> bool {
     let is_html = |range: &str| {
         let mut parameters = range.split(';').map(str::trim);
         let refused = |parameter: &str| parameter == "q=0" || parameter.starts_with("q=0.000");
@@ -43,14 +44,14 @@ pub(crate) fn is_wanted(head: &Parts) -> bool {
 }
 
 /// What is served at `/` depends on `Accept`, the page as well as the card.
-pub(crate) fn vary_by_accept(response: &mut Response<Body>) {
+pub(super) fn vary_by_accept(response: &mut Response<Body>) {
     response
         .headers_mut()
         .append(VARY, HeaderValue::from_static("Accept"));
 }
 
 /// The page.
-pub(crate) async fn answer(service: &Service, head: &Parts, peer: &Peer) -> Response<Body> {
+pub(super) async fn answer(service: &Service, head: &Parts, peer: &Peer) -> Response<Body> {
     let default = service.directory.find(None);
     let default = default.as_ref().map(|listing| &*listing.name);
     let render = |base: &str, entries: &[Entry]| page(base, entries, default).into_bytes();

@@ -1,42 +1,49 @@
 //! What do you ask? Bytes become a [`Call`], a [`Reply`](crate::call::Reply) becomes bytes.
 //!
-//! Each binding only frames: the codecs are in `switchboard_types::wire`, the rules in the engine.
+//! [`Service`] answers what the transport (`http`) reads. `read` finds out by the path (`route`) what a request asks for,
+//! `authn` who asks; `request_head` holds what every binding reads of a head. Then the bindings take over, `Inbound` is
+//! what they make of a request. Each only frames: the codecs are in `switchboard_types::wire`, the rules in the engine.
 
-pub(crate) mod api_key;
-mod asked;
-pub(crate) mod card;
-pub(crate) mod catalog;
-pub(crate) mod chat;
+mod api_key;
+mod authn;
+mod card;
+mod catalog;
+mod chat;
 mod file_bytes;
 mod frames;
 #[cfg(feature = "grpc")]
-pub(crate) mod grpc;
+mod grpc;
 #[path = "without_grpc.rs"]
 #[cfg(not(feature = "grpc"))]
-pub(crate) mod grpc;
+mod grpc;
 mod headers;
-pub(crate) mod jsonrpc;
-pub(crate) mod landing;
-pub(crate) mod rest;
+mod health;
+mod jsonrpc;
+mod landing;
+mod read;
+mod request_head;
+mod rest;
+mod route;
+mod service;
 mod sse;
+mod wellknown;
 
 use hyper::header::{
     CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
-use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use switchboard_types::{Dialect, Error, ErrorKind};
 
 use crate::auth::Refusal;
 use crate::call::{Call, ReplyBody};
-use crate::directory::no_such_agent;
-use crate::http::{Body, Service};
+use crate::http::{Body, Head};
 
-pub(crate) use asked::Asked;
+use authn::Authentication;
 use frames::Frames;
+use request_head::RequestHead;
+pub use service::{Parts, Service};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-pub(crate) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// For one caller, not for those behind the same proxy.
 const PRIVATE: HeaderValue = HeaderValue::from_static("private, max-age=60");
 const A2A_VERSION: &str = "a2a-version";
@@ -44,21 +51,31 @@ const A2A_EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
 /// As 0.x names it.
 const X_A2A_EXTENSIONS: HeaderName = HeaderName::from_static("x-a2a-extensions");
 
-/// A request that is read: nothing of it is left in the socket's buffer.
-#[derive(Debug)]
-pub(crate) struct Ready {
-    call: Call,
-    frames: Frames,
+/// What a request is once it is read: nothing of it is left in the socket's buffer.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once per request and taken apart at once: a box would cost an allocation"
+)]
+enum Inbound {
+    /// A call, and how its reply is framed.
+    Call(Call, Frames),
+    /// It asks for no call, or was refused: this is the answer.
+    Done(Box<Response<Body>>),
 }
 
-/// What is answered without a call: refusals, mostly.
-pub(crate) type Otherwise = Box<Response<Body>>;
+impl From<Response<Body>> for Inbound {
+    fn from(response: Response<Body>) -> Self {
+        Self::Done(Box::new(response))
+    }
+}
 
-/// Answers a request.
-pub(crate) async fn answer(service: &Service, ready: Ready) -> Response<Body> {
-    let Ready { call, frames } = ready;
-    let (reply, admitted) = match service.take(call).await {
-        Ok(taken) => taken,
+/// The answer to a request that cannot be read as a call.
+type ErrorResponse = Box<Response<Body>>;
+
+/// Answers a call.
+async fn answer(service: &Service, call: Call, frames: Frames) -> Response<Body> {
+    let (reply, admitted) = match service.dispatch(call).await {
+        Ok(replied) => replied,
         Err(error) => return frames.refuse(&error),
     };
     let mut response = match reply.body {
@@ -97,7 +114,7 @@ fn tell_extensions(headers: &mut HeaderMap, extensions: &[String]) {
 }
 
 /// Whether a request is gRPC's: its body says so, whatever its path.
-pub(crate) fn is_grpc(head: &Parts) -> bool {
+fn is_grpc(head: &Head) -> bool {
     let said = head.headers.get(CONTENT_TYPE);
     said.is_some_and(|said| said.as_bytes().starts_with(b"application/grpc"))
 }
@@ -110,7 +127,7 @@ fn no_grpc(why: &str) -> Response<Body> {
 }
 
 /// A refusal before anything is read, so whatever is spoken.
-pub(crate) fn forbid(error: &Error) -> Response<Body> {
+fn forbid(error: &Error) -> Response<Body> {
     let (_, body) = switchboard_types::wire::rest::write_error(Dialect::V1, error);
     json(StatusCode::FORBIDDEN, JSON, body)
 }

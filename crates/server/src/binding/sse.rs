@@ -11,9 +11,10 @@ use switchboard_types::wire::{Rendering, sse};
 use switchboard_types::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 
-use super::{EVENT_STREAM, Frames};
+use super::Frames;
+use super::Service;
 use crate::call::EventStream;
-use crate::http::{Body, PIECES_AT_ONCE, Service};
+use crate::http::{Body, EVENT_STREAM, PIECES_AT_ONCE};
 use crate::limit::Admitted;
 use crate::log::Item;
 

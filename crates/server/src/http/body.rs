@@ -147,7 +147,7 @@ const LINGER: Duration = Duration::from_secs(10);
 const MAX_DISCARDED: usize = 64 << 20;
 
 /// Reads a request body of at most that size, within the limit of time and of the room all large bodies share.
-pub(super) async fn read(
+pub(crate) async fn read(
     head: &Parts,
     mut incoming: Incoming,
     most: usize,

@@ -8,10 +8,9 @@ use hyper::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
     ACCESS_CONTROL_REQUEST_METHOD, HeaderMap, HeaderValue, VARY,
 };
-use hyper::http::request::Parts as Head;
 use hyper::{Method, Response, StatusCode};
 
-use super::{Body, status};
+use super::{Body, Head, status};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");
 /// What a page may send beyond what every page may.
@@ -46,13 +45,13 @@ impl Cors {
     }
 
     /// Whether pages of that origin may call.
-    pub(super) fn allows(&self, origin: &str) -> bool {
+    pub(crate) fn allows(&self, origin: &str) -> bool {
         let mut origins = self.origins.iter();
         self.takes_all() || origins.any(|known| known.eq_ignore_ascii_case(origin))
     }
 
     /// The answer to a browser that asks before it calls; `None` if this is no such question.
-    pub(super) fn preflight(&self, head: &Head) -> Option<Response<Body>> {
+    pub(crate) fn preflight(&self, head: &Head) -> Option<Response<Body>> {
         if self.is_off()
             || head.method != Method::OPTIONS
             || !head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
@@ -69,7 +68,7 @@ impl Cors {
     }
 
     /// Tells a browser that the page it shows may see this answer. Caches are told that it depends on the page.
-    pub(super) fn decorate(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
+    pub(crate) fn decorate(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
         if self.is_off() {
             return;
         }

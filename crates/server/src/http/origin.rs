@@ -5,18 +5,17 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyper::header::{HOST, HeaderValue, ORIGIN};
-use hyper::http::request::Parts as Head;
 use switchboard_types::{Error, ErrorKind};
 
-use super::Cors;
+use super::{Cors, Head};
 use crate::net::{BaseUrl, Peer};
 
 /// Refuses what a foreign page has sent.
 #[derive(Debug)]
-pub(super) struct Pages {
-    pub(super) cors: Cors,
+pub(crate) struct Pages {
+    pub(crate) cors: Cors,
     /// Everyone may call, or one agent of all: then nobody may come to this machine's own address by another name.
-    pub(super) by_name: AtomicBool,
+    pub(crate) by_name: AtomicBool,
 }
 
 impl Pages {
@@ -25,7 +24,7 @@ impl Pages {
     /// # Errors
     ///
     /// If it comes from a page of elsewhere, or by a name that is not ours.
-    pub(super) fn check<'a>(
+    pub(crate) fn check<'a>(
         &self,
         head: &'a Head,
         peer: &Peer,

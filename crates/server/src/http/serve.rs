@@ -23,10 +23,8 @@ use super::h2_streams::StreamExecutor;
 use super::outgoing::OutgoingBody;
 use super::pulse::{Busy, End, Felt, Pulse};
 use super::tls::{self, Tls};
-use super::{Asks, Service};
+use super::{EVENT_STREAM, InboundRequest, Responder};
 use crate::access_log::AccessLine;
-use crate::auth::refused_certificate;
-use crate::binding::EVENT_STREAM;
 use crate::limit::{Counted, Counts};
 use crate::net::{LastFingerprint, Peer, network};
 
@@ -55,16 +53,16 @@ const NOT_PLAIN: &str = r#"{"error":{"code":400,"status":"INVALID_ARGUMENT","mes
 
 /// Serves `listener` until shutdown begins, then lets open requests finish. The caller drains the tasks. Connections are
 /// encrypted if there is something to encrypt them with.
-pub async fn serve(listener: TcpListener, service: Arc<Service>, tls: Option<Arc<Tls>>) {
-    let room = Room::new(&service);
-    let stopping = service.tasks.stopping().clone();
+pub async fn serve<R: Responder>(listener: TcpListener, responder: Arc<R>, tls: Option<Arc<Tls>>) {
+    let room = Room::new(&*responder);
+    let stopping = responder.tasks().stopping().clone();
     loop {
         let accepted = tokio::select! {
             () = stopping.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, address)) => admit(stream, address, &room, &service, tls.as_ref()),
+            Ok((stream, address)) => admit(stream, address, &room, &responder, tls.as_ref()),
             Err(error) => {
                 tracing::warn!(%error, "could not accept a connection, will retry");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -83,10 +81,10 @@ struct Room {
 type Taken = (OwnedSemaphorePermit, Option<Counted<IpAddr>>);
 
 impl Room {
-    fn new(service: &Service) -> Self {
-        let by_address = service.limits.connections_per_address;
+    fn new(responder: &impl Responder) -> Self {
+        let by_address = responder.limits().connections_per_address;
         Self {
-            all: Arc::new(Semaphore::new(service.limits.connections)),
+            all: Arc::new(Semaphore::new(responder.limits().connections)),
             by_address: by_address.map(Counts::new),
         }
     }
@@ -105,18 +103,18 @@ fn admit(
     stream: TcpStream,
     address: SocketAddr,
     room: &Room,
-    service: &Arc<Service>,
+    responder: &Arc<impl Responder>,
     tls: Option<&Arc<Tls>>,
 ) {
     match room.take(address) {
         Some(taken) => {
-            let service = Arc::clone(service);
-            let (tasks, tls) = (service.tasks.clone(), tls.cloned());
-            tasks.spawn(async move { connection(stream, address, service, tls, taken).await });
+            let responder = Arc::clone(responder);
+            let (tasks, tls) = (responder.tasks().clone(), tls.cloned());
+            tasks.spawn(async move { connection(stream, address, responder, tls, taken).await });
         }
         None if tls.is_none() => {
             let status = "503 Service Unavailable\r\nRetry-After: 1";
-            service.tasks.spawn(turn_away(stream, status, NO_ROOM));
+            responder.tasks().spawn(turn_away(stream, status, NO_ROOM));
         }
         // To tell it would cost more than there is: the connection is closed.
         None => {}
@@ -140,11 +138,11 @@ async fn turn_away(mut stream: TcpStream, status: &str, body: &str) {
 async fn connection(
     stream: TcpStream,
     address: SocketAddr,
-    service: Arc<Service>,
+    responder: Arc<impl Responder>,
     tls: Option<Arc<Tls>>,
     _room: Taken,
 ) {
-    let _open = service.metrics.connection_opened();
+    let _open = responder.metrics().connection_opened();
     // Small frames must not wait for more; a socket that refuses the option still works.
     drop(stream.set_nodelay(true));
     let Ok(local) = stream.local_addr() else {
@@ -158,9 +156,9 @@ async fn connection(
     };
     let pulse = Pulse::default();
     let ended = match tls {
-        None => converse(Felt::new(stream, pulse.clone()), pulse, peer, service).await,
+        None => converse(Felt::new(stream, pulse.clone()), pulse, peer, responder).await,
         // Boxed: other connections need no room for it.
-        Some(tls) => Box::pin(encrypted(stream, pulse, peer, service, &tls)).await,
+        Some(tls) => Box::pin(encrypted(stream, pulse, peer, responder, &tls)).await,
     };
     if let Err(error) = ended {
         tracing::debug!(%error, %address, "connection ended");
@@ -172,10 +170,10 @@ async fn encrypted(
     stream: TcpStream,
     pulse: Pulse,
     mut peer: Peer,
-    service: Arc<Service>,
+    responder: Arc<impl Responder>,
     tls: &Tls,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let stopping = service.tasks.stopping();
+    let stopping = responder.tasks().stopping();
     let shaken = async {
         let mut first = [HANDSHAKE];
         stream.peek(&mut first).await?;
@@ -189,19 +187,18 @@ async fn encrypted(
     };
     let shaken = tokio::select! {
         () = stopping.cancelled() => return Ok(()),
-        shaken = tokio::time::timeout(service.limits.header_timeout, shaken) => shaken?,
+        shaken = tokio::time::timeout(responder.limits().header_timeout, shaken) => shaken?,
     };
     if let Err(error) = &shaken
         && let Some(cause) = tls::refused_certificate(error)
     {
-        let refused = refused_certificate(peer.address.ip(), cause);
-        service.audit().note(refused);
+        responder.certificate_refused(peer.address.ip(), cause);
     }
     let Some((stream, seen)) = shaken? else {
         return Ok(());
     };
     peer.encrypted = Some(seen);
-    converse(stream, pulse, peer, service).await
+    converse(stream, pulse, peer, responder).await
 }
 
 /// Answers what comes over a connection, whatever carries it, until it ends.
@@ -209,12 +206,12 @@ async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     pulse: Pulse,
     peer: Peer,
-    service: Arc<Service>,
+    responder: Arc<impl Responder>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let peer = Arc::new(peer);
     let mut builder = Builder::new(StreamExecutor {
         pulse: pulse.clone(),
-        tasks: service.tasks.clone(),
+        tasks: responder.tasks().clone(),
     });
     // Head and body leave in one plain write: copying a small answer costs less than a vectored one.
     builder
@@ -229,14 +226,14 @@ async fn converse(
         .max_pending_accept_reset_streams(MOST_RESETS)
         .max_local_error_reset_streams(MOST_FAULTS)
         .keep_alive_interval(Duration::from_secs(30));
-    let stopping = service.tasks.stopping().clone();
-    let patience = service.limits.header_timeout;
+    let stopping = responder.tasks().stopping().clone();
+    let patience = responder.limits().header_timeout;
     let answer = {
         let pulse = pulse.clone();
         service_fn(move |request: Request<Incoming>| {
-            let asks = Asks::new(request, Arc::clone(&peer));
-            let (service, busy) = (Arc::clone(&service), pulse.begin());
-            async move { Ok::<_, Infallible>(answer(&service, asks, busy).await) }
+            let request = InboundRequest::new(request, Arc::clone(&peer));
+            let (responder, busy) = (Arc::clone(&responder), pulse.begin());
+            async move { Ok::<_, Infallible>(answer(&*responder, request, busy).await) }
         })
     };
     let connection = builder.serve_connection(TokioIo::new(stream), answer);
@@ -277,10 +274,14 @@ async fn converse(
     }
 }
 
-async fn answer(service: &Service, mut asks: Asks, busy: Busy) -> Response<OutgoingBody> {
-    let version = asks.head.version;
-    let mut access = AccessLine::begin(&mut asks.head, &asks.peer, &service.base_url);
-    let mut response = service.respond(asks).await;
+async fn answer(
+    responder: &impl Responder,
+    mut request: InboundRequest,
+    busy: Busy,
+) -> Response<OutgoingBody> {
+    let version = request.head.version;
+    let mut access = AccessLine::begin(&mut request.head, &request.peer, responder.base_url());
+    let mut response = responder.respond(request).await;
     let events = response.headers().get(CONTENT_TYPE) == Some(&EVENT_STREAM);
     if events && version == Version::HTTP_11 {
         // It goes without saying; some proxies and clients want it said.

@@ -36,7 +36,7 @@ pub(crate) struct WholeAnswers {
 pub(crate) type Room = Option<OwnedSemaphorePermit>;
 
 impl WholeAnswers {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             room: Arc::new(Semaphore::new(MAX_WHOLE / 1024)),
         }

@@ -1,6 +1,5 @@
 //! A server whose agents let some in and others not.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,8 +13,8 @@ use switchboard_server::auth::{
     Scheme, SkillAccess, Verdict,
 };
 use switchboard_server::authorize::Authorized;
-use switchboard_server::call::{Answering, Call, Handler, Origin, Target};
-use switchboard_server::directory::{Directory, Listing, no_such_tenant};
+use switchboard_server::binding::{self, Service};
+use switchboard_server::call::Origin;
 use switchboard_server::egress::Guard;
 use switchboard_server::engine::{Engine, Parts, Settings};
 use switchboard_server::http::{self, Cors, Limits};
@@ -25,8 +24,8 @@ use switchboard_server::principal::Principal;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
 use switchboard_server::store::access::{AccessStore, MemoryAccess};
+use switchboard_server::table::Table;
 use switchboard_server::testing::agent::{FnAgent, profile};
-use switchboard_types::Error;
 use switchboard_types::model::{ApiKeyLocation, Skill, TaskState};
 use switchboard_types::operation::Method;
 use tokio::net::TcpListener;
@@ -58,48 +57,6 @@ impl House {
     /// Stops, as a signal does.
     pub(crate) fn stop(&self) {
         self.tasks.stop();
-    }
-}
-
-/// All agents; the first one is the default.
-#[derive(Debug)]
-pub(crate) struct Table {
-    agents: HashMap<Arc<str>, Authorized>,
-    default: Arc<str>,
-}
-
-impl Table {
-    fn agent(&self, name: Option<&str>) -> Option<&Authorized> {
-        self.agents.get(name.unwrap_or(&self.default))
-    }
-
-    fn target(&self, target: &Target) -> Result<&Authorized, Error> {
-        let named = target.agent.as_deref().or(target.tenant.as_deref());
-        let unknown = || no_such_tenant(named.unwrap_or_default());
-        self.agent(named).ok_or_else(unknown)
-    }
-}
-
-impl Handler for Table {
-    fn handle(&self, call: Call) -> Answering {
-        match self.target(&call.target) {
-            Ok(agent) => agent.handle(call),
-            Err(error) => Box::pin(async { Err(error) }),
-        }
-    }
-}
-
-impl Directory for Table {
-    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
-        self.agent(name).map(Authorized::listing)
-    }
-
-    fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error> {
-        self.target(target).map(Authorized::listing)
-    }
-
-    fn list(&self) -> Vec<Arc<Listing>> {
-        self.agents.values().map(Authorized::listing).collect()
     }
 }
 
@@ -280,7 +237,7 @@ pub(crate) async fn serve_with(
     authenticator: Authenticator,
     books: Books,
     tasks: Tasks,
-    change: impl FnOnce(&mut http::Parts),
+    change: impl FnOnce(&mut binding::Parts),
 ) -> House {
     let default = Arc::clone(&agents[0].0);
     let callers: Arc<Mutex<Vec<Principal>>> = Arc::default();
@@ -309,11 +266,11 @@ pub(crate) async fn serve_with(
             }
         });
         let engine = Engine::new(Parts {
-            name: Arc::clone(&name),
             agent: Arc::new(match &*name {
                 "porter" => agent.forwarding(&[AUTHORIZATION, HeaderName::from_static("x-trace")]),
                 _ => agent,
             }),
+            name,
             profile,
             settings: Settings::default(),
             log: log.clone(),
@@ -321,13 +278,11 @@ pub(crate) async fn serve_with(
             tasks: tasks.clone(),
         });
         let guarded = Authorized::new(engine, Arc::new(access));
-        (name, guarded.audited(books.audit.clone()))
+        guarded.audited(books.audit.clone())
     };
-    let table = Arc::new(Table {
-        agents: agents.into_iter().map(agent).collect(),
-        default,
-    });
-    let mut parts = http::Parts {
+    let table = Arc::new(Table::default());
+    table.change(agents.into_iter().map(agent).collect(), &[], &default);
+    let mut parts = binding::Parts {
         handler: Arc::clone(&table) as _,
         directory: Arc::clone(&table) as _,
         authenticator,
@@ -340,7 +295,7 @@ pub(crate) async fn serve_with(
         tasks: tasks.clone(),
     };
     change(&mut parts);
-    let service = Arc::new(http::Service::new(parts));
+    let service = Arc::new(Service::new(parts));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tasks.spawn(http::serve(listener, service, None));

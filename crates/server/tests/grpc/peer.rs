@@ -14,14 +14,14 @@ use switchboard_server::agent::{Outcome, Said};
 use switchboard_server::auth::method::{Basic, User};
 use switchboard_server::auth::{Access, Alternative, Authenticator, Scheme};
 use switchboard_server::authorize::Authorized;
-use switchboard_server::call::Target;
-use switchboard_server::directory::{Directory, Listing};
+use switchboard_server::binding::{Parts, Service};
 use switchboard_server::engine::Settings;
 use switchboard_server::http::{self, Cors, Limits};
 use switchboard_server::log::Log;
 use switchboard_server::net::BaseUrl;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
+use switchboard_server::table::Table;
 use switchboard_server::testing::agent::{FnAgent, Line, profile};
 use switchboard_types::FileBytes;
 use switchboard_types::model::{
@@ -42,24 +42,6 @@ pub(crate) const EXTENSION: &str = "https://example.com/extension/v1";
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) tasks: Tasks,
-}
-
-#[derive(Debug)]
-struct One(Arc<Listing>);
-
-impl Directory for One {
-    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
-        let known = name.is_none_or(|name| name == &*self.0.name);
-        known.then(|| self.0.clone())
-    }
-
-    fn resolve(&self, _: &Target) -> Result<Arc<Listing>, switchboard_types::Error> {
-        Ok(self.0.clone())
-    }
-
-    fn list(&self) -> Vec<Arc<Listing>> {
-        vec![self.0.clone()]
-    }
 }
 
 pub(crate) async fn serve() -> Server {
@@ -107,10 +89,13 @@ pub(crate) async fn serve_as(limits: Limits, file_bytes: Option<FileBytes>) -> S
         Alternative::default(),
     ];
     let agent = Authorized::new(line.engine, Arc::new(Access::by(known_or_not)));
+    let name = Arc::clone(agent.engine().name());
+    let table = Arc::new(Table::default());
+    table.change(vec![agent], &[], &name);
     let tasks = Tasks::default();
-    let service = Arc::new(http::Service::new(http::Parts {
-        directory: Arc::new(One(agent.listing())),
-        handler: Arc::new(agent),
+    let service = Arc::new(Service::new(Parts {
+        handler: Arc::clone(&table) as _,
+        directory: table,
         authenticator: Authenticator::new(vec![known]),
         base_url: BaseUrl::default(),
         cors: Cors::default(),

@@ -1,7 +1,7 @@
 //! The built-in agents, served as they are in production.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_agents::script::ScriptAgent;
@@ -9,19 +9,18 @@ use switchboard_agents::script::builtin::{self, Builtin};
 use switchboard_server::auth::method::{Basic, User};
 use switchboard_server::auth::{Access, Alternative, Authenticator, Scheme};
 use switchboard_server::authorize::Authorized;
-use switchboard_server::call::{Answering, Call, Handler, Target};
+use switchboard_server::binding::{self, Service};
 use switchboard_server::card::{GrpcAddress, Interfaces, Profile};
-use switchboard_server::directory::{Directory, Listing};
 use switchboard_server::egress::{Allow, Guard};
 use switchboard_server::engine::recover::recover;
 use switchboard_server::engine::{Engine, Parts, Settings};
-use switchboard_server::http::{self, Cors, Limits, Service};
+use switchboard_server::http::{self, Cors, Limits};
 use switchboard_server::log::Log;
 use switchboard_server::net::BaseUrl;
 use switchboard_server::push::{self, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
-use switchboard_types::Error;
+use switchboard_server::table::Table;
 use switchboard_types::model::{AgentCard, Binding, Capabilities, Extension, Secret};
 use switchboard_types::wire::card::CardShape;
 use tokio::net::TcpListener;
@@ -32,41 +31,6 @@ pub(crate) struct House {
     tasks: Tasks,
     log: Log,
     store: Arc<dyn Store>,
-}
-
-#[derive(Debug, Default)]
-struct Table(OnceLock<HashMap<Arc<str>, Authorized>>);
-
-impl Table {
-    fn agent(&self, name: Option<&str>) -> Option<&Authorized> {
-        self.0.get().unwrap().get(name.unwrap_or("echo"))
-    }
-
-    fn target(&self, target: &Target) -> Option<&Authorized> {
-        self.agent(target.agent.as_deref().or(target.tenant.as_deref()))
-    }
-}
-
-impl Handler for Table {
-    fn handle(&self, call: Call) -> Answering {
-        self.target(&call.target).unwrap().handle(call)
-    }
-}
-
-impl Directory for Table {
-    fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
-        self.agent(name).map(Authorized::listing)
-    }
-
-    fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error> {
-        let known = self.target(target).map(Authorized::listing);
-        known.ok_or_else(|| Error::task_not_found(""))
-    }
-
-    fn list(&self) -> Vec<Arc<Listing>> {
-        let all = self.0.get().unwrap().values();
-        all.map(Authorized::listing).collect()
-    }
 }
 
 impl House {
@@ -109,16 +73,16 @@ impl House {
             (name, engine)
         });
         let engines: HashMap<Arc<str>, Engine> = engines.collect();
-        let guarded = engines.iter().map(|(name, engine)| {
+        let guarded = engines.values().map(|engine| {
             let access = Arc::new(known_or_not());
-            (Arc::clone(name), Authorized::new(engine.clone(), access))
+            Authorized::new(engine.clone(), access)
         });
-        table.0.set(guarded.collect()).unwrap();
+        table.change(guarded.collect(), &[], &Arc::from("echo"));
         recover(&log, &engines).await.unwrap();
         Outbox::start(log.clone(), guard, push::Settings::default(), tasks.clone());
         let listener = TcpListener::bind(address).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let service = Arc::new(Service::new(http::Parts {
+        let service = Arc::new(Service::new(binding::Parts {
             handler: table.clone(),
             directory: table,
             authenticator: Authenticator::new(vec![ann]),

@@ -10,12 +10,12 @@ use switchboard_agents::script::ScriptAgent;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use switchboard_server::backend::{Drift, Health};
 use switchboard_server::principal::Principal;
+use switchboard_server::table::Table;
 use switchboard_types::Error;
 use switchboard_types::model::Message;
 use switchboard_types::operation::SendMessage;
 
 use super::{Action, Heard, Routes};
-use switchboard_server::table::Table;
 
 /// An agent with rules before it.
 #[derive(Debug)]

@@ -15,9 +15,10 @@ use tonic::Status;
 
 use super::deadline::Deadline;
 use super::status;
+use crate::binding::Service;
 use crate::call::EventStream;
+use crate::http::WholeAnswers;
 use crate::http::whole::Room;
-use crate::http::{Service, WholeAnswers};
 use crate::limit::Admitted;
 use crate::log::{Item, trimmed};
 

@@ -16,8 +16,6 @@ mod frame;
 mod messages;
 mod services;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -38,12 +36,12 @@ use self::codec::Bytewise;
 use self::deadline::Deadline;
 use self::messages::Messages;
 use super::{
-    Asked, challenge, file_bytes, no_grpc, tell_extensions, tell_scopes, tell_when_to_retry,
+    Authentication, RequestHead, Service, challenge, file_bytes, no_grpc, tell_extensions,
+    tell_scopes, tell_when_to_retry,
 };
-use crate::auth::{Presented, Refusal};
+use crate::auth::Refusal;
 use crate::call::{Call, ReplyBody};
-use crate::directory::Listing;
-use crate::http::{Body, Service};
+use crate::http::Body;
 use crate::net::Peer;
 
 /// Names an agent: the path of an rpc has no room for it, and only 1.0 has a tenant.
@@ -51,7 +49,7 @@ const AGENT: &str = "x-agent";
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
 /// Answers one rpc.
-pub(crate) async fn answer(
+pub(super) async fn answer(
     service: &Service,
     head: &Parts,
     incoming: Incoming,
@@ -66,8 +64,8 @@ pub(crate) async fn answer(
     let Some((version, method)) = grpc::read_path(head.uri.path()) else {
         return services::answer(service, head, incoming).await;
     };
-    let entered = match service.enter(head, peer, agent(head)).await {
-        Ok(entered) => entered,
+    let authentication = match service.authenticate(head, peer, agent(head)).await {
+        Ok(authentication) => authentication,
         Err(refusal) => {
             service.refused(head);
             // A peer that is still sending would take the answer for a broken stream.
@@ -75,7 +73,7 @@ pub(crate) async fn answer(
             return refuse(turned_away(version, &refusal));
         }
     };
-    let read = match entered.1 {
+    let read = match authentication.listing {
         // As for calls over HTTP: whoever asks an agent that is not there is heard no longer.
         None if agent(head).is_some() => service.read_refused(head, incoming).await,
         _ => service.read_body(head, incoming).await,
@@ -89,12 +87,12 @@ pub(crate) async fn answer(
             return refuse(status(version, &error));
         }
     };
-    let files = file_bytes::of_caller(entered.1.as_deref(), &head.headers);
+    let files = file_bytes::of_caller(authentication.listing.as_deref(), &head.headers);
     let rpc = Rpc {
         service,
         head,
         peer,
-        entered,
+        authentication,
         spoken: Spoken::new(version, files),
         method,
     };
@@ -114,7 +112,7 @@ struct Rpc<'a> {
     service: &'a Service,
     head: &'a Parts,
     peer: &'a Peer,
-    entered: (Presented, Option<Arc<Listing>>),
+    authentication: Authentication,
     spoken: Spoken,
     method: Method,
 }
@@ -138,7 +136,7 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
             })?;
             let deadline = deadline?;
             let (reply, admitted) = deadline
-                .wait(service.take(call))
+                .wait(service.dispatch(call))
                 .await?
                 .map_err(|error| status(version, &error))?;
             let messages = match reply.body {
@@ -168,14 +166,14 @@ impl<'a> ServerStreamingService<Bytes> for Rpc<'a> {
 
 impl Rpc<'_> {
     fn read(&mut self, bytes: &[u8]) -> Result<Call, Refusal> {
-        let entered = std::mem::take(&mut self.entered);
+        let authentication = std::mem::take(&mut self.authentication);
         let agent = agent(self.head);
-        let asked = Asked::new(self.service, self.head, self.peer, agent, entered);
-        asked.require_headers()?;
-        asked.require_agent()?;
-        grpc::require_version(self.spoken.version, asked.version)?;
+        let head = RequestHead::new(self.service, self.head, self.peer, agent, authentication);
+        head.require_headers()?;
+        head.require_agent()?;
+        grpc::require_version(self.spoken.version, head.version)?;
         let request = grpc::decode_request(self.spoken, self.method, bytes)?;
-        asked.call(self.spoken.dialect(), request.operation, request.tenant)
+        head.call(self.spoken.dialect(), request.operation, request.tenant)
     }
 }
 

@@ -15,7 +15,8 @@ use tonic::{Code, Status, Streaming};
 use super::codec::Bytewise;
 use super::messages::Messages;
 use super::{framed, refuse};
-use crate::http::{Body, Service};
+use crate::binding::Service;
+use crate::http::Body;
 
 /// The largest question.
 const MOST: usize = 64 << 10;

@@ -3,27 +3,26 @@
 use std::sync::Arc;
 
 use hyper::Response;
-use hyper::http::request::Parts;
 use switchboard_types::model::Message;
 use switchboard_types::operation::Operation;
 use switchboard_types::{Dialect, Error, ErrorKind, FileBytes, VersionHeader};
 
 use super::headers::{Headers, extensions};
-use super::{file_bytes, no_such_agent, version_in_query};
+use super::{Authentication, Service, file_bytes, version_in_query};
 use crate::access_log::AccessDetails;
 use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target};
-use crate::directory::{Listing, no_such_agent_but, no_such_tenant};
+use crate::directory::{Listing, no_such_agent, no_such_agent_but, no_such_tenant};
 use crate::hops::Hops;
-use crate::http::{Body, Service};
+use crate::http::{Body, Head};
 use crate::net::Peer;
 use crate::trace::Trace;
 
 /// A request's head. Borrowed: most of it is only looked at.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(super) struct RequestHead<'a> {
     service: &'a Service,
-    head: &'a Parts,
+    head: &'a Head,
     peer: &'a Peer,
     /// The agent the path names; the bare name if there is none of that name.
     agent: Result<Option<Arc<str>>, &'a str>,
@@ -49,13 +48,13 @@ pub(crate) struct Asked<'a> {
     odd: Option<Error>,
 }
 
-impl<'a> Asked<'a> {
-    pub(crate) fn new(
+impl<'a> RequestHead<'a> {
+    pub(super) fn new(
         service: &'a Service,
-        head: &'a Parts,
+        head: &'a Head,
         peer: &'a Peer,
         agent: Option<&'a str>,
-        (presented, listing): (Presented, Option<Arc<Listing>>),
+        Authentication { presented, listing }: Authentication,
     ) -> Self {
         let (read, odd) = Headers::read(&head.headers);
         let version = read
@@ -270,7 +269,7 @@ impl<'a> Asked<'a> {
     /// The error about an agent that does not exist as far as this caller may know.
     fn unknown_agent(&self, name: &str) -> Error {
         let carried = Carried::new(self.head, self.peer, &self.service.base_url);
-        no_such_agent_but(name, &self.service.names_seen(&self.presented, &carried))
+        no_such_agent_but(name, &self.service.visible_names(&self.presented, &carried))
     }
 
     /// # Errors

@@ -3,7 +3,8 @@
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 
-use super::{Body, Service};
+use super::Service;
+use crate::http::Body;
 
 /// The process answers.
 pub(super) fn live() -> Response<Body> {

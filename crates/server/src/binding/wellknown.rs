@@ -1,11 +1,11 @@
 //! What others look up about us: the keys we sign with, and who issues tokens for us.
 
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, VARY};
-use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use serde_json::json;
 
-use super::{Body, Service, status};
+use super::Service;
+use crate::http::{Body, Head, status};
 use crate::net::Peer;
 
 /// The keys that our signatures are checked with. Short-lived in caches: a new key is published before it signs.
@@ -19,7 +19,7 @@ pub(super) fn jwks(service: &Service) -> Response<Body> {
 /// Who issues tokens for an agent, if its door asks for tokens that someone issues.
 pub(super) fn resource(
     service: &Service,
-    head: &Parts,
+    head: &Head,
     peer: &Peer,
     agent: Option<&str>,
 ) -> Response<Body> {

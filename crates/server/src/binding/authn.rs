@@ -1,28 +1,36 @@
-//! Who is at the door: asked before a body is read, and for cards.
+//! Authentication of requests, before their bodies are read, and of who reads cards.
 
 use std::sync::Arc;
 
-use hyper::http::request::Parts as Head;
 use switchboard_types::Error;
 
 use super::Service;
 use crate::access_log::AccessDetails;
 use crate::auth::{Audit, Carried, KeyDesk, Presented, Refusal, refused_certificate};
 use crate::directory::{Listing, MAX_LISTED_AGENTS, no_such_agent_but};
+use crate::http::Head;
 use crate::limit::Caller;
 use crate::net::Peer;
 use crate::principal::Principal;
 use crate::store::access::AuditEntry;
 
+/// Who a request may come from, and whom it asks.
+#[derive(Debug, Default)]
+pub(super) struct Authentication {
+    pub(super) presented: Presented,
+    /// The agent that the head of the request names, if the caller may know of it.
+    pub(super) listing: Option<Arc<Listing>>,
+}
+
 impl Service {
     /// Finds out who asks, before anything but the head is read. Turns those away whom the agent does not let in;
     /// where the body may still name another one, those whom no agent lets in.
-    pub(crate) async fn enter(
+    pub(super) async fn authenticate(
         &self,
         head: &Head,
         peer: &Peer,
         agent: Option<&str>,
-    ) -> Result<(Presented, Option<Arc<Listing>>), Refusal> {
+    ) -> Result<Authentication, Refusal> {
         let carried = Carried::new(head, peer, &self.base_url);
         let listing = self.directory.find(agent);
         let named = listing.as_ref().filter(|_| agent.is_some());
@@ -31,7 +39,10 @@ impl Service {
         let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
         else {
             // Whoever it is: there is no such agent.
-            return Ok((presented, None));
+            return Ok(Authentication {
+                presented,
+                listing: None,
+            });
         };
         let elsewhere = |other: &Arc<Listing>| other.access.admits(&other.name, &presented);
         let (name, access) = (&listing.name, &listing.access);
@@ -63,7 +74,10 @@ impl Service {
             checked?;
             counted.inspect_err(|_| listing.meter.rate_limited())?;
         }
-        Ok((presented, Some(listing)))
+        Ok(Authentication {
+            presented,
+            listing: Some(listing),
+        })
     }
 
     /// Everyone the request may come from.
@@ -76,7 +90,7 @@ impl Service {
     }
 
     /// Counts a request to this agent, if it was not; now it is sure that it is this one.
-    pub(crate) fn count(
+    pub(super) fn count(
         &self,
         head: &Head,
         listing: &Listing,
@@ -93,7 +107,7 @@ impl Service {
     /// # Errors
     ///
     /// That there is none, with the names of others that the caller may know of.
-    pub(crate) async fn seen(
+    pub(super) async fn visible_agent(
         &self,
         head: &Head,
         peer: &Peer,
@@ -109,7 +123,7 @@ impl Service {
         };
         let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
         else {
-            let known = self.names_seen(&presented, &carried);
+            let known = self.visible_names(&presented, &carried);
             return Err(no_such_agent_but(agent.unwrap_or_default(), &known));
         };
         if let Some(details) = AccessDetails::of(head) {
@@ -120,7 +134,7 @@ impl Service {
     }
 
     /// All agents, as far as this caller may know.
-    pub(crate) async fn all_seen(
+    pub(super) async fn visible_agents(
         &self,
         head: &Head,
         peer: &Peer,
@@ -138,7 +152,11 @@ impl Service {
 
     /// The names of agents that this caller may know of, for an error about one that it may not: in order, and one more
     /// than are listed if there are more.
-    pub(crate) fn names_seen(&self, presented: &Presented, carried: &Carried<'_>) -> Vec<Arc<str>> {
+    pub(super) fn visible_names(
+        &self,
+        presented: &Presented,
+        carried: &Carried<'_>,
+    ) -> Vec<Arc<str>> {
         let mut known = self.directory.list();
         known.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let seen = known
@@ -149,12 +167,12 @@ impl Service {
     }
 
     /// Where denials are written down.
-    pub(crate) fn audit(&self) -> &Audit {
+    pub(super) fn audit(&self) -> &Audit {
         self.authenticator.audit()
     }
 
     /// Where keys are made, if they are.
-    pub(crate) fn key_desk(&self) -> Option<&KeyDesk> {
+    pub(super) fn key_desk(&self) -> Option<&KeyDesk> {
         self.authenticator.desk()
     }
 }

@@ -1,12 +1,12 @@
 //! What a path means, versions and operations apart.
 
+use super::catalog::CATALOG;
 use crate::auth::RESOURCE;
-use crate::binding::catalog::CATALOG;
 use crate::sign::JWKS;
 
 /// What a path means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place<'a> {
+pub(super) enum UrlRoute<'a> {
     /// The process is alive.
     Live,
     /// The process can take requests.
@@ -35,7 +35,7 @@ pub(super) enum Place<'a> {
     Agent(Option<&'a str>, &'a str),
 }
 
-impl<'a> Place<'a> {
+impl<'a> UrlRoute<'a> {
     /// Reads a path. `is_agent` tells agents from tenants in the first segment.
     pub(super) fn of(path: &'a str, is_agent: impl Fn(&str) -> bool) -> Self {
         match path {
@@ -113,88 +113,91 @@ mod tests {
     #[test]
     fn every_address_of_the_requirements() {
         let agent = |name| Some(name);
-        for (path, place) in [
-            ("/", Place::Agent(None, "/")),
-            ("/agents/echo/chat", Place::Chat("echo")),
-            ("/bot-instances/echo/chat", Place::Chat("echo")),
+        for (path, route) in [
+            ("/", UrlRoute::Agent(None, "/")),
+            ("/agents/echo/chat", UrlRoute::Chat("echo")),
+            ("/bot-instances/echo/chat", UrlRoute::Chat("echo")),
             (
                 "/agents/echo/x/chat",
-                Place::Agent(None, "/agents/echo/x/chat"),
+                UrlRoute::Agent(None, "/agents/echo/x/chat"),
             ),
-            ("/api/a2a", Place::Agent(None, "")),
-            ("/api/a2a/tasks/1", Place::Agent(None, "/tasks/1")),
-            ("/api/a2ax", Place::Agent(None, "/api/a2ax")),
-            ("/v1/message:send", Place::Agent(None, "/v1/message:send")),
-            ("/tasks/7:cancel", Place::Agent(None, "/tasks/7:cancel")),
-            ("/a2a/echo", Place::Agent(agent("echo"), "")),
-            ("/a2a/echo/", Place::Agent(agent("echo"), "/")),
+            ("/api/a2a", UrlRoute::Agent(None, "")),
+            ("/api/a2a/tasks/1", UrlRoute::Agent(None, "/tasks/1")),
+            ("/api/a2ax", UrlRoute::Agent(None, "/api/a2ax")),
+            (
+                "/v1/message:send",
+                UrlRoute::Agent(None, "/v1/message:send"),
+            ),
+            ("/tasks/7:cancel", UrlRoute::Agent(None, "/tasks/7:cancel")),
+            ("/a2a/echo", UrlRoute::Agent(agent("echo"), "")),
+            ("/a2a/echo/", UrlRoute::Agent(agent("echo"), "/")),
             (
                 "/a2a/echo/v1/tasks/7",
-                Place::Agent(agent("echo"), "/v1/tasks/7"),
+                UrlRoute::Agent(agent("echo"), "/v1/tasks/7"),
             ),
-            ("/a2a/nobody", Place::Agent(agent("nobody"), "")),
-            ("/echo", Place::Agent(agent("echo"), "")),
+            ("/a2a/nobody", UrlRoute::Agent(agent("nobody"), "")),
+            ("/echo", UrlRoute::Agent(agent("echo"), "")),
             (
                 "/echo/message:send",
-                Place::Agent(agent("echo"), "/message:send"),
+                UrlRoute::Agent(agent("echo"), "/message:send"),
             ),
             (
                 "/acme/message:send",
-                Place::Agent(None, "/acme/message:send"),
+                UrlRoute::Agent(None, "/acme/message:send"),
             ),
-            ("/.well-known/agent-card.json", Place::Card(None)),
-            ("/.well-known/agent.json", Place::Card(None)),
+            ("/.well-known/agent-card.json", UrlRoute::Card(None)),
+            ("/.well-known/agent.json", UrlRoute::Card(None)),
             (
                 "/.well-known/echo/agent-card.json",
-                Place::Card(agent("echo")),
+                UrlRoute::Card(agent("echo")),
             ),
-            ("/a2a/echo/agent-card", Place::Card(agent("echo"))),
+            ("/a2a/echo/agent-card", UrlRoute::Card(agent("echo"))),
             (
                 "/a2a/echo/.well-known/agent-card.json",
-                Place::Card(agent("echo")),
+                UrlRoute::Card(agent("echo")),
             ),
             (
                 "/a2a/echo/.well-known/agent.json",
-                Place::Card(agent("echo")),
+                UrlRoute::Card(agent("echo")),
             ),
             (
                 "/echo/.well-known/agent-card.json",
-                Place::Card(agent("echo")),
+                UrlRoute::Card(agent("echo")),
             ),
-            ("/a2a/echo/.well-known/agent", Place::CardElsewhere),
+            ("/a2a/echo/.well-known/agent", UrlRoute::CardElsewhere),
             (
                 "/agent/authenticatedExtendedCard",
-                Place::ExtendedCard(None),
+                UrlRoute::ExtendedCard(None),
             ),
             (
                 "/a2a/agent/authenticatedExtendedCard",
-                Place::ExtendedCard(None),
+                UrlRoute::ExtendedCard(None),
             ),
             (
                 "/a2a/echo/agent/authenticatedExtendedCard",
-                Place::ExtendedCard(agent("echo")),
+                UrlRoute::ExtendedCard(agent("echo")),
             ),
-            ("/a2a/echo/api-key", Place::ApiKey("echo")),
-            ("/a2a/echo/api-key/generate", Place::ApiKey("echo")),
-            ("/echo/api-key", Place::ApiKey("echo")),
-            ("/api-key", Place::Agent(None, "/api-key")),
-            ("/agents", Place::Agents),
-            ("/agents/echo", Place::Agent(None, "/agents/echo")),
-            ("/.well-known/ai-catalog.json", Place::Catalog),
-            ("/.well-known/jwks.json", Place::Jwks),
+            ("/a2a/echo/api-key", UrlRoute::ApiKey("echo")),
+            ("/a2a/echo/api-key/generate", UrlRoute::ApiKey("echo")),
+            ("/echo/api-key", UrlRoute::ApiKey("echo")),
+            ("/api-key", UrlRoute::Agent(None, "/api-key")),
+            ("/agents", UrlRoute::Agents),
+            ("/agents/echo", UrlRoute::Agent(None, "/agents/echo")),
+            ("/.well-known/ai-catalog.json", UrlRoute::Catalog),
+            ("/.well-known/jwks.json", UrlRoute::Jwks),
             (
                 "/.well-known/oauth-protected-resource",
-                Place::Resource(None),
+                UrlRoute::Resource(None),
             ),
             (
                 "/.well-known/oauth-protected-resource/a2a/echo",
-                Place::Resource(agent("echo")),
+                UrlRoute::Resource(agent("echo")),
             ),
-            ("/livez", Place::Live),
-            ("/readyz", Place::Ready),
-            ("/version", Place::Version),
+            ("/livez", UrlRoute::Live),
+            ("/readyz", UrlRoute::Ready),
+            ("/version", UrlRoute::Version),
         ] {
-            assert_eq!(Place::of(path, |name| name == "echo"), place, "{path}");
+            assert_eq!(UrlRoute::of(path, |name| name == "echo"), route, "{path}");
         }
     }
 }
