@@ -5,23 +5,25 @@
 //! | module | question |
 //! |---|---|
 //! | [`http`] | is this request bearable? |
-//! | [`auth`] | who are you? may you? |
+//! | [`auth`] | who are you? |
 //! | [`binding`] | what do you ask? (bytes become a [`call::Call`]) |
+//! | [`limit`] | is there room for you? |
+//! | [`table`] | which agent? |
+//! | [`authorize`] | may you? |
 //! | [`engine`] | new task or next turn? who watches the agent? |
 //! | [`agent`] | what is the answer? |
+//! | [`task`] | may that happen now? |
 //! | [`log`] | is it safe? (append, then wake readers) |
 //! | [`store`] | where is it kept? |
 //! | [`push`] | who wants to be called? |
 //!
-//! What a call is part of, and everything done for it, is its [`trace`]; how much of it all there is, [`metrics`] count.
-//!
-//! What goes out in our name, cards and notifications, is signed by [`sign`].
-//!
-//! Between [`binding`] and [`engine`] a call is let in if there is room ([`limit`]), and answered if its agent's policy
-//! allows it ([`authorize::Authorized`]).
+//! What a call is part of, and everything done for it, is its [`trace`]; [`metrics`] count it. What goes out in our name,
+//! cards and notifications, is signed by [`sign`].
 //!
 //! An event is real only when it is in the log. SSE, subscriptions, blocking sends and webhooks are all
 //! [`log::Cursor`]s on it; no event travels from agent to socket by any other way.
+//!
+//! Modules use each other in one direction only: ARCHITECTURE.md draws their order.
 
 pub mod access_log;
 pub mod agent;

@@ -11,6 +11,7 @@
 mod crates;
 mod design;
 mod files;
+mod modules;
 mod requirements;
 
 use std::path::{Path, PathBuf};
