@@ -46,7 +46,8 @@ pub enum Step {
     Call(Call),
     /// Ends the turn: another agent takes the task over. What it makes is this task's own, as it comes, and this task
     /// ends as the other one does.
-    HandOn(AgentName),
+    #[serde(alias = "delegate", alias = "hand_on")]
+    HandOff(AgentName),
     /// Ends the task: done.
     Complete(TextOr<Content>),
     /// Ends the turn: the task waits for a message.
