@@ -110,6 +110,11 @@ impl TurnInput {
         }
     }
 
+    /// What an agent gets: the message itself, even if it is a secret, for the one that has asked; else what is public.
+    pub(crate) fn message_for(&self, question: Option<&RelayedQuestion>) -> &Arc<Message> {
+        question.map_or(&self.last_public, |_| &self.received)
+    }
+
     /// Whether the message is a secret, and only for the agent that has asked for it.
     pub(crate) fn is_secret(&self) -> bool {
         !Arc::ptr_eq(&self.last_public, &self.received)
@@ -142,12 +147,8 @@ pub(super) fn number_of(task: &Task, message: &Arc<Message>) -> u32 {
 impl Delegations<'_> {
     /// The question of a delegated task as the delegating task's own. The next turn finds by its metadata where the answer
     /// goes.
-    pub(crate) async fn relay(
-        &self,
-        task: &DelegatedTask,
-        state: TaskState,
-    ) -> Result<Outcome, AgentError> {
-        let alias = self.alias(&task.agent);
+    pub(crate) async fn relay(&self, task: &DelegatedTask) -> Result<Outcome, AgentError> {
+        let alias = self.aliases.of(&task.agent);
         let message = task.message.as_ref();
         // This turn ends here: it does not go on by itself when the other agent gets its credentials out of band.
         let metadata = message.and_then(|m| m.metadata.as_ref());
@@ -167,8 +168,8 @@ impl Delegations<'_> {
             message_metadata: metadata,
             ..Said::default()
         };
-        Ok(match state {
-            TaskState::AuthRequired => Outcome::AuthRequired(said),
+        Ok(match task.state {
+            Some(TaskState::AuthRequired) => Outcome::AuthRequired(said),
             _ => Outcome::InputRequired(said),
         })
     }

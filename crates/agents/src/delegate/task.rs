@@ -120,9 +120,9 @@ impl DelegatedTask {
         self.message = status.message;
     }
 
-    /// Its state, if it waits for an answer.
-    pub(crate) fn interrupted(&self) -> Option<TaskState> {
-        self.state.filter(|state| state.is_interrupted())
+    /// Whether it waits for an answer.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.state.is_some_and(TaskState::is_interrupted)
     }
 
     /// Its last message as one of the delegating task, which calls the agent `alias`.

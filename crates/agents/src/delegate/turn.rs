@@ -59,11 +59,6 @@ pub(crate) struct Delegations<'a> {
 }
 
 impl Delegations<'_> {
-    /// What an agent is called before the caller: its name, if everyone may know it.
-    pub(crate) fn alias<'s>(&'s self, agent: &'s str) -> &'s str {
-        self.aliases.of(agent)
-    }
-
     /// The key of the nth delegation of a turn.
     pub(crate) fn key(&self, turn: u32, n: u32) -> String {
         format!("{}{n}", keys_of(&self.task.id, turn))
@@ -84,10 +79,7 @@ impl Delegations<'_> {
         input: &mut TurnInput,
     ) -> Result<Outcome, AgentError> {
         let question = input.question.take_if(|question| question.agent == agent);
-        let message = match question {
-            Some(_) => &input.received,
-            None => &input.last_public,
-        };
+        let message = input.message_for(question.as_ref());
         let work = Delegation {
             agent,
             key: self.key(input.turn, n),
@@ -96,15 +88,12 @@ impl Delegations<'_> {
             metadata: handoff_metadata(message),
         };
         let task = self.delegate(work, question, input, true).await?;
-        let alias = self.alias(agent);
+        let alias = self.aliases.of(agent);
         match task.state {
-            Some(state) if state.is_interrupted() => self.relay(&task, state).await,
+            _ if task.is_interrupted() => self.relay(&task).await,
             Some(TaskState::Completed) => Ok(Outcome::Completed(task.last_message(alias))),
             Some(TaskState::Rejected) => Ok(Outcome::Rejected(task.last_message(alias))),
-            _ => {
-                let reason = task.result().text;
-                Err(AgentError::new(format!("{alias}: {reason}")))
-            }
+            _ => Err(AgentError::new(format!("{alias}: {}", task.result().text))),
         }
     }
 
@@ -126,7 +115,7 @@ impl Delegations<'_> {
     }
 
     /// Starts a delegated task, or finds the one that the same key has started before.
-    async fn start(&self, work: Delegation<'_>) -> Result<DelegatedTask, AgentError> {
+    pub(crate) async fn start(&self, work: Delegation<'_>) -> Result<DelegatedTask, AgentError> {
         let agent = work.agent;
         let task = DelegatedTask {
             agent: agent.to_owned(),
@@ -148,7 +137,7 @@ impl Delegations<'_> {
 
     /// Passes the answer on, and reads the events after the question. That costs no other call, and an answer that an
     /// earlier run has passed on is not passed on again.
-    async fn answer(
+    pub(crate) async fn answer(
         &self,
         work: Delegation<'_>,
         question: RelayedQuestion,
@@ -211,7 +200,7 @@ impl Delegations<'_> {
             }
             let said = task.apply(event);
             let Some(id) = &task.id else { continue };
-            let alias = self.alias(&task.agent);
+            let alias = self.aliases.of(&task.agent);
             if !announced {
                 self.announce(task, id).await?;
                 announced = true;
@@ -231,7 +220,7 @@ impl Delegations<'_> {
         let mut made = Artifact::clone(&update.artifact);
         // The metadata of a later piece replaces that of the first.
         if !update.append || made.metadata.is_some() {
-            let whose = delegate(self.alias(agent), &update.task_id);
+            let whose = delegate(self.aliases.of(agent), &update.task_id);
             made.metadata = Some(with_delegate(made.metadata.as_ref(), whose));
         }
         let (append, last) = (update.append, update.last_chunk);
@@ -249,7 +238,7 @@ impl Delegations<'_> {
             references.push(id.clone());
         }
         drop(references);
-        let alias = self.alias(&task.agent);
+        let alias = self.aliases.of(&task.agent);
         let text = Part::text(format!("passed to {alias}"));
         self.emitter.status(about(alias, id, vec![text])).await
     }
@@ -280,17 +269,20 @@ impl Delegations<'_> {
         let references = self.references.into_inner();
         let ledger = self.ledger.into_inner();
         let spent = ledger.is_limited().then(|| ledger.spent());
-        let mut outcome = match (outcome, spent) {
-            (Ok(outcome), _) => outcome,
-            (Err(error), Some(spent)) => return Err(error.speaking_of(references).costing(spent)),
-            (Err(error), None) => return Err(error.speaking_of(references)),
-        };
-        let said = outcome.said_mut();
-        said.references = references;
-        if let Some(spent) = spent {
-            said.metadata = Some(spent.marked(said.metadata.as_ref()));
+        match outcome {
+            Ok(mut outcome) => {
+                let said = outcome.said_mut();
+                said.references = references;
+                if let Some(spent) = spent {
+                    said.metadata = Some(spent.marked(said.metadata.as_ref()));
+                }
+                Ok(outcome)
+            }
+            Err(error) => {
+                let error = error.speaking_of(references);
+                Err(spent.into_iter().fold(error, AgentError::costing))
+            }
         }
-        Ok(outcome)
     }
 
     async fn store(&self, ledger: &BudgetLedger) -> Result<(), AgentError> {
@@ -314,8 +306,7 @@ impl Delegations<'_> {
         };
         // The engine has rejected a path that cannot be read.
         let path = Hops::of(work.message).unwrap_or_default();
-        let path = path.then(self.hop.name());
-        let mut metadata = path.marked(work.metadata.as_ref());
+        let mut metadata = path.then(self.hop.name()).marked(work.metadata.as_ref());
         if budget.is_limited() {
             metadata = budget.marked(Some(&metadata));
         }

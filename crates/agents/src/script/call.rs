@@ -16,11 +16,8 @@ impl Run<'_> {
         self.calls += 1;
         let scope = &mut self.scope;
         let question = scope.input.question.take_if(|q| q.agent == call.agent);
-        let message = match question {
-            // The agent that asked gets the message itself, even if it is a secret.
-            Some(_) => Arc::clone(&scope.input.received),
-            None => Arc::clone(&scope.input.last_public),
-        };
+        let message = Arc::clone(scope.input.message_for(question.as_ref()));
+        // The templates of an answer see what the agent that asked may see.
         let public = std::mem::replace(&mut scope.input.last_public, Arc::clone(&message));
         let parts = part::render(call.text.as_ref(), &call.parts, scope);
         let metadata = part::object(&call.metadata, scope);
@@ -35,20 +32,19 @@ impl Run<'_> {
         };
         let input = &scope.input;
         let task = delegations.delegate(work, question, input, false).await?;
-        if let Some(state) = task.interrupted() {
-            return delegations.relay(&task, state).await.map(Some);
+        if task.is_interrupted() {
+            return delegations.relay(&task).await.map(Some);
         }
         let result = task.result();
-        let failed = result.state != TaskState::Completed.name();
-        let reason = result.text.clone();
+        let failure = (result.state != TaskState::Completed.name()).then(|| {
+            let alias = delegations.aliases.of(&call.agent);
+            format!("{alias}: {}", result.text)
+        });
         scope.calls.insert(call.name().to_owned(), result);
-        match &call.failed {
-            Some(steps) if failed => self.steps(steps).await,
-            None if failed => {
-                let alias = delegations.alias(&call.agent);
-                Err(AgentError::new(format!("{alias}: {reason}")))
-            }
-            _ => Ok(None),
+        match (failure, &call.failed) {
+            (Some(_), Some(steps)) => self.steps(steps).await,
+            (Some(failure), None) => Err(AgentError::new(failure)),
+            (None, _) => Ok(None),
         }
     }
 

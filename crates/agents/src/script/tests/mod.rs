@@ -29,7 +29,7 @@ use super::run::Run;
 use super::scope::Scope;
 use crate::delegate::effects::{Effects, Emitter};
 use crate::delegate::peers::{EventSource, PeerReply, Peers};
-use crate::delegate::{Aliases, Delegations, RelayedQuestion, TurnInput};
+use crate::delegate::{Aliases, Delegation, Delegations, RelayedQuestion, TurnInput};
 
 /// What came of a run: its events, and how it ended, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,6 +116,19 @@ impl Play {
         self
     }
 
+    fn delegations<'a>(&'a self, effects: &'a dyn Effects, task: &Task) -> Delegations<'a> {
+        Delegations {
+            emitter: Emitter::new(effects, task, self.emitted),
+            peers: &*self.agents,
+            task: Arc::new(task.clone()),
+            hop: Hop::new(|| "desk@here".into()),
+            aliases: self.aliases.clone(),
+            canceled: self.canceled.clone(),
+            ledger: tokio::sync::Mutex::default(),
+            references: tokio::sync::Mutex::default(),
+        }
+    }
+
     async fn run(&self) -> Played {
         let mut history = self.history.clone();
         history.push(self.kept.clone().unwrap_or_else(|| self.message.clone()));
@@ -132,16 +145,7 @@ impl Play {
             ..Scope::new(&task, input, self.metadata.clone())
         };
         let recorder = Recorder::default();
-        let delegations = Delegations {
-            emitter: Emitter::new(&recorder, &task, self.emitted),
-            peers: &*self.agents,
-            task: Arc::new(task),
-            hop: Hop::new(|| "desk@here".into()),
-            aliases: self.aliases.clone(),
-            canceled: self.canceled.clone(),
-            ledger: tokio::sync::Mutex::default(),
-            references: tokio::sync::Mutex::default(),
-        };
+        let delegations = self.delegations(&recorder, &task);
         let begin = tokio::time::Instant::now();
         let outcome = Run::new(delegations, scope).script(&self.script).await;
         let events = recorder.0.into_inner().unwrap();
