@@ -5,11 +5,11 @@
 //! second one. The two tasks name each other in `referenceTaskIds`; the hop path, the budget and the trace go along.
 //!
 //! - [`Handoff`] hands the whole task to another agent: what a routing rule does.
-//! - [`Delegator`] is what an agent keeps between turns: whom it may delegate to, and how to reach them.
-//! - [`Delegations`] are those of one turn: start, answer, follow, cancel. They take `&self`, so several can run at once.
-//! - [`DelegatedTask`](task::DelegatedTask) is one of them, as far as its events were read.
-//! - [`relay`]: a question of a delegated task becomes the delegating task's own, and its answer goes back.
-//! - [`budget`]: what the delegated tasks of a task may spend. [`peers`] and [`effects`]: the world outside, and in tests.
+//! - `Delegator` is what an agent keeps between turns: whom it may delegate to, and how to reach them.
+//! - `Delegations` are those of one turn: start, answer, follow, cancel. They take `&self`, so several can run at once.
+//! - `DelegatedTask` is one of them, as far as its events were read.
+//! - `relay`: a question of a delegated task becomes the delegating task's own, and its answer goes back.
+//! - `budget`: what the delegated tasks of a task may spend. `peers` and `effects`: the world outside, and in tests.
 
 mod budget;
 pub(crate) mod effects;

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use switchboard_server::agent::{AgentError, Outcome, Said, Turn};
+use switchboard_server::agent::{AgentError, Outcome, Turn};
 use switchboard_server::engine::{OUT_OF_BAND, asks_for_secret, is_redacted, place_of};
 use switchboard_server::hops::DELEGATE;
-use switchboard_types::model::{Message, Part, Role, Task, TaskId, TaskState};
+use switchboard_types::model::{Message, Role, Task, TaskId, TaskState};
 
 use super::task::{DelegatedTask, delegate, with_delegate};
 use super::{Aliases, Delegations};
@@ -149,10 +149,7 @@ impl Delegations<'_> {
     /// goes.
     pub(crate) async fn relay(&self, task: &DelegatedTask) -> Result<Outcome, AgentError> {
         let alias = self.aliases.of(&task.agent);
-        let message = task.message.as_ref();
-        // This turn ends here: it does not go on by itself when the other agent gets its credentials out of band.
-        let metadata = message.and_then(|m| m.metadata.as_ref());
-        let mut metadata = metadata.map(|metadata| metadata.without(&[OUT_OF_BAND]));
+        let mut said = task.last_message(alias, &format!("{alias} waits for an answer"));
         if let Some(id) = &task.id {
             if alias != task.agent {
                 let name = delegate(&task.agent, id);
@@ -160,14 +157,10 @@ impl Delegations<'_> {
             }
             let mut question = delegate(alias, id);
             question["event"] = task.cursor.into();
-            metadata = Some(with_delegate(metadata.as_ref(), question));
+            // This turn ends here: it does not go on by itself when the other agent gets its credentials out of band.
+            let metadata = said.message_metadata.map(|m| m.without(&[OUT_OF_BAND]));
+            said.message_metadata = Some(with_delegate(metadata.as_ref(), question));
         }
-        let waits = || vec![Part::text(format!("{alias} waits for an answer"))];
-        let said = Said {
-            parts: message.map_or_else(waits, |message| message.parts.clone()),
-            message_metadata: metadata,
-            ..Said::default()
-        };
         Ok(match task.state {
             Some(TaskState::AuthRequired) => Outcome::AuthRequired(said),
             _ => Outcome::InputRequired(said),

@@ -125,14 +125,13 @@ impl DelegatedTask {
         self.state.is_some_and(TaskState::is_interrupted)
     }
 
-    /// Its last message as one of the delegating task, which calls the agent `alias`.
-    pub(super) fn last_message(&self, alias: &str) -> Said {
-        // A task that ends without a message gets one, to name the task that has done the work.
+    /// Its last message, or else `fallback`, as one of the delegating task, which calls the agent `alias`.
+    pub(super) fn last_message(&self, alias: &str, fallback: &str) -> Said {
         let message = self.message.as_ref();
-        let done = || vec![Part::text(format!("done by {alias}"))];
+        let none = || vec![Part::text(fallback)];
         let metadata = message.and_then(|message| message.metadata.as_ref());
         Said {
-            parts: message.map_or_else(done, |message| message.parts.clone()),
+            parts: message.map_or_else(none, |message| message.parts.clone()),
             message_metadata: match &self.id {
                 Some(id) => Some(with_delegate(metadata, delegate(alias, id))),
                 None => metadata.cloned(),

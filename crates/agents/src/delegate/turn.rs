@@ -89,10 +89,12 @@ impl Delegations<'_> {
         };
         let task = self.delegate(work, question, input, true).await?;
         let alias = self.aliases.of(agent);
+        // A task that ends without a message gets one, to name the task that has done the work.
+        let said = || task.last_message(alias, &format!("done by {alias}"));
         match task.state {
             _ if task.is_interrupted() => self.relay(&task).await,
-            Some(TaskState::Completed) => Ok(Outcome::Completed(task.last_message(alias))),
-            Some(TaskState::Rejected) => Ok(Outcome::Rejected(task.last_message(alias))),
+            Some(TaskState::Completed) => Ok(Outcome::Completed(said())),
+            Some(TaskState::Rejected) => Ok(Outcome::Rejected(said())),
             _ => Err(AgentError::new(format!("{alias}: {}", task.result().text))),
         }
     }
