@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //!
+//! - [`delegate`]: how one agent of ours gives work to another.
 //! - [`exec`]: agents that are a command, run for each message.
 //! - [`identity`]: who an agent is to what stands behind it. Every agent that calls others over the network uses it.
 //! - [`langgraph`]: agents that are an assistant of a LangGraph server.
@@ -12,6 +13,7 @@
 //! - [`script`]: agents that follow a scenario written in YAML. The built-in agents are scripts, and so are
 //!   mocks for tests and CI.
 
+pub mod delegate;
 pub mod exec;
 mod fetch;
 pub mod identity;

@@ -404,7 +404,7 @@ async fn what_was_told_before_a_restart_is_not_asked_for_again_though_more_is() 
         history: Vec::new(),
         metadata: None,
     })));
-    let script = Script::parse("- hand_on: other").unwrap();
+    let script = Script::parse("- hand_off: other").unwrap();
     let store = store();
     let line = async || {
         let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(&other)));

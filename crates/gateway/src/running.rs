@@ -365,7 +365,7 @@ impl Elsewhere {
     }
 }
 
-/// What an agent is called on the way of a call, here and nowhere else. One that not everyone may know of goes by another
+/// What an agent is called in hop paths, here and nowhere else. One that not everyone may know of goes by another
 /// name. After a restart it is the same: calls that are made again must be found to be the same.
 fn hop(agent: &config::Agent, seal: &Arc<SealingKey>) -> Hop {
     let (name, visible, seal) = (

@@ -1,7 +1,7 @@
-//! What a task may cost, with all that it hands on to other agents: calls, time and tokens. Whoever gets a part of the
-//! work gets what is left of the budget, and can only make it smaller.
+//! The budget of a task and of all tasks delegated from it: calls, time and tokens. A delegated task gets what is left, and
+//! can only lower it.
 //!
-//! It stands in the metadata of messages, as the [way](crate::hops) does, so it goes to other gateways, too.
+//! It is in the metadata of messages, as the [hop path](crate::hops) is, so it goes to other gateways, too.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! The way of a call from agent to agent, so that none goes round in a circle.
+//! The hop path of a call: the agents it has passed through, so that no delegation loops.
 //!
-//! It stands in the metadata of messages, so it comes along wherever messages go, and lasts as long as they do. Between
-//! gateways it goes in a header, too: what stands between them may not pass on metadata. What comes from outside is
-//! believed: a way that is made up shortens nobody's but the caller's own.
+//! It is in the metadata of messages, so it goes wherever they go and is stored with them. Between gateways it is in a
+//! header, too, because what is between them may drop metadata. A path from outside is trusted: a forged one shortens
+//! nobody's path but the caller's own.
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,16 +19,16 @@ pub const HEADER: &str = "x-switchboard-hops";
 /// The member of the metadata of what a task says, and of what it makes, that names the other agent here whose it was, and
 /// its task.
 pub const DELEGATE: &str = "delegate";
-/// How many agents a call may come through, if nothing else is said.
+/// How many agents a call may pass through by default.
 pub const DEEPEST: usize = 5;
 
-/// The agents that a call has come through, the first one first. An agent is `name@gateway`, or something in place of the
+/// The agents that a call has passed through, the first one first. An agent is `name@gateway`, or something in place of the
 /// name if not everyone may know it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hops(Vec<String>);
 
 impl Hops {
-    /// The way that a message has come.
+    /// The path of a message.
     ///
     /// # Errors
     ///
@@ -40,68 +40,68 @@ impl Hops {
         };
         match metadata::get(message, METADATA).map_err(|_| wrong())? {
             None => Ok(Self::default()),
-            Some(way) => serde_json::from_value(way).map(Self).map_err(|_| wrong()),
+            Some(path) => serde_json::from_value(path).map(Self).map_err(|_| wrong()),
         }
     }
 
-    /// The way in a header.
+    /// The path in a header.
     #[must_use]
     pub fn from_header(text: &str) -> Self {
         let hops = text.split(',').map(str::trim).filter(|hop| !hop.is_empty());
         Self(hops.map(str::to_owned).collect())
     }
 
-    /// The way as a header.
+    /// The path as a header.
     #[must_use]
     pub fn to_header(&self) -> String {
         self.0.join(",")
     }
 
-    /// Whether it has come through no agent.
+    /// Whether it has passed through no agent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many agents it has come through.
+    /// How many agents it has passed through.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it has come through this agent.
+    /// Whether it has passed through this agent.
     #[must_use]
     pub fn goes_through(&self, here: &str) -> bool {
         self.0.iter().any(|hop| hop == here)
     }
 
-    /// The way, and one agent more.
+    /// The path, and one agent more.
     #[must_use]
     pub fn then(mut self, hop: &str) -> Self {
         self.0.push(hop.to_owned());
         self
     }
 
-    /// The metadata of a message that goes this way.
+    /// The metadata of a message with this path.
     #[must_use]
     pub fn marked(&self, metadata: Option<&Object>) -> Object {
-        let way: Value = self.0.iter().map(String::as_str).collect();
-        metadata::set(metadata, METADATA, way)
+        let path: Value = self.0.iter().map(String::as_str).collect();
+        metadata::set(metadata, METADATA, path)
     }
 
-    /// Lets a call in at `here`, if it was not there before and has not come too far.
+    /// Rejects a call that passed through `here` before, or through too many agents.
     ///
     /// # Errors
     ///
-    /// Otherwise; the text is for the agent that asks, which may well be a model.
-    pub fn require_progress(&self, here: &str, deepest: usize) -> Result<(), Error> {
+    /// The text is for the agent that calls, which may well be a model.
+    pub fn reject_loops(&self, here: &str, deepest: usize) -> Result<(), Error> {
         if self.goes_through(here) {
-            let way = self.clone().then(here);
+            let path = self.clone().then(here);
             let text = format!(
-                "delegation loop: {way}; answer without calling {} again",
+                "delegation loop: {path}; answer without calling {} again",
                 name(here)
             );
-            return Err(refused(text, "DELEGATION_LOOP", &way));
+            return Err(refused(text, "DELEGATION_LOOP", &path));
         }
         if self.0.len() >= deepest {
             let text = format!(
@@ -114,7 +114,7 @@ impl Hops {
     }
 }
 
-/// What an agent is called on the way of a call: no other has that name, anywhere. It is made when it is first needed,
+/// What an agent is called in hop paths: no other has that name, anywhere. It is made when it is first needed,
 /// which for most agents is never.
 #[derive(Clone)]
 pub struct Hop(Arc<LazyLock<Arc<str>, Make>>);
@@ -150,10 +150,10 @@ impl std::fmt::Display for Hops {
     }
 }
 
-fn refused(text: String, reason: &'static str, way: &Hops) -> Error {
+fn refused(text: String, reason: &'static str, path: &Hops) -> Error {
     Error::new(ErrorKind::UnsupportedOperation, text)
         .fact("cause", reason)
-        .fact("way", way.to_string())
+        .fact("path", path.to_string())
 }
 
 /// What an agent is called by people.
@@ -180,8 +180,8 @@ mod tests {
     }
 
     #[test]
-    fn a_way_comes_along_with_what_else_stands_there() {
-        let way = Hops::default().then("desk@a").then("poet@a");
+    fn a_path_is_added_to_other_metadata() {
+        let path = Hops::default().then("desk@a").then("poet@a");
         for (before, after) in [
             ("{}", r#"{"switchboard/hops":["desk@a","poet@a"]}"#),
             (
@@ -193,22 +193,22 @@ mod tests {
                 r#"{"switchboard/hops":["desk@a","poet@a"]}"#,
             ),
         ] {
-            let marked = way.marked(message(before).metadata.as_ref());
+            let marked = path.marked(message(before).metadata.as_ref());
             assert_eq!(marked.as_str(), after);
-            assert_eq!(Hops::of(&message(after)).unwrap(), way);
+            assert_eq!(Hops::of(&message(after)).unwrap(), path);
         }
         assert_eq!(
-            way.marked(None).as_str(),
+            path.marked(None).as_str(),
             r#"{"switchboard/hops":["desk@a","poet@a"]}"#
         );
-        assert_eq!(Hops::from_header(&way.to_header()), way);
-        assert_eq!(way.to_string(), "desk → poet");
+        assert_eq!(Hops::from_header(&path.to_header()), path);
+        assert_eq!(path.to_string(), "desk → poet");
         assert!(Hops::of(&message("{}")).unwrap().is_empty());
         assert!(Hops::from_header(" , ").is_empty());
     }
 
     #[test]
-    fn a_way_that_cannot_be_read_is_none_of_none() {
+    fn rejects_a_malformed_hop_path() {
         let long = format!(r#"{{"switchboard/hops": ["{}"]}}"#, "a".repeat(16 << 10));
         for metadata in [
             r#"{"switchboard/hops": "desk"}"#,
@@ -221,25 +221,27 @@ mod tests {
         // However it is written, and whatever stands beside it.
         let beside = "x".repeat(20_000);
         let escaped = format!(r#"{{"switchboard\/hops": ["a@x"], "beside": "{beside}"}}"#);
-        let way = Hops::of(&message(&escaped)).unwrap();
-        assert_eq!(way.to_header(), "a@x");
+        let path = Hops::of(&message(&escaped)).unwrap();
+        assert_eq!(path.to_header(), "a@x");
         // It stands elsewhere.
         let inner = message(r#"{"a": {"switchboard/hops": 1}}"#);
         assert!(Hops::of(&inner).unwrap().is_empty());
     }
 
     #[test]
-    fn circles_and_long_ways_are_refused_in_words() {
-        let way = Hops::default().then("desk@a").then("poet@a");
-        assert!(way.require_progress("critic@a", 5).is_ok());
+    fn rejects_loops_and_long_paths_with_a_reason() {
+        let path = Hops::default().then("desk@a").then("poet@a");
+        assert!(path.reject_loops("critic@a", 5).is_ok());
         // Another gateway may have an agent of that name.
-        assert!(way.require_progress("desk@b", 5).is_ok());
-        let circle = way.require_progress("desk@a", 5).unwrap_err();
+        assert!(path.reject_loops("desk@b", 5).is_ok());
+        let looped = path.reject_loops("desk@a", 5).unwrap_err();
         assert_eq!(
-            circle.message(),
+            looped.message(),
             "delegation loop: desk → poet → desk; answer without calling desk again"
         );
-        let deep = way.require_progress("critic@a", 2).unwrap_err();
+        let named = ("path".into(), "desk → poet → desk".to_owned());
+        assert!(looped.facts().contains(&named), "{:?}", looped.facts());
+        let deep = path.reject_loops("critic@a", 2).unwrap_err();
         assert!(deep.message().contains("depth of 2 agents"), "{deep}");
     }
 }

@@ -213,8 +213,8 @@ impl Run<'_> {
     pub(super) fn options_for(&self, message: &Message) -> CallOptions {
         let mut options = self.options();
         // A hop path that is not a valid header value is still in the metadata of the message.
-        if let Ok(way) = HeaderValue::from_str(&self.way().to_header()) {
-            options = options.header(HeaderName::from_static(hops::HEADER), way);
+        if let Ok(path) = HeaderValue::from_str(&self.path().to_header()) {
+            options = options.header(HeaderName::from_static(hops::HEADER), path);
         }
         if self.line.settings.idempotent {
             options = options.idempotency_key(message.id.as_str());
@@ -222,10 +222,10 @@ impl Run<'_> {
         options
     }
 
-    /// The way of the call up to the agent that is asked now. One that could not be read was refused.
-    fn way(&self) -> Hops {
-        let way = Hops::of(self.words()).unwrap_or_default();
-        way.then(self.turn.hop().name())
+    /// The hop path of the call. One that cannot be read was rejected.
+    fn path(&self) -> Hops {
+        let path = Hops::of(self.words()).unwrap_or_default();
+        path.then(self.turn.hop().name())
     }
 
     pub(super) fn message_id(&self) -> Option<MessageId> {
@@ -253,7 +253,7 @@ impl Run<'_> {
             true => &self.turn.metadata,
             false => &self.turn.task.metadata,
         };
-        let mut metadata = self.way().marked(said.metadata.as_ref());
+        let mut metadata = self.path().marked(said.metadata.as_ref());
         let budget = self.turn.budget();
         if budget.is_limited() {
             metadata = budget.marked(Some(&metadata));

@@ -44,9 +44,10 @@ pub enum Step {
     Choose(Vec<Case>),
     /// Gives work to another agent and waits for its answer.
     Call(Call),
-    /// Ends the turn: another agent takes the task over. What it makes is this task's own, as it comes, and this task
-    /// ends as the other one does.
-    HandOn(AgentName),
+    /// Ends the turn: hands the whole task off to another agent. What that one makes belongs to this task as it comes, and
+    /// this task ends as the delegated one does.
+    #[serde(alias = "delegate", alias = "hand_on")]
+    HandOff(AgentName),
     /// Ends the task: done.
     Complete(TextOr<Content>),
     /// Ends the turn: the task waits for a message.

@@ -1,8 +1,8 @@
 //! Agents that follow a scenario written in YAML: the built-in agents, and mocks for tests and CI.
 //!
 //! [`language`] says what can be written, `template`, `number` and `part` what stands in its fields, `syntax`
-//! how it is checked. `run` takes the steps, `delegate` the steps that call another agent, `question` what that
-//! one asks; `scope` is what they see, `stage` whom they speak to. [`builtin`] are the agents that come with Switchboard.
+//! how it is checked. `run` takes the steps, `call` those that [delegate](crate::delegate) to another agent; `scope` is what
+//! they see. [`builtin`] are the agents that come with Switchboard.
 //!
 //! A script is deterministic: no clock and no chance decide what it does. That makes it good for tests, and
 //! lets a run that a crash cut off go on at the next event.
@@ -16,24 +16,19 @@
 //! ```
 
 pub mod builtin;
-mod child;
-mod delegate;
+mod call;
 pub mod language;
 mod number;
 mod part;
 mod pattern;
-mod purse;
-mod question;
 mod run;
 mod scope;
 mod search;
-mod stage;
 mod syntax;
 mod template;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -42,8 +37,9 @@ use serde::Deserialize;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use switchboard_server::call::Handler;
 use switchboard_server::directory::Directory;
-use switchboard_types::model::{Message, Role, Task, TaskId};
+use switchboard_types::model::Role;
 
+use crate::delegate::{Delegator, TurnInput};
 use crate::profile::Profile;
 
 pub use language::Script;
@@ -54,10 +50,8 @@ pub use search::SearchCost;
 pub use syntax::TextOr;
 pub use template::{Data, InvalidTemplate, Template};
 
-use purse::{PURSE, Purse};
 use run::Run;
-use scope::{Asked, Scope, WHO_ASKS};
-use stage::{Live, Others};
+use scope::Scope;
 
 /// How many earlier tasks a script can look back on.
 const EARLIER: usize = 100;
@@ -113,15 +107,8 @@ pub struct ScriptAgent {
     script: Arc<Script>,
     /// Whether the script asks for earlier tasks.
     looks_back: bool,
-    handler: Option<Arc<dyn Handler>>,
-    /// The agents that it calls, in order.
-    called: Vec<String>,
-    /// Knows which agents everyone may know of.
-    directory: Option<Arc<dyn Directory>>,
+    delegator: Delegator,
 }
-
-/// Agents that a script calls and does not name, and what it calls them instead.
-type Hidden = BTreeMap<String, String>;
 
 impl ScriptAgent {
     /// An agent that follows `script` and calls other agents through `handler`. Without one, its calls fail.
@@ -129,151 +116,73 @@ impl ScriptAgent {
     pub fn new(script: Script, handler: Option<Arc<dyn Handler>>) -> Self {
         Self {
             looks_back: script.looks_back(),
-            called: script.calls().into_iter().map(str::to_owned).collect(),
+            delegator: Delegator::new(
+                script.calls().into_iter().map(str::to_owned).collect(),
+                handler,
+            ),
             script: Arc::new(script),
-            handler,
-            directory: None,
         }
     }
 
     /// The same, which calls the agents of a directory, and does not tell the names of those that not everyone may know of.
     #[must_use]
     pub fn listed_in(mut self, directory: Arc<dyn Directory>) -> Self {
-        self.directory = Some(directory);
+        self.delegator = self.delegator.listed_in(directory);
         self
     }
+}
 
-    /// Whom it does not name now.
-    fn hidden(&self) -> Hidden {
-        let Some(directory) = &self.directory else {
-            return Hidden::new();
-        };
-        let is_known = |name: &str| {
-            let listing = directory.find(Some(name));
-            listing.is_some_and(|listing| listing.access.is_visible())
-        };
-        let called = self.called.iter().zip(1..);
-        let hidden = called.filter(|(name, _)| !is_known(name));
-        hidden
-            .map(|(name, n)| (name.clone(), format!("#{n}")))
-            .collect()
-    }
-
-    fn others(&self, turn: &Turn) -> Others<'_> {
-        Others {
-            handler: self.handler.as_ref(),
-            principal: turn.principal.clone(),
-            agent: Arc::clone(turn.agent()),
-            trace: turn.trace().cloned(),
-        }
-    }
-
-    /// Finds out which agent has asked, by what it is called now.
+impl Template {
+    /// Renders the template for the message of a turn, outside a script.
     ///
     /// # Errors
     ///
-    /// If that one is not called any more: the answer is for nobody else.
-    fn recognise(&self, asked: &mut Asked, hidden: &Hidden) -> Result<(), AgentError> {
-        if let Some(alias) = hidden.get(&asked.agent) {
-            asked.agent.clone_from(alias);
+    /// If the store cannot be read.
+    pub async fn render_for(&self, turn: &Turn) -> Result<String, AgentError> {
+        let input = TurnInput::new(&turn.task, Arc::clone(&turn.message), None);
+        let mut scope = Scope::new(&turn.task, input, turn.metadata.clone());
+        if self.looks_back() {
+            scope.earlier = earlier(turn).await?;
         }
-        let is_it = |name: &String| *hidden.get(name).unwrap_or(name) == asked.agent;
-        match self.called.iter().any(is_it) {
-            true => Ok(()),
-            false => Err(AgentError::new(
-                "the agent that asked is not called any more: send your message again, as a new task",
-            )),
-        }
+        Ok(self.render(&scope))
     }
+}
+
+/// What the earlier tasks of the context were asked to do.
+async fn earlier(turn: &Turn) -> Result<Vec<String>, AgentError> {
+    let tasks = turn.earlier(EARLIER).await?;
+    let requests = tasks.iter().map(|task| {
+        let first = task.history.iter().find(|m| m.role == Role::User);
+        first.map(|message| message.text()).unwrap_or_default()
+    });
+    Ok(requests.collect())
 }
 
 #[async_trait]
 impl Agent for ScriptAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        let stage = Live {
-            progress: &progress,
-            others: self.others(&turn),
+        let earlier = match self.looks_back {
+            true => earlier(&turn).await?,
+            false => Vec::new(),
         };
-        let earlier = if self.looks_back {
-            let tasks = turn.earlier(EARLIER).await?;
-            tasks.iter().map(|task| request(task)).collect()
-        } else {
-            Vec::new()
-        };
-        let hidden = self.hidden();
-        // Whoever is not hidden now may have been when it asked.
-        let noted = match self.called.is_empty() || turn.begins() {
-            true => None,
-            false => turn.note(WHO_ASKS).await?,
-        };
-        let budget = turn.budget();
-        let kept = match budget.is_limited() {
-            true => turn.note(PURSE).await?,
-            false => None,
-        };
-        let purse = Purse::new(budget, kept);
-        let asked = match &turn.question {
-            Some(question) => scope::passed_on(question),
-            None => scope::asked(&turn.task, &turn.message),
-        };
-        let asked = asked.map(|asked| asked.known_as(noted.as_ref()));
-        let mut scope = Scope {
+        let peers = self.delegator.peers(&turn);
+        let (delegations, input) = self.delegator.begin(&turn, &progress, &peers).await?;
+        let scope = Scope {
             earlier,
-            hop: Some(turn.hop().clone()),
-            timed_out: turn.input_timed_out,
-            ..Scope::new(&turn.task, turn.message, turn.metadata, asked.clone())
+            ..Scope::new(&turn.task, input, turn.metadata)
         };
-        if let Some(asked) = &mut scope.asked {
-            self.recognise(asked, &hidden)?;
-        }
-        let canceled = turn.canceled.clone();
-        let mut run = Run::new(&stage, scope, turn.emitted, turn.canceled)
-            .hiding(&hidden)
-            .paying_from(purse);
-        let ended = run.script(&self.script).await;
-        if let (true, Some(asked), Some(_)) = (canceled.is_cancelled(), asked, &run.scope.asked) {
-            // It did not come to the answer any more.
-            stage.others.withdraw(asked).await?;
-        }
-        ended
+        let mut run = Run::new(delegations, scope);
+        let outcome = run.script(&self.script).await;
+        let question = run.scope.input.question;
+        run.delegations.conclude(outcome, question).await
     }
 
-    /// Whoever works for it, or has asked something for it, need not any more.
     async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
-        let others = self.others(&turn);
-        let mut refused = None;
-        for (agent, task) in turn.delegated().await? {
-            match others.cancel(&agent, task).await {
-                // The others are told all the same.
-                Err(error) if error.refused_cancel().is_some() => refused = Some(error),
-                told => told?,
-            }
-        }
-        // Not all are noted, if there were many.
-        if let Some(asked) = asked_last(&turn).await {
-            others.withdraw(asked).await?;
-        }
-        refused.map_or(Ok(()), Err)
+        self.delegator.release(&turn).await
     }
 
-    /// An agent that does not wait any more for what it has asked knows it, and so does one that asks for more. What is
-    /// done beside tells nothing of a secret: it is the same without.
     async fn does_without_words(&self, turn: &Turn) -> bool {
-        let Some(question) = &turn.question else {
-            return false;
-        };
-        let Some(asked) = asked_by(question, turn).await else {
-            return false;
-        };
-        let Ok(id) = TaskId::new(asked.task_id) else {
-            return false;
-        };
-        let Ok(task) = self.others(turn).task(&asked.agent, id).await else {
-            return false;
-        };
-        let told = delegate::calls_of(&turn.task.id, scope::number_of(&turn.task, &turn.message));
-        let mut heard = task.history.iter().map(|message| message.id.as_str());
-        !task.status.state.is_interrupted() || heard.any(|id| id.starts_with(&told))
+        self.delegator.can_resume_without_message(turn).await
     }
 
     fn on_restart(&self) -> Restart {
@@ -284,24 +193,4 @@ impl Agent for ScriptAgent {
     fn has_effects(&self) -> bool {
         false
     }
-}
-
-/// What the task has asked last, if it was another agent's question. An answer that was not given changes nothing.
-async fn asked_last(turn: &Turn) -> Option<Asked> {
-    let said = turn.task.history.iter();
-    let last = || said.rev().find(|message| message.role == Role::Agent);
-    asked_by(turn.question.as_ref().or_else(last)?, turn).await
-}
-
-/// Whose question it is, if it was another agent's.
-async fn asked_by(question: &Message, turn: &Turn) -> Option<Asked> {
-    let asked = scope::passed_on(question)?;
-    let noted = turn.note(WHO_ASKS).await.unwrap_or_default();
-    Some(asked.known_as(noted.as_ref()))
-}
-
-/// What a task was asked to do.
-fn request(task: &Task) -> String {
-    let first = task.history.iter().find(|m| m.role == Role::User);
-    first.map(|message| message.text()).unwrap_or_default()
 }

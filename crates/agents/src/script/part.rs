@@ -161,9 +161,9 @@ impl Part {
 
 fn copy(original: &Original, scope: &Scope, out: &mut Vec<model::Part>) {
     match original {
-        Original::Message => out.extend_from_slice(&scope.message.parts),
+        Original::Message => out.extend_from_slice(&scope.input.last_public.parts),
         Original::Attachments => {
-            let all = scope.message.parts.iter();
+            let all = scope.input.last_public.parts.iter();
             out.extend(all.filter(|part| part.as_text().is_none()).cloned());
         }
         Original::Call(name) => {

@@ -4,111 +4,52 @@
 //! is taken up again by running from the top and leaving out what is stored already, events and the waits
 //! before them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::json;
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::task::question_data;
-use switchboard_types::model::{self, ArtifactId, Json, Message, Object, Part, TaskId};
-use tokio_util::sync::CancellationToken;
+use switchboard_types::model::{self, ArtifactId, Json, Message, Object, Part};
 
 use super::language::{
     Artifact, Case, Chunk, Content, PartKind, Question, Repeat, Script, Step, Steps, When,
 };
 use super::part;
-use super::purse::Purse;
 use super::scope::{Scope, plain};
-use super::stage::Stage;
 use super::syntax::TextOr;
+use crate::delegate::Delegations;
 
 /// One run of a script.
 pub(super) struct Run<'a> {
-    pub(super) stage: &'a dyn Stage,
     pub(super) scope: Scope,
-    pub(super) canceled: CancellationToken,
-    /// How many events an earlier run of this turn has stored.
-    stored: u64,
-    /// How many events this run has come to.
-    made: u64,
+    pub(super) delegations: Delegations<'a>,
     /// Artifacts that have begun and are not closed.
     open: BTreeSet<ArtifactId>,
     /// Whether every `repeat` around the step is in its last round.
     last_round: bool,
     /// How many calls this run has come to.
     pub(super) calls: u32,
-    /// Agents that are not named, and what they are called instead.
-    hidden: Option<&'a BTreeMap<String, String>>,
-    /// What its calls may cost.
-    pub(super) purse: Purse,
-    /// The tasks of other agents that work for this one.
-    pub(super) delegated: Vec<TaskId>,
 }
 
 type Ended = Result<Option<Outcome>, AgentError>;
 
 impl<'a> Run<'a> {
-    /// A run that leaves out the first `stored` events.
-    pub(super) fn new(
-        stage: &'a dyn Stage,
-        scope: Scope,
-        stored: u64,
-        canceled: CancellationToken,
-    ) -> Self {
+    pub(super) fn new(delegations: Delegations<'a>, scope: Scope) -> Self {
         Self {
-            stage,
             scope,
-            canceled,
-            stored,
-            made: 0,
+            delegations,
             open: BTreeSet::new(),
             last_round: true,
             calls: 0,
-            hidden: None,
-            purse: Purse::default(),
-            delegated: Vec::new(),
         }
-    }
-
-    /// The same without the names of these agents.
-    pub(super) fn hiding(mut self, hidden: &'a BTreeMap<String, String>) -> Self {
-        self.hidden = Some(hidden);
-        self
-    }
-
-    /// The same with that to spend.
-    pub(super) fn paying_from(mut self, purse: Purse) -> Self {
-        self.purse = purse;
-        self
-    }
-
-    /// What an agent is called before the caller: its name, if everyone may know it.
-    pub(super) fn told<'s>(&'s self, agent: &'s str) -> &'s str {
-        let alias = self.hidden.and_then(|hidden| hidden.get(agent));
-        alias.map_or(agent, String::as_str)
     }
 
     /// Runs the script to its end.
     pub(super) async fn script(&mut self, script: &Script) -> Result<Outcome, AgentError> {
-        let outcome = self.steps(&script.0).await;
-        let delegated = std::mem::take(&mut self.delegated);
-        let spent = self.purse.is_limited().then(|| self.purse.spent());
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                let error = error.speaking_of(delegated);
-                return Err(spent.into_iter().fold(error, AgentError::costing));
-            }
-        };
-        let mut outcome = outcome.unwrap_or_else(|| Outcome::Completed(Said::default()));
-        outcome.said_mut().references = delegated;
-        if let Some(spent) = spent {
-            // Whoever gave this task its budget is to know what is left.
-            let said = outcome.said_mut();
-            said.metadata = Some(spent.marked(said.metadata.as_ref()));
-        }
-        Ok(outcome)
+        let outcome = self.steps(&script.0).await?;
+        Ok(outcome.unwrap_or_else(|| Outcome::Completed(Said::default())))
     }
 
     /// Takes steps until one ends the turn.
@@ -119,7 +60,8 @@ impl<'a> Run<'a> {
         // Boxed because steps hold steps.
         Box::pin(async move {
             for step in &steps.0 {
-                if self.canceled.is_cancelled() && !self.was_under_way(step) {
+                let delegates = matches!(step, Step::Call(_) | Step::HandOff(_));
+                if self.delegations.is_over(delegates) {
                     return Err(AgentError::over());
                 }
                 if let Some(outcome) = self.step(step).await? {
@@ -130,18 +72,11 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether an earlier run of this turn came as far as this step, or may have: a canceled run goes on to
-    /// there, because a call that was made must be canceled too.
-    fn was_under_way(&self, step: &Step) -> bool {
-        let next = self.scope.resumed && self.made == self.stored;
-        self.made < self.stored || (next && matches!(step, Step::Call(_) | Step::HandOn(_)))
-    }
-
     async fn step(&mut self, step: &Step) -> Ended {
         match step {
             Step::Say(TextOr(content)) => {
                 let said = self.said(content);
-                self.say(said).await?;
+                self.delegations.emitter.status(said).await?;
             }
             Step::Wait(delay) => {
                 let delay = delay.get(&self.scope).map_err(AgentError::new)?;
@@ -153,7 +88,7 @@ impl<'a> Run<'a> {
             Step::Choose(cases) => return self.choose(cases).await,
             // Boxed: all other steps would need the room of these.
             Step::Call(call) => return Box::pin(self.call(call)).await,
-            Step::HandOn(agent) => return Box::pin(self.hand_on(&agent.0)).await.map(Some),
+            Step::HandOff(agent) => return Box::pin(self.hand_off(&agent.0)).await.map(Some),
             Step::Complete(TextOr(content)) => {
                 return Ok(Some(Outcome::Completed(self.said(content))));
             }
@@ -184,7 +119,7 @@ impl<'a> Run<'a> {
             ..named(name, parts)?
         };
         self.open.remove(&whole.id);
-        self.hand_over(whole, false, true).await
+        self.delegations.emitter.artifact(whole, false, true).await
     }
 
     async fn chunk(&mut self, chunk: &Chunk) -> Result<(), AgentError> {
@@ -199,7 +134,7 @@ impl<'a> Run<'a> {
         } else {
             !self.open.insert(piece.id.clone())
         };
-        self.hand_over(piece, append, last).await
+        self.delegations.emitter.artifact(piece, append, last).await
     }
 
     async fn repeat(&mut self, repeat: &Repeat) -> Ended {
@@ -239,17 +174,21 @@ impl<'a> Run<'a> {
     /// Whether all conditions hold; keeps the groups of the pattern if they do.
     fn applies(&mut self, when: &When) -> bool {
         let scope = &self.scope;
-        let id = scope.heard.id.as_str();
+        let id = scope.input.received.id.as_str();
         let applies = when.message_id.as_ref().is_none_or(|p| id.starts_with(p))
-            && when.turn.is_none_or(|turn| turn == scope.turn)
-            && when.timed_out.is_none_or(|late| late == scope.timed_out)
-            && when.part.is_none_or(|kind| has_part(&scope.judged, kind))
+            && when.turn.is_none_or(|turn| turn == scope.input.turn)
+            && when
+                .timed_out
+                .is_none_or(|late| late == scope.input.timed_out)
+            && when
+                .part
+                .is_none_or(|kind| has_part(&scope.visible_to_conditions, kind))
             && when.answers.as_ref().is_none_or(|agent| {
-                let asked = scope.asked.as_ref();
-                asked.is_some_and(|asked| asked.agent == self.told(agent))
+                let question = scope.input.question.as_ref();
+                question.is_some_and(|question| question.agent == *agent)
             })
             && when.metadata.iter().all(|(key, wanted)| {
-                let value = scope.metadata(&scope.judged, key);
+                let value = scope.metadata(&scope.visible_to_conditions, key);
                 value.is_some_and(|value| plain(&value) == plain(wanted))
             });
         if !applies {
@@ -258,14 +197,14 @@ impl<'a> Run<'a> {
         let Some(pattern) = &when.text else {
             return true;
         };
-        let text = scope.judged.text();
+        let text = scope.visible_to_conditions.text();
         let Some(regex) = pattern.regex() else {
             return false;
         };
         let Some(captures) = regex.captures(&text) else {
             return false;
         };
-        if !Arc::ptr_eq(&scope.judged, &scope.message) {
+        if !Arc::ptr_eq(&scope.visible_to_conditions, &scope.input.last_public) {
             // What is only looked at is not repeated.
             return true;
         }
@@ -295,7 +234,7 @@ impl<'a> Run<'a> {
             let prompt = input.prompt.as_ref().or(question.text.as_ref());
             let id = match &input.id {
                 Some(id) => id.render(scope),
-                None => format!("{}-{}", scope.task_id, scope.turn),
+                None => format!("{}-{}", scope.task_id, scope.input.turn),
             };
             let request = json!({
                 "kind": "input-request",
@@ -321,41 +260,14 @@ impl<'a> Run<'a> {
 
     /// Waits, unless what comes after is stored already.
     async fn wait(&self, delay: std::time::Duration) -> Result<(), AgentError> {
-        if self.made < self.stored {
+        if self.delegations.emitter.is_replaying() {
             return Ok(());
         }
         tokio::select! {
             biased;
-            () = self.canceled.cancelled() => Err(AgentError::over()),
+            () = self.delegations.canceled.cancelled() => Err(AgentError::over()),
             () = tokio::time::sleep(delay) => Ok(()),
         }
-    }
-
-    /// Makes a status update.
-    pub(super) async fn say(&mut self, said: Said) -> Result<(), AgentError> {
-        if self.is_stored() {
-            return Ok(());
-        }
-        self.stage.say(said).await
-    }
-
-    /// Makes an artifact update; none without parts.
-    pub(super) async fn hand_over(
-        &mut self,
-        artifact: model::Artifact,
-        append: bool,
-        last: bool,
-    ) -> Result<(), AgentError> {
-        if artifact.parts.is_empty() || self.is_stored() {
-            return Ok(());
-        }
-        self.stage.hand_over(artifact, append, last).await
-    }
-
-    /// Counts an event; whether an earlier run has stored it.
-    fn is_stored(&mut self) -> bool {
-        self.made += 1;
-        self.made <= self.stored
     }
 }
 

@@ -2,7 +2,7 @@
 //! more than one step to see.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, de};
 
-use super::language::{AgentName, Artifact, Content, Question, Script, Step, Steps};
+use super::language::{Content, Question, Script, Step, Steps};
 use super::template::{Template, Variable};
 
 /// A `T`, written as a map, or in short as its text.
@@ -82,7 +82,7 @@ impl Step {
     fn ends(&self) -> bool {
         matches!(
             self,
-            Self::HandOn(_)
+            Self::HandOff(_)
                 | Self::Complete(_)
                 | Self::Ask(_)
                 | Self::RequireAuth(_)
@@ -146,7 +146,7 @@ impl Step {
                 call.parts.iter().for_each(|p| p.templates(&mut out));
                 call.metadata.values().for_each(|d| d.templates(&mut out));
             }
-            Self::Choose(_) | Self::HandOn(_) => {}
+            Self::Choose(_) | Self::HandOff(_) => {}
         }
         out
     }
@@ -163,9 +163,11 @@ impl Step {
             Self::Chunk(chunk) => &chunk.parts,
             Self::Ask(TextOr(question)) => &question.parts,
             Self::Call(call) => &call.parts,
-            Self::Wait(_) | Self::Repeat(_) | Self::Choose(_) | Self::HandOn(_) | Self::Fail(_) => {
-                &[]
-            }
+            Self::Wait(_)
+            | Self::Repeat(_)
+            | Self::Choose(_)
+            | Self::HandOff(_)
+            | Self::Fail(_) => &[],
         }
     }
 }
@@ -269,36 +271,12 @@ impl TryFrom<Steps> for Script {
 }
 
 impl Script {
-    /// Gives every task to that agent.
-    #[must_use]
-    pub fn handing_on_to(agent: &str) -> Self {
-        Self(Steps(vec![Step::HandOn(AgentName(agent.to_owned()))]))
-    }
-
-    /// Answers every message with that text.
-    #[must_use]
-    pub fn answering(text: Template) -> Self {
-        let answer = Artifact {
-            name: Template::plain("answer"),
-            description: None,
-            text: Some(text),
-            parts: Vec::new(),
-            metadata: BTreeMap::new(),
-        };
-        Self(Steps(vec![Step::Artifact(answer)]))
-    }
-
     /// Whether the script asks for earlier tasks, which must be fetched before it runs.
     pub(super) fn looks_back(&self) -> bool {
         let mut all = Vec::new();
         self.0.all(&mut all);
-        all.iter().any(|step| {
-            let templates = step.templates();
-            templates
-                .iter()
-                .flat_map(|t| t.variables())
-                .any(|v| matches!(v, Variable::Earlier | Variable::EarlierText))
-        })
+        let mut templates = all.iter().flat_map(|step| step.templates());
+        templates.any(Template::looks_back)
     }
 
     /// The agents it calls.
@@ -308,7 +286,7 @@ impl Script {
         self.0.all(&mut all);
         let calls = all.into_iter().filter_map(|step| match step {
             Step::Call(call) => Some(call.agent.as_str()),
-            Step::HandOn(agent) => Some(agent.0.as_str()),
+            Step::HandOff(agent) => Some(agent.0.as_str()),
             _ => None,
         });
         calls.collect()

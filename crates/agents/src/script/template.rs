@@ -107,12 +107,11 @@ impl Template {
             Piece::Hole { variable, .. } => Some(variable),
         })
     }
-}
 
-impl Template {
-    /// A text with nothing to put in.
-    pub(super) fn plain(text: &str) -> Self {
-        Self(vec![Piece::Text(text.to_owned())])
+    /// Whether it needs the earlier tasks of the context.
+    pub(super) fn looks_back(&self) -> bool {
+        let mut variables = self.variables();
+        variables.any(|v| matches!(v, Variable::Earlier | Variable::EarlierText))
     }
 }
 

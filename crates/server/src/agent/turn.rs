@@ -88,14 +88,13 @@ impl Turn {
         crate::task::named(uuid::Builder::from_random_bytes(bytes).into_uuid())
     }
 
-    /// What the agent is called on the way of a call through agents. What it asks of others goes on from there: see
-    /// [`Hops`](crate::hops::Hops).
+    /// What the agent is called in the hop paths of its own calls: see [`Hops`](crate::hops::Hops).
     #[must_use]
     pub fn hop(&self) -> &Hop {
         &self.place.hop
     }
 
-    /// What the task may cost, with all that it hands on.
+    /// What the task may spend, with all tasks delegated from it.
     #[must_use]
     pub fn budget(&self) -> Budget {
         Budget::of_task(&self.task, self.place.allowed)

@@ -170,10 +170,10 @@ impl<'a> RequestHead<'a> {
         {
             access.ask_who(name, &carried)?;
         }
-        if let (Some(way), Operation::Send(send) | Operation::Stream(send)) =
+        if let (Some(path), Operation::Send(send) | Operation::Stream(send)) =
             (self.hops, &mut operation)
         {
-            come_by(&mut send.message, way);
+            record_hops(&mut send.message, path);
         }
         // Who is behind the agent may have to be told of a cancel, too.
         if let (Some(wanted), Operation::Send(_) | Operation::Stream(_) | Operation::Cancel(_)) =
@@ -305,10 +305,10 @@ impl<'a> RequestHead<'a> {
     }
 }
 
-/// Notes the way in a header, unless the message says it itself.
-fn come_by(message: &mut Message, way: &str) {
-    let way = Hops::from_header(way);
-    if !way.is_empty() && Hops::of(message).is_ok_and(|said| said.is_empty()) {
-        message.metadata = Some(way.marked(message.metadata.as_ref()));
+/// Adds the hop path of a header to a message that has none.
+fn record_hops(message: &mut Message, path: &str) {
+    let path = Hops::from_header(path);
+    if !path.is_empty() && Hops::of(message).is_ok_and(|own| own.is_empty()) {
+        message.metadata = Some(path.marked(message.metadata.as_ref()));
     }
 }

@@ -12,14 +12,14 @@ use crate::store::Error;
 pub struct EventStream {
     cursor: Cursor,
     /// Called if the stream is dropped before its last event was read.
-    on_abandoned: Option<Box<dyn FnOnce() + Send>>,
+    on_abandoned: Option<Box<dyn FnOnce() + Send + Sync>>,
     /// Counts the call and its events; ends the call when it is dropped.
     recorder: Option<Box<CallRecorder>>,
 }
 
 impl EventStream {
     /// Calls this if the reader leaves before the last event.
-    pub(crate) fn on_abandoned(mut self, abandoned: Option<Box<dyn FnOnce() + Send>>) -> Self {
+    pub(crate) fn on_abandoned(mut self, abandoned: Option<Box<dyn FnOnce() + Send + Sync>>) -> Self {
         self.on_abandoned = abandoned;
         self
     }

@@ -39,14 +39,14 @@ impl Engine {
     /// # Errors
     ///
     /// If a message has come through this agent before, or through too many; or brings a budget that cannot be read.
-    pub(super) fn require_progress(&self, message: &Message) -> Result<(), Error> {
+    pub(super) fn reject_loops(&self, message: &Message) -> Result<(), Error> {
         Budget::of(message)?;
         let hops = Hops::of(message)?;
         if hops.is_empty() {
             return Ok(());
         }
         let (here, meter) = (self.shared.place.hop.name(), &self.shared.meter);
-        let allowed = hops.require_progress(here, self.shared.settings.deepest);
+        let allowed = hops.reject_loops(here, self.shared.settings.deepest);
         match &allowed {
             Ok(()) => meter.came_through(hops.len()),
             Err(_) => meter.refused(hops.goes_through(here)),

@@ -16,7 +16,7 @@ impl Engine {
     }
 
     /// What to call when the reader of a stream leaves early, if the settings say so.
-    pub(super) fn on_abandoned(&self, log: &TaskLog) -> Option<Box<dyn FnOnce() + Send>> {
+    pub(super) fn on_abandoned(&self, log: &TaskLog) -> Option<Box<dyn FnOnce() + Send + Sync>> {
         if !self.cancels_abandoned() {
             return None;
         }

@@ -117,7 +117,7 @@ impl Engine {
     async fn store_message(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
         Self::require_user(&send.message)?;
         self.require_few_parts(&send.message)?;
-        self.require_progress(&send.message)?;
+        self.reject_loops(&send.message)?;
         if !self.shared.settings.any_input {
             self.profile().require_input(&send.message)?;
         }

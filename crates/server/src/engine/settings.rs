@@ -40,7 +40,7 @@ pub struct Settings {
     pub any_input: bool,
     /// Questions keep the data parts that [`question_data`](super::question_data) has made.
     pub question_data: bool,
-    /// What the agent is called on the way of a call through agents; if nothing is said, by its name.
+    /// What the agent is called in hop paths; its name by default.
     pub hop: Option<Hop>,
     /// How many agents a call may have come through.
     pub deepest: usize,

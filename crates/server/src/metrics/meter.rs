@@ -158,9 +158,9 @@ impl Meter {
         self.depth.was(agents);
     }
 
-    /// A call was refused because it goes round in a circle, or too far.
-    pub(crate) fn refused(&self, circle: bool) {
-        match circle {
+    /// A call was rejected because of a delegation loop, or because its hop path is too long.
+    pub(crate) fn refused(&self, is_loop: bool) {
+        match is_loop {
             true => self.loops.add(1),
             false => self.too_deep.add(1),
         }

@@ -11,11 +11,11 @@ const AGENTS: &str = "
 interfaces: [jsonrpc, http_json, grpc]
 agents:
   calls: { script: [{ call: { agent: poet } }, { complete: '{{call.poet.text}}' }] }
-  hands: { script: [{ hand_on: poet }] }
+  hands: { script: [{ hand_off: poet }] }
   rules: { script: [{ complete: own }], routes: [{ name: all, to: poet }] }
-  fails: { script: [{ hand_on: broken }] }
-  asks: { script: [{ hand_on: asker }] }
-  quiet: { script: [{ hand_on: mute }] }
+  fails: { script: [{ hand_off: broken }] }
+  asks: { script: [{ hand_off: asker }] }
+  quiet: { script: [{ hand_off: mute }] }
   poet: { script: [{ say: 'on it' }, { artifact: { name: poem, text: roses } }, { complete: done }] }
   broken: { script: [{ fail: 'no ink' }] }
   asker: { script: [{ ask: 'which one?' }] }

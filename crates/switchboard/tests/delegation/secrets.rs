@@ -13,7 +13,7 @@ agents:
       - call: { agent: porter }
       - call: { agent: worker }
       - complete: '{{call.porter.text}}, {{call.worker.text}}: {{text}}'
-  desk: { script: [{ hand_on: front }] }
+  desk: { script: [{ hand_off: front }] }
   ruled: { script: [{ complete: own }], routes: [{ name: all, to: front }] }
   porter:
     script:

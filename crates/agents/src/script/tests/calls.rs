@@ -285,7 +285,7 @@ async fn a_cancel_goes_on_at_once_to_an_agent_that_has_been_given_its_answer() {
         ..waiting(Vec::new())
     };
     let history = vec![user("m1", vec![Part::text("hi")]), passed_on("a")];
-    let play = script("- hand_on: a").after(history).agents(waiting);
+    let play = script("- hand_off: a").after(history).agents(waiting);
     let cancel = play.canceled.clone();
     let canceled = async {
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -303,7 +303,8 @@ async fn a_question_may_still_be_the_status_when_it_is_answered() {
     let history = vec![user("m1", vec![Part::text("hi")]), message.clone()];
     let mut task = task("t1", TaskState::InputRequired, history);
     task.status.message = Some(passed_on("a").into());
-    assert_eq!(asked(&task, &message.into()).unwrap().agent, "a");
+    let question = RelayedQuestion::before(&task, &message.into());
+    assert_eq!(question.unwrap().agent, "a");
 }
 
 #[tokio::test(start_paused = true)]
@@ -362,4 +363,40 @@ async fn an_agent_that_not_everyone_may_know_of_is_not_named() {
     );
     let asked = answered.agents.asked.lock().unwrap().join(", ");
     assert!(asked.starts_with("tell a t1-2-1"), "{asked}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_delegated_tasks_run_at_once_and_one_can_be_canceled() {
+    let agents = ["a", "b", "c"].into_iter();
+    let agents = agents.fold(Agents::default(), |agents, name| {
+        let events = [begun(), stands(TaskState::Completed, name)];
+        agents.agent(name, events.into())
+    });
+    let play = script("- say: unused").agents(agents);
+    let task = task("t1", TaskState::Working, vec![play.message.clone()]);
+    let recorder = Recorder::default();
+    let delegations = play.delegations(&recorder, &task);
+    let start = |agent: &'static str| {
+        delegations.start(Delegation {
+            agent,
+            key: format!("t1-{agent}"),
+            message: &play.message,
+            parts: Vec::new(),
+            metadata: None,
+        })
+    };
+    let begin = tokio::time::Instant::now();
+    let run = async |agent| {
+        let mut task = start(agent).await.unwrap();
+        delegations.follow(&mut task, false).await.unwrap();
+        task.result().text
+    };
+    let (a, b, mut c) = tokio::join!(run("a"), run("b"), async { start("c").await.unwrap() });
+    assert_eq!((a.as_str(), b.as_str()), ("a", "b"));
+    assert_eq!(begin.elapsed(), Duration::from_secs(2));
+    delegations.cancel(&mut c).await.unwrap();
+    let asked = play.agents.asked.lock().unwrap();
+    assert_eq!(asked.len(), 4, "{asked:?}");
+    assert_eq!(asked[0], r#"send a t1-a for ["t1"]: hello there"#);
+    assert_eq!(asked[3], "cancel c child");
 }

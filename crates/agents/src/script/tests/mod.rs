@@ -1,8 +1,8 @@
-//! How scripts behave, on a stage that writes down what is said.
+//! How scripts behave, with effects and peers that write down what they are asked for.
 
 mod builtins;
 mod calls;
-mod handing_on;
+mod handoffs;
 mod loading;
 mod secrets;
 mod steps;
@@ -14,17 +14,22 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
+use switchboard_server::call::ServiceParams;
+use switchboard_server::hops::Hop;
+use switchboard_types::Error;
 use switchboard_types::model::{
     Artifact, ArtifactUpdate, Content, ContextId, Event, Message, MessageId, Object, Part, Role,
     StatusUpdate, Task, TaskId, TaskState, TaskStatus,
 };
-use switchboard_types::operation::SendMessage;
+use switchboard_types::operation::{Operation, Response, TaskView};
 use tokio_util::sync::CancellationToken;
 
 use super::Script;
 use super::run::Run;
-use super::scope::{Scope, asked};
-use super::stage::{Line, Stage};
+use super::scope::Scope;
+use crate::delegate::effects::{Effects, Emitter};
+use crate::delegate::peers::{EventSource, PeerReply, Peers};
+use crate::delegate::{Aliases, Delegation, Delegations, RelayedQuestion, TurnInput};
 
 /// What came of a run: its events, and how it ended, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +55,7 @@ struct Play {
     emitted: u64,
     canceled: CancellationToken,
     agents: Arc<Agents>,
-    hidden: BTreeMap<String, String>,
+    aliases: Aliases,
 }
 
 fn script(yaml: &str) -> Play {
@@ -70,13 +75,13 @@ impl Play {
             emitted: 0,
             canceled: CancellationToken::new(),
             agents: Arc::default(),
-            hidden: BTreeMap::new(),
+            aliases: Aliases::default(),
         }
     }
 
     /// Not everyone may know of that agent.
     fn hiding(mut self, name: &str) -> Self {
-        self.hidden = [(name.to_owned(), "#1".to_owned())].into();
+        self.aliases = Aliases([(name.to_owned(), "#1".to_owned())].into());
         self
     }
 
@@ -111,27 +116,39 @@ impl Play {
         self
     }
 
+    fn delegations<'a>(&'a self, effects: &'a dyn Effects, task: &Task) -> Delegations<'a> {
+        Delegations {
+            emitter: Emitter::new(effects, task, self.emitted),
+            peers: &*self.agents,
+            task: Arc::new(task.clone()),
+            hop: Hop::new(|| "desk@here".into()),
+            aliases: self.aliases.clone(),
+            canceled: self.canceled.clone(),
+            ledger: tokio::sync::Mutex::default(),
+            references: tokio::sync::Mutex::default(),
+        }
+    }
+
     async fn run(&self) -> Played {
         let mut history = self.history.clone();
         history.push(self.kept.clone().unwrap_or_else(|| self.message.clone()));
         let task = task("t1", TaskState::Working, history);
         let message = Arc::new(self.message.clone());
-        let asked = asked(&task, &message);
+        let question = RelayedQuestion::before(&task, &message);
+        let question = question.map(|question| question.resolve(None, &self.aliases));
+        let input = TurnInput {
+            timed_out: self.timed_out,
+            ..TurnInput::new(&task, message, question)
+        };
         let scope = Scope {
             earlier: self.earlier.clone(),
-            timed_out: self.timed_out,
-            ..Scope::new(&task, message, self.metadata.clone(), asked)
+            ..Scope::new(&task, input, self.metadata.clone())
         };
-        let stage = Recorder {
-            events: Mutex::default(),
-            agents: Arc::clone(&self.agents),
-        };
+        let recorder = Recorder::default();
+        let delegations = self.delegations(&recorder, &task);
         let begin = tokio::time::Instant::now();
-        let outcome = Run::new(&stage, scope, self.emitted, self.canceled.clone())
-            .hiding(&self.hidden)
-            .script(&self.script)
-            .await;
-        let events = stage.events.into_inner().unwrap();
+        let outcome = Run::new(delegations, scope).script(&self.script).await;
+        let events = recorder.0.into_inner().unwrap();
         Played {
             events,
             end: ended(outcome),
@@ -234,9 +251,73 @@ impl Agents {
         self.asked.lock().unwrap().push(what);
     }
 
-    fn line(&self, agent: &str) -> Result<Box<dyn Line>, String> {
-        let events = self.scripts.get(agent).ok_or("no such agent")?;
-        Ok(Box::new(Tape((1..).zip(events.clone()).collect())))
+    fn events(&self, agent: &str) -> Result<PeerReply, Error> {
+        let events = self
+            .scripts
+            .get(agent)
+            .ok_or_else(|| error("no such agent"))?;
+        let tape = Tape((1..).zip(events.clone()).collect());
+        Ok(PeerReply::Events(Box::new(tape)))
+    }
+}
+
+fn error(text: &str) -> Error {
+    Error::new(switchboard_types::ErrorKind::TaskNotFound, text)
+}
+
+#[async_trait]
+impl Peers for Agents {
+    async fn call(
+        &self,
+        agent: &str,
+        operation: Operation,
+        params: ServiceParams,
+    ) -> Result<PeerReply, Error> {
+        match operation {
+            Operation::Stream(send) => {
+                let key = params.idempotency_key.unwrap();
+                let (id, parts) = (&send.message.id, content(&send.message.parts));
+                let references = &send.message.reference_task_ids;
+                assert_eq!(id.as_str(), key);
+                self.note(format!("send {agent} {key} for {references:?}: {parts}"));
+                self.events(agent)
+            }
+            Operation::Send(send) => {
+                let Message { id, task_id, .. } = &send.message;
+                let parts = content(&send.message.parts);
+                let tell = if params.secret { "whisper" } else { "tell" };
+                self.note(format!("{tell} {agent} {id} in {task_id:?}: {parts}"));
+                match self.ends {
+                    true => Err(error("the task is over")),
+                    false => Ok(PeerReply::Response(Response::Deleted)),
+                }
+            }
+            Operation::Subscribe(subscribe) => {
+                let after = params.last_event_id.unwrap();
+                self.note(format!("follow {agent} {} after {after}", subscribe.id));
+                self.events(agent)
+            }
+            Operation::Get(_) => {
+                let task = self
+                    .tasks
+                    .get(agent)
+                    .ok_or_else(|| error("task not found"))?;
+                let mut task = task.clone();
+                if self.ends && !self.asked.lock().unwrap().is_empty() {
+                    task.status.state = TaskState::Completed;
+                }
+                Ok(PeerReply::Response(Response::Task(TaskView {
+                    task: Arc::new(task),
+                    history_length: None,
+                    artifacts: true,
+                })))
+            }
+            Operation::Cancel(cancel) => {
+                self.note(format!("cancel {agent} {}", cancel.id));
+                Ok(PeerReply::Response(Response::Deleted))
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }
 
@@ -244,40 +325,31 @@ impl Agents {
 struct Tape(VecDeque<(u64, Event)>);
 
 #[async_trait]
-impl Line for Tape {
+impl EventSource for Tape {
     async fn next(&mut self) -> Result<Option<(u64, Event)>, String> {
         tokio::time::sleep(Duration::from_secs(1)).await;
         Ok(self.0.pop_front())
     }
 }
 
-struct Recorder {
-    events: Mutex<Vec<String>>,
-    agents: Arc<Agents>,
+/// The events of a run, in words.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<String>>);
+
+impl Recorder {
+    fn add(&self, event: String) {
+        self.0.lock().unwrap().push(event);
+    }
 }
 
 #[async_trait]
-impl Stage for Recorder {
-    async fn safe(&self) -> Result<(), AgentError> {
+impl Effects for Recorder {
+    async fn status(&self, said: Said) -> Result<(), AgentError> {
+        self.add(spell("working", &said));
         Ok(())
     }
 
-    async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
-        self.events
-            .lock()
-            .unwrap()
-            .push(format!("notes {name} {value}"));
-        Ok(())
-    }
-
-    fn internal(&self, _: &str, _: Value) {}
-
-    async fn say(&self, said: Said) -> Result<(), AgentError> {
-        self.events.lock().unwrap().push(spell("working", &said));
-        Ok(())
-    }
-
-    async fn hand_over(
+    async fn artifact(
         &self,
         artifact: Artifact,
         append: bool,
@@ -286,58 +358,20 @@ impl Stage for Recorder {
         let append = if append { "+" } else { "" };
         let last = if last { "." } else { "" };
         let content = content(&artifact.parts);
-        let event = format!("{}{append}{last} {content}", artifact.id);
-        self.events.lock().unwrap().push(event);
+        self.add(format!("{}{append}{last} {content}", artifact.id));
         Ok(())
     }
 
-    async fn send(
-        &self,
-        agent: &str,
-        send: SendMessage,
-        key: String,
-    ) -> Result<Box<dyn Line>, String> {
-        let message = &send.message;
-        let references = &message.reference_task_ids;
-        self.agents.note(format!(
-            "send {agent} {key} for {references:?}: {}",
-            content(&message.parts)
-        ));
-        assert_eq!(message.id.as_str(), key);
-        self.agents.line(agent)
-    }
-
-    async fn tell(&self, agent: &str, send: SendMessage, secret: bool) -> Result<(), String> {
-        let Message { id, task_id, .. } = &send.message;
-        let content = content(&send.message.parts);
-        let tell = if secret { "whisper" } else { "tell" };
-        self.agents
-            .note(format!("{tell} {agent} {id} in {task_id:?}: {content}"));
-        match self.agents.ends {
-            true => Err("the task is over".to_owned()),
-            false => Ok(()),
-        }
-    }
-
-    async fn follow(&self, agent: &str, id: TaskId, after: u64) -> Result<Box<dyn Line>, String> {
-        self.agents
-            .note(format!("follow {agent} {id} after {after}"));
-        self.agents.line(agent)
-    }
-
-    async fn task(&self, agent: &str, _: TaskId) -> Result<Arc<Task>, String> {
-        let task = self.agents.tasks.get(agent).ok_or("task not found")?;
-        let mut task = task.clone();
-        if self.agents.ends && !self.agents.asked.lock().unwrap().is_empty() {
-            task.status.state = TaskState::Completed;
-        }
-        Ok(Arc::new(task))
-    }
-
-    async fn cancel(&self, agent: &str, id: TaskId) -> Result<(), AgentError> {
-        self.agents.note(format!("cancel {agent} {id}"));
+    async fn persist(&self) -> Result<(), AgentError> {
         Ok(())
     }
+
+    async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
+        self.add(format!("notes {name} {value}"));
+        Ok(())
+    }
+
+    fn internal(&self, _: &str, _: Value) {}
 }
 
 /// Events of another agent's task.

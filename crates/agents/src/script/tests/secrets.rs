@@ -50,7 +50,7 @@ fn asked_of(play: &Play) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_secret_goes_to_who_asked_and_the_next_one_gets_what_was_said_before() {
-    let play = script("- call: { agent: login }\n- hand_on: worker")
+    let play = script("- call: { agent: login }\n- hand_off: worker")
         .agents(login(TaskState::AuthRequired))
         .secret(passed_on("login"), "hunter2");
     let played = play.run().await;
@@ -131,7 +131,7 @@ async fn a_run_that_a_restart_cut_off_is_the_same_without_the_secret() {
     let yaml = r#"
 - call: { agent: login }
 - choose: [{ when: { text: '^open' }, do: [{ say: "{{text}} {{metadata.note|nothing}}" }] }]
-- hand_on: worker
+- hand_off: worker
 "#;
     let play = script(yaml)
         .agents(login(TaskState::AuthRequired))
@@ -180,7 +180,7 @@ fn a_message_is_known_by_itself_though_others_say_the_same_under_its_id() {
     let same = || user("m", vec![Part::text("go")]);
     let task = task("t1", TaskState::Working, vec![same(), same(), same()]);
     for (n, message) in (1..).zip(&task.history) {
-        let scope = Scope::new(&task, Arc::clone(message), None, None);
-        assert_eq!(scope.turn, n);
+        let input = TurnInput::new(&task, Arc::clone(message), None);
+        assert_eq!(input.turn, n);
     }
 }

@@ -259,8 +259,8 @@ async fn a_later_message_that_waits_does_not_change_the_turn() {
         TaskState::Working,
         vec![message.clone(), later.clone()],
     );
-    assert_eq!(Scope::new(&task, message.into(), None, None).turn, 1);
-    assert_eq!(Scope::new(&task, later.into(), None, None).turn, 2);
+    assert_eq!(TurnInput::new(&task, message.into(), None).turn, 1);
+    assert_eq!(TurnInput::new(&task, later.into(), None).turn, 2);
 }
 
 #[tokio::test(start_paused = true)]

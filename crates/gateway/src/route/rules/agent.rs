@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use http::HeaderName;
 use serde_json::Value;
-use switchboard_agents::script::ScriptAgent;
-use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
+use switchboard_agents::delegate::Handoff;
+use switchboard_agents::script::Template;
+use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Said, Turn};
 use switchboard_server::backend::{Drift, Health};
 use switchboard_server::principal::Principal;
 use switchboard_server::table::Table;
 use switchboard_types::Error;
-use switchboard_types::model::Message;
+use switchboard_types::model::{Artifact, ArtifactId, Message, Part};
 use switchboard_types::operation::SendMessage;
 
 use super::{Action, Heard, Routes};
@@ -26,7 +27,7 @@ pub(crate) struct Routed {
 }
 
 impl Routed {
-    /// The agent behind these rules, which hand tasks on to the agents of a table.
+    /// The agent behind these rules, which hand tasks off to the agents of a table.
     pub(crate) fn new(own: Arc<dyn Agent>, routes: Routes, table: Arc<Table>) -> Self {
         Self { routes, own, table }
     }
@@ -34,23 +35,42 @@ impl Routed {
     /// What a rule does with the task of a turn; nothing if it is the agent's own.
     async fn rule(&self, turn: &Turn) -> Result<Option<Action>, AgentError> {
         match turn.decision().await? {
-            Some(kept) => Action::from_kept(&kept).map(Some).ok_or_else(unreadable),
+            Some(stored) => Action::from_json(&stored).map(Some).ok_or_else(unreadable),
             None => Ok(None),
         }
     }
 
     async fn take(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
         match self.rule(&turn).await? {
-            Some(action) => self.does(&action)?.run(turn, progress).await,
+            Some(Action::To(agent)) => self.handoff(agent).run(turn, progress).await,
+            Some(Action::Answer(text)) => answer(&text, &turn, &progress).await,
             None => self.own.run(turn, progress).await,
         }
     }
 
-    fn does(&self, action: &Action) -> Result<ScriptAgent, AgentError> {
-        let script = action.script().ok_or_else(unreadable)?;
-        let agent = ScriptAgent::new(script, Some(Arc::clone(&self.table) as _));
-        Ok(agent.listed_in(Arc::clone(&self.table) as _))
+    fn handoff(&self, to: Arc<str>) -> Handoff {
+        Handoff::new(
+            to,
+            Arc::clone(&self.table) as _,
+            Arc::clone(&self.table) as _,
+        )
     }
+}
+
+/// Answers the message of a turn with the text of a rule.
+async fn answer(text: &str, turn: &Turn, progress: &Progress) -> Result<Outcome, AgentError> {
+    let template: Template = text.parse().map_err(|_| unreadable())?;
+    let text = template.render_for(turn).await?;
+    // A restart does not answer twice.
+    if turn.emitted == 0 {
+        let id = ArtifactId::new("answer").map_err(|_| unreadable())?;
+        let artifact = Artifact {
+            name: Some(id.to_string()),
+            ..Artifact::new(id, vec![Part::text(text)])
+        };
+        progress.artifact(artifact).await?;
+    }
+    Ok(Outcome::Completed(Said::default()))
 }
 
 fn unreadable() -> AgentError {
@@ -86,7 +106,7 @@ impl Agent for Routed {
         let rule = rules.walk(&Heard::new(send, caller)).chosen?;
         let name = &*rule.name;
         tracing::debug!(rule = name, action = %rule.action, "routing rule matched");
-        Some(rule.action.kept(name))
+        Some(rule.action.to_json(name))
     }
 
     fn has_rules(&self) -> bool {
@@ -110,11 +130,12 @@ impl Agent for Routed {
     }
 
     async fn does_without_words(&self, turn: &Turn) -> bool {
-        let ruled = self.rule(turn).await;
-        match ruled.and_then(|action| action.map(|action| self.does(&action)).transpose()) {
-            Ok(Some(agent)) => agent.does_without_words(turn).await,
+        match self.rule(turn).await {
+            Ok(Some(Action::To(agent))) => {
+                self.handoff(agent).can_resume_without_message(turn).await
+            }
+            Ok(Some(Action::Answer(_))) | Err(_) => false,
             Ok(None) => self.own.does_without_words(turn).await,
-            Err(_) => false,
         }
     }
 
@@ -132,7 +153,8 @@ impl Agent for Routed {
 
     async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
         match self.rule(&turn).await? {
-            Some(action) => self.does(&action)?.let_go(turn).await,
+            Some(Action::To(agent)) => self.handoff(agent).release(&turn).await,
+            Some(Action::Answer(_)) => Ok(()),
             None => self.own.let_go(turn).await,
         }
     }

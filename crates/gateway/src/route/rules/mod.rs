@@ -1,5 +1,4 @@
-//! Rules by which messages go to other agents: each takes the messages that it is about, and hands their tasks on, or
-//! answers them.
+//! Routing rules: each takes the messages that it matches, and hands their tasks off to another agent or answers them.
 //!
 //! The rules of an agent are asked by priority, the highest first, and in the order they are written; the first one that
 //! a message matches decides. Without one, the agent takes the message itself.
@@ -19,7 +18,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::{Value, json};
-use switchboard_agents::script::{InvalidTemplate, Pattern, Script, Template};
+use switchboard_agents::script::{InvalidTemplate, Pattern, Template};
 use switchboard_server::clock;
 
 use crate::cel::{Expression, Unusable};
@@ -185,24 +184,17 @@ impl Action {
         Ok(Self::Answer(template.to_owned()))
     }
 
-    /// What an agent does that does only this.
-    fn script(&self) -> Option<Script> {
-        match self {
-            Self::To(agent) => Some(Script::handing_on_to(agent)),
-            Self::Answer(template) => template.parse().ok().map(Script::answering),
-        }
-    }
-
-    /// As it is kept with a task.
-    fn kept(&self, rule: &str) -> Value {
+    /// The decision of a rule, as it is stored with a task.
+    fn to_json(&self, rule: &str) -> Value {
         match self {
             Self::To(agent) => json!({ "rule": rule, "to": &**agent }),
             Self::Answer(template) => json!({ "rule": rule, "answer": template }),
         }
     }
 
-    fn from_kept(kept: &Value) -> Option<Self> {
-        let text = |name: &str| kept[name].as_str();
+    /// Reads a stored decision.
+    fn from_json(stored: &Value) -> Option<Self> {
+        let text = |name: &str| stored[name].as_str();
         text("to")
             .map(|agent| Self::To(Arc::from(agent)))
             .or_else(|| Self::answer(text("answer")?).ok())

@@ -117,14 +117,17 @@ fn the_first_that_matches_decides_and_what_is_off_is_not_asked() {
 }
 
 #[test]
-fn what_is_kept_with_a_task_is_read_again() {
-    for action in [to("poet"), Action::answer("hello {{text}}").unwrap()] {
-        let kept = action.kept("r");
-        assert_eq!(kept["rule"], "r");
-        assert_eq!(Action::from_kept(&kept), Some(action));
+fn decisions_of_older_data_directories_are_read() {
+    let answer = Action::answer("hello {{text}}").unwrap();
+    for (action, stored) in [
+        (to("poet"), json!({"rule": "r", "to": "poet"})),
+        (answer, json!({"rule": "r", "answer": "hello {{text}}"})),
+    ] {
+        assert_eq!(action.to_json("r"), stored);
+        assert_eq!(Action::from_json(&stored), Some(action));
     }
     assert!(Action::answer("{{what}}").is_err());
-    assert_eq!(Action::from_kept(&json!({"rule": "r"})), None);
+    assert_eq!(Action::from_json(&json!({"rule": "r"})), None);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The `hand_on` step.
+//! The `hand_off` step.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn poet() -> Agents {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_other_agent_makes_is_passed_on_as_it_comes() {
-    let play = script("- hand_on: poet").agents(poet());
+    let play = script("- hand_off: poet").agents(poet());
     let played = play.run().await;
     assert_eq!(
         played.events,
@@ -42,8 +42,8 @@ async fn what_the_other_agent_makes_is_passed_on_as_it_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_was_cut_off_is_handed_on_once() {
-    script("- hand_on: poet")
+async fn a_handoff_that_a_restart_cut_off_is_not_made_twice() {
+    script("- hand_off: poet")
         .agents(poet())
         .resumes_anywhere()
         .await;
@@ -58,17 +58,17 @@ async fn the_task_ends_as_the_other_one_does() {
         (TaskState::Canceled, "failed: a: no".to_owned()),
     ] {
         let agents = Agents::default().agent("a", vec![begun(), stands(state, "no")]);
-        let played = script("- hand_on: a").agents(agents).run().await;
+        let played = script("- hand_off: a").agents(agents).run().await;
         assert_eq!(played.end, end);
     }
-    let end = script("- hand_on: a").run().await.end;
+    let end = script("- hand_off: a").run().await.end;
     assert_eq!(end, "failed: a: no such agent");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_bare_message_is_the_last_word() {
     let message = user("m", vec![Part::text("42")]);
-    let played = script("- hand_on: a")
+    let played = script("- hand_off: a")
         .agents(Agents::default().agent("a", vec![Event::Message(message.into())]))
         .run()
         .await;
@@ -82,7 +82,7 @@ async fn a_question_comes_back_and_its_answer_goes_on() {
         "a",
         vec![begun(), stands(TaskState::InputRequired, "well?")],
     );
-    let played = script("- hand_on: a").agents(asking).run().await;
+    let played = script("- hand_off: a").agents(asking).run().await;
     let whose = r#"{"delegate":{"agent":"a","taskId":"child","event":2}}"#;
     assert_eq!(played.end, format!("input-required: well? #{whose}"));
     let events = vec![
@@ -94,7 +94,7 @@ async fn a_question_comes_back_and_its_answer_goes_on() {
     let task = task("child", TaskState::InputRequired, Vec::new());
     waiting.tasks.insert("a", task);
     let history = vec![user("m1", vec![Part::text("hi")]), passed_on("a")];
-    let play = script("- hand_on: a")
+    let play = script("- hand_off: a")
         .after(history)
         .text("yes")
         .agents(waiting);
@@ -110,7 +110,7 @@ async fn a_question_comes_back_and_its_answer_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_goes_on_to_it() {
-    let play = script("- hand_on: poet").agents(poet());
+    let play = script("- hand_off: poet").agents(poet());
     let cancel = play.canceled.clone();
     let canceled = async {
         tokio::time::sleep(Duration::from_millis(3500)).await;
@@ -124,6 +124,14 @@ async fn a_cancel_goes_on_to_it() {
 
 #[test]
 fn nothing_follows_it() {
-    let error = Script::parse("- hand_on: a\n- say: hello").unwrap_err();
+    let error = Script::parse("- hand_off: a\n- say: hello").unwrap_err();
     assert!(error.to_string().contains("no step can follow"), "{error}");
+}
+
+#[test]
+fn other_names_of_the_step_mean_the_same() {
+    for name in ["hand_off", "delegate", "hand_on"] {
+        let script = Script::parse(&format!("- {name}: poet")).unwrap();
+        assert_eq!(script.calls(), ["poet"].into(), "{name}");
+    }
 }
