@@ -9,12 +9,13 @@ use switchboard_server::clock;
 use switchboard_server::log::{created_at, duration_ms, reason};
 use switchboard_server::store::{self, Head, RecentQuery, Store};
 use switchboard_types::model::{Event, Task, TaskState, TaskStatus};
+use switchboard_types::printable;
 
 use super::args::{Global, Kept};
 use super::{Failure, block_on, out};
+use crate::app;
 use crate::config::Env;
 use crate::config::value::Time;
-use crate::{app, printable};
 
 pub(super) const TASKS: &str = "\
 Examples:

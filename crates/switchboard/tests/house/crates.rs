@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{none, root};
 
 /// The arrows: a crate, and which of ours it may depend on.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("switchboard-proto", &[]),
     ("switchboard-types", &["switchboard-proto"]),
     ("switchboard-keys", &[]),
@@ -19,6 +19,10 @@ const ARROWS: [(&str, &[&str]); 8] = [
     (
         "switchboard-server",
         &["switchboard-types", "switchboard-keys"],
+    ),
+    (
+        "switchboard-conformance",
+        &["switchboard-types", "switchboard-client"],
     ),
     (
         "switchboard-agents",
@@ -35,6 +39,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
             "switchboard-server",
             "switchboard-client",
             "switchboard-agents",
+            "switchboard-conformance",
         ],
     ),
     ("switchboard", &["switchboard-gateway"]),
