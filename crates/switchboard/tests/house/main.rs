@@ -60,6 +60,7 @@ impl Source {
             "/examples/",
             "/benches/",
             "/testing/",
+            "/testkit/",
         ]
         .iter()
         .any(|place| self.path.contains(place))

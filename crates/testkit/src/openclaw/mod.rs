@@ -1,11 +1,11 @@
 //! A small OpenClaw gateway: it says what a real one says (2026.9), in the same order, to a few messages that it knows.
 //! It can die, and come back at the same address with what it had written down.
 
-#![allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "no test binary uses all of it"
-)]
+#![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
+
+mod http;
+mod recorded;
+mod socket;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,48 +13,49 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_server::shutdown::Tasks;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::{claw_http, claw_recorded, claw_socket};
-
-pub(crate) const TOKEN: &str = "tok-0123456789abcdef";
+/// The token that it accepts.
+pub const TOKEN: &str = "tok-0123456789abcdef";
 
 /// What it says if it is careless.
-pub(crate) const LEAK: &str = "no use for tok-0123456789abcdef";
+const LEAK: &str = "no use for tok-0123456789abcdef";
 
 /// The same, where a text of others is cut.
-pub(crate) fn leak_at_the_cut() -> String {
+fn leak_at_the_cut() -> String {
     format!("{}{TOKEN}", "x".repeat(490))
 }
 
-/// What it tells an agent whose run was cut off.
 /// How the names of runs begin that go on with others.
-pub(crate) const AGAIN: &str = "again-";
+pub const AGAIN: &str = "again-";
+
+/// What it tells an agent whose run was cut off.
 const RECOVERY: &str = "[System] Your previous turn was interrupted by a gateway restart";
 
 /// What a gateway may be like.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
+pub struct Manner {
     /// It wants its owner to approve of devices.
-    pub(crate) pairs: bool,
+    pub pairs: bool,
     /// It takes messages over HTTP.
-    pub(crate) http: bool,
+    pub http: bool,
     /// It goes on with what it was at when it died.
-    pub(crate) recovers: bool,
+    pub recovers: bool,
     /// What it is told then.
-    pub(crate) goes_on: &'static str,
+    pub goes_on: &'static str,
     /// What its list says then of what it was at.
-    pub(crate) left_as: &'static str,
+    pub left_as: &'static str,
     /// What it does when it is asked to run something.
-    pub(crate) asked: Asked,
+    pub asked: Reaction,
 }
 
 /// What a gateway does when it is asked to run something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub enum Reaction {
     /// It runs it, and says so.
     Runs,
     /// It does not hear it.
@@ -73,27 +74,31 @@ impl Default for Manner {
             recovers: true,
             goes_on: RECOVERY,
             left_as: "cancelled",
-            asked: Asked::Runs,
+            asked: Reaction::Runs,
         }
     }
 }
 
 /// A gateway on a socket.
-pub(crate) struct Claw {
-    pub(crate) world: Arc<World>,
+#[derive(Debug)]
+pub struct Claw {
+    /// What it knows, also after it died.
+    pub world: Arc<World>,
     address: SocketAddr,
     /// What ends when it dies.
-    life: Tasks,
+    life: TaskTracker,
+    death: CancellationToken,
 }
 
 /// What it knows.
 #[derive(Debug)]
-pub(crate) struct World {
-    pub(crate) manner: Mutex<Manner>,
+pub struct World {
+    /// What it is like from now on.
+    pub manner: Mutex<Manner>,
     inner: Mutex<Inner>,
     events: broadcast::Sender<String>,
     /// What it does, whoever is connected.
-    pub(crate) work: Tasks,
+    work: TaskTracker,
 }
 
 #[derive(Debug, Default)]
@@ -111,11 +116,13 @@ struct Inner {
 }
 
 impl Claw {
-    pub(crate) async fn start() -> Self {
+    /// One that does all that it should.
+    pub async fn start() -> Self {
         Self::with(Manner::default()).await
     }
 
-    pub(crate) async fn with(manner: Manner) -> Self {
+    /// One of that manner.
+    pub async fn with(manner: Manner) -> Self {
         let world = Arc::new(World {
             manner: Mutex::new(manner),
             inner: Mutex::new(Inner {
@@ -123,39 +130,39 @@ impl Claw {
                 ..Inner::default()
             }),
             events: broadcast::Sender::new(1024),
-            work: Tasks::default(),
+            work: TaskTracker::new(),
         });
         let mut claw = Self {
             world,
             address: ([127, 0, 0, 1], 0).into(),
-            life: Tasks::default(),
+            life: TaskTracker::new(),
+            death: CancellationToken::new(),
         };
         claw.live().await;
         claw
     }
 
     /// Comes to life, at the same address.
-    pub(crate) async fn live(&mut self) {
+    pub async fn live(&mut self) {
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.address = listener.local_addr().unwrap();
         self.world.inner().boot += 1;
-        let (world, life) = (Arc::clone(&self.world), Tasks::default());
-        self.life = life.clone();
-        life.clone().spawn(async move {
-            while let Some(Ok((stream, _))) =
-                life.stopping().run_until_cancelled(listener.accept()).await
-            {
-                let (world, stop) = (Arc::clone(&world), life.stopping().clone());
+        (self.life, self.death) = (TaskTracker::new(), CancellationToken::new());
+        let (life, death) = (self.life.clone(), self.death.clone());
+        let world = Arc::clone(&self.world);
+        self.life.spawn(async move {
+            while let Some(Ok((stream, _))) = death.run_until_cancelled(listener.accept()).await {
+                let (world, death) = (Arc::clone(&world), death.clone());
                 life.spawn(async move {
                     let boot = world.inner().boot;
-                    stop.run_until_cancelled(serve(&world, stream, boot)).await;
+                    death.run_until_cancelled(serve(&world, stream, boot)).await;
                 });
             }
         });
     }
 
     /// Comes to life after it died. What ran then runs no more; it may go on with it, in a run of another name.
-    pub(crate) async fn revive(&mut self) {
+    pub async fn revive(&mut self) {
         let mut cut_off = Vec::new();
         let left_as = self.world.manner.lock().unwrap().left_as;
         for row in &mut self.world.inner().rows {
@@ -192,51 +199,55 @@ impl Claw {
     }
 
     /// Dies as a process does that is killed: with all connections and runs, and all that it had in memory.
-    pub(crate) async fn die(&mut self) {
+    pub async fn die(&mut self) {
         self.cut_off().await;
         self.world.inner().runs.clear();
     }
 
     /// Cuts all connections and takes no others, and lives on.
-    pub(crate) async fn cut_off(&mut self) {
-        self.life.stop();
-        assert!(self.life.drain(Duration::from_secs(10)).await);
+    pub async fn cut_off(&mut self) {
+        self.death.cancel();
+        self.life.close();
+        let ended = tokio::time::timeout(Duration::from_secs(10), self.life.wait()).await;
+        ended.expect("all connections end");
     }
 
     /// Can be reached again.
-    pub(crate) async fn back(&mut self) {
+    pub async fn back(&mut self) {
         self.world.inner().boot -= 1;
         self.live().await;
     }
 
     /// Cuts all connections, and can be reached again at once.
-    pub(crate) async fn cut(&mut self) {
+    pub async fn cut(&mut self) {
         self.cut_off().await;
         self.back().await;
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// Where it listens.
+    pub fn url(&self) -> String {
         format!("ws://{}", self.address)
     }
 
     /// What it was asked for by that name.
-    pub(crate) fn calls(&self, method: &str) -> Vec<Value> {
+    pub fn calls(&self, method: &str) -> Vec<Value> {
         let inner = self.world.inner();
         let calls = inner.calls.iter().filter(|(name, _)| name == method);
         calls.map(|(_, params)| params.clone()).collect()
     }
 
     /// How many sockets were opened.
-    pub(crate) fn connections(&self) -> u32 {
+    pub fn connections(&self) -> u32 {
         self.world.inner().connections
     }
 
-    pub(crate) fn learns(&self, skill: &str) {
+    /// It has one more skill from now on.
+    pub fn learns(&self, skill: &str) {
         self.world.inner().skills.push(skill.to_owned());
     }
 
     /// Its owner approves of the device.
-    pub(crate) fn approve(&self) {
+    pub fn approve(&self) {
         self.world.manner.lock().unwrap().pairs = false;
     }
 }
@@ -247,7 +258,7 @@ impl World {
     }
 
     /// A run of that name, and whether it was known.
-    pub(crate) fn know(&self, run: &str) -> (bool, watch::Sender<Option<Value>>) {
+    fn know(&self, run: &str) -> (bool, watch::Sender<Option<Value>>) {
         let mut inner = self.inner();
         let known = inner.runs.contains_key(run);
         let ended = inner.runs.entry(run.to_owned());
@@ -255,35 +266,35 @@ impl World {
         (known, ended.clone())
     }
 
-    pub(crate) fn ended(&self, run: &str) -> Option<watch::Receiver<Option<Value>>> {
+    fn ended(&self, run: &str) -> Option<watch::Receiver<Option<Value>>> {
         self.inner().runs.get(run).map(watch::Sender::subscribe)
     }
 
-    pub(crate) fn connected(&self) {
+    fn connected(&self) {
         self.inner().connections += 1;
     }
 
-    pub(crate) fn listen(&self) -> broadcast::Receiver<String> {
+    fn listen(&self) -> broadcast::Receiver<String> {
         self.events.subscribe()
     }
 
-    pub(crate) fn rows(&self) -> Vec<Value> {
+    fn rows(&self) -> Vec<Value> {
         self.inner().rows.clone()
     }
 
-    pub(crate) fn history(&self) -> Vec<(String, Value)> {
+    fn history(&self) -> Vec<(String, Value)> {
         self.inner().history.clone()
     }
 
-    pub(crate) fn skills(&self) -> Vec<String> {
+    fn skills(&self) -> Vec<String> {
         self.inner().skills.clone()
     }
 
-    pub(crate) fn note(&self, method: &str, params: Value) {
+    fn note(&self, method: &str, params: Value) {
         self.inner().calls.push((method.to_owned(), params));
     }
 
-    pub(crate) fn was_asked(&self, method: &str) -> bool {
+    fn was_asked(&self, method: &str) -> bool {
         self.inner().calls.iter().any(|(name, _)| name == method)
     }
 
@@ -315,7 +326,7 @@ impl World {
     async fn repeat(&self, frames: &str, run: &str, session: &str) {
         let ended = self.ended(run).unwrap();
         let tell = |event: &str, payload: &Value| self.tell(event, payload);
-        let end = claw_recorded::replay(frames, (run, session), ended, tell).await;
+        let end = recorded::replay(frames, (run, session), ended, tell).await;
         if !self.is_over(run) {
             self.set_row(run, "completed");
             self.end(run, end);
@@ -323,13 +334,7 @@ impl World {
     }
 
     /// Runs an agent, until it is done or stopped.
-    pub(crate) async fn run(
-        self: Arc<Self>,
-        run: String,
-        session: String,
-        text: String,
-        boot: u32,
-    ) {
+    async fn run(self: Arc<Self>, run: String, session: String, text: String, boot: u32) {
         self.set_row(&run, "running");
         let mut user =
             json!({"role": "user", "content": text, "idempotencyKey": format!("{run}:user")});
@@ -338,7 +343,7 @@ impl World {
                 json!({"kind": "internal_system", "sourceTool": "main_session_restart_recovery"});
         }
         self.write(&session, user);
-        if let Some(frames) = claw_recorded::of(&text) {
+        if let Some(frames) = recorded::of(&text) {
             return self.repeat(frames, &run, &session).await;
         }
         let says =
@@ -435,13 +440,13 @@ impl World {
     }
 
     /// Whether a run goes on.
-    pub(crate) fn is_running(&self, run: &str) -> bool {
+    pub fn is_running(&self, run: &str) -> bool {
         let runs = &self.inner().runs;
         runs.get(run).is_some_and(|ended| ended.borrow().is_none())
     }
 
     /// Whether a run has ended.
-    pub(crate) fn is_over(&self, run: &str) -> bool {
+    pub fn is_over(&self, run: &str) -> bool {
         let inner = self.inner();
         inner
             .runs
@@ -450,7 +455,7 @@ impl World {
     }
 
     /// Whether there was something to stop.
-    pub(crate) fn stop(&self, run: &str) -> bool {
+    pub fn stop(&self, run: &str) -> bool {
         let runs = self.inner().runs.get(run).cloned();
         let Some(ended) = runs.filter(|ended| ended.borrow().is_none()) else {
             return false;
@@ -477,14 +482,14 @@ async fn serve(world: &Arc<World>, stream: TcpStream, boot: u32) {
     };
     let head = String::from_utf8_lossy(&begin[..known]).to_ascii_lowercase();
     if head.contains("upgrade: websocket") {
-        claw_socket::serve(world, stream, boot).await;
+        socket::serve(world, stream, boot).await;
     } else {
-        claw_http::serve(world, stream).await;
+        http::serve(world, stream).await;
     }
 }
 
 /// Answers a plain HTTP request.
-pub(crate) async fn plain(stream: &mut TcpStream, status: &str, kind: &str, body: &str) {
+async fn plain(stream: &mut TcpStream, status: &str, kind: &str, body: &str) {
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -11,33 +10,47 @@ use axum::routing::post;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use crate::eventually;
+
 /// A span as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Span {
-    pub(crate) trace: String,
-    pub(crate) id: String,
-    pub(crate) parent: String,
-    pub(crate) name: String,
+pub struct Span {
+    /// The trace id, in hex.
+    pub trace: String,
+    /// The span id, in hex.
+    pub id: String,
+    /// The parent's span id; empty for a root.
+    pub parent: String,
+    /// Its name.
+    pub name: String,
     /// 1 internal, 2 server, 3 client.
-    pub(crate) kind: u64,
-    pub(crate) began: u64,
-    pub(crate) ended: u64,
-    pub(crate) attributes: BTreeMap<String, String>,
+    pub kind: u64,
+    /// When it began, in nanoseconds since 1970.
+    pub began: u64,
+    /// When it ended.
+    pub ended: u64,
+    /// Its attributes, values as text.
+    pub attributes: BTreeMap<String, String>,
     /// Trace and span of each.
-    pub(crate) links: Vec<(String, String)>,
+    pub links: Vec<(String, String)>,
     /// 2 is an error.
-    pub(crate) status: u64,
-    pub(crate) resource: BTreeMap<String, String>,
+    pub status: u64,
+    /// The attributes of who sent it.
+    pub resource: BTreeMap<String, String>,
 }
 
-pub(crate) struct Collector {
-    pub(crate) url: String,
+/// A collector on a socket; gone when it is dropped.
+#[derive(Debug)]
+pub struct Collector {
+    /// Where it listens.
+    pub url: String,
     got: Arc<Mutex<Vec<(HeaderMap, Span)>>>,
     _owner: JoinSet<()>,
 }
 
 impl Collector {
-    pub(crate) async fn start() -> Self {
+    /// Listens on a free port.
+    pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let got: Arc<Mutex<Vec<(HeaderMap, Span)>>> = Arc::default();
@@ -59,7 +72,8 @@ impl Collector {
         }
     }
 
-    pub(crate) fn spans(&self) -> Vec<(HeaderMap, Span)> {
+    /// All spans so far, each with the headers of its request.
+    pub fn spans(&self) -> Vec<(HeaderMap, Span)> {
         self.got
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -67,15 +81,15 @@ impl Collector {
     }
 
     /// Waits until so many spans have come.
-    pub(crate) async fn wait(&self, many: usize) -> Vec<(HeaderMap, Span)> {
-        for _ in 0..1000 {
+    pub async fn wait(&self, many: usize) -> Vec<(HeaderMap, Span)> {
+        eventually(&format!("{many} spans"), async || {
             let got = self.spans();
-            if got.len() >= many {
-                return got;
+            match got.len() >= many {
+                true => Ok(got),
+                false => Err(format!("{got:#?}")),
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("not {many} spans: {:#?}", self.spans());
+        })
+        .await
     }
 }
 

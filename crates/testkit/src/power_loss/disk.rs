@@ -9,14 +9,14 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
-use super::trace::Operation;
+use super::Operation;
 
 /// Writes reach the disk in pieces of this size, in any order.
 const SECTOR: usize = 512;
 
 /// What becomes of operations that were not synced.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Unsynced {
+pub enum Unsynced {
     /// None has reached the disk.
     Lost,
     /// All have: the process was killed, and the machine goes on.
@@ -29,7 +29,7 @@ pub(crate) enum Unsynced {
 
 /// The files and directories, as they are and as they would be found.
 #[derive(Debug, Default)]
-pub(crate) struct Disk {
+pub struct Disk {
     nodes: Vec<Node>,
 }
 
@@ -55,10 +55,10 @@ enum Change {
 }
 
 /// Numbers that look random and are the same each time (SplitMix64).
-pub(crate) struct Chance(pub(crate) u64);
+struct Chance(u64);
 
 impl Chance {
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
+    fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -70,7 +70,7 @@ impl Chance {
 
 impl Disk {
     /// A disk that holds what is in `dir`, synced.
-    pub(crate) fn of(dir: &Path) -> Self {
+    pub fn of(dir: &Path) -> Self {
         let mut disk = Self::default();
         disk.load(dir);
         disk
@@ -129,7 +129,7 @@ impl Disk {
     }
 
     /// Does what the process did.
-    pub(crate) fn apply(&mut self, operation: &Operation) {
+    pub fn apply(&mut self, operation: &Operation) {
         match operation {
             Operation::Create(path) => {
                 let file = self.add_file(Vec::new());
@@ -193,7 +193,7 @@ impl Disk {
     }
 
     /// Writes to `target` what is found after a loss of power now.
-    pub(crate) fn lose_power(&self, unsynced: Unsynced, target: &Path) {
+    pub fn lose_power(&self, unsynced: Unsynced, target: &Path) {
         let mut chance = match unsynced {
             Unsynced::Some(seed) => Chance(seed),
             _ => Chance(0),

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::claw::{LEAK, TOKEN, World, leak_at_the_cut, plain};
+use super::{LEAK, TOKEN, World, leak_at_the_cut, plain};
 
-pub(crate) async fn serve(world: &World, mut stream: TcpStream) {
+pub(super) async fn serve(world: &World, mut stream: TcpStream) {
     let Some((head, read)) = request(&mut stream).await else {
         return;
     };

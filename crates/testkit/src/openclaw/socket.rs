@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::claw::{Asked, TOKEN, World};
+use super::{Reaction, TOKEN, World};
 
-pub(crate) async fn serve(world: &Arc<World>, stream: TcpStream, boot: u32) {
+pub(super) async fn serve(world: &Arc<World>, stream: TcpStream, boot: u32) {
     let Ok(socket) = tokio_tungstenite::accept_async(stream).await else {
         return;
     };
@@ -134,12 +134,12 @@ impl Request {
         }
         let manner = world.manner.lock().unwrap().asked;
         match manner {
-            Asked::Deaf => return,
-            Asked::Starting => {
+            Reaction::Deaf => return,
+            Reaction::Starting => {
                 let error = json!({"code": "UNAVAILABLE", "message": "gateway starting"});
                 return self.send(json!({"ok": false, "error": error})).await;
             }
-            Asked::Runs | Asked::Mute => {}
+            Reaction::Runs | Reaction::Mute => {}
         }
         if self.word("message") == "hang late" {
             // It does not know it yet when it is asked to stop it.
@@ -152,7 +152,7 @@ impl Request {
         match over {
             Some(end) if known => return self.send(end).await,
             _ if known => return self.ok(json!({"runId": run, "status": "in_flight"})).await,
-            _ if manner == Asked::Mute => {}
+            _ if manner == Reaction::Mute => {}
             _ => {
                 let begun = if twice { "accepted" } else { "started" };
                 self.ok(json!({"runId": run, "status": begun})).await;
@@ -162,7 +162,7 @@ impl Request {
         world
             .work
             .spawn(Arc::clone(world).run(run, session, text, boot));
-        if twice && manner != Asked::Mute {
+        if twice && manner != Reaction::Mute {
             let mut end = ended.subscribe();
             let end = end.wait_for(Option::is_some).await.unwrap().clone();
             self.send(end.unwrap()).await;

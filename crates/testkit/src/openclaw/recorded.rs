@@ -18,7 +18,7 @@ const RUNS: [&str; 4] = [
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The run of that message, if there is one.
-pub(crate) fn of(text: &str) -> Option<&'static str> {
+pub(super) fn of(text: &str) -> Option<&'static str> {
     let said = |run: &&str| {
         let first: Value = serde_json::from_str(run.lines().next().unwrap()).unwrap();
         first["message"] == text
@@ -27,7 +27,7 @@ pub(crate) fn of(text: &str) -> Option<&'static str> {
 }
 
 /// Tells a run again, by our names of it and of its session, until its end or until it is stopped; gives how it ended.
-pub(crate) async fn replay(
+pub(super) async fn replay(
     frames: &str,
     (run, session): (&str, &str),
     mut ended: watch::Receiver<Option<Value>>,

@@ -4,24 +4,28 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use switchboard_server::shutdown::Tasks;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
-    pub(crate) head: String,
-    pub(crate) body: Value,
+pub struct ChatRequest {
+    /// The request line and the headers.
+    pub head: String,
+    /// The body; null if it is not JSON.
+    pub body: Value,
 }
 
-impl Asked {
-    pub(crate) fn messages(&self) -> &Value {
+impl ChatRequest {
+    /// The messages of the chat.
+    pub fn messages(&self) -> &Value {
         &self.body["messages"]
     }
 
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    /// A header by its name.
+    pub fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines
             .find(|(named, _)| named.eq_ignore_ascii_case(name))
@@ -31,7 +35,7 @@ impl Asked {
 
 /// What is done to answer, one after the other.
 #[derive(Debug, Clone)]
-pub(crate) enum Step {
+pub enum Step {
     /// Sends these bytes.
     Send(Vec<u8>),
     /// Waits until a test says so, or the other side is gone.
@@ -41,88 +45,94 @@ pub(crate) enum Step {
 }
 
 /// An answer: what is sent, and then the connection is closed.
-pub(crate) type Reply = Vec<Step>;
+pub type Reply = Vec<Step>;
 
-type Answering = dyn Fn(&Asked, usize) -> Reply + Send + Sync;
+type Answering = dyn Fn(&ChatRequest, usize) -> Reply + Send + Sync;
 
 /// The endpoint; gone when it is dropped.
-pub(crate) struct Model {
-    pub(crate) url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+#[derive(Debug)]
+pub struct Model {
+    /// The base URL, with `/v1`.
+    pub url: String,
+    asked: Arc<Mutex<Vec<ChatRequest>>>,
     /// How many have hung up on us.
     gone: watch::Sender<usize>,
-    tasks: Tasks,
-}
-
-impl Drop for Model {
-    fn drop(&mut self) {
-        self.tasks.stop();
-    }
+    _serving: JoinSet<()>,
 }
 
 impl Model {
     /// Answers the nth request, from 1, as `answer` says.
-    pub(crate) async fn open(
-        answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static,
+    pub async fn open(
+        answer: impl Fn(&ChatRequest, usize) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), answer)
+        Self::on(
+            TcpListener::bind("127.0.0.1:0").await.expect("a free port"),
+            answer,
+        )
     }
 
     /// The same, there.
-    pub(crate) fn on(
+    pub fn on(
         listener: TcpListener,
-        answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(&ChatRequest, usize) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let model = Self {
+        let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
+        let (asked, gone) = (Arc::default(), watch::Sender::default());
+        let mut serving = JoinSet::new();
+        serving.spawn(accept(
+            listener,
+            Arc::clone(&asked),
+            gone.clone(),
+            Arc::new(answer),
+        ));
+        Self {
             url,
-            asked: Arc::default(),
-            gone: watch::Sender::default(),
-            tasks: Tasks::default(),
-        };
-        let answer: Arc<Answering> = Arc::new(answer);
-        let (asked, gone, tasks) = (
-            Arc::clone(&model.asked),
-            model.gone.clone(),
-            model.tasks.clone(),
-        );
-        let stop = model.tasks.stopping().clone();
-        model.tasks.spawn(async move {
-            let all = async {
-                while let Ok((stream, _)) = listener.accept().await {
-                    let (asked, gone) = (Arc::clone(&asked), gone.clone());
-                    let answer = Arc::clone(&answer);
-                    let stop = tasks.stopping().clone();
-                    tasks.spawn(async move {
-                        let served = serve(stream, asked, gone, answer);
-                        stop.run_until_cancelled(served).await;
-                    });
-                }
-            };
-            stop.run_until_cancelled(all).await;
-        });
-        model
+            asked,
+            gone,
+            _serving: serving,
+        }
     }
 
     /// Says these words to everyone.
-    pub(crate) async fn saying(words: &'static [&'static str]) -> Self {
+    pub async fn saying(words: &'static [&'static str]) -> Self {
         Self::open(|_, _| stream(words)).await
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    /// All requests so far.
+    pub fn asked(&self) -> Vec<ChatRequest> {
+        self.asked.lock().expect("no panic under the lock").clone()
     }
 
     /// Waits until so many have hung up.
-    pub(crate) async fn hung_up(&self, count: usize) {
+    pub async fn hung_up(&self, count: usize) {
         let mut gone = self.gone.subscribe();
-        gone.wait_for(|gone| *gone >= count).await.unwrap();
+        gone.wait_for(|gone| *gone >= count)
+            .await
+            .expect("the model lives");
+    }
+}
+
+/// Aborts all connections when it is dropped itself.
+async fn accept(
+    listener: TcpListener,
+    asked: Arc<Mutex<Vec<ChatRequest>>>,
+    gone: watch::Sender<usize>,
+    answer: Arc<Answering>,
+) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        connections.spawn(serve(
+            stream,
+            Arc::clone(&asked),
+            gone.clone(),
+            Arc::clone(&answer),
+        ));
     }
 }
 
 async fn serve(
     mut stream: TcpStream,
-    seen: Arc<Mutex<Vec<Asked>>>,
+    seen: Arc<Mutex<Vec<ChatRequest>>>,
     gone: watch::Sender<usize>,
     answer: Arc<Answering>,
 ) {
@@ -130,7 +140,7 @@ async fn serve(
         return;
     };
     let count = {
-        let mut seen = seen.lock().unwrap();
+        let mut seen = seen.lock().expect("no panic under the lock");
         seen.push(asked.clone());
         seen.len()
     };
@@ -158,7 +168,7 @@ async fn serve(
     drop(stream.shutdown().await);
 }
 
-async fn request(stream: &mut TcpStream) -> Option<Asked> {
+async fn request(stream: &mut TcpStream) -> Option<ChatRequest> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -168,12 +178,16 @@ async fn request(stream: &mut TcpStream) -> Option<Asked> {
             return None;
         }
     };
-    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-    let mut asked = Asked {
+    let head = String::from_utf8(bytes[..end].to_vec()).expect("a head of text");
+    let mut asked = ChatRequest {
         head,
         body: Value::Null,
     };
-    let length: usize = asked.header("content-length").unwrap().parse().unwrap();
+    let length: usize = asked
+        .header("content-length")
+        .expect("a length")
+        .parse()
+        .expect("a number");
     while bytes.len() < end + length {
         stream.read_buf(&mut bytes).await.ok()?;
     }
@@ -182,34 +196,34 @@ async fn request(stream: &mut TcpStream) -> Option<Asked> {
 }
 
 /// The head of an answer that lasts until the connection closes.
-pub(crate) fn head(status: u16, more: &str) -> Step {
+pub fn head(status: u16, more: &str) -> Step {
     let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{more}\r\n");
     Step::Send(head.into_bytes())
 }
 
 /// A whole answer.
-pub(crate) fn plain(status: u16, more: &str, body: &str) -> Reply {
+pub fn plain(status: u16, more: &str, body: &str) -> Reply {
     let length = format!("content-length: {}\r\n{more}", body.len());
     vec![head(status, &length), Step::Send(body.into())]
 }
 
 /// The head of a stream of events.
-pub(crate) fn events() -> Step {
+pub fn events() -> Step {
     head(200, "content-type: text/event-stream\r\n")
 }
 
 /// One event.
-pub(crate) fn event(data: impl Display) -> Step {
+pub fn event(data: impl Display) -> Step {
     Step::Send(format!("data: {data}\n\n").into_bytes())
 }
 
 /// An event that adds a word.
-pub(crate) fn word(text: &str) -> Step {
+pub fn word(text: &str) -> Step {
     event(json!({ "model": "m-1", "choices": [{ "index": 0, "delta": { "content": text } }] }))
 }
 
 /// How a stream ends as it should.
-pub(crate) fn end() -> Reply {
+pub fn end() -> Reply {
     let usage = json!({ "prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10 });
     vec![
         event(json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] })),
@@ -219,7 +233,7 @@ pub(crate) fn end() -> Reply {
 }
 
 /// A stream of these words, as it should be.
-pub(crate) fn stream(words: &[&str]) -> Reply {
+pub fn stream(words: &[&str]) -> Reply {
     let mut reply = vec![events()];
     reply.extend(words.iter().map(|text| word(text)));
     reply.extend(end());

@@ -1,24 +1,38 @@
 //! What a process did to its files, in order: recorded by `trace.c`, which is compiled here and preloaded into the
-//! process. Tests of the binary use this file, too.
+//! process; and [`Disk`]: what a loss of power may leave of it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod disk;
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use disk::{Disk, Unsynced};
+
 /// The file in the traced directory to which the workload writes the number of each acknowledged task.
-pub(crate) const ACKNOWLEDGED: &str = "acknowledged";
+pub const ACKNOWLEDGED: &str = "acknowledged";
 
 /// One operation on the traced directory. Paths are relative to it; the directory itself has the empty path.
-pub(crate) enum Operation {
+#[derive(Debug)]
+pub enum Operation {
+    /// A new file.
     Create(PathBuf),
+    /// A new directory.
     CreateDir(PathBuf),
+    /// Bytes at an offset.
     Write(PathBuf, usize, Vec<u8>),
+    /// A file of this length.
     Truncate(PathBuf, usize),
     /// Of a file: its content. Of a directory: the names in it.
     Sync(PathBuf),
+    /// A name that is removed.
     Unlink(PathBuf),
+    /// A name that replaces another.
     Rename(PathBuf, PathBuf),
+    /// A second name.
     Link(PathBuf, PathBuf),
     /// The commit of this task was acknowledged to its caller.
     Acknowledge(u32),
@@ -26,7 +40,7 @@ pub(crate) enum Operation {
 
 impl Operation {
     /// Whether it is about what SQLite makes anew after each crash.
-    pub(crate) fn is_volatile(&self) -> bool {
+    pub fn is_volatile(&self) -> bool {
         match self {
             Self::Create(path) | Self::Write(path, ..) | Self::Truncate(path, _) => {
                 path.to_string_lossy().ends_with("-shm")
@@ -56,16 +70,17 @@ impl fmt::Display for Operation {
 }
 
 /// A directory that is traced.
-pub(crate) struct Traced<'a> {
+#[derive(Debug)]
+pub struct Tracer<'a> {
     /// The directory. What is beside it is not traced.
-    pub(crate) root: &'a Path,
+    pub root: &'a Path,
     library: PathBuf,
     file: PathBuf,
 }
 
-impl<'a> Traced<'a> {
+impl<'a> Tracer<'a> {
     /// Traces what happens in `root`; keeps its own files in `aside`.
-    pub(crate) fn new(root: &'a Path, aside: &Path) -> Self {
+    pub fn new(root: &'a Path, aside: &Path) -> Self {
         let (library, file) = (aside.join("trace.so"), aside.join("trace"));
         if !library.exists() {
             compile(&library);
@@ -78,7 +93,7 @@ impl<'a> Traced<'a> {
     }
 
     /// Has `command` be traced, and killed instead of its call number `kill_at`.
-    pub(crate) fn trace(&self, command: &mut Command, kill_at: Option<usize>) {
+    pub fn trace(&self, command: &mut Command, kill_at: Option<usize>) {
         command
             .env("LD_PRELOAD", &self.library)
             .env("TRACE_ROOT", self.root)
@@ -89,7 +104,7 @@ impl<'a> Traced<'a> {
     }
 
     /// Everything that was done so far.
-    pub(crate) fn operations(&self) -> Vec<Operation> {
+    pub fn operations(&self) -> Vec<Operation> {
         let data = fs::read(&self.file).unwrap();
         let mut rest = data.as_slice();
         let mut operations = Vec::new();
@@ -137,7 +152,7 @@ impl<'a> Traced<'a> {
 
 fn compile(library: &Path) {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/power_loss/trace.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/power_loss/trace.c");
     let compiled = Command::new(compiler)
         .args(["-shared", "-fPIC", "-O1", "-o"])
         .arg(library)
