@@ -9,12 +9,10 @@
 //! - [`cli`]: the commands. `main` calls [`cli::run`] and nothing else.
 //! - [`config`]: from a YAML file, the environment and flags to a checked [`config::Config`].
 //! - [`app`]: from a [`config::Config`] to a running server, the whole stack in one readable function.
-//! - `conformance`: any agent against the specification.
 //! - `discover`: agents that are not in the file, but found elsewhere.
 //! - `listener`: binding the addresses to listen on.
 //! - `otlp`: spans for a collector.
 //! - [`policy`]: what callers may do, by rules.
-//! - `printable`: what may reach a terminal.
 //! - [`reload`]: a configuration that changes while the server runs.
 //! - `remotes`: agents elsewhere that stand behind ours, and what their cards say.
 //! - [`route`]: which agent a call is for.
@@ -30,13 +28,11 @@ mod cel;
 mod claws;
 pub mod cli;
 pub mod config;
-mod conformance;
 mod data_dir;
 mod discover;
 mod listener;
 mod otlp;
 pub mod policy;
-mod printable;
 pub mod reload;
 mod remotes;
 pub mod route;

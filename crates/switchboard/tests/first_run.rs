@@ -1,13 +1,11 @@
 //! The first minutes with the binary: what it prints, the page at `/`, errors of a start, and hints for common mistakes.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
-mod support;
-
 use std::net::TcpListener;
 use std::process::{Command, Output};
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, VARY};
-use support::{Server, answer};
+use switchboard_testkit::{Server, answer};
 
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 

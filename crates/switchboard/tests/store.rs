@@ -1,8 +1,6 @@
 //! The store under the real binary: one that refuses commits, one that is damaged, and starts that have to wait.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
-mod support;
-
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
@@ -11,27 +9,21 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use support::Server;
-use tokio::time::{Instant, sleep};
-
-/// How long something may take that must happen.
-const TIMEOUT: Duration = Duration::from_secs(60);
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
+use switchboard_testkit::{Server, eventually};
 
 fn hello() -> Value {
     json!({"message": {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}})
 }
 
 async fn ready_as(server: &Server, status: u16) -> Value {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
+    eventually(&format!("/readyz is {status}"), async || {
         let answer = server.get("/readyz").await;
-        if answer.status == status {
-            return answer.body;
+        match answer.status == status {
+            true => Ok(answer.body),
+            false => Err(answer.status),
         }
-        assert!(Instant::now() < deadline, "still {}", answer.status);
-        sleep(POLL_INTERVAL).await;
-    }
+    })
+    .await
 }
 
 /// The messages of the log that are warnings or worse.
@@ -56,7 +48,7 @@ async fn a_server_whose_store_refuses_commits_is_not_ready_until_it_accepts_them
     assert_eq!(ready_as(&server, 200).await["status"], "ready");
     // Another process writes to the database, and does not end.
     let database = Connection::open(server.data().join("switchboard.db")).unwrap();
-    database.busy_timeout(TIMEOUT).unwrap();
+    database.busy_timeout(Duration::from_secs(60)).unwrap();
     database.execute_batch("BEGIN IMMEDIATE").unwrap();
     let (one, two, three) = tokio::join!(send(), send(), send());
     for refused in [one, two, three] {
@@ -139,22 +131,19 @@ async fn a_start_waits_for_its_address_and_says_so_if_it_stays_in_use() {
     );
 
     let mut child = up.stderr(fs::File::create(&log).unwrap()).spawn().unwrap();
-    let deadline = Instant::now() + TIMEOUT;
-    while !fs::read_to_string(&log).unwrap().contains("waiting for it") {
-        assert!(Instant::now() < deadline, "it does not wait");
-        sleep(POLL_INTERVAL).await;
-    }
+    eventually("a log line that it waits", async || {
+        fs::read_to_string(&log).unwrap().contains("waiting for it")
+    })
+    .await;
     drop(taken);
     let url = format!("http://{address}/readyz");
-    loop {
-        let answer = reqwest::get(&url).await;
-        if answer.is_ok_and(|answer| answer.status() == 200) {
-            break;
-        }
+    eventually("it is ready", async || {
         let over = child.try_wait().unwrap();
-        assert!(over.is_none() && Instant::now() < deadline, "{over:?}");
-        sleep(POLL_INTERVAL).await;
-    }
+        assert!(over.is_none(), "{over:?}");
+        let answer = reqwest::get(&url).await;
+        answer.is_ok_and(|answer| answer.status() == 200)
+    })
+    .await;
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -172,13 +161,15 @@ fn is_open_elsewhere(file: &Path) -> bool {
 
 /// Waits until another process has opened the file and keeps it open: one that gives up at once is gone a moment later.
 async fn until_held_open(file: &Path) {
-    let deadline = Instant::now() + TIMEOUT;
     let mut seen = 0;
-    while seen < 3 {
-        assert!(Instant::now() < deadline, "nobody waits for {file:?}");
-        sleep(POLL_INTERVAL).await;
-        seen = if is_open_elsewhere(file) { seen + 1 } else { 0 };
-    }
+    eventually(
+        &format!("a process that holds {}", file.display()),
+        async || {
+            seen = if is_open_elsewhere(file) { seen + 1 } else { 0 };
+            seen == 3
+        },
+    )
+    .await;
 }
 
 /// A process that was killed, or a command that reads, may hold the lock for a moment.
@@ -199,6 +190,6 @@ async fn a_start_waits_for_its_data_directory() {
     let request = server
         .http
         .get(server.url(&format!("/a2a/echo/tasks/{task}")));
-    let read = support::answer(request.header("A2A-Version", "1.0")).await;
+    let read = switchboard_testkit::answer(request.header("A2A-Version", "1.0")).await;
     assert_eq!(read.status, 200, "{read:?}");
 }

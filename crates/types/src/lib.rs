@@ -6,6 +6,7 @@
 //!   derives serde.
 //! - [`operation`]: the eleven things a caller can ask for, and what is answered.
 //! - [`error`]: the closed list of ways a call can fail.
+//! - [`printable`]: text of others, made safe for terminals and reports.
 //! - [`version`]: protocol versions and wire dialects, and how a request picks one.
 //! - [`wire`]: codecs between bytes and the model, one folder per version. Versions are matched
 //!   in [`version`] and [`wire`] and nowhere else in Switchboard.
@@ -16,6 +17,7 @@
 pub mod error;
 pub mod model;
 pub mod operation;
+pub mod printable;
 pub mod version;
 pub mod wire;
 

@@ -3,19 +3,18 @@
 use std::collections::HashMap;
 
 use switchboard_server::engine::recover::recover;
-use tokio::time::{Instant, timeout};
+use switchboard_testkit::eventually;
+use tokio::time::Instant;
 
 use super::*;
 
 /// Waits until there is no such process, not even a dead one that nobody has waited for.
 pub(crate) async fn gone(pid: &str) {
     let place = format!("/proc/{}", pid.trim().parse::<u32>().unwrap());
-    let waited = timeout(Duration::from_secs(10), async {
-        while Path::new(&place).exists() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    });
-    assert!(waited.await.is_ok(), "{place} is still there");
+    eventually("the end of the process", async || {
+        !Path::new(&place).exists()
+    })
+    .await;
 }
 
 /// A command that says its own number and that of its child, and stays.

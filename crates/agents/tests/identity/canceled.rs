@@ -1,11 +1,12 @@
 //! Cancels that reach an agent elsewhere, whatever becomes of the token that says who cancels.
 
 use switchboard_client::{in_task, text};
+use switchboard_testkit::eventually;
 use switchboard_types::model::TaskState;
 
 use crate::site::Site;
 use crate::state;
-use crate::upstream::{Kind, Upstream, ann, before, until};
+use crate::upstream::{Kind, Upstream, ann, before};
 use crate::world::task;
 
 #[tokio::test]
@@ -25,7 +26,7 @@ async fn a_question_is_withdrawn_though_it_is_not_known_yet_who_answers_it() {
         let answer = in_task(text("blue"), &asked.id, None);
         let (client, issuer, asked) = (&client, &issuer, &asked);
         let meanwhile = async move {
-            until("no token is wanted", || issuer.asked().len() == 2).await;
+            eventually("a second token", async || issuer.asked().len() == 2).await;
             let released = async {
                 // By then it is known that it is canceled.
                 for _ in 0..3 {
@@ -98,7 +99,7 @@ async fn a_cancel_is_told_with_another_token_though_the_last_one_was_never_taken
             // At once; or later, if there is none now.
             let taken = format!("Bearer {taken}");
             if is_away {
-                until("it is canceled", || upstream.canceled().contains(&taken)).await;
+                eventually("a cancel", async || upstream.canceled().contains(&taken)).await;
             }
             assert!(upstream.canceled().contains(&taken), "{kind:?}");
         }
@@ -117,7 +118,7 @@ async fn what_is_not_known_yet_is_looked_for_with_a_token_that_is_taken_and_canc
         send.configuration.return_immediately = true;
         let begun = task(client.send(send).await.unwrap());
         let taken = || upstream.told().iter().any(|told| told.ends_with(first));
-        until("it was told", taken).await;
+        eventually("the message", async || taken()).await;
         upstream.takes(then);
         let canceled = client.cancel(&begun.id).await.unwrap();
         assert_eq!(state(&canceled), TaskState::Canceled);
@@ -144,6 +145,6 @@ async fn what_goes_on_there_is_canceled_where_a_turn_fails_for_want_of_a_token()
         let failed = task(sent.unwrap());
         assert_eq!(state(&failed), TaskState::Failed, "{kind:?} {failed:?}");
         let told = "Bearer token-3".to_owned();
-        until("it is canceled", || upstream.canceled().contains(&told)).await;
+        eventually("a cancel", async || upstream.canceled().contains(&told)).await;
     }
 }

@@ -21,6 +21,7 @@ use switchboard_agents::identity::Outbound;
 use switchboard_client::{in_task, text};
 use switchboard_server::principal::Principal;
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
+use switchboard_testkit::eventually;
 use switchboard_types::model::{Binding, Secret, Task, TaskState};
 use tokio::time::Instant;
 
@@ -231,12 +232,12 @@ async fn a_turn_that_goes_on_after_a_restart_asks_for_what_was_never_stored() {
     let world = World::on(open(), backend(false)).await;
     assert_eq!(world.recovered.resumed, 1);
     let client = world.client(Some(&ann), Binding::JsonRpc).await;
-    let mut waiting = client.get(&id, None).await.unwrap();
-    while state(&waiting) == TaskState::Working {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        waiting = client.get(&id, None).await.unwrap();
-    }
-    assert_eq!(state(&waiting), TaskState::AuthRequired, "{waiting:?}");
+    eventually("a question for credentials", async || {
+        let waiting = client.get(&id, None).await.unwrap();
+        let asks = state(&waiting) == TaskState::AuthRequired;
+        asks.then_some(()).ok_or(format!("{waiting:?}"))
+    })
+    .await;
     assert!(upstream.asked().is_empty());
     let done = task(
         client

@@ -7,11 +7,12 @@ use std::time::Duration;
 use switchboard_agents::remote::{RemoteAgent, Settings};
 use switchboard_client::{Wait, in_task, text};
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
+use switchboard_testkit::eventually;
 use switchboard_types::model::TaskState;
 
 use crate::site::Site;
 use crate::state;
-use crate::upstream::{Kind, Upstream, ann, answer, before, until};
+use crate::upstream::{Kind, Upstream, ann, answer, before};
 use crate::world::{World, own, task};
 
 #[tokio::test]
@@ -64,9 +65,11 @@ async fn a_token_is_replaced_once_however_long_it_takes_to_be_refused() {
             upstream.until_asked("token-1").await;
             let slow = issuer.gate.lock().await;
             upstream.takes("none");
-            until("no other is wanted", || issuer.asked().len() == 2).await;
-            // What counts is not how old it is.
-            tokio::time::sleep(Duration::from_millis(1100)).await;
+            eventually("a second token", async || issuer.asked().len() == 2).await;
+            // However old the token is by then: the clock goes on without anybody waiting.
+            tokio::time::pause();
+            tokio::time::advance(Duration::from_millis(1100)).await;
+            tokio::time::resume();
             drop(slow);
         };
         let (sent, ()) = tokio::join!(client.send(text("x")), meanwhile);
@@ -113,7 +116,7 @@ async fn a_token_that_is_refused_after_a_restart_is_replaced_and_the_task_found(
         send.configuration.return_immediately = true;
         let id = task(client.send(send).await.unwrap()).id.clone();
         let told = 1 + usize::from(asks_first);
-        until("it was told", || upstream.told().len() == told).await;
+        eventually("the message", async || upstream.told().len() == told).await;
         world.fall_over().await;
         upstream.takes("token-3");
         upstream.is_done();

@@ -3,14 +3,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_agents::langgraph::{LangGraphAgent, Settings as LangGraph};
 use switchboard_agents::remote::{RemoteAgent, Settings as Remote};
 use switchboard_client::Client;
+use switchboard_testkit::eventually;
 use switchboard_types::model::{Binding, Task};
-use tokio::time::{Instant, sleep};
 
 use crate::said;
 use crate::site::{Asked, Site};
@@ -112,7 +111,7 @@ impl Upstream {
             asked.iter().filter(|asked| is_look(asked)).count()
         };
         let before = looks();
-        until("nobody looks", || looks() > before).await;
+        eventually("a lookup", async || looks() > before).await;
     }
 
     /// The tokens with which something was to be canceled.
@@ -148,19 +147,10 @@ impl Upstream {
     async fn until_looks(&self, token: &str, many: usize) {
         let bearer = format!("Bearer {token}");
         let looks = |asked: &&Asked| asked.authorization() == bearer && is_look(asked);
-        until(token, || {
+        eventually(token, async || {
             self.site.asked().iter().filter(looks).count() >= many
         })
         .await;
-    }
-}
-
-/// Waits until something is so.
-pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        sleep(Duration::from_millis(10)).await;
     }
 }
 

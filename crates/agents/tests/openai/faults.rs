@@ -4,12 +4,12 @@ use http::{HeaderMap, HeaderValue};
 use switchboard_client::{Tls, TokenClient, TokenEndpoint, Tokens};
 use switchboard_server::call::ReplyBody;
 use switchboard_server::testing::agent::send;
+use switchboard_testkit::model::plain;
 use switchboard_types::operation::{Operation, Response};
 use tokio::net::TcpSocket;
 use tokio::time::Instant;
 
 use super::*;
-use crate::model::plain;
 
 /// What a task comes to that is answered like this, every time; and how often it was asked.
 async fn asked(reply: impl Fn() -> Vec<Step> + Send + Sync + 'static) -> (Arc<Task>, usize) {

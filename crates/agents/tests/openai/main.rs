@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
 mod faults;
-mod model;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,12 +18,11 @@ use switchboard_server::engine::recover::recover;
 use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{Line, rest, says};
+use switchboard_testkit::model::{self, Model, Step, end, event, events, stream, word};
 use switchboard_types::model::{
     ArtifactUpdate, Content, ContextId, Event, Message, Part, Secret, Task, TaskState,
 };
 use tokio::sync::Notify;
-
-use crate::model::{Model, Step, end, event, events, stream, word};
 
 const KEY: &str = "sk-very-secret";
 

@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use http::Response;
 use serde_json::json as value;
 use switchboard_client::{Error, ExchangeTarget, Kind, Tls, TokenClient, TokenEndpoint, Tokens};
+use switchboard_testkit::eventually;
 use switchboard_types::model::Secret;
 use tokio::time::Instant;
 use url::form_urlencoded;
@@ -261,9 +262,10 @@ async fn a_token_that_expires_or_is_refused_is_replaced() {
     let desk = Desk::open(1).await;
     let tokens = desk.own();
     let first = token(&tokens, None).await;
-    while token(&tokens, None).await == first {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("another token", async || {
+        token(&tokens, None).await != first
+    })
+    .await;
     assert_eq!(desk.paths().len(), 2);
 
     let desk = Desk::open(3600).await;

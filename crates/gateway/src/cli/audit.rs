@@ -7,13 +7,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use switchboard_server::clock;
 use switchboard_server::store::access::{AccessStore as _, AuditEntry, AuditQuery, What};
+use switchboard_types::printable;
 
 use super::args::{Global, Kept};
 use super::{Failure, block_on, out};
 use crate::app;
 use crate::config::Env;
 use crate::config::value::Time;
-use crate::printable;
 
 pub(super) const AUDIT: &str = "\
 Examples:

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use switchboard_server::store::access::SqliteAccess;
 use switchboard_server::store::backup::{self, BackupError, BackupReport, StopFlag};
 use switchboard_server::store::sqlite::SqliteStore;
+use switchboard_types::printable;
 
 use super::args::{Global, Kept};
 use super::{Failure, block_on, err, out};
 use crate::app;
 use crate::config::Env;
-use crate::printable;
 
 pub(super) const BACKUP: &str = "\
 Examples:

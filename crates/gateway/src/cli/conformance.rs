@@ -6,12 +6,12 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use http::{HeaderName, HeaderValue};
 use switchboard_client::Origin;
+use switchboard_conformance::{Error, Level, Plan, request, run as check};
 use switchboard_types::model::Secret;
 
 use super::args::Output;
 use super::{Failure, block_on, err, out};
 use crate::config::value::Time;
-use crate::conformance::{Level, Plan, Unreachable, report, request, run as check};
 
 pub(super) const CONFORMANCE: &str = "\
 Examples:
@@ -122,13 +122,12 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<(), Failure> {
         })
         .await?;
         if let Some(file) = &args.report {
-            let page = report::html::write(&report);
-            std::fs::write(file, page)
+            std::fs::write(file, report.html())
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
         let text = match args.output {
-            Output::Text => report::text::write(&report),
-            Output::Json => report::json::write(&report),
+            Output::Text => report.text(),
+            Output::Json => report.json(),
         };
         out(format_args!("{text}"))?;
         let broken = report.count().must;
@@ -141,11 +140,12 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<(), Failure> {
         Ok(())
     });
     match ran {
-        Err(Failure::Failed(error)) => match error.downcast::<Unreachable>() {
-            Ok(unreachable) => Err(Failure::Unreachable(
-                unreachable.to_string(),
+        Err(Failure::Failed(error)) => match error.downcast() {
+            Ok(Error::Unreachable(why)) => Err(Failure::Unreachable(
+                why,
                 "name a host, the address of a card, or a file; is the agent running?".to_owned(),
             )),
+            Ok(other) => Err(Failure::Failed(other.into())),
             Err(error) => Err(Failure::Failed(error)),
         },
         other => other.and(result),

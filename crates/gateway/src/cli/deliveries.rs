@@ -6,12 +6,12 @@ use std::fmt::Write;
 use serde_json::json;
 use switchboard_server::task::{DeadLetter, Webhook};
 use switchboard_types::model::Timestamp;
+use switchboard_types::printable;
 
 use super::args::{DeliveriesArgs, Global};
 use super::{Failure, block_on, out};
 use crate::app;
 use crate::config::Env;
-use crate::printable;
 
 pub(super) fn run(args: &DeliveriesArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let config = args.kept.load(global, env)?;

@@ -8,13 +8,13 @@ use switchboard_server::auth::keys::{self, By, NewKey};
 use switchboard_server::clock;
 use switchboard_server::store::access::{AccessStore as _, KeyId, KeyRecord};
 use switchboard_types::model::Timestamp;
+use switchboard_types::printable;
 
 use super::args::{Global, Kept};
 use super::{Failure, block_on, err, out};
 use crate::app;
 use crate::config::Env;
 use crate::config::value::Time;
-use crate::printable;
 
 pub(super) const KEY: &str = "\
 Examples:

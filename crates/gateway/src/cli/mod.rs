@@ -25,11 +25,11 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use switchboard_types::printable;
 
 pub use args::{Cli, Command};
 
 use crate::config::{Env, Problems, schema};
-use crate::printable;
 use crate::telemetry;
 
 /// Reads the command line, does what it says, and tells how it went.

@@ -10,12 +10,13 @@ use switchboard_server::log::{created_at, duration_ms, reason};
 use switchboard_server::store::{self, RecentQuery, Store};
 use switchboard_server::task::Head;
 use switchboard_types::model::{Event, Task, TaskState, TaskStatus};
+use switchboard_types::printable;
 
 use super::args::{Global, Kept};
 use super::{Failure, block_on, out};
+use crate::app;
 use crate::config::Env;
 use crate::config::value::Time;
-use crate::{app, printable};
 
 pub(super) const TASKS: &str = "\
 Examples:

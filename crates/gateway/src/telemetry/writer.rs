@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use crate::printable;
+use switchboard_types::printable;
 
 /// How many lines wait to be written at most; more are dropped, and counted.
 const MAX_QUEUED_LINES: usize = 8192;

@@ -3,9 +3,9 @@
 use std::fmt::{self, Write};
 
 use serde_json::Value;
+use switchboard_types::printable::line;
 
 use super::node::{Internal, Node};
-use crate::printable::line;
 
 /// The tree, one line for each task and for each thing an agent told of its work.
 pub(crate) fn tree(node: &Node) -> Result<String, fmt::Error> {

@@ -19,7 +19,10 @@ pub struct EventStream {
 
 impl EventStream {
     /// Calls this if the reader leaves before the last event.
-    pub(crate) fn on_abandoned(mut self, abandoned: Option<Box<dyn FnOnce() + Send + Sync>>) -> Self {
+    pub(crate) fn on_abandoned(
+        mut self,
+        abandoned: Option<Box<dyn FnOnce() + Send + Sync>>,
+    ) -> Self {
         self.on_abandoned = abandoned;
         self
     }

@@ -1,7 +1,7 @@
 //! No acknowledged task is lost when the power goes, whenever it goes and whatever the disk had not synced.
 //!
-//! A process with the real store is traced (`trace`): what it writes and syncs, and what it acknowledges. Then the
-//! states that a disk may be in after a loss of power are made from the trace (`disk`), at every point of it; the store
+//! A process with the real store is traced (`Tracer`): what it writes and syncs, and what it acknowledges. Then the
+//! states that a disk may be in after a loss of power are made from the trace (`Disk`), at every point of it; the store
 //! is opened on each, and must hold what was acknowledged until then.
 #![expect(
     clippy::unwrap_used,
@@ -10,8 +10,6 @@
 )]
 #![cfg(all(feature = "testing", feature = "sqlite", target_os = "linux"))]
 
-mod disk;
-mod trace;
 mod workload;
 
 use std::fs;
@@ -25,10 +23,9 @@ use switchboard_server::store::access::{AccessStore as _, SqliteAccess};
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
 use switchboard_server::store::{Store, TaskQuery};
 use switchboard_server::task::Owner;
+use switchboard_testkit::power_loss::{Disk, Operation, Tracer, Unsynced};
 use tempfile::TempDir;
 
-use disk::{Disk, Unsynced};
-use trace::{Operation, Traced};
 use workload::{DATA, Kind, rule, story};
 
 /// How many states are made for each point by chance, beside those that are certain.
@@ -53,7 +50,7 @@ impl Run {
     fn new(kind: Kind, root: &Path, killed_at: &[usize]) -> Self {
         let aside = in_memory();
         let before = Disk::of(root);
-        let traced = Traced::new(root, aside.path());
+        let traced = Tracer::new(root, aside.path());
         for call in killed_at {
             run(kind, &traced, Some(*call));
         }
@@ -122,7 +119,7 @@ impl Run {
 }
 
 /// Runs the workload in a process of its own.
-fn run(kind: Kind, traced: &Traced<'_>, kill_at: Option<usize>) {
+fn run(kind: Kind, traced: &Tracer<'_>, kill_at: Option<usize>) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "workload::run", "--nocapture"])

@@ -11,9 +11,8 @@ use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
 use switchboard_server::store::{Store, TaskQuery};
 use switchboard_server::task::Owner;
 use switchboard_server::testing::store_suite::{Story, at, commit};
+use switchboard_testkit::power_loss::ACKNOWLEDGED;
 use switchboard_types::model::TaskState;
-
-use super::trace::ACKNOWLEDGED;
 
 /// The variables that tell the process what to do, and where.
 pub(crate) const KIND: &str = "SWITCHBOARD_TEST_WORKLOAD";

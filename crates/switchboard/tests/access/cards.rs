@@ -1,12 +1,12 @@
 //! What cards say of those who may call.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, answer, say};
 
 use crate::credentials::{AUDIENCE, Quality, SCOPE, Sort, bearer};
-use crate::support::{Server, answer, say};
 use crate::world::World;
 
-async fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> crate::support::Answer {
+async fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> switchboard_testkit::Answer {
     let mut request = server.http.get(server.url(path));
     for (name, value) in headers {
         request = request.header(*name, *value);

@@ -2,9 +2,6 @@
 //! what these tests compare with.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod cards;
 mod certificates;
 mod credentials;

@@ -1,9 +1,9 @@
 //! A skill that not everyone may use cannot be had under another name.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Answer, Server, answer};
 
 use crate::credentials::{AUDIENCE, Tokens};
-use crate::support::{Answer, Server, answer};
 
 const CONFIGURATION: &str = "
 auth:

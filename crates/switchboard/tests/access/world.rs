@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use switchboard_testkit::{Server, answer, eventually};
 use switchboard_types::model::TaskId;
 use switchboard_types::operation::{Method, Operation};
-use tokio::time::Instant;
 
 use crate::certificates::Authority;
 use crate::credentials::{Header, Keys, Tokens};
-use crate::support::{Server, answer};
 use crate::ways::{Way, id, message, operation, say, ways};
 
 /// `open` asks for nothing; `closed` for anything; `scoped` for anything that grants `use`. All of them ask back, so
@@ -91,17 +90,16 @@ impl World {
 
     /// The server has read the keys, and the time of one of them has passed.
     async fn until_all_keys_are_known(&self) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        loop {
+        eventually("the key has expired", async || {
             let get = self.server.http.get(self.server.url("/a2a/closed/tasks"));
             let get = get.header("a2a-version", "1.0");
             let answer = answer(get.header("x-api-key", &self.keys.expired)).await;
-            if answer.body.to_string().contains("have expired") {
-                return;
+            match answer.body.to_string().contains("have expired") {
+                true => Ok(()),
+                false => Err(format!("{answer:?}")),
             }
-            assert!(Instant::now() < deadline, "{answer:?}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        })
+        .await;
     }
 
     /// A task of that caller which waits for an answer and has a webhook.

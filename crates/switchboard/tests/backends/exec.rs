@@ -1,13 +1,11 @@
 //! A command behind an agent: real processes, real pipes, and nothing left of them.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use switchboard_testkit::{Events, Server, eventually, say, text_of};
 
 use crate::openai::{said, soon};
-use crate::support::{Events, Server, say, text_of};
 
 /// Says its own number and that of its child, and stays. Counts how often it was run.
 pub(crate) const STAYS: &str = "echo run >> runs.txt; sleep 1000 & echo $$ $!; wait";
@@ -86,12 +84,7 @@ pub(crate) async fn begun(server: &Server, agent: &str) -> (Events, Value, Vec<u
 /// Waits until there are no such processes, but for dead ones that nobody has waited for.
 pub(crate) async fn gone(pids: &[u32]) {
     for pid in pids {
-        let waited = timeout(Duration::from_secs(10), async {
-            while lives(*pid) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        });
-        assert!(waited.await.is_ok(), "{pid} is still there");
+        eventually(&format!("the end of process {pid}"), async || !lives(*pid)).await;
     }
 }
 
@@ -282,7 +275,7 @@ async fn a_command_is_told_which_trace_it_belongs_to() {
     let send = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": say("x")});
     let request = server.http.post(server.url("/a2a/env"));
     let request = request.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01"));
-    let answered = crate::support::answer(request.json(&send)).await;
+    let answered = switchboard_testkit::answer(request.json(&send)).await;
     let printed = output(&answered.body["result"]);
     assert!(
         printed.contains(&format!("TRACEPARENT=00-{trace}-")),

@@ -1,13 +1,11 @@
 //! `kill -9`, of ours and of the command, in the middle of a task.
 
-use std::time::Duration;
-
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, begin, eventually, say, text_of};
 
 use crate::exec::{begun, commands, gone, lives, output, runs};
 use crate::openai::{said, soon};
-use crate::support::{Server, begin, say, text_of};
 
 #[tokio::test]
 async fn after_a_crash_of_ours_the_command_is_ended_and_not_run_again() {
@@ -109,15 +107,9 @@ async fn a_command_that_is_run_again_keeps_what_turns_before_have_produced() {
     let mut answer = begin("green");
     answer["message"]["taskId"] = asked["id"].clone();
     ours.result("job", "message/send", answer).await;
-    soon(async {
-        let sketched = |task: &Value| task["artifacts"][1]["artifactId"] == "sketch";
-        while !sketched(
-            &ours
-                .result("job", "tasks/get", json!({"id": asked["id"]}))
-                .await,
-        ) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    eventually("the sketch", async || {
+        let get = ours.result("job", "tasks/get", json!({"id": asked["id"]}));
+        get.await["artifacts"][1]["artifactId"] == "sketch"
     })
     .await;
     ours.kill().await;
@@ -146,22 +138,12 @@ async fn a_command_that_outlives_a_crash_of_ours_has_its_whole_input() {
         let mut message = say(&text);
         message["configuration"] = json!({"blocking": false});
         ours.result("late", "message/send", message).await;
-        soon(async {
-            while runs(&ours) < 1 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        })
-        .await;
+        eventually("a run", async || runs(&ours) >= 1).await;
         ours.kill().await;
         let here = ours.data();
         std::fs::write(here.with_file_name("go"), "").unwrap();
-        let got = soon(async {
-            loop {
-                if let Ok(got) = std::fs::read_to_string(here.with_file_name("got")) {
-                    return got;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+        let got = eventually("the input of the command", async || {
+            std::fs::read_to_string(here.with_file_name("got"))
         })
         .await;
         match protocol {
@@ -257,12 +239,7 @@ async fn a_crash_in_the_second_turn_does_not_run_the_command_again_either() {
     answer["message"]["taskId"] = asked["id"].clone();
     answer["configuration"] = json!({"blocking": false});
     ours.result("asks", "message/send", answer).await;
-    soon(async {
-        while runs(&ours) < 2 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
+    eventually("a second run", async || runs(&ours) >= 2).await;
     ours.kill().await;
     ours.restart().await;
     let failed = ours.until(

@@ -157,7 +157,7 @@ impl Keeper {
     pub(crate) fn heard(&self) -> Vec<String> {
         let tasks = self.server.tasks.borrow().clone();
         let heard = tasks.iter().flat_map(|task| &task.heard);
-        heard.map(crate::support::text_of).collect()
+        heard.map(switchboard_testkit::text_of).collect()
     }
 
     /// The ids of all messages that came, also of those that were refused.
@@ -272,7 +272,7 @@ async fn answer(State(server): Known, headers: HeaderMap, body: Bytes) -> Respon
             let said = format!("{} is no good", shown.unwrap_or_default());
             let parts = json!([{"kind": "text", "text": said}, {"kind": "data", "data": {"why": said}, "metadata": {"why": said}}]);
             let message = json!({"kind": "message", "messageId": "r", "role": "agent", "parts": parts, "metadata": {"why": said}});
-            let state = match crate::support::text_of(&params["message"]).as_str() {
+            let state = match switchboard_testkit::text_of(&params["message"]).as_str() {
                 "repeat" => "failed",
                 "reject" => "rejected",
                 _ => "input-required",
@@ -333,7 +333,7 @@ async fn answer(State(server): Known, headers: HeaderMap, body: Bytes) -> Respon
 }
 
 fn is(params: &Value, text: &str) -> bool {
-    crate::support::text_of(&params["message"]) == text
+    switchboard_testkit::text_of(&params["message"]) == text
 }
 
 fn place(id: &Value) -> usize {
@@ -345,7 +345,7 @@ impl Server {
     /// Takes a message. The word in it says what becomes of it.
     async fn told(&self, params: &Value) -> Value {
         let message = params["message"].clone();
-        let text = crate::support::text_of(&message);
+        let text = switchboard_testkit::text_of(&message);
         let task = &message["taskId"];
         let at = match task.is_string() {
             true => place(task),

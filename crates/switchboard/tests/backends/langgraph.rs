@@ -1,9 +1,9 @@
 //! An assistant of a LangGraph server behind our agent, in both releases.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, eventually, say, text_of};
 
 use crate::langgraph_server::LangGraph;
-use crate::support::{Server, say, text_of};
 
 /// A server and ours before it, with more keys for the backend.
 pub(crate) async fn pair_with(old: bool, keys: &str) -> (LangGraph, Server) {
@@ -58,7 +58,7 @@ async fn a_run_belongs_to_the_trace_of_the_call_that_it_is_for() {
         .post(ours.url("/a2a/poet"))
         .header("traceparent", format!("00-{trace}-b7ad6b7169203331-01"))
         .header("tracestate", "vendor=1");
-    let done = crate::support::answer(request.json(&body)).await.body["result"].clone();
+    let done = switchboard_testkit::answer(request.json(&body)).await.body["result"].clone();
     assert_eq!(answer(&done), "echo: hello");
     let headers = &graph.asked()[0].1;
     let told = headers["traceparent"].to_str().unwrap();
@@ -178,9 +178,7 @@ async fn a_cancel_stops_the_run() {
         let (graph, ours) = pair(old).await;
         let mut stream = ours.stream("poet", "message/stream", say("long")).await;
         let task = stream.next().await.unwrap().data["result"]["id"].clone();
-        while graph.runs().is_empty() {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        eventually("a run", async || !graph.runs().is_empty()).await;
         let canceled = ours
             .result("poet", "tasks/cancel", json!({"id": task}))
             .await;
@@ -196,9 +194,7 @@ async fn a_run_that_others_cancel_is_not_taken_for_an_answer() {
         let (graph, ours) = pair(old).await;
         let send = json!({"message": say("long")["message"], "configuration": {"blocking": false}});
         let task = ours.result("poet", "message/send", send).await["id"].clone();
-        while graph.runs().is_empty() {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        eventually("a run", async || !graph.runs().is_empty()).await;
         let sent = graph.asked()[0].2["params"]["message"]["contextId"].clone();
         let at = format!("{}/threads/{}/runs", graph.base, sent.as_str().unwrap());
         let runs: Value = ours
@@ -384,7 +380,7 @@ async fn who_forwards_the_callers_credentials_asks_the_caller_for_better_ones() 
         }
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
         let request = ours.http.post(ours.url("/a2a/poet")).json(&body);
-        crate::support::answer(request.header("x-api-key", key))
+        switchboard_testkit::answer(request.header("x-api-key", key))
     };
     let refused = call("wrong", &Value::Null).await.body["result"].clone();
     assert_eq!(refused["status"]["state"], "auth-required", "{refused}");
@@ -427,9 +423,7 @@ async fn a_cancel_stops_the_run_that_goes_on_after_a_question() {
         reply["message"]["taskId"] = asked["id"].clone();
         reply["configuration"] = json!({"blocking": false});
         ours.result("poet", "message/send", reply).await;
-        while graph.runs().len() < 2 {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        eventually("a second run", async || graph.runs().len() >= 2).await;
         let canceled = ours
             .result("poet", "tasks/cancel", json!({"id": asked["id"]}))
             .await;

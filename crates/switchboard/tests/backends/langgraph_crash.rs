@@ -1,12 +1,10 @@
 //! Connections that break, and `kill -9`, in the middle of a run.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, eventually, say, text_of};
 
 use crate::langgraph::{pair, pair_with};
 use crate::langgraph_server::LangGraph;
-use crate::support::{Server, say, text_of};
 
 fn words() -> String {
     let words: Vec<String> = (0..100).map(|n| format!("w{n}")).collect();
@@ -14,9 +12,7 @@ fn words() -> String {
 }
 
 async fn begun(graph: &LangGraph) {
-    while graph.runs().is_empty() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    eventually("a run", async || !graph.runs().is_empty()).await;
 }
 
 async fn begin(ours: &Server, text: &str) -> Value {
@@ -45,7 +41,7 @@ async fn after_a_crash_of_ours_the_run_is_followed_and_not_repeated() {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/resubscribe", "params": {"id": task}});
         let request = ours.http.post(ours.url("/a2a/poet"));
         let request = request.header("Last-Event-ID", "0").json(&body);
-        let events = crate::support::events(request).await.results().await;
+        let events = switchboard_testkit::events(request).await.results().await;
         let pieces = events.iter().filter(|e| e["kind"] == "artifact-update");
         let told: String = pieces.map(|e| text_of(&e["artifact"])).collect();
         assert_eq!(told, words(), "old: {old}");
@@ -111,9 +107,7 @@ async fn a_message_of_which_no_run_came_is_sent_again_after_a_crash() {
     for old in [false, true] {
         let (graph, mut ours) = pair(old).await;
         let task = begin(&ours, "lost").await;
-        while graph.asked().is_empty() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        eventually("a message", async || !graph.asked().is_empty()).await;
         ours.kill().await;
         ours.restart().await;
         let done = ours.until("poet", &task, &["completed", "failed"]).await;
@@ -134,9 +128,7 @@ async fn a_message_that_was_on_its_way_during_a_crash_is_not_sent_again() {
     for old in [false, true] {
         let (graph, mut ours) = pair(old).await;
         let task = begin(&ours, "slow").await;
-        while graph.asked().is_empty() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        eventually("a message", async || !graph.asked().is_empty()).await;
         ours.kill().await;
         ours.restart().await;
         let done = ours.until("poet", &task, &["completed", "failed"]).await;

@@ -1,12 +1,10 @@
 //! Credentials of callers for a LangGraph server: nothing that was said is lost for want of them, and none serve for others.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, answer, eventually, say, text_of};
 
 use crate::langgraph::pair_with;
 use crate::langgraph_server::{LangGraph, id_of};
-use crate::support::{Server, answer, say, text_of};
 
 /// Ours before a server that wants the caller's own key.
 pub(crate) async fn pair(old: bool) -> (LangGraph, Server) {
@@ -56,12 +54,14 @@ fn stands(graph: &LangGraph) -> Vec<String> {
 }
 
 async fn until_they_stand(graph: &LangGraph, wanted: &[&str]) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-    while stands(graph) != wanted {
-        let late = tokio::time::Instant::now() >= deadline;
-        assert!(!late, "{:?}, not {wanted:?}", stands(graph));
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    eventually(&format!("runs that are {wanted:?}"), async || {
+        let stands = stands(graph);
+        match stands == wanted {
+            true => Ok(()),
+            false => Err(format!("{stands:?}")),
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,11 +1,9 @@
 //! All assistants of a LangGraph server as agents.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, eventually, say, text_of};
 
 use crate::langgraph_server::LangGraph;
-use crate::support::{Server, say, text_of};
 
 async fn both() -> (LangGraph, Server) {
     let graph = LangGraph::start().await;
@@ -38,15 +36,14 @@ async fn agents(ours: &Server) -> Vec<String> {
 }
 
 pub(crate) async fn until(ours: &Server, wanted: &[&str]) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-    while agents(ours).await != wanted {
-        assert!(
-            tokio::time::Instant::now() < deadline,
-            "{:?}",
-            agents(ours).await
-        );
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually(&format!("the agents {wanted:?}"), async || {
+        let agents = agents(ours).await;
+        match agents == wanted {
+            true => Ok(()),
+            false => Err(format!("{agents:?}")),
+        }
+    })
+    .await;
 }
 
 async fn answer(ours: &Server, agent: &str) -> String {
@@ -159,9 +156,7 @@ async fn tasks_of_agents_that_were_found_go_on_after_a_crash() {
     let (graph, mut ours) = both().await;
     let send = json!({"message": say("late")["message"], "configuration": {"blocking": false}});
     let task = ours.result("lg-poet", "message/send", send).await["id"].clone();
-    while graph.runs().is_empty() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    eventually("a run", async || !graph.runs().is_empty()).await;
     ours.kill().await;
     ours.restart().await;
     let done = ours.until("lg-poet", &task, &["completed", "failed"]).await;

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::Router;
 use serde_json::json;
+use switchboard_testkit::{Server, eventually, look, say, text_of};
 use tokio::task::JoinSet;
 
 use crate::langgraph::{pair, pair_with, within};
 use crate::langgraph_server::LangGraph;
 use crate::stranger::Stranger;
-use crate::support::{Server, look, say, text_of, until};
 
 #[tokio::test]
 async fn s0_001_a_call_is_json_rpc_to_the_assistants_address() {
@@ -122,7 +122,7 @@ async fn s0_055_whether_an_agent_has_a_card_and_speaks_a2a_is_known_before_it_is
     assert_eq!(far["state"], "up", "{far}");
     assert_eq!(far["detail"], "Stranger shows its card");
     assert_eq!(page["state"], "down", "{page}");
-    until("nobody is told", || {
+    eventually("a cancel", async || {
         ours.logged()
             .contains("could not read the remote agent card, will retry")
     })
@@ -141,7 +141,7 @@ async fn s0_057_a_graph_without_messages_is_told_of_where_the_server_says_so() {
     let base = &graph.base;
     let yaml = format!("agents: {{quiet: {{langgraph: {{url: '{base}', assistant: silent}}}}}}");
     let ours = Server::serve(&yaml).await;
-    until("nobody is told", || {
+    eventually("a cancel", async || {
         ours.logged()
             .contains("graph has no `messages` in its state")
     })

@@ -1,11 +1,11 @@
 //! Questions of a graph that nobody answers any more, in both releases: they are withdrawn there, and nobody else's are.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, begin, eventually, say, text_of};
 
 use crate::langgraph::{pair, within};
 use crate::langgraph_credentials::{call, pair as guarded, state, tell};
 use crate::langgraph_server::LangGraph;
-use crate::support::{Server, begin, say, text_of, until};
 
 async fn ask(ours: &Server) -> Value {
     let asked = ours.result("poet", "message/send", say("input")).await;
@@ -19,7 +19,7 @@ async fn cancel(ours: &Server, task: &Value) {
 }
 
 async fn until_withdrawn(graph: &LangGraph) {
-    until("it still asks", || graph.asks().is_empty()).await;
+    eventually("a withdrawal", async || graph.asks().is_empty()).await;
 }
 
 /// How often it was told that a question is withdrawn.
@@ -89,7 +89,7 @@ async fn what_is_asked_or_runs_at_a_server_that_is_away_ends_after_a_crash() {
         let task = ours.result("poet", "message/send", begin(said)).await["id"].clone();
         let waits =
             || !graph.asks().is_empty() || graph.runs().iter().any(|run| run.1 == "running");
-        until("nothing began", waits).await;
+        eventually("a run", async || waits()).await;
         if said == "input" {
             ours.until("poet", &task, &["input-required"]).await;
         }
@@ -99,7 +99,7 @@ async fn what_is_asked_or_runs_at_a_server_that_is_away_ends_after_a_crash() {
         assert!(waits(), "old: {old}, {said}");
         graph.is_away(false);
         ours.restart().await;
-        until("it goes on", || !waits()).await;
+        eventually("the end of the run", async || !waits()).await;
     }
 }
 
@@ -113,7 +113,7 @@ async fn a_question_of_another_task_in_the_conversation_stays() {
         assert_eq!(state(&second), "input-required", "{second}");
         let looks = graph.looks();
         cancel(&ours, &first["id"]).await;
-        until("it was not asked", || match old {
+        eventually("a request", async || match old {
             true => graph.looks() > looks,
             false => withdrawals(&graph) > 0,
         })
@@ -135,10 +135,10 @@ async fn a_question_that_stood_before_a_task_stays() {
     let mut second = within(&first["contextId"], "queue");
     second["configuration"] = json!({"blocking": false});
     let second = ours.result("poet", "message/send", second).await;
-    until("it is not there", || graph.runs().len() == 2).await;
+    eventually("a second run", async || graph.runs().len() == 2).await;
     let looks = graph.looks();
     cancel(&ours, &second["id"]).await;
-    until("it was not asked", || graph.looks() > looks).await;
+    eventually("a request", async || graph.looks() > looks).await;
     assert_eq!(graph.ends(), 0);
     let mut answer = say("green");
     answer["message"]["taskId"] = first["id"].clone();

@@ -2,16 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
-mod claw;
-mod claw_http;
-mod claw_recorded;
-mod claw_socket;
-#[expect(clippy::expect_used, reason = "a test that cannot go on says why")]
-#[path = "../traces/collector.rs"]
-mod collector;
 mod exec;
 mod exec_crash;
 mod keeper;
@@ -23,8 +13,6 @@ mod langgraph_router;
 mod langgraph_server;
 mod langgraph_withdrawn;
 mod mid_task;
-#[path = "../../../agents/tests/openai/model.rs"]
-mod model;
 mod openai;
 mod openai_crash;
 mod openclaw;

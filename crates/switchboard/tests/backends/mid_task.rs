@@ -2,14 +2,14 @@
 //! the task ends as it should, nothing runs twice, and a cancel still arrives.
 
 use serde_json::{Value, json};
+use switchboard_testkit::model::{Model, Step, events, word};
+use switchboard_testkit::openclaw::Claw;
+use switchboard_testkit::{Server, say, text_of};
 
-use crate::claw::Claw;
-use crate::model::{Model, Step, events, word};
 use crate::openai::{before, soon};
-use crate::openclaw::{answer, begin, front, until, why};
+use crate::openclaw::{answer, begin, eventually, front, why};
 use crate::remote::{UPSTREAM, pair, tasks};
 use crate::remote_circle::Socket;
-use crate::support::{Server, say, text_of};
 
 const CHAT: &str = "/v1/chat/completions";
 
@@ -24,11 +24,11 @@ async fn a_cancel_after_a_crash_of_ours_closes_the_new_request_to_the_model() {
     let model = Model::open(|_, _| vec![events(), word("one "), Step::Hang]).await;
     let mut ours = before(&model).await;
     let task = ours.result("chat", "message/send", begin("x")).await["id"].clone();
-    until("nothing was asked", || model.asked().len() == 1).await;
+    eventually("a request", async || model.asked().len() == 1).await;
     ours.kill().await;
     soon(model.hung_up(1)).await;
     ours.restart().await;
-    until("it is not asked anew", || model.asked().len() == 2).await;
+    eventually("a second request", async || model.asked().len() == 2).await;
     cancel(&ours, "chat", &task).await;
     soon(model.hung_up(2)).await;
     assert_eq!(model.asked().len(), 2);
@@ -86,12 +86,12 @@ async fn a_cancel_after_a_crash_of_ours_reaches_the_run_of_a_bot() {
     let claw = Claw::start().await;
     let mut ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
     ours.kill().await;
     ours.restart().await;
     cancel(&ours, "bot", &task).await;
     let run = task.as_str().unwrap();
-    until("it still runs", || claw.world.is_over(run)).await;
+    eventually("the end of the run", async || claw.world.is_over(run)).await;
     assert_eq!(claw.calls("agent").len(), 1);
 }
 
@@ -101,21 +101,11 @@ async fn a_run_that_a_new_gateway_does_not_go_on_with_fails_and_is_not_sent_agai
     let mut claw = Claw::start().await;
     let ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
     claw.world.manner.lock().unwrap().recovers = false;
     claw.die().await;
     claw.revive().await;
-    let begun = tokio::time::Instant::now();
-    let failed = loop {
-        let patience = begun.elapsed().as_secs() < 100;
-        let now = ours.result("bot", "tasks/get", json!({"id": task})).await;
-        if now["status"]["state"] != "working" {
-            break now;
-        }
-        assert!(patience, "still working");
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    };
-    assert_eq!(failed["status"]["state"], "failed");
+    let failed = ours.until("bot", &task, &["failed"]).await;
     assert!(
         why(&failed).contains("restarted during the run"),
         "{}",
@@ -130,7 +120,7 @@ async fn over_http_the_death_of_a_gateway_fails_the_task_and_nothing_is_sent_aga
     let mut claw = Claw::start().await;
     let ours = front(&claw, ", transport: http").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls(CHAT).len() == 1).await;
+    eventually("a request", async || claw.calls(CHAT).len() == 1).await;
     claw.die().await;
     let failed = ours.until("bot", &task, &["failed", "completed"]).await;
     assert_eq!(failed["status"]["state"], "failed");

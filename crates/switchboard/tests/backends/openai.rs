@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_server::shutdown::Tasks;
+use switchboard_testkit::model::{Model, Step, end, event, events, head, plain, stream, word};
+use switchboard_testkit::{Server, say, text_of};
 use tokio::sync::Notify;
 use tokio::time::timeout;
-
-use crate::model::{Model, Step, end, event, events, head, plain, stream, word};
-use crate::support::{Server, say, text_of};
 
 /// An agent with this model behind it.
 pub(crate) async fn before(model: &Model) -> Server {
@@ -343,7 +342,7 @@ async fn a_model_is_told_the_trace_and_nothing_that_others_wrote_there() {
     let request = ours.http.post(ours.url("/a2a/chat"));
     let request = request.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01"));
     let request = request.header("tracestate", "secret=1");
-    crate::support::answer(request.json(&send)).await;
+    switchboard_testkit::answer(request.json(&send)).await;
     let asked = &model.asked()[0];
     let told = asked.header("traceparent").unwrap_or_default();
     assert!(told.starts_with(&format!("00-{trace}-")), "{told}");

@@ -3,12 +3,12 @@
 use std::process::Stdio;
 
 use serde_json::json;
+use switchboard_testkit::model::{Model, Step, events, stream, word};
+use switchboard_testkit::{Server, say, text_of};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::model::{Model, Step, events, stream, word};
 use crate::openai::{answer, at, before, said, soon};
-use crate::support::{Server, say, text_of};
 
 /// Reads a stream until there is some of the answer; gives the task.
 async fn some_of(server: &Server) -> serde_json::Value {
@@ -41,7 +41,7 @@ async fn after_a_crash_of_ours_the_model_is_asked_again_and_the_new_answer_repla
         json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/resubscribe", "params": {"id": task}});
     let request = ours.http.post(ours.url("/a2a/chat"));
     let request = request.header("Last-Event-ID", "0").json(&body);
-    let all = crate::support::events(request).await.results().await;
+    let all = switchboard_testkit::events(request).await.results().await;
     let mut shown = String::new();
     for event in all.iter().filter(|e| e["kind"] == "artifact-update") {
         if event["append"] != true {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_testkit::openclaw::{Claw, Manner, TOKEN};
+use switchboard_testkit::{Server, look, say, text_of};
 use tokio::time::Instant;
 
-use crate::claw::{Claw, Manner, TOKEN};
-use crate::support::{Server, look, say, text_of};
-pub(crate) use crate::support::{begin, file, until, with};
+pub(crate) use switchboard_testkit::{begin, eventually, file, with};
 
 /// Ours, with one agent of the gateway; `more` is said of it.
 pub(crate) async fn front(claw: &Claw, more: &str) -> Server {
@@ -44,16 +44,14 @@ pub(crate) async fn hurried(claw: &Claw) -> Server {
 
 /// Says hello until there is an answer.
 pub(crate) async fn greet(ours: &Server) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
+    let task = eventually("an answer", async || {
         let task = ours.result("bot", "message/send", say("hello")).await;
-        if task["status"]["state"] == "completed" {
-            assert_eq!(answer(&task), "heard: hello");
-            return;
+        match task["status"]["state"] == "completed" {
+            true => Ok(task),
+            false => Err(why(&task)),
         }
-        assert!(Instant::now() < deadline, "{}", why(&task));
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    });
+    assert_eq!(answer(&task.await), "heard: hello");
 }
 
 #[tokio::test]
@@ -252,15 +250,12 @@ async fn a_cancel_stops_the_run() {
     let claw = Claw::start().await;
     let ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
     let canceled = ours
         .result("bot", "tasks/cancel", json!({"id": task}))
         .await;
     assert_eq!(canceled["status"]["state"], "canceled");
-    until("nothing was stopped", || {
-        claw.calls("sessions.abort").len() == 1
-    })
-    .await;
+    eventually("a stop", async || claw.calls("sessions.abort").len() == 1).await;
     let stop = &claw.calls("sessions.abort")[0];
     assert_eq!(stop["runId"], task);
     assert_eq!(stop["key"], claw.calls("agent")[0]["sessionKey"]);
@@ -271,10 +266,13 @@ async fn a_run_that_was_not_there_yet_when_it_was_canceled_is_stopped_once_it_is
     let claw = Claw::start().await;
     let ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang late")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
     ours.result("bot", "tasks/cancel", json!({"id": task}))
         .await;
-    until("it goes on", || claw.world.is_over(task.as_str().unwrap())).await;
+    eventually("the end of the run", async || {
+        claw.world.is_over(task.as_str().unwrap())
+    })
+    .await;
     assert!(claw.calls("sessions.abort").len() > 1);
 }
 
@@ -284,10 +282,7 @@ async fn a_task_that_takes_too_long_stops_the_run_too() {
     let ours = hurried(&claw).await;
     let failed = ours.result("bot", "message/send", say("hang")).await;
     assert_eq!(failed["status"]["state"], "failed");
-    until("nothing was stopped", || {
-        claw.calls("sessions.abort").len() == 1
-    })
-    .await;
+    eventually("a stop", async || claw.calls("sessions.abort").len() == 1).await;
     assert_eq!(claw.calls("agent")[0]["timeout"], 2);
 }
 
@@ -311,11 +306,8 @@ async fn a_run_that_its_owner_stops_fails_here() {
     let claw = Claw::start().await;
     let ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
-    until("it is not known", || {
-        claw.world.stop(task.as_str().unwrap())
-    })
-    .await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
+    eventually("the run", async || claw.world.stop(task.as_str().unwrap())).await;
     let failed = ours.until("bot", &task, &["failed"]).await;
     assert_eq!(why(&failed), "the run was stopped in OpenClaw");
     assert_eq!(answer(&failed), "hm");
@@ -351,7 +343,7 @@ async fn two_messages_with_files_in_one_conversation_do_not_meet() {
     let mut second = with("hello", file("a.txt", "text/plain", "eA=="));
     second["message"]["contextId"] = "c".into();
     let first = ours.result("bot", "message/send", first).await["id"].clone();
-    until("nothing was sent", || claw.calls("chat.send").len() == 1).await;
+    eventually("a message", async || claw.calls("chat.send").len() == 1).await;
     let second = ours.result("bot", "message/send", second).await;
     assert_eq!(answer(&second), "heard: hello");
     let first = ours.result("bot", "tasks/get", json!({"id": first})).await;

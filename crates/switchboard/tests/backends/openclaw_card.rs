@@ -1,13 +1,10 @@
 //! What a gateway says of its agent, on our card.
 
-use std::time::Duration;
-
 use serde_json::Value;
-use tokio::time::Instant;
+use switchboard_testkit::openclaw::{Claw, TOKEN};
+use switchboard_testkit::{Server, eventually};
 
-use crate::claw::{Claw, TOKEN};
 use crate::openclaw::front;
-use crate::support::Server;
 
 async fn card(server: &Server) -> Value {
     server
@@ -33,11 +30,10 @@ async fn the_card_says_what_the_gateway_says_and_is_kept_fresh() {
     assert_eq!(first["version"], "2026.9.6");
     assert_eq!(skills(&first), ["weather"]);
     claw.learns("github");
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while skills(&card(&ours).await) != ["weather", "github"] {
-        assert!(Instant::now() < deadline, "the card stays as it was");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("a card with the new skill", async || {
+        skills(&card(&ours).await) == ["weather", "github"]
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Lost sockets, `kill -9` of ours, and the death of the gateway, in the middle of a run.
 
 use serde_json::{Value, json};
+use switchboard_testkit::openclaw::{Claw, Reaction, TOKEN};
+use switchboard_testkit::{Server, say};
 
-use crate::claw::{Asked, Claw, TOKEN};
-use crate::openclaw::{answer, begin, file, front, front_with, greet, until, why, with};
-use crate::support::{Server, say};
+use crate::openclaw::{answer, begin, eventually, file, front, front_with, greet, why, with};
 
 pub(crate) const COUNT: &str = "count 40 50";
 
@@ -55,13 +55,13 @@ async fn after_a_crash_of_ours_the_run_is_followed_and_not_repeated() {
             .http
             .post(ours.url("/a2a/bot"))
             .header("Last-Event-ID", "0");
-        let events = crate::support::events(request.json(&body))
+        let events = switchboard_testkit::events(request.json(&body))
             .await
             .results()
             .await;
         let pieces = events.iter().filter(|e| e["kind"] == "artifact-update");
         let told: String = pieces
-            .map(|e| crate::support::text_of(&e["artifact"]))
+            .map(|e| switchboard_testkit::text_of(&e["artifact"]))
             .collect();
         assert_eq!(told, counted());
     }
@@ -109,15 +109,18 @@ agents: {{bot: {{on_disconnect: cancel, openclaw: {{url: '{url}', token: '${{TOK
 #[tokio::test]
 async fn a_message_that_was_sent_anew_is_not_taken_for_cut_off_after_a_crash_either() {
     let mut claw = Claw::start().await;
-    claw.world.manner.lock().unwrap().asked = Asked::Deaf;
+    claw.world.manner.lock().unwrap().asked = Reaction::Deaf;
     let mut ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("break")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
     claw.die().await;
     // The next one takes it, and ours never hears of that.
-    claw.world.manner.lock().unwrap().asked = Asked::Mute;
+    claw.world.manner.lock().unwrap().asked = Reaction::Mute;
     claw.revive().await;
-    until("nothing ran", || claw.world.is_over(task.as_str().unwrap())).await;
+    eventually("the end of the run", async || {
+        claw.world.is_over(task.as_str().unwrap())
+    })
+    .await;
     ours.kill().await;
     ours.restart().await;
     let failed = ours.until("bot", &task, &["completed", "failed"]).await;
@@ -130,14 +133,14 @@ async fn a_message_that_was_sent_anew_is_not_taken_for_cut_off_after_a_crash_eit
 #[tokio::test]
 async fn a_message_that_was_sent_anew_to_a_new_gateway_is_not_taken_for_cut_off() {
     let mut claw = Claw::start().await;
-    claw.world.manner.lock().unwrap().asked = Asked::Deaf;
+    claw.world.manner.lock().unwrap().asked = Reaction::Deaf;
     let ours = front(&claw, "").await;
     let said = with("break", file("a.txt", "text/plain", "eA=="));
     let said = json!({"message": said["message"], "configuration": {"blocking": false}});
     let task = ours.result("bot", "message/send", said).await["id"].clone();
-    until("nothing was asked", || claw.calls("chat.send").len() == 1).await;
+    eventually("a request", async || claw.calls("chat.send").len() == 1).await;
     claw.die().await;
-    claw.world.manner.lock().unwrap().asked = Asked::Runs;
+    claw.world.manner.lock().unwrap().asked = Reaction::Runs;
     claw.revive().await;
     let failed = ours.until("bot", &task, &["completed", "failed"]).await;
     assert_eq!(why(&failed), "the agent failed: the model broke");
@@ -153,7 +156,7 @@ async fn an_answer_that_came_while_ours_was_dead_is_found() {
     let task = some_of(&ours, say("count 8 60")).await;
     ours.kill().await;
     let run = task.as_str().unwrap();
-    until("it still runs", || claw.world.is_over(run)).await;
+    eventually("the end of the run", async || claw.world.is_over(run)).await;
     ours.restart().await;
     let done = ours.until("bot", &task, &["completed", "failed"]).await;
     assert_eq!(answer(&done), "1 2 3 4 5 6 7 8");
@@ -223,10 +226,7 @@ async fn a_gateway_that_does_not_come_back_is_given_up() {
     // What was told before stays, and what runs for nobody is stopped when it can be.
     assert!(counted().starts_with(&answer(&failed)) && !answer(&failed).is_empty());
     claw.back().await;
-    until("nothing was stopped", || {
-        claw.calls("sessions.abort").len() == 1
-    })
-    .await;
+    eventually("a stop", async || claw.calls("sessions.abort").len() == 1).await;
 }
 
 #[tokio::test]

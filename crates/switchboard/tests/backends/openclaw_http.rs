@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_testkit::openclaw::{Claw, Manner, TOKEN};
+use switchboard_testkit::say;
 use tokio::time::Instant;
 
-use crate::claw::{Claw, Manner, TOKEN};
-use crate::openclaw::{answer, begin, file, front, greet, until, why, with};
-use crate::support::say;
+use crate::openclaw::{answer, begin, eventually, file, front, greet, why, with};
 
 const CHAT: &str = "/v1/chat/completions";
 
@@ -125,10 +125,13 @@ async fn over_http_a_cancel_closes_the_connection() {
     let claw = Claw::start().await;
     let ours = front(&claw, ", transport: http").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls(CHAT).len() == 1).await;
+    eventually("a request", async || claw.calls(CHAT).len() == 1).await;
     ours.result("bot", "tasks/cancel", json!({"id": task}))
         .await;
-    until("nobody is gone", || claw.calls("gone") == [json!(0)]).await;
+    eventually("a closed connection", async || {
+        claw.calls("gone") == [json!(0)]
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -136,9 +139,12 @@ async fn over_http_a_run_is_not_sent_again_after_a_crash() {
     let claw = Claw::start().await;
     let mut ours = front(&claw, ", transport: http").await;
     let task: Value = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls(CHAT).len() == 1).await;
+    eventually("a request", async || claw.calls(CHAT).len() == 1).await;
     ours.kill().await;
-    until("nobody is gone", || claw.calls("gone").len() == 1).await;
+    eventually("a closed connection", async || {
+        claw.calls("gone").len() == 1
+    })
+    .await;
     ours.restart().await;
     let failed = ours.until("bot", &task, &["failed", "completed"]).await;
     assert!(

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_testkit::openclaw::{AGAIN, Claw, Reaction, TOKEN};
+use switchboard_testkit::{Server, say};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-use crate::claw::{AGAIN, Asked, Claw, TOKEN};
-use crate::openclaw::{begin, front, greet, hurried, until};
+use crate::openclaw::{begin, eventually, front, greet, hurried};
 use crate::openclaw_crash::{COUNT, some_of};
-use crate::support::{Server, say};
 
 async fn cancel(ours: &Server, task: &Value) {
     let canceled = ours
@@ -23,12 +23,9 @@ async fn a_task_that_ends_while_ours_stops_still_stops_its_run() {
     let claw = Claw::start().await;
     let mut ours = hurried(&claw).await;
     ours.result("bot", "message/send", begin("hang")).await;
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
     ours.stop().await;
-    until("nothing was stopped", || {
-        claw.calls("sessions.abort").len() == 1
-    })
-    .await;
+    eventually("a stop", async || claw.calls("sessions.abort").len() == 1).await;
 }
 
 #[tokio::test]
@@ -36,9 +33,12 @@ async fn a_run_that_was_not_there_yet_when_ours_stopped_is_stopped_once_it_is() 
     let claw = Claw::start().await;
     let mut ours = hurried(&claw).await;
     let task = ours.result("bot", "message/send", begin("hang late")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
     ours.stop().await;
-    until("it goes on", || claw.world.is_over(task.as_str().unwrap())).await;
+    eventually("the end of the run", async || {
+        claw.world.is_over(task.as_str().unwrap())
+    })
+    .await;
 }
 
 /// Ours, which may take so long to end.
@@ -54,7 +54,7 @@ agents: {{bot: {{openclaw: {{url: '{url}', token: '${{TOKEN}}'}}}}}}"
 /// Begins a task and cancels it once the gateway was asked to run it; meanwhile `away` may happen to the gateway.
 async fn canceled(ours: &Server, claw: &mut Claw, away: bool) -> Value {
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
     if away {
         claw.cut_off().await;
     }
@@ -74,7 +74,10 @@ async fn what_was_canceled_while_the_gateway_was_away_is_stopped_after_a_crash_o
         }
         claw.back().await;
         ours.restart().await;
-        until("it goes on", || claw.world.is_over(task.as_str().unwrap())).await;
+        eventually("the end of the run", async || {
+            claw.world.is_over(task.as_str().unwrap())
+        })
+        .await;
         // It is told once, if that can be noted.
         ours.stop().await;
         ours.restart().await;
@@ -90,12 +93,12 @@ async fn a_new_gateway_does_not_go_on_with_what_was_canceled_while_it_was_away()
     claw.world.manner.lock().unwrap().goes_on = "hang";
     let ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
     claw.die().await;
     cancel(&ours, &task).await;
     claw.revive().await;
     let again = format!("{AGAIN}{}", task.as_str().unwrap());
-    until("it goes on", || claw.world.is_over(&again)).await;
+    eventually("the end of the run", async || claw.world.is_over(&again)).await;
 }
 
 #[tokio::test]
@@ -104,7 +107,7 @@ async fn nor_with_what_it_had_gone_on_with_before() {
     claw.world.manner.lock().unwrap().goes_on = "hang";
     let mut ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
     claw.cut_off().await;
     cancel(&ours, &task).await;
     ours.kill().await;
@@ -113,17 +116,17 @@ async fn nor_with_what_it_had_gone_on_with_before() {
         again.insert_str(0, AGAIN);
         claw.die().await;
         claw.revive().await;
-        until("it does not go on", || claw.world.is_running(&again)).await;
+        eventually("a resumed run", async || claw.world.is_running(&again)).await;
     }
     ours.restart().await;
-    until("it goes on", || claw.world.is_over(&again)).await;
+    eventually("the end of the run", async || claw.world.is_over(&again)).await;
 }
 
 #[tokio::test]
 async fn what_cannot_be_stopped_does_not_keep_ours_from_its_end() {
     let ends = async |away| {
         let mut claw = Claw::start().await;
-        claw.world.manner.lock().unwrap().asked = Asked::Deaf;
+        claw.world.manner.lock().unwrap().asked = Reaction::Deaf;
         let mut ours = ending_within("15s", &claw).await;
         canceled(&ours, &mut claw, away).await;
         ours.stop().await;
@@ -148,12 +151,12 @@ async fn a_gateway_that_answers_nothing_does_not_keep_ours_from_its_end() {
 #[tokio::test]
 async fn a_run_that_a_gateway_did_not_begin_because_it_starts_is_begun_again_and_not_stopped() {
     let claw = Claw::start().await;
-    claw.world.manner.lock().unwrap().asked = Asked::Starting;
+    claw.world.manner.lock().unwrap().asked = Reaction::Starting;
     let ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hello")).await;
     let text = "is unavailable, retrying for up to 120 s: the gateway is starting";
     ours.until_says("bot", &task["id"], text).await;
-    claw.world.manner.lock().unwrap().asked = Asked::Runs;
+    claw.world.manner.lock().unwrap().asked = Reaction::Runs;
     let done = ours
         .until("bot", &task["id"], &["completed", "failed"])
         .await;
@@ -169,12 +172,9 @@ async fn a_task_whose_run_was_cut_off_can_be_canceled() {
     claw.world.manner.lock().unwrap().recovers = false;
     claw.die().await;
     claw.revive().await;
-    until("nobody looks", || !claw.calls("chat.history").is_empty()).await;
+    eventually("a lookup", async || !claw.calls("chat.history").is_empty()).await;
     cancel(&ours, &task).await;
-    until("nothing was stopped", || {
-        !claw.calls("sessions.abort").is_empty()
-    })
-    .await;
+    eventually("a stop", async || !claw.calls("sessions.abort").is_empty()).await;
     assert_eq!(claw.calls("agent").len(), 1);
 }
 
@@ -183,13 +183,10 @@ async fn a_cancel_reaches_a_gateway_that_was_away() {
     let mut claw = Claw::start().await;
     let ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
-    until("nothing was asked", || claw.calls("agent").len() == 1).await;
+    eventually("a request", async || claw.calls("agent").len() == 1).await;
     claw.cut_off().await;
     cancel(&ours, &task).await;
     claw.back().await;
-    until("nothing was stopped", || {
-        claw.calls("sessions.abort").len() == 1
-    })
-    .await;
+    eventually("a stop", async || claw.calls("sessions.abort").len() == 1).await;
     assert!(claw.world.is_over(task.as_str().unwrap()));
 }

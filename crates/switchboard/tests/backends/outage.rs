@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_testkit::model::{Model, plain, stream};
+use switchboard_testkit::openclaw::{Claw, Manner, TOKEN};
+use switchboard_testkit::{Server, begin, events, eventually, text_of};
 use tokio::time::Instant;
 
-use crate::claw::{Claw, Manner, TOKEN};
 use crate::keeper::Keeper;
 use crate::langgraph_server::LangGraph;
-use crate::model::{Model, plain, stream};
-use crate::support::{Server, begin, events, text_of};
 
 /// An address where nobody listens now.
 async fn free_address() -> SocketAddr {
@@ -237,7 +237,7 @@ async fn a_delegating_task_waits_for_the_upstream_of_its_delegate() {
     let mut upstream = Upstream::A2a(free_address().await, None);
     let ours = upstream.front("2m").await;
     let task = ours.result("desk", "message/send", begin("hello")).await;
-    crate::support::until("it is not retried", || {
+    eventually("a retry", async || {
         ours.logged().contains("upstream is unreachable, retrying")
     })
     .await;

@@ -1,9 +1,9 @@
 //! A remote A2A agent behind ours: the task is ours, whatever the other side has.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, say, text_of};
 
 use crate::stranger::Stranger;
-use crate::support::{Server, say, text_of};
 
 /// Agents to stand behind others.
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -210,7 +210,7 @@ async fn streams_subscriptions_lists_and_replay_work_before_an_agent_without_the
         .header("Last-Event-ID", first.id.unwrap());
     let body =
         json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/resubscribe", "params": {"id": task}});
-    let again = crate::support::events(request.json(&body))
+    let again = switchboard_testkit::events(request.json(&body))
         .await
         .results()
         .await;
@@ -261,7 +261,7 @@ async fn a_bare_answer_ends_the_task_and_who_we_are_is_shown() {
         .post(ours.url("/a2a/bare"))
         .header("x-key", "mine")
         .header("traceparent", format!("00-{TRACE}-b7ad6b7169203331-01"));
-    let reply = crate::support::answer(request.json(&body)).await.body["result"].clone();
+    let reply = switchboard_testkit::answer(request.json(&body)).await.body["result"].clone();
     assert_eq!(reply["kind"], "message");
     assert_eq!(text_of(&reply), "heard y");
     let refused = ours.result("nobody", "message/send", say("z")).await;
@@ -290,7 +290,8 @@ async fn a_remote_agent_is_asked_whatever_its_card_says_of_media_types() {
         stranger.base
     );
     let ours = Server::serve_with(&yaml, &[], &[("KEY", "k")]).await;
-    let sound = crate::support::with("x", crate::support::file("a.ogg", "audio/ogg", "aGk="));
+    let sound =
+        switchboard_testkit::with("x", switchboard_testkit::file("a.ogg", "audio/ogg", "aGk="));
     let done = ours.result("open", "message/send", sound.clone()).await;
     assert_eq!(done["status"]["state"], "completed", "{done}");
     let (_, message) = &stranger.asked()[0];

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, eventually, say};
 
 use crate::keeper::Keeper;
 use crate::remote::{UPSTREAM, tasks};
-use crate::support::{Server, say};
 
 async fn before(base: &str) -> Server {
     Server::serve(&format!("agents: {{desk: {{a2a: {{url: '{base}'}}}}}}")).await
@@ -257,7 +257,10 @@ async fn work_is_handed_on_to_agents_that_do_not_stream() {
     let events = events.expect("it ends");
     let last = events.last().unwrap();
     assert_eq!(last["status"]["state"], "completed", "{events:?}");
-    assert_eq!(crate::support::text_of(&last["status"]["message"]), "done");
+    assert_eq!(
+        switchboard_testkit::text_of(&last["status"]["message"]),
+        "done"
+    );
     assert_eq!(tasks(&upstream, "deaf").await.len(), 1);
 }
 
@@ -280,7 +283,7 @@ async fn a_cancel_that_the_upstream_refuses_says_so_in_the_task() {
             .await;
         assert_eq!(gone["status"]["state"], "canceled", "{gone}");
         let said = &gone["status"]["message"];
-        let text = crate::support::text_of(said);
+        let text = switchboard_testkit::text_of(said);
         assert!(text.contains("refused to cancel and may go on"), "{gone}");
         assert!(text.contains("I never stop"), "{gone}");
         let upstream = &said["metadata"]["switchboard/upstream"];
@@ -313,8 +316,7 @@ async fn a_refused_cancel_of_a_task_that_waits_is_in_its_trace() {
     ours.until("desk", &task, &["input-required"]).await;
     keeper.refuses_to_cancel("input-required");
     cancel(&ours, &task).await;
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-    loop {
+    let shown = eventually("the refusal in the trace", async || {
         let ran = tokio::process::Command::new(env!("CARGO_BIN_EXE_switchboard"))
             .args(["trace", task.as_str().unwrap(), "--data"])
             .arg(ours.data())
@@ -322,12 +324,12 @@ async fn a_refused_cancel_of_a_task_that_waits_is_in_its_trace() {
             .await
             .unwrap();
         let shown = String::from_utf8(ran.stdout).unwrap();
-        if shown.contains("refused to cancel and may go on") {
-            assert!(shown.contains("internal:cancel-refused"), "{shown}");
-            break;
+        match shown.contains("refused to cancel and may go on") {
+            true => Ok(shown),
+            false => Err(shown),
         }
-        assert!(tokio::time::Instant::now() < deadline, "{shown}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    })
+    .await;
+    assert!(shown.contains("internal:cancel-refused"), "{shown}");
     assert_eq!(keeper.canceled(), ["task-0"], "it is asked once");
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use switchboard_testkit::{Server, eventually, say, text_of};
 use tokio::time::Instant;
 
 use crate::stranger::Stranger;
-use crate::support::{Server, say, text_of};
 
 fn skills(card: &Value) -> Vec<&str> {
     let skills = card["skills"].as_array().unwrap();
@@ -48,13 +48,15 @@ async fn the_card_has_the_remote_skills_and_follows_them_and_what_changed_is_log
     assert_eq!(skills(&named), ["own"]);
 
     stranger.learns("swim");
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while skills(&card(&ours, "plain").await) != ["fly", "swim"] {
-        assert!(Instant::now() < deadline, "the card stays as it was");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let logged = ours.logged();
-    assert!(logged.contains(r#"skill \"swim\" is new"#), "{logged}");
+    eventually("a card with the new skill", async || {
+        skills(&card(&ours, "plain").await) == ["fly", "swim"]
+    })
+    .await;
+    // A thread of its own writes the log.
+    eventually("a log line about the new skill", async || {
+        ours.logged().contains(r#"skill \"swim\" is new"#)
+    })
+    .await;
 }
 
 #[tokio::test]

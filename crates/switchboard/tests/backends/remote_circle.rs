@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, say, text_of};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::remote::tasks;
 use crate::stranger::Stranger;
-use crate::support::{Server, say, text_of};
 
 /// An address that is known before the server that will be there.
 pub(crate) struct Socket {

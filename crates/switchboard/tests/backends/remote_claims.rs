@@ -1,9 +1,9 @@
 //! What a remote agent claims about agents of ours is not believed.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, say};
 
 use crate::keeper::Keeper;
-use crate::support::{Server, say};
 
 /// Another agent of ours that asks, too.
 const OTHER: &str =

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, eventually, say, text_of};
 use tokio::time::Instant;
 
 use crate::remote::{pair, tasks};
 use crate::stranger::Stranger;
-use crate::support::{Server, say, text_of};
 
 /// Many words, so that there is a middle.
 fn words() -> String {
@@ -47,7 +47,7 @@ async fn after_a_crash_of_ours_the_remote_task_goes_on_here_and_nothing_is_repea
             .post(path)
             .header("Last-Event-ID", "0")
             .json(&body);
-        let events = crate::support::events(request).await.results().await;
+        let events = switchboard_testkit::events(request).await.results().await;
         let thoughts = events
             .iter()
             .filter(|e| text_of(&e["status"]["message"]) == "thinking");
@@ -76,18 +76,7 @@ async fn when_the_remote_agent_dies_the_task_fails_and_says_why() {
     let (mut upstream, ours) = pair().await;
     let task = some_of(&ours, "writer").await;
     upstream.kill().await;
-    let deadline = Instant::now() + Duration::from_secs(90);
-    let failed = loop {
-        let now = ours
-            .result("writer", "tasks/get", json!({"id": task}))
-            .await;
-        if now["status"]["state"] != "working" {
-            break now;
-        }
-        assert!(Instant::now() < deadline, "still working");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    };
-    assert_eq!(failed["status"]["state"], "failed");
+    let failed = ours.until("writer", &task, &["failed"]).await;
     let text = text_of(&failed["status"]["message"]);
     let lost =
         "the connection to the remote agent was lost and could not be re-established in time";
@@ -119,11 +108,7 @@ async fn a_message_that_may_have_arrived_is_not_sent_again_after_a_crash() {
 
 /// Waits until a message has come there.
 async fn until_asked(stranger: &Stranger) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while stranger.asked().is_empty() {
-        assert!(Instant::now() < deadline, "nothing was sent");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    eventually("a message", async || !stranger.asked().is_empty()).await;
 }
 
 /// The caller has waited as long as it may, so the answer that could have been a bare message is a task; and what was

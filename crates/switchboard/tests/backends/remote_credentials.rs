@@ -1,14 +1,11 @@
 //! Credentials of callers that are missing, have expired, or are lost with a restart: nothing that was said is lost with
 //! them. And they are told to nobody.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use switchboard_testkit::{Server, answer, say, text_of};
 
 use crate::keeper::Keeper;
 use crate::stranger::Stranger;
-use crate::support::{Server, answer, say, text_of};
 
 /// Ours before an agent that wants the caller's own key.
 async fn pair() -> (Keeper, Server) {
@@ -99,18 +96,6 @@ async fn messages_of_one_id_are_told_apart_when_credentials_come_later() {
     assert_eq!(keeper.heard(), ["ask", "green"]);
 }
 
-async fn until_it_says(ours: &Server, task: &Value, text: &str) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        let now = ours.result("desk", "tasks/get", json!({"id": task})).await;
-        if text_of(&now["status"]["message"]) == text {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{now}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 /// A task that stood in line has lost its caller with the restart.
 #[tokio::test]
 async fn what_never_was_at_work_before_a_restart_is_sent_with_the_credentials_that_come_later() {
@@ -144,7 +129,7 @@ async fn a_remote_task_is_found_again_after_any_number_of_restarts() {
         ours.until("desk", &task, &["auth-required"]).await;
         tell(&ours, "right", "go on", &task, false).await;
         keeper.speaks(word);
-        until_it_says(&ours, &task, word).await;
+        ours.until_says("desk", &task, word).await;
     }
     keeper.finishes();
     let done = ours.until("desk", &task, &["completed", "failed"]).await;

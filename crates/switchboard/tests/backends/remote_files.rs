@@ -2,9 +2,9 @@
 //! has one form only.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, text_of};
 
 use crate::remote::tasks;
-use crate::support::{Server, text_of};
 
 /// Every kind: any bytes, base64 text by chance, nothing.
 const FILES: [&str; 3] = ["AAH+/w==", "ZGVhZGJlZWY=", ""];

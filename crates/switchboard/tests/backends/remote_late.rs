@@ -9,10 +9,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, say, text_of};
 use tokio::process::Command;
 use tokio::task::JoinSet;
-
-use crate::support::{Server, say, text_of};
 
 /// An agent of 0.3 that streams; gone when it is dropped.
 struct Late {

@@ -1,10 +1,10 @@
 //! A remote agent that does not know who asks, though it may have been told already: nothing is said twice.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, answer, say, text_of};
 
 use crate::keeper::Keeper;
 use crate::remote_credentials::{state, tell};
-use crate::support::{Server, answer, say, text_of};
 
 /// Ours before an agent that wants the caller's own key. It does one thing at a time.
 async fn before(keeper: &Keeper) -> Server {

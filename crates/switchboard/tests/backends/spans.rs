@@ -5,13 +5,13 @@ use std::process::Command;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 use switchboard_client::{Client, Preference};
+use switchboard_testkit::collector::{Collector, Span};
+use switchboard_testkit::model::{Model, plain, stream};
+use switchboard_testkit::openclaw::{Claw, Manner, TOKEN};
+use switchboard_testkit::{Server, answer, events, look, say};
 use switchboard_types::model::Binding;
 
-use crate::claw::{Claw, Manner, TOKEN};
-use crate::collector::{Collector, Span};
 use crate::langgraph_server::LangGraph;
-use crate::model::{Model, plain, stream};
-use crate::support::{Server, answer, events, look, say};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const CALLER: &str = "b7ad6b7169203331";
@@ -327,7 +327,7 @@ async fn a_command_is_run_in_a_span_and_told_of_it() {
                 bad: {exec: {command: [sh, -c, 'exit 3']}}, none: {exec: {command: [./no-such-program]}}}";
     let ours = told_to(&collector, yaml).await;
     let task = send(&ours, "env", "x").await;
-    let told = crate::support::text_of(&task["artifacts"][0]);
+    let told = switchboard_testkit::text_of(&task["artifacts"][0]);
     let [span] = &spans(&collector, "env", 1).await[..] else {
         panic!("one span");
     };

@@ -1,14 +1,14 @@
 //! `switchboard wrap`: one agent in one line, with the real binary.
 
 use serde_json::json;
+use switchboard_testkit::model::Model;
+use switchboard_testkit::{Server, say, text_of};
 
 use crate::exec::output;
 use crate::langgraph_found::until;
 use crate::langgraph_server::LangGraph;
-use crate::model::Model;
 use crate::openai::{answer, soon};
 use crate::remote::UPSTREAM;
-use crate::support::{Server, say, text_of};
 
 async fn wrap(args: &[&str], variables: &[(&str, &str)]) -> Server {
     let args = [&["wrap"], args].concat();
@@ -158,9 +158,9 @@ async fn wrong_usage_and_wrong_values_end_with_2_and_say_what_to_do() {
 
 #[tokio::test]
 async fn an_agent_of_an_openclaw_gateway_is_wrapped_by_its_address_and_token() {
-    let claw = crate::claw::Claw::start().await;
+    let claw = switchboard_testkit::openclaw::Claw::start().await;
     let url = claw.url();
     let args = ["--openclaw", &url, "--token-env", "CLAW", "--name", "bot"];
-    let ours = wrap(&args, &[("CLAW", crate::claw::TOKEN)]).await;
+    let ours = wrap(&args, &[("CLAW", switchboard_testkit::openclaw::TOKEN)]).await;
     crate::openclaw::greet(&ours).await;
 }

@@ -6,11 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use switchboard_testkit::Server;
+use switchboard_testkit::power_loss::{Disk, Operation, Tracer, Unsynced};
 use tempfile::TempDir;
 
-use crate::disk::{Disk, Unsynced};
-use crate::support::Server;
-use crate::trace::{Operation, Traced};
 use crate::{
     SWITCHBOARD, backup, complaint, killed_server, names, printed, restore, scratch, store_check,
     tree,
@@ -32,7 +31,7 @@ impl<'a> Trial<'a> {
     fn run(&self, root: &Path, kill_at: Option<usize>) -> bool {
         let mut command = Command::new(SWITCHBOARD);
         command.args(self.args).current_dir(root);
-        Traced::new(root, self.aside.path()).trace(&mut command, kill_at);
+        Tracer::new(root, self.aside.path()).trace(&mut command, kill_at);
         let output = command.output().unwrap();
         let was_killed = output.status.code() == Some(137) && kill_at.is_some();
         assert!(was_killed || output.status.success(), "{output:?}");
@@ -198,7 +197,7 @@ fn check_power_loss(args: &[&Path], root: &TempDir, mut check: impl FnMut(&Path,
     let mut disk = Disk::of(root.path());
     let trial = Trial::new(args);
     assert!(trial.run(root.path(), None));
-    let operations = Traced::new(root.path(), trial.aside.path()).operations();
+    let operations = Tracer::new(root.path(), trial.aside.path()).operations();
     for (point, operation) in operations.iter().enumerate() {
         disk.apply(operation);
         let is_one_of_many = matches!(operation, Operation::Write(..)) && point % 7 != 0;

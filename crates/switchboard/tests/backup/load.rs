@@ -4,16 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use axum::Router;
-use axum::http::HeaderMap;
-use axum::routing::post;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use switchboard_testkit::webhook::Receiver;
+use switchboard_testkit::{Answer, Server, answer, eventually};
 use tokio::task::JoinSet;
 
-use crate::support::{Answer, Server, answer, until};
 use crate::{backup, names, printed, restore, scratch, store_check, switchboard};
 
 const AGENTS: &str = r#"
@@ -35,8 +31,6 @@ const DURING: usize = 20;
 
 /// Texts by the tasks that were acknowledged with them.
 type Sent = Arc<Mutex<BTreeMap<String, String>>>;
-/// What a webhook receiver got: credentials and body.
-type Received = Arc<Mutex<Vec<(String, Value)>>>;
 
 /// A caller with an API key.
 #[derive(Clone)]
@@ -109,26 +103,6 @@ fn load(caller: &Caller, sent: &Sent) -> JoinSet<()> {
     callers
 }
 
-async fn receiver() -> (String, Received, JoinSet<()>) {
-    let received = Received::default();
-    let kept = Arc::clone(&received);
-    let hook = move |headers: HeaderMap, body: String| async move {
-        let credentials = headers.get("authorization");
-        let credentials = credentials.map(|value| value.to_str().unwrap().to_owned());
-        let body = serde_json::from_str(&body).unwrap();
-        let got = (credentials.unwrap_or_default(), body);
-        kept.lock().unwrap().push(got);
-    };
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/hook", listener.local_addr().unwrap());
-    let mut owner = JoinSet::new();
-    owner.spawn(async move {
-        let app = Router::new().route("/hook", post(hook));
-        axum::serve(listener, app).await.unwrap();
-    });
-    (url, received, owner)
-}
-
 fn with_data(args: &[&str], server: &Server) -> std::process::Output {
     let mut all: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
     let data = server.data();
@@ -164,7 +138,7 @@ async fn ask(caller: &Caller, url: &str) -> String {
 #[tokio::test]
 async fn backup_under_load_restores_everything_acknowledged_before() {
     let mut server = Server::serve(AGENTS).await;
-    let (url, received, _receiver) = receiver().await;
+    let hook = Receiver::start().await;
     let key = new_key(&server);
     let mut caller = Caller {
         http: server.http.clone(),
@@ -172,10 +146,10 @@ async fn backup_under_load_restores_everything_acknowledged_before() {
         key,
     };
     until_accepted(&caller).await;
-    let question = ask(&caller, &url).await;
+    let question = ask(&caller, &hook.origin).await;
     let sent = Sent::default();
     let mut load = load(&caller, &sent);
-    until("load", || sent.lock().unwrap().len() >= BEFORE).await;
+    eventually("load", async || sent.lock().unwrap().len() >= BEFORE).await;
 
     let place = scratch();
     let target = place.path().join("copy");
@@ -187,7 +161,7 @@ async fn backup_under_load_restores_everything_acknowledged_before() {
     assert_eq!(copied["skipped"], json!([]));
     // The server goes on during the backup and after it.
     let now = acknowledged.len() + DURING;
-    until("more", || sent.lock().unwrap().len() >= now).await;
+    eventually("more", async || sent.lock().unwrap().len() >= now).await;
     assert!(load.try_join_next().is_none(), "a caller got no answer");
     load.shutdown().await;
 
@@ -197,7 +171,7 @@ async fn backup_under_load_restores_everything_acknowledged_before() {
     printed(&restore(&target, &server.data()));
     let checked = store_check(&server.data());
     assert!(checked.status.success(), "{checked:?}");
-    let seen = received.lock().unwrap().len();
+    let seen = hook.deliveries().len();
     server.restart().await;
     caller.base.clone_from(&server.base);
 
@@ -222,11 +196,10 @@ async fn backup_under_load_restores_everything_acknowledged_before() {
     reply["message"]["taskId"] = json!(question);
     let answered = caller.send("asker", reply).await.body["task"].clone();
     assert_eq!(text_of(&answered), "you answered yes", "{answered}");
-    until("webhook", || {
-        let received = received.lock().unwrap();
-        let mut later = received.iter().skip(seen);
-        later.any(|(credentials, body)| {
-            credentials == "Bearer s3cret" && body.to_string().contains("you answered yes")
+    hook.until("/", |got| {
+        got.iter().skip(seen).any(|delivery| {
+            delivery.headers["authorization"] == "Bearer s3cret"
+                && delivery.json().to_string().contains("you answered yes")
         })
     })
     .await;
@@ -234,11 +207,10 @@ async fn backup_under_load_restores_everything_acknowledged_before() {
 
 /// A server learns of a new key within a second.
 async fn until_accepted(caller: &Caller) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-    while caller.send("echo", message("hello")).await.status != 200 {
-        assert!(tokio::time::Instant::now() < deadline, "key not accepted");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually("the key is accepted", async || {
+        caller.send("echo", message("hello")).await.status == 200
+    })
+    .await;
 }
 
 fn with_audit(server: &Server, event: &str) -> usize {
@@ -297,7 +269,7 @@ async fn backups_in_a_row_never_lack_an_acknowledged_task() {
     let place = scratch();
     for round in 0..6 {
         let least = 20 * (round + 1);
-        until("load", || sent.lock().unwrap().len() >= least).await;
+        eventually("load", async || sent.lock().unwrap().len() >= least).await;
         let target = place.path().join(format!("copy-{round}"));
         let acknowledged = sent.lock().unwrap().clone();
         let (data, to) = (server.data(), target.clone());

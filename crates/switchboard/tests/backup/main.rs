@@ -2,15 +2,6 @@
 //! places where nothing can be written, and with data directories of earlier versions.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
-#[path = "../../../server/tests/power_loss/disk.rs"]
-#[expect(clippy::panic, reason = "a test fails by panicking")]
-mod disk;
-#[path = "../support/mod.rs"]
-mod support;
-#[path = "../../../server/tests/power_loss/trace.rs"]
-#[expect(clippy::panic, reason = "a test fails by panicking")]
-mod trace;
-
 mod damaged;
 mod killed;
 mod load;
@@ -101,8 +92,8 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 /// A small data directory of a server that was killed, so that its journal holds what the database does not.
-async fn killed_server() -> support::Server {
-    let mut server = support::Server::up().await;
+async fn killed_server() -> switchboard_testkit::Server {
+    let mut server = switchboard_testkit::Server::up().await;
     let body = serde_json::json!({"message": {
         "messageId": "1", "role": "ROLE_USER", "parts": [{"text": "remember me"}],
     }});

@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, eventually};
 
-use crate::support::{Server, until};
 use crate::{
     SWITCHBOARD, backup, complaint, killed_server, names, printed, restore, scratch, store_check,
     tree,
@@ -199,7 +199,10 @@ async fn a_stop_signal_ends_a_backup_and_removes_it() {
             .spawn()
             .unwrap();
         let backup = Pid::from_raw(i32::try_from(begun.id().unwrap()).unwrap()).unwrap();
-        until("handler", || handles_stop(backup) || target.exists()).await;
+        eventually("a signal handler", async || {
+            handles_stop(backup) || target.exists()
+        })
+        .await;
         // It fails if the backup has ended already.
         kill_process(backup, Signal::TERM).ok();
         let output = begun.wait_with_output().await.unwrap();

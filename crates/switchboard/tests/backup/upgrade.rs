@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
+use switchboard_testkit::{Server, look};
 
-use crate::support::{Server, look};
 use crate::{backup, printed, restore, scratch, store_check};
 
 const AGENTS: &str = "

@@ -3,11 +3,10 @@
 use std::process::Stdio;
 
 use serde_json::Value;
+use switchboard_testkit::Server;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
-
-use crate::support::Server;
 
 const AGENTS: &str = r#"
 push: {allow: ["127.0.0.1"]}

@@ -1,9 +1,6 @@
 //! The commands that talk to agents, as their users meet them: the real binary against the real server.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod agent;
 mod card;
 mod chat;

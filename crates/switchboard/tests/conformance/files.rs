@@ -4,8 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
-
-use crate::support::{Answer, Server, answer};
+use switchboard_testkit::{Answer, Server, answer};
 
 const COPIER: &str = "
 agents:

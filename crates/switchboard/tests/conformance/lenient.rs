@@ -2,8 +2,7 @@
 //! refuse on them, and what they leave out of requests.
 
 use serde_json::{Value, json};
-
-use crate::support::{Answer, Server, answer};
+use switchboard_testkit::{Answer, Server, answer};
 
 const AGENTS: &str = "
 agents:

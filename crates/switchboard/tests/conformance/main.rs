@@ -3,14 +3,12 @@
 
 mod files;
 mod lenient;
-#[path = "../support/mod.rs"]
-mod support;
 mod v0_3;
 mod v1_0;
 
 use std::path::Path;
 
-use support::Server;
+use switchboard_testkit::Server;
 
 /// A server in one of the profiles.
 async fn profile(name: &str) -> Server {

@@ -1,9 +1,9 @@
 //! A2A 0.3: numbers of errors, streams that cannot begin, webhooks, waiting.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, answer};
 
 use crate::profile;
-use crate::support::{Server, answer};
 
 /// Posts bytes as they are; gives the HTTP status and the answer.
 async fn raw(server: &Server, body: &str) -> (u16, Value) {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Answer, KIT_TOKEN, Server, answer};
 use tokio::time::Instant;
 
 use crate::profile;
-use crate::support::{Answer, KIT_TOKEN, Server, answer};
 
 /// A JSON-RPC call of 1.0.
 async fn rpc(server: &Server, method: &str, params: Value) -> Answer {

@@ -6,8 +6,6 @@ mod mutation;
 mod ourselves;
 mod proxy;
 mod spoiled;
-#[path = "../support/mod.rs"]
-mod support;
 mod usage;
 mod wrong;
 

@@ -1,6 +1,7 @@
 //! Our own server keeps every rule that can be seen, over all bindings and in both versions.
 
-use crate::support::Server;
+use switchboard_testkit::Server;
+
 use crate::{Ran, conformance};
 
 const AGENTS: &str = r#"

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use switchboard_testkit::Server;
 use tempfile::TempDir;
 
 use crate::conformance;
 use crate::mutation::{Mutation, Traits, serve};
-use crate::support::Server;
 
 const ECHO: &str = "agents:\n  echo:\n    description: Says it again\n    script:\n      - complete: \"{{text}}\"\n";
 

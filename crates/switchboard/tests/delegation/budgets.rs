@@ -1,8 +1,7 @@
 //! What a task may cost, with all that it hands on.
 
 use serde_json::{Value, json};
-
-use crate::support::{Server, say, text_of};
+use switchboard_testkit::{Server, say, text_of};
 
 /// Each asks the next one, and tells what comes of it.
 const LINE: &str = "

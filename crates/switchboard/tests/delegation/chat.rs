@@ -1,9 +1,9 @@
 //! A text in, a text out.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Answer, Server, answer};
 
 use crate::rules::DESK;
-use crate::support::{Answer, Server, answer};
 
 async fn chat(server: &Server, agent: &str, body: Value) -> Answer {
     server.post(&format!("/agents/{agent}/chat"), &body).await

@@ -1,12 +1,9 @@
 //! What a rule has decided about a task stays so: after a restart, with other rules, and for what is said later.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use switchboard_testkit::{Answer, Server, answer, eventually, message, say, text_of};
 
 use crate::rules::{made, tasks};
-use crate::support::{Answer, Server, answer, message, say, text_of};
 
 /// Room for one turn, which `slow` takes; a rule that looks at what the caller may do.
 const BUSY: &str = "
@@ -34,17 +31,16 @@ fn at_once(text: &str) -> Value {
 
 /// The task once it is over.
 async fn over(server: &Server, who: &str, agent: &str, task: &Value) -> Value {
-    let patience = Instant::now() + Duration::from_secs(20);
-    loop {
+    eventually("the end of the task", async || {
         let told = call(server, who, agent, "tasks/get", json!({"id": task["id"]})).await;
         let task = &told.body["result"];
         let state = task["status"]["state"].as_str().unwrap_or_default();
-        if ["completed", "failed", "canceled"].contains(&state) {
-            return task.clone();
+        match ["completed", "failed", "canceled"].contains(&state) {
+            true => Ok(task.clone()),
+            false => Err(told.body),
         }
-        assert!(Instant::now() < patience, "{}", told.body);
-        sleep(Duration::from_millis(20)).await;
-    }
+    })
+    .await
 }
 
 /// Takes all the room there is.
@@ -147,16 +143,15 @@ agents:
     };
     assert!(told().await.contains("passed to back"));
     std::fs::write(server.configuration(), desk.replace("SEEN", "false")).unwrap();
-    let patience = Instant::now() + Duration::from_secs(20);
-    loop {
+    let told = eventually("a hidden name", async || {
         let told = told().await;
-        if told.contains("passed to #1") {
-            assert!(!told.contains("back"), "{told}");
-            return;
+        match told.contains("passed to #1") {
+            true => Ok(told),
+            false => Err(told),
         }
-        assert!(Instant::now() < patience, "{told}");
-        sleep(Duration::from_millis(50)).await;
-    }
+    });
+    let told = told.await;
+    assert!(!told.contains("back"), "{told}");
 }
 
 #[tokio::test]
@@ -170,11 +165,10 @@ agents:
     )
     .await;
     let task = server.result("desk", "message/send", at_once("go")).await;
-    let patience = Instant::now() + Duration::from_secs(20);
-    while tasks(&server, "curt").await.is_empty() {
-        assert!(Instant::now() < patience, "{task}");
-        sleep(Duration::from_millis(20)).await;
-    }
+    eventually("a delegated task", async || {
+        !tasks(&server, "curt").await.is_empty()
+    })
+    .await;
     let id = json!({"id": task["id"]});
     server.result("desk", "tasks/cancel", id).await;
     let child = &tasks(&server, "curt").await[0]["id"];

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 use switchboard_client::{CallOptions, Client, Preference};
+use switchboard_testkit::{Server, events, say};
 use switchboard_types::model::{Binding, Event, TaskId};
-
-use crate::support::{Server, events, say};
 
 /// By a script that calls, one that hands on, a rule, and what goes wrong or asks on the way.
 const AGENTS: &str = "

@@ -8,13 +8,10 @@ mod decided;
 mod links;
 mod rules;
 mod secrets;
-#[path = "../support/mod.rs"]
-mod support;
 mod withdrawn;
 
 use serde_json::{Value, json};
-
-use support::{Server, answer, say, text_of};
+use switchboard_testkit::{Server, answer, say, text_of};
 
 /// Three agents, each of which asks the next one; and a line of such that is as long as one wants.
 const TRIANGLE: &str = "

@@ -3,8 +3,7 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-
-use crate::support::{Server, message, say, text_of};
+use switchboard_testkit::{Server, message, say, text_of};
 
 /// A desk whose rules send messages on, and those who take them.
 pub(crate) const DESK: &str = r#"

@@ -1,9 +1,9 @@
 //! What answers a question for credentials goes to the agent that asked for them, however far away, and is kept nowhere.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, message, say};
 
 use crate::said;
-use crate::support::{Server, message, say};
 
 /// By a script, by one that calls that, and by a rule. What was asked for comes again at the end.
 const AGENTS: &str = "

@@ -1,8 +1,7 @@
 //! Questions of other agents that were passed on, and that nobody answers any more.
 
 use serde_json::{Value, json};
-
-use crate::support::{Server, begin, say};
+use switchboard_testkit::{Server, begin, say};
 
 const AGENTS: &str = "
 limits: { tasks: 1 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use switchboard_testkit::eventually;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::time::{Instant, timeout};
 
@@ -96,20 +97,13 @@ async fn connections_beyond_the_limit_are_told_to_come_again() {
 }
 
 /// Sockets close in their own time.
-async fn until_there_is_room(server: &crate::support::Server, path: &str) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        let answer = exchange(
-            server,
-            &crate::wire::request("GET", path, "A2A-Version: 1.0\r\n", b""),
-        )
-        .await;
-        if answer.status() == 200 {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{}", answer.text);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+async fn until_there_is_room(server: &switchboard_testkit::Server, path: &str) {
+    let request = crate::wire::request("GET", path, "A2A-Version: 1.0\r\n", b"");
+    eventually("room for a request", async || {
+        let answer = exchange(server, &request).await;
+        (answer.status() == 200).then_some(()).ok_or(answer.text)
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -162,11 +156,10 @@ async fn streams_beyond_the_limit_are_refused_before_a_task_begins() {
     healthy(&server).await;
     drop(open);
     let again = stream(Way::Rest10, "/a2a/echo/message:stream");
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while exchange(&server, &again).await.status() != 200 {
-        assert!(Instant::now() < deadline, "no room again");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("room for a stream", async || {
+        exchange(&server, &again).await.status() == 200
+    })
+    .await;
 }
 
 #[tokio::test]

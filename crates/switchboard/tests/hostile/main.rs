@@ -26,12 +26,10 @@ mod readers;
 mod sizes;
 mod smuggling;
 mod sockets;
-#[path = "../support/mod.rs"]
-mod support;
 mod tasks;
 mod wire;
 
-use support::Server;
+use switchboard_testkit::Server;
 
 /// Agents that answer at once, ask, and never end.
 const AGENTS: &str = "

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Answer, Server, answer, eventually};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use crate::support::{Answer, Server, answer};
 use crate::wire::{connect, exchange, memory, request, until};
 
 /// What all readers together may cost, in MiB, beside the task itself.
@@ -54,18 +54,15 @@ async fn task(server: &Server, bytes: usize) -> String {
     });
     let answer = server.post_v1("/a2a/heavy/message:send", &body).await;
     let id = answer.body["task"]["id"].as_str().expect("a task");
-    loop {
+    eventually("the end of the task", async || {
         let listed = get(server, "/a2a/heavy/tasks?pageSize=100").await;
         let tasks = listed.body["tasks"].as_array().expect("tasks").clone();
         let found = tasks.iter().find(|task| task["id"] == *id);
         let state = found.map(|task| task["status"]["state"].clone());
-        if state
-            .is_some_and(|state| state != "TASK_STATE_WORKING" && state != "TASK_STATE_SUBMITTED")
-        {
-            return id.to_owned();
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        state.is_some_and(|state| state != "TASK_STATE_WORKING" && state != "TASK_STATE_SUBMITTED")
+    })
+    .await;
+    id.to_owned()
 }
 
 async fn get(server: &Server, path: &str) -> Answer {
@@ -261,15 +258,14 @@ async fn large_tasks_beyond_the_budget_for_answers_are_refused_until_others_are_
     assert_ne!(listed.body["tasks"], json!([]));
 
     drop(unread);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let whole = loop {
-        // The server notices the closed connections a moment later.
+    // The server notices the closed connections a moment later.
+    let whole = eventually("room for the answer", async || {
         let answer = get(&server, &paths[2]).await;
-        if answer.status == 200 {
-            break answer.body;
+        match answer.status {
+            200 => Ok(answer.body),
+            other => Err(other),
         }
-        assert!(Instant::now() < deadline, "{}", answer.status);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    };
+    })
+    .await;
     assert_eq!(text_length(&whole), Some(24 << 20));
 }

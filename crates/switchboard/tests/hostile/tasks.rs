@@ -1,9 +1,9 @@
 //! Tasks that are not there, are over, or are asked for twice at once.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, message, say};
 use tokio::io::AsyncWriteExt;
 
-use crate::support::{Server, message, say};
 use crate::wire::{connect, healthy, until};
 
 async fn task(server: &Server, agent: &str) -> Value {

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use switchboard_testkit::Server;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-
-use crate::support::Server;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);

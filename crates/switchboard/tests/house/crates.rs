@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{none, root};
 
 /// The arrows: a crate, and which of ours it may depend on.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("switchboard-proto", &[]),
     ("switchboard-types", &["switchboard-proto"]),
     ("switchboard-keys", &[]),
@@ -19,6 +19,10 @@ const ARROWS: [(&str, &[&str]); 8] = [
     (
         "switchboard-server",
         &["switchboard-types", "switchboard-keys"],
+    ),
+    (
+        "switchboard-conformance",
+        &["switchboard-types", "switchboard-client"],
     ),
     (
         "switchboard-agents",
@@ -35,9 +39,12 @@ const ARROWS: [(&str, &[&str]); 8] = [
             "switchboard-server",
             "switchboard-client",
             "switchboard-agents",
+            "switchboard-conformance",
         ],
     ),
     ("switchboard", &["switchboard-gateway"]),
+    // For tests: the others may use it, so it may use none of them.
+    ("switchboard-testkit", &["switchboard-keys"]),
 ];
 
 /// Features a crate may have.

@@ -61,6 +61,7 @@ impl Source {
             "/examples/",
             "/benches/",
             "/testing/",
+            "/testkit/",
         ]
         .iter()
         .any(|place| self.path.contains(place))

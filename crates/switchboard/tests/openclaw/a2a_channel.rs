@@ -2,9 +2,9 @@
 //! sends to one of ours.
 
 use serde_json::json;
+use switchboard_testkit::{Server, text_of};
 
 use crate::gateway::{Gateway, PEER_TOKEN};
-use crate::support::{Server, text_of};
 use crate::{answers, say};
 
 #[tokio::test]

@@ -7,17 +7,15 @@
 mod a2a_channel;
 mod gateway;
 mod proxy;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, message, text_of};
 use tokio::time::Instant;
 
 use crate::gateway::{Gateway, TOKEN};
 use crate::proxy::Proxy;
-use crate::support::{Server, message, text_of};
 
 /// How long a turn may take: the first ones make the gateway load itself.
 const TURN: Duration = Duration::from_secs(120);

@@ -1,8 +1,8 @@
 //! The access log: one line per request.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, answer, begin, say};
 
-use crate::support::{Server, answer, begin, say};
 use crate::{lines, some_lines};
 
 const AGENTS: &str = "

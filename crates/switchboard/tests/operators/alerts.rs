@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, message, say};
 use switchboard_types::ErrorKind;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::metrics::exposition;
-use crate::support::{Server, message, say};
 use crate::upstream;
 
 /// What the names of our metrics begin with.

@@ -7,8 +7,6 @@ mod access_log;
 mod alerts;
 mod metrics;
 mod stalled_stderr;
-#[path = "../support/mod.rs"]
-mod support;
 mod task_lines;
 mod tasks_command;
 mod upstream_lines;
@@ -16,7 +14,7 @@ mod upstream_lines;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{Server, until};
+use switchboard_testkit::{Server, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -32,7 +30,7 @@ fn lines(server: &Server, message: &str) -> Vec<Value> {
 
 /// Waits for so many of them.
 async fn some_lines(server: &Server, message: &str, count: usize) -> Vec<Value> {
-    until(message, || lines(server, message).len() >= count).await;
+    eventually(message, async || lines(server, message).len() >= count).await;
     lines(server, message)
 }
 

@@ -1,11 +1,10 @@
 //! What `/metrics` says beyond requests and tasks.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::json;
+use switchboard_testkit::{Server, admin, answer, eventually, say};
 
-use crate::support::{Server, admin, answer, say};
 use crate::upstream;
 
 /// All samples, by name and labels.
@@ -27,15 +26,13 @@ pub(crate) async fn exposition(server: &Server) -> String {
 
 /// Waits until a sample has that value.
 async fn until_is(server: &Server, name: &str, value: f64) {
-    let mut last = None;
-    for _ in 0..1000 {
-        last = samples(server).await.get(name).copied();
-        if last == Some(value) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("{name} is {last:?}, not {value}");
+    eventually(&format!("{name} is {value}"), async || {
+        let last = samples(server).await.get(name).copied();
+        (last == Some(value))
+            .then_some(())
+            .ok_or(format!("{last:?}"))
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_testkit::eventually;
 use tokio::process::Command;
 
 /// Each task ends with a line, and together these are more than a pipe takes.
@@ -30,16 +31,11 @@ async fn tasks_go_on_while_nobody_reads_the_log() {
     // Held and never read.
     let _unread = server.stderr.take().expect("a pipe");
     let http = reqwest::Client::new();
-    let ready = async {
-        let url = format!("http://{address}/readyz");
-        while http.get(&url).send().await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let patience = Duration::from_secs(20);
-    tokio::time::timeout(patience, ready)
-        .await
-        .expect("it starts");
+    let url = format!("http://{address}/readyz");
+    eventually("the server listens", async || {
+        http.get(&url).send().await.is_ok()
+    })
+    .await;
     for number in 0..TASKS {
         let message = json!({
             "messageId": format!("m{number}"), "role": "ROLE_USER", "parts": [{ "text": "hello" }]
@@ -47,7 +43,7 @@ async fn tasks_go_on_while_nobody_reads_the_log() {
         let sent = http
             .post(format!("http://{address}/a2a/echo/message:send"))
             .header("A2A-Version", "1.0")
-            .timeout(patience)
+            .timeout(Duration::from_secs(20))
             .json(&json!({ "message": message }))
             .send();
         let sent = sent.await.expect("an answer, though the log is not read");

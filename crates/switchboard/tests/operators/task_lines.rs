@@ -1,8 +1,8 @@
 //! One log line when a task ends.
 
 use serde_json::json;
+use switchboard_testkit::{Server, answer, begin, message, say};
 
-use crate::support::{Server, answer, begin, message, say};
 use crate::{lines, some_lines, upstream};
 
 #[tokio::test]

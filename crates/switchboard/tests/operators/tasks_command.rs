@@ -3,8 +3,7 @@
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
-
-use crate::support::{Server, answer, begin, say};
+use switchboard_testkit::{Server, answer, begin, eventually, say};
 
 const AGENTS: &str = "
 auth: { methods: { keys: { api_key: {} } } }
@@ -53,19 +52,16 @@ async fn failed_tasks_of_all_callers_are_found_without_their_ids() {
     let mut server = Server::serve(AGENTS).await;
     let key = key(&server);
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": say("go")});
-    let mut failed = Value::Null;
-    for _ in 0..200 {
+    // A new key takes effect in a running server within a second.
+    let failed = eventually("the key is accepted", async || {
         let request = server
             .http
             .post(server.url("/a2a/inkless"))
             .bearer_auth(&key);
-        failed = answer(request.json(&call)).await.body["result"].clone();
-        if failed.is_object() {
-            break;
-        }
-        // A key counts for a running server within a second.
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+        let failed = answer(request.json(&call)).await.body["result"].clone();
+        failed.is_object().then_some(failed)
+    })
+    .await;
     let rejected = server.result("choosy", "message/send", say("go")).await;
     let done = server.result("echo", "message/send", say("go")).await;
     let waits = server.result("asks", "message/send", begin("go")).await;

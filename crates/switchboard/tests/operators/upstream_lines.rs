@@ -1,8 +1,8 @@
 //! What is logged of upstream calls: where, how long and with what result; never what was said.
 
 use serde_json::json;
+use switchboard_testkit::{Server, say};
 
-use crate::support::{Server, say};
 use crate::{some_lines, upstream};
 
 #[tokio::test]

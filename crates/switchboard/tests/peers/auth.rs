@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 use switchboard_keys::{Algorithm, SigningKey, jwks};
 use switchboard_server::clock;
+use switchboard_testkit::Server;
 
 use crate::environment::{Environment, printed};
-use crate::support::Server;
 
 const CONFIGURATION: &str = "
 interfaces: [jsonrpc, http_json, grpc]

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use switchboard_testkit::Server;
+
 use crate::environment::{Environment, printed};
-use crate::support::Server;
 
 const AGENTS: &str = r#"
 public_url: https://agents.example

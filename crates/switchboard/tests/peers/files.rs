@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use switchboard_client::{Client, Preference, Sent, text};
+use switchboard_testkit::Server;
 use switchboard_types::model::{Binding, Content, Event, Part};
 use switchboard_types::operation::SendMessage;
 use switchboard_types::{FileBytes, ProtocolVersion};
@@ -20,7 +21,6 @@ use tempfile::TempDir;
 use crate::agent::Agent;
 use crate::conformance;
 use crate::environment::{Environment, printed};
-use crate::support::Server;
 
 /// How long a client may take for all files.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(120);

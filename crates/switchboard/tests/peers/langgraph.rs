@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 use switchboard_client::{Client, Sent, answer_text, parts, text};
+use switchboard_testkit::answer;
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{ContextId, Event, Json, MessageId, Part, TaskState};
 
 use crate::agent::Agent;
 use crate::environment::Environment;
-use crate::support::answer;
 
 async fn connect(agent: &Agent) -> Client {
     let builder = Client::builder().address(agent.address);

@@ -1,14 +1,11 @@
 //! A real LangGraph server behind our agents, in both releases, and the real binary before it. The same with every trap by
 //! itself, and faster, is in `tests/backends/langgraph*.rs`.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use switchboard_testkit::{Server, eventually, message, say, text_of};
 
 use crate::agent::Agent;
 use crate::environment::Environment;
-use crate::support::{self, Server, message, say, text_of};
 
 /// What the graph tells letter by letter.
 fn tale() -> String {
@@ -41,12 +38,12 @@ async fn begin(ours: &Server, text: &str) -> Value {
 async fn of_threads(ours: &Server, base: &str, place: &str) -> Vec<Value> {
     let search = format!("{base}/threads/search");
     let threads = ours.http.post(search).json(&json!({"limit": 100}));
-    let threads = support::answer(threads).await.body;
+    let threads = switchboard_testkit::answer(threads).await.body;
     let mut found = Vec::new();
     for thread in threads.as_array().expect("threads") {
         let id = thread["thread_id"].as_str().expect("an id");
         let of_it = ours.http.get(format!("{base}/threads/{id}/{place}"));
-        found.push(support::answer(of_it).await.body);
+        found.push(switchboard_testkit::answer(of_it).await.body);
     }
     found
 }
@@ -67,14 +64,10 @@ async fn questions(ours: &Server, base: &str) -> usize {
 }
 
 async fn until_runs(ours: &Server, base: &str, status: &str, count: usize) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while runs(ours, base, status).await.len() != count {
-        assert!(
-            Instant::now() < deadline,
-            "there are no {count} runs that are {status}"
-        );
-        sleep(Duration::from_millis(50)).await;
-    }
+    eventually(&format!("{count} runs that are {status}"), async || {
+        runs(ours, base, status).await.len() == count
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -146,11 +139,10 @@ async fn its_questions_come_to_the_caller(agent: &Agent, ours: &Server) {
         .result("peer", "tasks/cancel", json!({"id": asked["id"]}))
         .await;
     assert_eq!(gone["status"]["state"], "canceled");
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while questions(ours, &agent.base()).await > 0 {
-        assert!(Instant::now() < deadline, "it still asks");
-        sleep(Duration::from_millis(50)).await;
-    }
+    eventually("the withdrawal of the question", async || {
+        questions(ours, &agent.base()).await == 0
+    })
+    .await;
 }
 
 async fn a_failure_keeps_its_secrets(ours: &Server) {
@@ -190,17 +182,11 @@ async fn assistants_are_found(agent: &Agent, ours: &Server) {
     let added = ours.http.post(format!("{}/assistants", agent.base()));
     let added = added.json(&json!({"graph_id": "peer", "name": "Second One"}));
     assert!(added.send().await.expect("sent").status().is_success());
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        let card = ours
-            .get("/a2a/lg-second-one/.well-known/agent-card.json")
-            .await;
-        if card.body["name"] == "Second One" {
-            break;
-        }
-        assert!(Instant::now() < deadline, "{card:?}");
-        sleep(Duration::from_millis(100)).await;
-    }
+    eventually("the card of the second one", async || {
+        let card = ours.get("/a2a/lg-second-one/.well-known/agent-card.json");
+        card.await.body["name"] == "Second One"
+    })
+    .await;
     let done = ours
         .result("lg-second-one", "message/send", say("hello"))
         .await;

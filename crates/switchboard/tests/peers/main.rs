@@ -16,8 +16,6 @@ mod our_client;
 mod rows;
 mod signatures;
 mod strict;
-#[path = "../support/mod.rs"]
-mod support;
 mod their_clients;
 
 use std::path::PathBuf;

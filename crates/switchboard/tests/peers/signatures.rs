@@ -1,7 +1,8 @@
 //! Our signatures, checked by other projects.
 
+use switchboard_testkit::Server;
+
 use crate::environment::Environment;
-use crate::support::Server;
 
 /// With what the readings of a card differ in: members of 0.x, what is empty, what is not ASCII.
 const AGENTS: &str = r#"

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_client::text;
+use switchboard_testkit::Server;
 use switchboard_types::model::{Json, Object, Part, PushConfig, TaskId};
 use switchboard_types::operation::{CancelTask, Operation, SendMessage};
 use switchboard_types::wire::rest::write_request;
@@ -12,7 +13,6 @@ use switchboard_types::{Dialect, FileBytes};
 
 use crate::conformance;
 use crate::environment::{Environment, printed};
-use crate::support::Server;
 
 /// How long the parser may take.
 const PARSER_TIMEOUT: Duration = Duration::from_secs(30);

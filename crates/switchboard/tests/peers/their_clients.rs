@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use switchboard_testkit::Server;
 
 use crate::environment::{Environment, printed};
-use crate::support::Server;
 use crate::{column, conformance};
 
 /// How long a column may take: a client gives a row 30 s.

@@ -1,9 +1,9 @@
 //! Agents that come and go, and what is said of them.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, eventually, say};
 
-use crate::support::{Server, say};
-use crate::world::{asked, begin, one, record, said, save, until, until_logged, until_says};
+use crate::world::{asked, begin, one, record, said, save, until_logged, until_says};
 
 async fn names(server: &Server) -> Vec<String> {
     let told = server.get("/agents").await;
@@ -41,7 +41,7 @@ agents:
 
     let task = begin(&server, "a").await;
     save(&server, &one("b", "second"));
-    until("a is gone", async || card("a").await == 404).await;
+    eventually("a is gone", async || card("a").await == 404).await;
     assert_eq!(names(&server).await, ["b"]);
     let error = server.error("a", "message/send", say("hello")).await;
     let never = server.error("never", "message/send", say("hello")).await;
@@ -54,7 +54,7 @@ agents:
     assert_eq!(asked(&server, "b").await, "second");
 
     save(&server, both);
-    until("a is back", async || card("a").await == 200).await;
+    eventually("a is back", async || card("a").await == 200).await;
     let task = server.result("a", "tasks/get", json!({"id": task})).await;
     assert_eq!(task["status"]["state"], "completed");
 }
@@ -88,7 +88,7 @@ async fn a_card_says_what_the_file_says_now() {
     };
     let (first, other) = (card("a").await, card("b").await);
     save(&server, &agent("2.0.0", "draw"));
-    until("the new version", async || {
+    eventually("the new version", async || {
         card("a").await.body["version"] == "2.0.0"
     })
     .await;
@@ -144,7 +144,7 @@ agents:
         &server,
         "agents: { a: { title: Away, a2a: { url: 'http://127.0.0.1:9/a2a/x' } } }",
     );
-    until("the name", async || {
+    eventually("the name", async || {
         let card = server.get("/a2a/a/.well-known/agent-card.json").await;
         card.body["name"] == "Away"
     })

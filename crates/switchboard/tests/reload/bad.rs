@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use serde_json::json;
+use switchboard_testkit::Server;
 
-use crate::support::Server;
 use crate::world::{
     asked, hang_up, logged, one, record, save, save_beside, until_logged, until_says,
 };

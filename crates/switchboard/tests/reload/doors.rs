@@ -1,9 +1,9 @@
 //! Who may call, and how often, changes with the agents.
 
 use serde_json::json;
+use switchboard_testkit::{Server, answer, eventually, say};
 
-use crate::support::{Server, answer, say};
-use crate::world::{record, save, until, until_logged};
+use crate::world::{record, save, until_logged};
 
 const METHODS: &str = "
 auth:
@@ -25,7 +25,7 @@ async fn statuses(server: &Server) -> (u16, u16) {
 
 async fn until_statuses(server: &Server, wanted: (u16, u16)) {
     let what = format!("{wanted:?}");
-    until(&what, async || statuses(server).await == wanted).await;
+    eventually(&what, async || statuses(server).await == wanted).await;
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn who_may_call_changes_with_the_file() {
         &server,
         &agent("auth: [staff], access: { rules: [{ deny: 'true' }] },"),
     );
-    until("denied", async || {
+    eventually("denied", async || {
         let body =
             json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": say("hello")});
         let call = server.http.post(server.url("/a2a/a")).json(&body);
@@ -56,7 +56,7 @@ async fn who_may_call_changes_with_the_file() {
     })
     .await;
     save(&server, &agent("visible: false, auth: [staff],"));
-    until("hidden", async || {
+    eventually("hidden", async || {
         server
             .get("/a2a/a/.well-known/agent-card.json")
             .await
@@ -108,9 +108,9 @@ async fn an_agent_that_is_open_now_is_kept_from_pages_of_elsewhere() {
     };
     assert_eq!(by_another_name().await, 200);
     save(&server, &agent(""));
-    until("refused", async || by_another_name().await == 403).await;
+    eventually("refused", async || by_another_name().await == 403).await;
     save(&server, &agent("auth: [staff],"));
-    until("as before", async || by_another_name().await == 200).await;
+    eventually("as before", async || by_another_name().await == 200).await;
 }
 
 #[tokio::test]
@@ -130,8 +130,8 @@ async fn a_rate_counts_from_when_it_is_written() {
         &server,
         &agent("limits: { rate: { requests: 2, per: 1h } },"),
     );
-    until("counted", async || rate().await.0.is_some()).await;
-    until("too often", async || {
+    eventually("counted", async || rate().await.0.is_some()).await;
+    eventually("too often", async || {
         rate().await == (Some("2".into()), 429)
     })
     .await;
@@ -140,7 +140,7 @@ async fn a_rate_counts_from_when_it_is_written() {
         &server,
         &agent("limits: { rate: { requests: 1000, per: 1s } },"),
     );
-    until("more", async || rate().await == (Some("1000".into()), 200)).await;
+    eventually("more", async || rate().await == (Some("1000".into()), 200)).await;
     save(&server, &agent(""));
-    until("not counted", async || rate().await == (None, 200)).await;
+    eventually("not counted", async || rate().await == (None, 200)).await;
 }

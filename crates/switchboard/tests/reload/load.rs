@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, say};
 use tokio::task::JoinSet;
 
-use crate::support::{Server, say};
 use crate::world::{logged, one, save, until_logged, until_says};
 
 #[tokio::test]

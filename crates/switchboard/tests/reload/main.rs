@@ -2,9 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod agents;
 mod bad;
 mod doors;

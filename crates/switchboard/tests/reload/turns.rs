@@ -1,11 +1,9 @@
 //! Tasks that are under way when their agent changes.
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, answer, eventually, say, text_of};
 
-use crate::support::{Server, answer, say, text_of};
-use crate::world::{
-    asked, begin, hang_up, one, said, save, save_beside, until, until_logged, until_says,
-};
+use crate::world::{asked, begin, hang_up, one, said, save, save_beside, until_logged, until_says};
 
 #[tokio::test]
 async fn a_changed_script_answers_without_a_restart_and_a_running_task_goes_on() {
@@ -141,7 +139,7 @@ agents:
     let server = Server::serve(yaml).await;
     let task = begin(&server, "boss").await;
     let tasks = async || server.get("/a2a/hand/tasks?A2A-Version=1.0").await.body["tasks"].clone();
-    until("the hand works", async || {
+    eventually("the hand works", async || {
         tasks().await[0]["status"]["state"] == "TASK_STATE_WORKING"
     })
     .await;
@@ -156,7 +154,7 @@ agents:
     assert_eq!(canceled["status"]["state"], "canceled");
     // Its tasks are kept, and found again with the agent.
     save(&server, yaml);
-    until("the hand is back", async || {
+    eventually("the hand is back", async || {
         tasks().await[0]["status"]["state"] == "TASK_STATE_CANCELED"
     })
     .await;

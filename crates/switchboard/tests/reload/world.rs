@@ -1,15 +1,10 @@
 //! A server whose configuration is written anew, and ways to wait for what comes of it.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, eventually, say, text_of};
 use tokio::process::Command;
-use tokio::time::{Instant, sleep};
-
-use crate::support::{Server, say, text_of};
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Saves the configuration as editors do: a new file takes the place of the old one.
 pub(crate) fn save(server: &Server, yaml: &str) {
@@ -53,7 +48,7 @@ pub(crate) async fn begin(server: &Server, agent: &str) -> Value {
 
 /// Waits until an agent answers so.
 pub(crate) async fn until_says(server: &Server, agent: &str, text: &str) {
-    until(text, async || {
+    eventually(text, async || {
         let answer = server.rpc(agent, "message/send", say("hello")).await;
         said(&answer.body["result"]) == text
     })
@@ -62,7 +57,7 @@ pub(crate) async fn until_says(server: &Server, agent: &str, text: &str) {
 
 /// Waits until this was logged so often.
 pub(crate) async fn until_logged(server: &Server, text: &str, times: usize) {
-    until(text, async || logged(server, text) >= times).await;
+    eventually(text, async || logged(server, text) >= times).await;
 }
 
 /// How often something was logged.
@@ -78,13 +73,4 @@ pub(crate) fn record(server: &Server, message: &str) -> Value {
         .filter_map(|line| serde_json::from_str(line).ok());
     let of_it = |record: &Value| record["message"] == message;
     records.rfind(of_it).unwrap_or_default()
-}
-
-/// Waits until it is so.
-pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so().await {
-        assert!(Instant::now() < deadline, "never: {what}");
-        sleep(Duration::from_millis(20)).await;
-    }
 }

@@ -4,9 +4,8 @@
 
 use serde_json::{Value, json};
 use switchboard_keys::{Algorithm, SigningKey, jwks};
+use switchboard_testkit::{Server, answer, say};
 use tempfile::TempDir;
-
-use crate::support::{Server, answer, say};
 
 const PASSWORD: &str = "open sesame, please";
 

@@ -1,9 +1,9 @@
 //! Cards and discovery (S1 §5, §7.10).
 
 use serde_json::{Value, json};
+use switchboard_testkit::{KIT_TOKEN, Server, answer};
 
 use crate::server;
-use crate::support::{KIT_TOKEN, Server, answer};
 
 #[tokio::test]
 async fn s1_047_the_card_is_at_every_known_place() {
@@ -113,7 +113,7 @@ async fn s1_007_the_service_answers_at_the_url_of_its_card() {
         .body;
     let url = card["url"].as_str().unwrap_or_default().to_owned();
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send",
-        "params": crate::support::say("hi")});
+        "params": switchboard_testkit::say("hi")});
     let reply = answer(server.http.post(url).json(&body)).await;
     assert_eq!(reply.body["result"]["kind"], "task");
 }

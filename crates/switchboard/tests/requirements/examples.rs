@@ -1,9 +1,9 @@
 //! The worked examples of the specification (S1 §9), those that streams, input and push do not show.
 
 use serde_json::json;
+use switchboard_testkit::{message, say, text_of};
 
 use crate::server;
-use crate::support::{message, say, text_of};
 
 #[tokio::test]
 async fn s1_182_example_9_2_a_quick_question_gets_a_completed_task() {
@@ -37,7 +37,7 @@ async fn s1_183_example_9_2_a_quick_question_gets_a_bare_message() {
         .http
         .get(server.url("/a2a/greeter/tasks"))
         .header("A2A-Version", "1.0");
-    let list = crate::support::answer(list).await;
+    let list = switchboard_testkit::answer(list).await;
     assert_eq!(list.body["tasks"], json!([]));
 }
 

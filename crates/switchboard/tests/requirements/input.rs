@@ -1,9 +1,9 @@
 //! Questions, answers and tools of the client (S1 §4.5, §9.4; S2).
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, events, message, say, text_of};
 
 use crate::server;
-use crate::support::{Server, events, message, say, text_of};
 
 #[tokio::test]
 async fn s1_189_example_9_4_goes_on_after_a_question() {
@@ -166,7 +166,7 @@ async fn s2_041_an_agent_gives_work_to_another_and_tells_its_client() {
         .http
         .get(server.url("/a2a/flaky/tasks"))
         .header("A2A-Version", "1.0");
-    let list = crate::support::answer(list).await;
+    let list = switchboard_testkit::answer(list).await;
     let child = list.body["tasks"][0]["id"].clone();
     let child = server
         .result("flaky", "tasks/get", json!({"id": child}))

@@ -1,8 +1,7 @@
 //! How often, and how much at once (S1 §10.2, S2 rate limiting).
 
 use serde_json::{Value, json};
-
-use crate::support::{Server, answer, say};
+use switchboard_testkit::{Server, answer, say};
 
 fn call(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})

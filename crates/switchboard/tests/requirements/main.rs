@@ -1,22 +1,6 @@
 //! Requirements, shown on the real binary. A test is named for the requirement it shows; docs/requirements.md has
 //! all of them.
 
-#[path = "../support/mod.rs"]
-mod support;
-
-#[expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
-#[path = "../backends/claw.rs"]
-mod claw;
-#[expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
-#[path = "../backends/claw_http.rs"]
-mod claw_http;
-#[expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
-#[path = "../backends/claw_recorded.rs"]
-mod claw_recorded;
-#[expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
-#[path = "../backends/claw_socket.rs"]
-mod claw_socket;
-
 mod auth;
 mod cards;
 mod examples;
@@ -139,6 +123,6 @@ agents:
       - wait: 60s
 "#;
 
-async fn server() -> support::Server {
-    support::Server::serve(AGENTS).await
+async fn server() -> switchboard_testkit::Server {
+    switchboard_testkit::Server::serve(AGENTS).await
 }

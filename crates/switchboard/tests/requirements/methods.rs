@@ -1,9 +1,9 @@
 //! The methods (S1 §7).
 
 use serde_json::{Value, json};
+use switchboard_testkit::{message, say};
 
 use crate::server;
-use crate::support::{message, say};
 
 fn no_waiting(text: &str) -> Value {
     json!({"message": message(text), "configuration": {"blocking": false}})
@@ -34,7 +34,7 @@ async fn s1_128_without_blocking_the_task_comes_at_once_and_is_polled() {
 async fn s1_002_a_call_does_not_wait_for_ever_but_the_task_stays_open() {
     let server = server().await;
     let yaml = "agents: {slow: {timeouts: {blocking: 200ms}, script: [{wait: 30s}]}}";
-    let patient = crate::support::Server::serve(yaml).await;
+    let patient = switchboard_testkit::Server::serve(yaml).await;
     let task = patient.result("slow", "message/send", say("hi")).await;
     assert_eq!(task["status"]["state"], "working");
     drop(server);
@@ -179,6 +179,6 @@ async fn s1_005_a_context_groups_tasks() {
     let list = server
         .http
         .get(server.url("/a2a/quick/tasks?contextId=ctx"));
-    let list = crate::support::answer(list.header("A2A-Version", "1.0")).await;
+    let list = switchboard_testkit::answer(list.header("A2A-Version", "1.0")).await;
     assert_eq!(list.body["tasks"].as_array().map(Vec::len), Some(2));
 }

@@ -1,89 +1,34 @@
 //! Webhooks (S1 §6.8 to §6.10, §7.5 to §7.8, §9.5).
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
-
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use switchboard_testkit::webhook::Receiver;
+use switchboard_testkit::{message, say};
 use tokio::net::TcpListener;
 
 use crate::server;
-use crate::support::{message, say};
-
-/// One request that a receiver got: its head in lower case, and its body.
-type Got = (String, Value);
-
-/// A receiver on a port of its own that answers everything with 204.
-async fn receiver() -> (String, Arc<Mutex<Vec<Got>>>, tokio::task::JoinSet<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
-    let got: Arc<Mutex<Vec<Got>>> = Arc::default();
-    let mut owner = tokio::task::JoinSet::new();
-    let kept = Arc::clone(&got);
-    owner.spawn(async move {
-        while let Ok((mut socket, _)) = listener.accept().await {
-            let mut text = String::new();
-            let mut buffer = [0; 16 << 10];
-            loop {
-                let read = socket.read(&mut buffer).await.unwrap_or(0);
-                text.push_str(&String::from_utf8_lossy(&buffer[..read]));
-                let whole = text
-                    .split_once("\r\n\r\n")
-                    .and_then(|(_, b)| serde_json::from_str(b).ok());
-                if let Some(body) = whole {
-                    let head = text
-                        .split("\r\n\r\n")
-                        .next()
-                        .unwrap_or_default()
-                        .to_lowercase();
-                    kept.lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push((head, body));
-                    break;
-                }
-                if read == 0 {
-                    break;
-                }
-            }
-            let answer = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
-            drop(socket.write_all(answer).await);
-        }
-    });
-    (url, got, owner)
-}
 
 /// S1-106, S1-126, S1-191, S1-192.
 #[tokio::test]
 async fn s1_190_example_9_5_a_webhook_is_called_at_the_end() {
     let server = server().await;
-    let (url, got, _owner) = receiver().await;
+    let hook = Receiver::start().await;
     let params = json!({
         "message": message("report"),
         "configuration": {"blocking": false, "pushNotificationConfig": {
-            "url": url, "token": "secure-client-token-for-task-aaa",
+            "url": format!("{}/hook", hook.origin), "token": "secure-client-token-for-task-aaa",
             "authentication": {"schemes": ["Bearer"], "credentials": "s3cret"},
         }},
     });
     let task = server.result("pause", "message/send", params).await;
     server.until("pause", &task["id"], &["completed"]).await;
-    let mut calls = Vec::new();
-    for _ in 0..500 {
-        calls.clone_from(&got.lock().unwrap_or_else(PoisonError::into_inner));
-        if !calls.is_empty() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let (head, body) = calls.first().expect("a call");
-    assert!(head.starts_with("post /hook "), "{head}");
-    assert!(head.contains("content-type: application/json"), "{head}");
-    assert!(
-        head.contains("x-a2a-notification-token: secure-client-token-for-task-aaa"),
-        "{head}"
-    );
-    assert!(head.contains("authorization: bearer s3cret"), "{head}");
+    let calls = hook.until("/hook", |got| !got.is_empty()).await;
+    let (headers, body) = (&calls[0].headers, calls[0].json());
+    assert_eq!(headers["content-type"], "application/json");
+    let token = &headers["x-a2a-notification-token"];
+    assert_eq!(token, "secure-client-token-for-task-aaa");
+    assert_eq!(headers["authorization"], "Bearer s3cret");
     assert_eq!(body["kind"], "task");
     assert_eq!(body["id"], task["id"]);
     assert_eq!(body["status"]["state"], "completed");
@@ -143,7 +88,7 @@ async fn s1_149_webhooks_are_set_read_listed_and_deleted() {
 #[tokio::test]
 async fn s1_036_webhooks_cannot_be_turned_against_inner_hosts() {
     let yaml = "agents: {ask: {script: [{ask: Well?}]}}";
-    let server = crate::support::Server::serve(yaml).await;
+    let server = switchboard_testkit::Server::serve(yaml).await;
     let task = server.result("ask", "message/send", say("hi")).await;
     for url in [
         "http://127.0.0.1/",
@@ -167,7 +112,7 @@ async fn s1_036_webhooks_cannot_be_turned_against_inner_hosts() {
 #[tokio::test]
 async fn deliveries_that_fail_are_shown_beside_the_running_server() {
     let yaml = "push: {allow: [127.0.0.1]}\nagents: {quick: {script: [{complete: done}]}}";
-    let server = crate::support::Server::serve(yaml).await;
+    let server = switchboard_testkit::Server::serve(yaml).await;
     // A port where nobody listens.
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");

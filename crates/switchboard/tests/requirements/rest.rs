@@ -1,9 +1,9 @@
 //! HTTP+JSON (S2).
 
 use serde_json::json;
+use switchboard_testkit::{answer, events, message};
 
 use crate::server;
-use crate::support::{answer, events, message};
 
 #[tokio::test]
 async fn s2_108_rest_of_0_3_streams_bare_events() {
@@ -79,7 +79,7 @@ async fn s2_002_rest_of_1_0_has_the_same_agents() {
 #[tokio::test]
 async fn s2_113_a_silent_stream_is_kept_alive() {
     let yaml = "limits: {heartbeat: 100ms}\nagents: {slow: {script: [{wait: 1s}]}}";
-    let server = crate::support::Server::serve(yaml).await;
+    let server = switchboard_testkit::Server::serve(yaml).await;
     let body = json!({"message": message("hi")});
     let response = server
         .http

@@ -1,9 +1,9 @@
 //! What a router that talks A2A needs of the agents it calls (S0).
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, answer, say, text_of};
 
 use crate::server;
-use crate::support::{Server, answer, say, text_of};
 
 /// The request of the document, word by word.
 fn curl() -> Value {

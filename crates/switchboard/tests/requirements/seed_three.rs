@@ -10,10 +10,9 @@ use std::process::Command;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use switchboard_keys::{Algorithm, SigningKey, jwks};
-
-use crate::claw::{Claw, TOKEN};
-use crate::support::{
-    Answer, Events, Server, answer, begin, events, file, look, say, text_of, until, with,
+use switchboard_testkit::openclaw::{Claw, TOKEN};
+use switchboard_testkit::{
+    Answer, Events, Server, answer, begin, events, eventually, file, look, say, text_of, with,
 };
 
 /// Messages whose runs were recorded, and what was answered.
@@ -256,7 +255,7 @@ async fn s3_v7_a_stream_is_numbered_and_ends_with_the_whole_answer() {
     let params = json!({"id": events[0]["id"]});
     let again = bots.request("bot", "tasks/resubscribe", &params);
     let again = again.bearer_auth(bots.token()).header("Last-Event-ID", "4");
-    let rest = crate::support::events(again).await.rest().await;
+    let rest = switchboard_testkit::events(again).await.rest().await;
     let rest: Vec<u64> = rest.iter().filter_map(|event| event.id).collect();
     assert_eq!(rest, numbers[4..]);
 }
@@ -280,7 +279,7 @@ async fn s3_v8_a_task_is_read_in_the_state_that_its_trace_has() {
     let bots = Bots::open().await;
     let get = async |id: &Value| bots.result("bot", "tasks/get", json!({"id": id})).await;
     let task = bots.result("bot", "message/send", begin(ENDLESS)).await["id"].clone();
-    until("nothing was asked", || bots.claw.calls("agent").len() == 1).await;
+    eventually("a request", async || bots.claw.calls("agent").len() == 1).await;
     let begun = tokio::time::Instant::now();
     while get(&task).await["status"]["state"] != "working" {
         assert!(begun.elapsed().as_secs() < 20, "it does not begin");
@@ -308,10 +307,10 @@ async fn s3_v9_a_cancel_of_a_stream_stops_the_run_and_ends_the_stream() {
     assert_eq!(last["status"]["state"], "canceled");
     assert_eq!(last["final"], true);
     let stops = || bots.claw.calls("sessions.abort");
-    until("nothing was stopped", || stops().len() == 1).await;
+    eventually("a stop", async || stops().len() == 1).await;
     assert_eq!(stops()[0]["runId"], first["id"]);
     let run = first["id"].as_str().expect("an id");
-    until("it still runs", || bots.claw.world.is_over(run)).await;
+    eventually("the end of the run", async || bots.claw.world.is_over(run)).await;
     let trace = bots.trace(&first["id"]).await;
     assert_eq!(
         (&trace["status"], &trace["state"]),

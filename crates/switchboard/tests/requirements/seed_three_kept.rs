@@ -4,9 +4,8 @@
 
 use rusqlite::Connection;
 use serde_json::json;
-
-use crate::claw::{Claw, TOKEN};
-use crate::support::{Server, admin, answer, look, say, text_of, token};
+use switchboard_testkit::openclaw::{Claw, TOKEN};
+use switchboard_testkit::{Server, admin, answer, look, say, text_of, token};
 
 /// Databases as their first versions were, with something of everything.
 const TASKS: &str = include_str!("../../../server/tests/stored/v1/database.sql");

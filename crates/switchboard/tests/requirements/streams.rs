@@ -1,9 +1,9 @@
 //! Streams (S1 §7.2, §7.9; S2; S4).
 
 use serde_json::json;
+use switchboard_testkit::{events, message, say};
 
 use crate::server;
-use crate::support::{events, message, say};
 
 #[tokio::test]
 async fn s1_185_example_9_3_streams_an_artifact_in_pieces() {
@@ -74,7 +74,7 @@ async fn s2_015_each_data_line_is_one_whole_response() {
 /// S4-050, S4-051, S4-052: the compliance test of the document.
 #[tokio::test]
 async fn s4_050_a_stream_complies() {
-    let server = crate::support::Server::up().await;
+    let server = switchboard_testkit::Server::up().await;
     let text = "rivers in 2 chunks every 10ms";
     let events = server
         .stream("research", "message/stream", say(text))
@@ -219,7 +219,7 @@ async fn s2_115_or_cancels_it_if_the_agent_is_set_so() {
 
 #[tokio::test]
 async fn a_killed_server_goes_on_and_so_does_its_reader() {
-    let mut server = crate::support::Server::up().await;
+    let mut server = switchboard_testkit::Server::up().await;
     let text = "rivers in 6 chunks every 100ms";
     let mut stream = server.stream("research", "message/stream", say(text)).await;
     let mut seen = Vec::new();
@@ -249,6 +249,6 @@ async fn a_killed_server_goes_on_and_so_does_its_reader() {
     let task = server
         .result("research", "tasks/get", json!({"id": task}))
         .await;
-    let report = crate::support::text_of(&task["artifacts"][1]);
+    let report = switchboard_testkit::text_of(&task["artifacts"][1]);
     assert_eq!(report.matches("Finding").count(), 6, "{report}");
 }

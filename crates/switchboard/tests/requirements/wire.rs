@@ -1,9 +1,9 @@
 //! Transport, format and errors (S1 §3, §6, §8; S2 server behaviour).
 
 use serde_json::{Value, json};
+use switchboard_testkit::{answer, events, message, say, text_of};
 
 use crate::server;
-use crate::support::{answer, events, message, say, text_of};
 
 #[tokio::test]
 async fn s1_009_only_json_is_taken() {
@@ -252,7 +252,7 @@ async fn s1_040_there_are_limits_of_size() {
 #[tokio::test]
 async fn s1_040_there_are_limits_of_number() {
     let yaml = "limits: {streams: 1}\nagents: {slow: {script: [{say: Processing}, {wait: 60s}]}}";
-    let server = crate::support::Server::serve(yaml).await;
+    let server = switchboard_testkit::Server::serve(yaml).await;
     let mut first = server.stream("slow", "message/stream", say("hi")).await;
     assert!(first.next().await.is_some());
     let body = json!({"jsonrpc": "2.0", "id": 2, "method": "message/stream", "params": say("hi")});

@@ -8,13 +8,13 @@ use switchboard_client::{
     Address, Client, Credential, Credentials, Keys, Preference, SignatureState, Signatures,
 };
 use switchboard_keys::{Algorithm, PublicKeys, SigningKey, decoded, encoded, jwks, read_detached};
+use switchboard_testkit::{Server, answer};
 use switchboard_types::ProtocolVersion;
 use switchboard_types::model::{Binding, Secret};
 use switchboard_types::wire::card::canonical_received;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::support::{Server, answer};
 use crate::{PASSWORD, PUBLIC, config, published, signing, signing_for};
 
 const MADE: &str = "{ file: made.pem, create: true }";

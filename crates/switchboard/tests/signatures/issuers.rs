@@ -1,8 +1,7 @@
 //! Callers are told who issues tokens (RFC 9728).
 
 use serde_json::json;
-
-use crate::support::{Server, say};
+use switchboard_testkit::{Server, say};
 
 const AGENTS: &str = r#"
 public_url: https://agents.example/team

@@ -12,17 +12,13 @@
 
 mod cards;
 mod issuers;
-mod receiver;
 mod secrets;
-#[path = "../support/mod.rs"]
-mod support;
 mod webhooks;
 
 use std::path::Path;
 
 use switchboard_client::Keys;
-
-use support::Server;
+use switchboard_testkit::Server;
 
 /// Where the cards say that the agents are.
 const PUBLIC: &str = "https://agents.example";

@@ -6,9 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-
-use crate::receiver::{Got, Receiver};
-use crate::support::{Server, message};
+use switchboard_testkit::webhook::{Delivery, Receiver};
+use switchboard_testkit::{Server, eventually, message};
 
 const TOKEN: &str = "token-that-nobody-may-read-7f3a";
 const CREDENTIALS: &str = "credentials-that-nobody-may-read-91bc";
@@ -68,7 +67,7 @@ async fn answer(server: &Server, task: &Value) {
     server.result("asker", "message/send", params).await;
 }
 
-fn is_theirs(got: &Got) {
+fn is_theirs(got: &Delivery) {
     assert_eq!(got.headers["x-a2a-notification-token"], TOKEN);
     assert_eq!(
         got.headers["authorization"],
@@ -126,21 +125,18 @@ async fn a_lost_key_makes_dead_letters_and_nothing_worse() {
     server.restart().await;
     answer(&server, &task).await;
     let why = "the secret of this webhook cannot be opened: it was sealed with another key";
-    let mut shown = String::new();
-    for _ in 0..500 {
+    eventually("a dead letter", async || {
         let args = ["deliveries", "-c", "switchboard.yaml", "--data", "data"];
         let ran = Command::new(env!("CARGO_BIN_EXE_switchboard"))
             .args(args)
             .current_dir(server.data().parent().expect("a directory"))
             .output()
             .expect("the binary");
-        shown = String::from_utf8_lossy(&ran.stdout).into_owned();
-        if shown.contains(why) && shown.contains("dead letter since") {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert!(shown.contains(why), "{shown}");
+        let shown = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let listed = shown.contains(why) && shown.contains("dead letter since");
+        listed.then_some(()).ok_or(shown)
+    })
+    .await;
     server.until("asker", &task["id"], &["completed"]).await;
     assert_eq!(hook.until("/", |got| !got.is_empty()).await.len(), 1);
 }

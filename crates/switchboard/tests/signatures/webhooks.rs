@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use switchboard_client::webhook;
+use switchboard_testkit::webhook::{Delivery, Receiver};
+use switchboard_testkit::{message, say};
 use switchboard_types::model::Secret;
 use url::Url;
 
-use crate::receiver::{Got, Receiver};
-use crate::support::{message, say};
 use crate::{published, signing};
 
-fn is_over(got: &[Got]) -> bool {
+fn is_over(got: &[Delivery]) -> bool {
     let last = got
         .last()
         .and_then(|got| serde_json::from_slice(&got.body).ok());
@@ -88,7 +88,7 @@ async fn s1_193_our_receiver_believes_what_our_server_signs_and_nothing_else() {
     let keys_file = tempfile::NamedTempFile::new().expect("a file");
     let listed = server.get("/.well-known/jwks.json").await.body.to_string();
     std::fs::write(keys_file.path(), listed).expect("a file");
-    let other = crate::support::Server::serve(&format!(
+    let other = switchboard_testkit::Server::serve(&format!(
         "auth: {{ methods: {{ bearer: {{ jwt: {{ jwks_file: \"{}\", audience: [\"{}\"] }} }} }} }}\n\
          agents: {{ shut: {{ script: [complete: done] }} }}\n",
         keys_file.path().display(),
@@ -99,13 +99,13 @@ async fn s1_193_our_receiver_believes_what_our_server_signs_and_nothing_else() {
         .http
         .post(other.url("/a2a/shut"))
         .bearer_auth(signature);
-    let refused = crate::support::answer(request.json(&call)).await;
+    let refused = switchboard_testkit::answer(request.json(&call)).await;
     assert_eq!(refused.status, 401);
 }
 
 #[tokio::test]
 async fn webhooks_may_be_left_unsigned() {
-    let server = crate::support::Server::serve(
+    let server = switchboard_testkit::Server::serve(
         "public_url: https://agents.example\nsigning: { keys: [{ file: k.pem, create: true }], webhooks: false }\n\
          push: { allow: [127.0.0.1] }\nagents: { both: { script: [complete: done] } }\n",
     )

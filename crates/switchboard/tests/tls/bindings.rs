@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use switchboard_client::{Client, Tls};
+use switchboard_testkit::{events, say};
 
-use crate::support::{events, say};
 use crate::world::Safe;
 
 #[tokio::test]

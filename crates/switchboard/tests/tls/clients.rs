@@ -1,15 +1,12 @@
 //! Callers who are known by their certificates.
 
-use std::time::Duration;
-
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
 use switchboard_client::{Client, Tls};
 use switchboard_keys::sha256_hex;
-use tokio::time::Instant;
+use switchboard_testkit::{answer, eventually, say};
 
-use crate::support::{answer, say};
-use crate::world::{Authority, Files, How, Issued, PATIENCE, Safe, ask, host, run, uri};
+use crate::world::{Authority, Files, How, Issued, Safe, ask, host, run, uri};
 
 const PASSWORD: &str = "open sesame, please";
 
@@ -222,8 +219,7 @@ async fn certificates_that_are_refused_are_written_down() {
     let (data, config) = (safe.server.data(), safe.server.configuration());
     let [data, config] = [data, config].map(|path| path.display().to_string());
     let args = ["audit", "-o", "json", "-c", &config, "--data", &data];
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    let (told, all) = eventually("three failed logins in the audit log", async || {
         let ran = run(&safe.files.dir, &args).await;
         let lines = ran.out.lines().map(serde_json::from_str);
         let lines: Vec<Value> = lines.map(|line| line.expect("JSON")).collect();
@@ -242,13 +238,13 @@ async fn certificates_that_are_refused_are_written_down() {
             pair("tls", "Invalid"),
             pair("tls", "Unknown"),
         ];
-        if told.len() == all.len() {
-            assert_eq!(told, all);
-            return;
+        match told.len() == all.len() {
+            true => Ok((told, all)),
+            false => Err(format!("{ran:?}")),
         }
-        assert!(Instant::now() < deadline, "{ran:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    })
+    .await;
+    assert_eq!(told, all);
 }
 
 #[tokio::test]

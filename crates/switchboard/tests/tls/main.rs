@@ -15,7 +15,5 @@ mod clients;
 mod reload;
 mod self_signed;
 mod sockets;
-#[path = "../support/mod.rs"]
-mod support;
 mod versions;
 mod world;

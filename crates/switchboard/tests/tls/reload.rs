@@ -2,29 +2,23 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
+use switchboard_testkit::eventually;
 use tokio::process::Command;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
-use crate::world::{Authority, Files, How, Issued, PATIENCE, Safe, ask, shown, uri};
+use crate::world::{Authority, Files, How, Issued, Safe, ask, shown, uri};
 
 /// Waits until new connections are shown that certificate.
 async fn until_shown(safe: &Safe, issued: &Issued) {
-    let deadline = Instant::now() + PATIENCE;
-    while safe.shown().await != issued.certificate.der().to_vec() {
-        assert!(Instant::now() < deadline, "still the old certificate");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually("the new certificate", async || {
+        safe.shown().await == issued.certificate.der().to_vec()
+    })
+    .await;
 }
 
 async fn until_logged(safe: &Safe, text: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    while !safe.server.logged().contains(text) {
-        assert!(Instant::now() < deadline, "not said: {text}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually(text, async || safe.server.logged().contains(text)).await;
 }
 
 async fn hang_up(safe: &Safe) {

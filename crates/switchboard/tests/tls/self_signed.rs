@@ -3,10 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
+use switchboard_testkit::Server;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-use crate::support::Server;
 use crate::world::{AGENTS, Files, run};
 
 async fn sends(server: &Server, agent: &str) {

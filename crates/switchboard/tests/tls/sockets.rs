@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use switchboard_testkit::{Server, eventually};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::process::Command;
 use tokio::time::{Instant, timeout};
 
-use crate::support::Server;
 use crate::world::{How, PATIENCE, Safe, ask, socket};
 
 /// Everything until the server closes the connection. A reset is an end like any other.
@@ -61,11 +61,8 @@ async fn half_open_handshakes_end_by_themselves_and_others_are_served_meanwhile(
         silent.push(socket);
         if n % 100 == 99 || n == many - 1 {
             // No more than wait to be accepted: what does not fit there is tried again a second later.
-            let deadline = Instant::now() + PATIENCE;
-            while open_sockets(&safe.server) <= n {
-                assert!(Instant::now() < deadline, "{n} are not taken");
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
+            let taken = async || open_sockets(&safe.server) > n;
+            eventually(&format!("{n} connections"), taken).await;
         }
     }
     let begun = Instant::now();
@@ -80,11 +77,10 @@ async fn half_open_handshakes_end_by_themselves_and_others_are_served_meanwhile(
     }
     let took = begun.elapsed();
     assert!(took < Duration::from_secs(60), "{took:?}");
-    let deadline = Instant::now() + PATIENCE;
-    while open_sockets(&safe.server) > before + 5 {
-        assert!(Instant::now() < deadline, "sockets are left");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("closed sockets", async || {
+        open_sockets(&safe.server) <= before + 5
+    })
+    .await;
     healthy(&safe).await;
 }
 
@@ -197,9 +193,12 @@ async fn who_reads_slowly_gets_all_of_the_answer() {
     say(&mut stream, &long_call(length)).await;
     let mut read = 0;
     let mut piece = vec![0; 64 << 10];
-    // Longer than connections may be silent, twice.
     for _ in 0..2 {
-        tokio::time::sleep(Duration::from_millis(2500)).await;
+        // Longer than connections may be silent: two that say nothing are cut off meanwhile, one after the other.
+        for _ in 0..2 {
+            let mut silent = safe.connect(How::default()).await.expect("a connection");
+            assert_eq!(rest(&mut silent).await, "");
+        }
         let got = stream.read(&mut piece).await.expect("more");
         assert_ne!(got, 0, "cut off after {read}");
         read += got;
@@ -218,11 +217,10 @@ async fn who_never_reads_loses_the_connection() {
     let before = open_sockets(&safe.server);
     let mut stream = safe.connect(How::default()).await.expect("a connection");
     say(&mut stream, &long_call(6 << 20)).await;
-    let (deadline, more) = (Instant::now() + PATIENCE, before + 1);
-    while open_sockets(&safe.server) >= more {
-        assert!(Instant::now() < deadline, "it is still open");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually("the end of the connection", async || {
+        open_sockets(&safe.server) <= before
+    })
+    .await;
     drop(stream);
 }
 
@@ -237,11 +235,10 @@ async fn connections_beyond_the_limit_are_closed_and_welcome_later() {
     }
     assert!(safe.connect(How::default()).await.is_err());
     drop(open);
-    let deadline = Instant::now() + PATIENCE;
-    while safe.connect(How::default()).await.is_err() {
-        assert!(Instant::now() < deadline, "no room again");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("room for a connection", async || {
+        safe.connect(How::default()).await.is_ok()
+    })
+    .await;
 }
 
 #[tokio::test]

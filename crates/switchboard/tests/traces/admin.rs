@@ -3,7 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use crate::support::{Answer, Server, answer};
+use switchboard_testkit::{Answer, Server, answer, eventually};
+
 use crate::{AGENTS, admin, look, token};
 
 #[tokio::test]
@@ -127,16 +128,14 @@ agents:
     // A configuration that cannot be used is told, and so is that it is mended.
     let told = async |yaml: &str, taken: bool| {
         std::fs::write(server.configuration(), yaml).expect("a file");
-        let begun = tokio::time::Instant::now();
-        loop {
+        eventually("the health of the configuration", async || {
             let health = look(&server, "/admin/health").await.body;
-            if health["configuration"]["taken"] == taken {
-                return health["configuration"].clone();
+            match health["configuration"]["taken"] == taken {
+                true => Ok(health["configuration"].clone()),
+                false => Err(health),
             }
-            let patience = std::time::Duration::from_secs(60);
-            assert!(begun.elapsed() < patience, "{health}");
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
+        })
+        .await
     };
     let refused = told("agents: 3", false).await;
     let problems = refused["problems"].as_str().unwrap_or_default();

@@ -1,9 +1,9 @@
 //! A trace is read, told, kept and passed on (S2 §W3C Trace Context).
 
 use serde_json::{Value, json};
+use switchboard_testkit::webhook::Receiver;
+use switchboard_testkit::{Events, Server, events, message, say};
 
-use crate::hook::Hook;
-use crate::support::{Events, Server, events, message, say};
 use crate::{AGENTS, SPAN, TRACE, look, traceparent};
 
 async fn stream(server: &Server, agent: &str, headers: &[(&str, &str)]) -> Events {
@@ -113,24 +113,25 @@ async fn s2_106_the_trace_goes_on_in_the_task_of_a_delegated_call() {
 #[tokio::test]
 async fn s2_104_webhooks_are_called_within_the_trace_and_with_its_state() {
     let server = Server::serve(AGENTS).await;
-    let hook = Hook::start().await;
+    let hook = Receiver::start().await;
     let params = json!({
         "message": message("go"),
-        "configuration": {"pushNotificationConfig": {"url": hook.url}},
+        "configuration": {"pushNotificationConfig": {"url": format!("{}/hook", hook.origin)}},
     });
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
     let request = server.http.post(server.url("/a2a/poet")).json(&body);
     let request = request.header("traceparent", traceparent());
     let request = request.header("tracestate", "vendor=a,other=b");
     let request = request.header("baggage", "user=u1");
-    let answer = crate::support::answer(request).await;
+    let answer = switchboard_testkit::answer(request).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
-    let heads = hook.heads(1).await;
-    let parent = heads[0]["traceparent"].to_str().expect("a text");
+    let got = hook.until("/hook", |got| !got.is_empty()).await;
+    let headers = &got[0].headers;
+    let parent = headers["traceparent"].to_str().expect("a text");
     assert!(parent.starts_with(&format!("00-{TRACE}-")), "{parent}");
     assert!(!parent.contains(SPAN), "{parent}");
-    assert_eq!(heads[0]["tracestate"], "vendor=a,other=b");
-    assert_eq!(heads[0]["baggage"], "user=u1");
+    assert_eq!(headers["tracestate"], "vendor=a,other=b");
+    assert_eq!(headers["baggage"], "user=u1");
 }
 
 #[tokio::test]

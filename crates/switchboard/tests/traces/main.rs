@@ -3,17 +3,13 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
 mod admin;
-mod collector;
 mod context;
-mod hook;
 mod metrics;
 mod otlp;
-#[path = "../support/mod.rs"]
-mod support;
 mod two;
 mod view;
 
-use support::{admin, look, token};
+use switchboard_testkit::{admin, look, token};
 
 /// As a caller sends it.
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";

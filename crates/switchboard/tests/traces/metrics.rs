@@ -1,12 +1,11 @@
 //! The numbers at `/metrics`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::json;
+use switchboard_testkit::webhook::Receiver;
+use switchboard_testkit::{Server, answer, eventually, message, say};
 
-use crate::hook::Hook;
-use crate::support::{Server, answer, message, say, until};
 use crate::{AGENTS, admin};
 
 /// All numbers, by series and labels. Each line must be one, or a comment.
@@ -112,24 +111,20 @@ async fn loops_that_were_refused_and_deliveries_are_counted() {
     ))
     .await;
     server.result("round", "message/send", say("go")).await;
-    let hook = Hook::start().await;
+    let hook = Receiver::start().await;
     let params = json!({
         "message": message("go"),
-        "configuration": {"pushNotificationConfig": {"url": hook.url}},
+        "configuration": {"pushNotificationConfig": {"url": format!("{}/hook", hook.origin)}},
     });
     server.result("poet", "message/send", params).await;
-    hook.heads(1).await;
+    hook.until("/hook", |got| !got.is_empty()).await;
     let delivered = r#"switchboard_webhook_deliveries_total{outcome="delivered"}"#;
-    let mut found = numbers(&server).await;
-    for _ in 0..500 {
-        if found[delivered] > 0.0 && found["switchboard_webhooks_pending"] == 0.0 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        found = numbers(&server).await;
-    }
-    assert!(found[delivered] > 0.0);
-    assert_eq!(found["switchboard_webhooks_pending"], 0.0);
+    let found = eventually("a delivery that is over", async || {
+        let found = numbers(&server).await;
+        let over = found[delivered] > 0.0 && found["switchboard_webhooks_pending"] == 0.0;
+        over.then_some(found)
+    })
+    .await;
     let refused = r#"switchboard_delegations_refused_total{agent="round",reason="loop"}"#;
     assert_eq!(found[refused], 1.0);
 }
@@ -149,20 +144,16 @@ async fn an_agent_that_is_gone_leaves_no_series_once_its_tasks_are_over() {
     assert!(told("goes").await && told("stays").await);
     let one = "agents: { stays: { script: [{ complete: x }] } }";
     std::fs::write(server.configuration(), one).expect("a file");
-    let mut tries = 0;
-    while told("goes").await {
-        tries += 1;
-        assert!(tries < 1000, "it is still told");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("no numbers of the removed agent", async || {
+        !told("goes").await
+    })
+    .await;
     assert!(told("stays").await);
     std::fs::write(server.configuration(), both).expect("a file");
-    tries = 0;
-    while !told("goes").await {
-        tries += 1;
-        assert!(tries < 1000, "it is back, and not told");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("numbers of the agent that is back", async || {
+        told("goes").await
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -175,7 +166,7 @@ async fn agents_that_a_refused_configuration_would_have_brought_leave_no_series(
     let never = "never: { script: [{ complete: x }] }";
     let all = format!("agents: {{ {stays}, {never}, {pool} }}");
     std::fs::write(server.configuration(), all).expect("a file");
-    until("it is not refused", || {
+    eventually("a refusal", async || {
         server
             .logged()
             .contains("config reload rejected, keeping previous")

@@ -1,14 +1,12 @@
 //! Spans for a collector, by the standard variables.
 
-use std::time::Duration;
-
 use axum::http::HeaderMap;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use switchboard_testkit::collector::{Collector, Span};
+use switchboard_testkit::webhook::Receiver;
+use switchboard_testkit::{Server, answer, events, eventually, message, say};
 
-use crate::collector::{Collector, Span};
-use crate::hook::Hook;
-use crate::support::{Server, answer, events, message, say};
 use crate::{AGENTS, SPAN, TRACE, admin, traceparent};
 
 async fn server(endpoint: &str, more: &[(&str, &str)]) -> Server {
@@ -143,16 +141,16 @@ async fn whoever_asks_for_a_task_later_is_linked_to_the_call_that_made_it() {
 async fn a_trace_that_nobody_records_is_carried_on_and_not_told() {
     let collector = Collector::start().await;
     let server = server(&collector.url, &[]).await;
-    let hook = Hook::start().await;
+    let hook = Receiver::start().await;
     let params = json!({
         "message": message("go"),
-        "configuration": {"pushNotificationConfig": {"url": hook.url}},
+        "configuration": {"pushNotificationConfig": {"url": format!("{}/hook", hook.origin)}},
     });
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
     let request = server.http.post(server.url("/a2a/poet")).json(&body);
     let quiet = traceparent().replace("-01", "-00");
     answer(request.header("traceparent", quiet)).await;
-    let told = hook.heads(1).await[0]["traceparent"].clone();
+    let told = hook.until("/hook", |got| !got.is_empty()).await[0].headers["traceparent"].clone();
     let told = told.to_str().expect("text");
     assert!(
         told.starts_with(&format!("00-{TRACE}-")) && told.ends_with("-00"),
@@ -199,7 +197,7 @@ async fn a_collector_that_is_not_there_costs_spans_and_nothing_else() {
         let task = server.result("poet", "message/send", say("go")).await;
         assert_eq!(task["status"]["state"], "completed");
     }
-    for _ in 0..500 {
+    eventually("40 lost spans in the metrics", async || {
         let text = answer(server.http.get(format!("{}/metrics", admin(&server))))
             .await
             .body;
@@ -210,10 +208,7 @@ async fn a_collector_that_is_not_there_costs_spans_and_nothing_else() {
             line.and_then(|number| number.parse::<u64>().ok())
                 .expect("a number")
         };
-        if lost("failed") > 0 && lost("failed") + lost("dropped") == 40 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("the spans are not counted");
+        lost("failed") > 0 && lost("failed") + lost("dropped") == 40
+    })
+    .await;
 }

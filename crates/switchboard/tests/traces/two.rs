@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use switchboard_testkit::collector::{Collector, Span};
+use switchboard_testkit::{Server, events, say};
 
-use crate::collector::{Collector, Span};
-use crate::support::{Server, events, say};
 use crate::view::trace;
 use crate::{SPAN, TRACE, look, traceparent};
 

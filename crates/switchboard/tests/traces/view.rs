@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
+use switchboard_testkit::{Server, say};
 
-use crate::support::{Server, say};
 use crate::{AGENTS, look};
 
 pub(crate) fn trace(server: &Server, args: &[&str]) -> (bool, String, String) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use switchboard_client::{Sent, answer_text, text};
 use switchboard_types::model::{ContextId, Task};
+use switchboard_types::printable;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::args::ChatArgs;
@@ -13,7 +14,6 @@ use super::follow::{Followed, Follower};
 use super::send::context_id;
 use super::{Connected, End, Failure};
 use crate::cli::{err, out};
-use crate::printable;
 
 /// Where the conversation stands.
 #[derive(Debug, Default)]

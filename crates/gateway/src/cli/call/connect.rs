@@ -11,6 +11,7 @@ use switchboard_client::{
     Reference, Signatures, Tls,
 };
 use switchboard_types::model::{Task, TaskState};
+use switchboard_types::printable;
 use switchboard_types::{ErrorKind, ProtocolVersion};
 
 use tokio::time::Instant;
@@ -21,7 +22,6 @@ use super::settings::Settings;
 use super::text::Page;
 use crate::cli::args::Output;
 use crate::cli::err;
-use crate::printable;
 
 /// An agent, and how its user wants to be talked to.
 #[derive(Debug)]

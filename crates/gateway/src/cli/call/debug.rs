@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use switchboard_client::Exchange;
+use switchboard_types::printable;
 
 use crate::cli::err;
-use crate::printable;
 
 /// Tells one exchange.
 pub(super) fn tell(exchange: &Exchange) {

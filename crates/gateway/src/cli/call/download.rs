@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use switchboard_types::model::{Artifact, Content, Part};
+use switchboard_types::printable;
 
 use super::args::TaskDownloadArgs;
 use super::failure::Local;
 use super::task::task_id;
 use super::{Connected, End, Failure, print_json, print_text};
-use crate::printable;
 use crate::trust::files;
 
 /// A file that was written, or a link that was found.

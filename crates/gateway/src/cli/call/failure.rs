@@ -3,8 +3,7 @@
 use std::fmt;
 
 use serde_json::{Value, json};
-
-use crate::printable;
+use switchboard_types::printable;
 
 /// Why a client command did not do what it should.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,11 +28,11 @@ use std::process::ExitCode;
 
 use switchboard_types::Dialect;
 use switchboard_types::model::{Event, Task};
+use switchboard_types::printable;
 use switchboard_types::wire;
 
 use super::args::{Command, Output};
 use crate::config::Env;
-use crate::printable;
 use args::{AgentFlags, AuthCommand, CardCommand, ConfigCommand, PushConfigCommand, TaskCommand};
 use connect::Connected;
 use failure::Failure;

@@ -1,9 +1,9 @@
 //! What goes on, on standard error: a line whenever the task's state or its words change.
 
 use switchboard_types::model::{Event, TaskState, TaskStatus};
+use switchboard_types::printable;
 
 use crate::cli::err;
-use crate::printable;
 
 /// What was told last.
 #[derive(Debug, Default)]

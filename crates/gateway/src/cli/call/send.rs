@@ -5,13 +5,13 @@ use std::sync::Arc;
 use switchboard_client::{CallOptions, Sent, parts};
 use switchboard_types::model::{ContextId, Event, Json, MessageId, Object, Task, TaskId};
 use switchboard_types::operation::SendMessage;
+use switchboard_types::printable;
 
 use super::args::{BelongsFlags, SendArgs};
 use super::follow::{Followed, Follower};
 use super::task::task_id;
 use super::{Connected, End, Failure, print_event_json, print_task, print_text};
 use crate::cli::err;
-use crate::printable;
 
 /// How much of the reason of a failure goes into the warning, in bytes. The whole of it is in the output.
 const MAX_REASON: usize = 300;

@@ -7,9 +7,8 @@ use switchboard_client::answer_parts;
 use switchboard_types::model::{
     AgentCard, Artifact, Content, Event, Message, Part, PushConfig, SecurityScheme, Task, TaskState,
 };
+use switchboard_types::printable;
 use switchboard_types::wire;
-
-use crate::printable;
 
 /// Lines and blocks, in the order in which they were said.
 #[derive(Debug, Default)]

@@ -4,10 +4,10 @@ mod answers;
 mod others;
 
 use serde_json::{Value, json};
+use switchboard_testkit::Server;
 
 use crate::conformance;
 use crate::proxy::{Ask, Proxy, Reply, Spoil};
-use crate::support::Server;
 
 const AGENT: &str = r#"
 push:

@@ -1,11 +1,11 @@
 //! Streams, HTTP+JSON, gRPC, webhooks, cards, 0.3, and what takes more than one answer to see.
 
 use serde_json::json;
+use switchboard_testkit::Server;
 
 use super::{AGENT, answer, asked, error, must_fail, remove, renumber, task};
 use crate::conformance;
 use crate::proxy::{Proxy, Reply, Spoil};
-use crate::support::Server;
 
 #[tokio::test]
 async fn spoiled_streams_are_found() {

@@ -8,9 +8,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use switchboard_keys::{Algorithm, SigningKey, jwks};
+use switchboard_testkit::{Answer, Server, answer, message, say};
 use tempfile::TempDir;
-
-use crate::support::{Answer, Server, answer, message, say};
 
 /// A server with a poet whose skills are not all for everyone, and who can make tokens.
 struct Poets {
