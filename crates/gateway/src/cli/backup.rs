@@ -13,7 +13,7 @@ use switchboard_server::store::sqlite::SqliteStore;
 use super::args::{Global, Kept};
 use super::{Failure, block_on, err, out};
 use crate::app;
-use crate::config::Env;
+use crate::config::{Env, WRAPPED};
 use crate::printable;
 
 pub(super) const BACKUP: &str = "\
@@ -23,7 +23,7 @@ Examples:
 
 Copies the whole data directory at one moment: databases, API keys, audit log, encryption keys, certificates. Works
 beside a running server, which goes on meanwhile; everything it acknowledged before the command began is in the backup.
-The directory must not exist; it appears when the backup is complete and checked. It holds secrets in clear: protect it
+Stores of `switchboard wrap` below the data directory are part of it. The directory must not exist; it appears when the backup is complete and checked. It holds secrets in clear: protect it
 as you protect the data directory. The configuration file and the keys it names are not part of it.";
 
 pub(super) const RESTORE: &str = "\
@@ -66,7 +66,12 @@ pub(super) fn create(args: BackupArgs, global: &Global, env: &Env) -> Result<(),
     let is_json = args.json || args.kept.json();
     block_on(async {
         let dir = app::dir_on_disk(&config)?;
-        app::must_hold(dir, SqliteStore::is_in(dir) || SqliteAccess::is_in(dir))?;
+        let has_wrapped = dir.join(WRAPPED).is_dir();
+        app::must_hold(
+            dir,
+            SqliteStore::is_in(dir) || SqliteAccess::is_in(dir) || has_wrapped,
+        )?;
+        args.kept.name_dir_unless_given(&config)?;
         let (dir, target) = (dir.to_owned(), args.target);
         let report = until_stopped(move |stop| backup::create(&dir, &target, stop)).await?;
         warn_of_skipped(&report)?;
@@ -85,6 +90,7 @@ pub(super) fn restore(args: RestoreArgs, global: &Global, env: &Env) -> Result<(
     let is_json = args.json || args.kept.json();
     block_on(async {
         let dir = app::dir_on_disk(&config)?.to_owned();
+        args.kept.name_dir_unless_given(&config)?;
         let source = args.backup;
         let report = until_stopped(move |stop| backup::restore(&source, &dir, stop)).await?;
         warn_of_skipped(&report)?;

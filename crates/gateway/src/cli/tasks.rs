@@ -10,7 +10,7 @@ use switchboard_server::log::{created_at, duration_ms, reason};
 use switchboard_server::store::{self, Head, RecentQuery, Store};
 use switchboard_types::model::{Event, Task, TaskState, TaskStatus};
 
-use super::args::{Global, Kept};
+use super::args::{Global, Kept, name_dir};
 use super::{Failure, block_on, out};
 use crate::config::Env;
 use crate::config::value::Time;
@@ -94,8 +94,9 @@ pub(super) fn run(args: &TasksArgs, global: &Global, env: &Env) -> Result<(), Fa
                 false => lines(&head, reason.as_deref(), &mut text)?,
             }
         }
-        if text.is_empty() && !json {
-            text.push_str("no task matches\n");
+        if text.is_empty() {
+            name_dir(&config)?;
+            text.push_str(if json { "" } else { "no task matches\n" });
         }
         Ok(())
     })?;

@@ -5,6 +5,7 @@
 
 mod access_log;
 mod alerts;
+mod data_directory;
 mod metrics;
 mod stalled_stderr;
 #[path = "../support/mod.rs"]
