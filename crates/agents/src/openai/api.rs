@@ -327,9 +327,10 @@ impl Endpoint {
 
 impl Endpoint {
     /// A status after which another attempt may succeed. A completion leaves nothing behind, so it may be repeated; but it
-    /// costs, so only what says that there is nobody to answer counts as an outage.
+    /// costs, so only what says that there is nobody to answer counts as an outage, and nothing does if `retry.attempts` is 1.
     fn not_now(&self, status: StatusCode, error: AgentError, asked: Option<Duration>) -> Missed {
         let is_down = match status {
+            _ if self.retry.attempts <= 1 => false,
             StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => true,
             StatusCode::TOO_MANY_REQUESTS | StatusCode::GATEWAY_TIMEOUT => asked.is_some(),
             _ => false,

@@ -183,6 +183,27 @@ async fn a_task_fails_when_the_time_is_used_up_and_says_why() {
 }
 
 #[tokio::test]
+async fn a_model_that_is_to_be_asked_once_is_asked_once() {
+    for status in [429, 502, 503, 500] {
+        let headers = "retry-after: 1\r\n";
+        for headers in ["", headers] {
+            let model = Model::open(move |_, _| plain(status, headers, "no")).await;
+            let yaml = format!(
+                "agents: {{far: {{openai: {{url: '{}', model: m, retry: {{attempts: 1}}}}}}}}",
+                model.url
+            );
+            let ours = Server::serve(&yaml).await;
+            let task = ours.result("far", "message/send", begin("hello")).await;
+            let failed = ours
+                .until("far", &task["id"], &["completed", "failed"])
+                .await;
+            assert_eq!(failed["status"]["state"], "failed", "{failed}");
+            assert_eq!(model.asked().len(), 1, "{status} {headers:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_cancel_ends_the_wait_at_once() {
     for mut upstream in Upstream::all().await {
         let ours = upstream.front("2m").await;
