@@ -37,6 +37,16 @@ async fn some_lines(server: &Server, message: &str, count: usize) -> Vec<Value> 
     lines(server, message)
 }
 
+/// Makes the server write a line, and waits for it: what is not in the log then was not written before.
+async fn log_a_later_line(server: &Server) {
+    let pid = server.pid().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-HUP", &pid])
+        .status();
+    assert!(sent.expect("kill runs").success());
+    some_lines(server, "config reload changed no agent", 1).await;
+}
+
 /// An HTTP server that answers every request in the same way. Gives its address.
 #[expect(
     clippy::disallowed_methods,
