@@ -38,6 +38,8 @@ pub(crate) struct Down {
     state: &'static str,
     cause: String,
     retry_after: Option<Duration>,
+    /// More about it for the log.
+    detail: Option<String>,
 }
 
 impl Down {
@@ -47,6 +49,7 @@ impl Down {
             state: "unreachable",
             cause: cause.into(),
             retry_after: None,
+            detail: None,
         }
     }
 
@@ -56,6 +59,15 @@ impl Down {
             state: "unavailable",
             cause: cause.into(),
             retry_after,
+            detail: None,
+        }
+    }
+
+    /// There is no token for it, for a reason that only operators may know.
+    pub(crate) fn without_token(why: String) -> Self {
+        Self {
+            detail: Some(why),
+            ..Self::unavailable("could not obtain a token for it", None)
         }
     }
 
@@ -147,6 +159,13 @@ impl<'a> Outage<'a> {
         if left.is_zero() || down.retry_after.is_some_and(|asked| asked > left) {
             return Err(self.gave_up(down));
         }
+        tracing::debug!(
+            attempt = self.attempts,
+            cause = down.cause,
+            error = down.detail,
+            "upstream is {}",
+            down.state
+        );
         let is_known = course.reported.contains(&down.cause);
         if !is_known && course.reported.len() < MAX_REPORTED_CAUSES {
             course.reported.push(down.cause.clone());
@@ -231,7 +250,24 @@ impl<'a> Outage<'a> {
     ) -> Result<(), AgentError> {
         let (url, seconds) = (self.url, seconds(left));
         let agent = &**self.turn.agent();
-        tracing::warn!(agent, task = %self.turn.task_id(), url, cause = down.cause, retry_seconds = seconds, "upstream is {}, retrying", down.state);
+        let is_first = self
+            .course
+            .as_ref()
+            .is_none_or(|course| course.reported.len() == 1);
+        // A cause that follows another one is news to the caller, but the same outage to the operator.
+        match is_first {
+            true => {
+                tracing::warn!(agent, task = %self.turn.task_id(), url, cause = down.cause, error = down.detail, retry_seconds = seconds, "upstream is {}, retrying", down.state);
+            }
+            false => {
+                tracing::debug!(
+                    cause = down.cause,
+                    error = down.detail,
+                    "upstream is now {}",
+                    down.state
+                );
+            }
+        }
         let (state, cause) = (down.state, &down.cause);
         let text = format!("upstream {url} is {state}, retrying for up to {seconds} s: {cause}");
         let metadata = [

@@ -13,6 +13,7 @@ use switchboard_server::card::Profile;
 use switchboard_types::model::AgentCard;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::config::Agent;
 
@@ -49,13 +50,19 @@ impl Far {
         }
     }
 
-    /// Reads that now and then, until `stop`.
+    /// Reads that now and then, until `stop`. All that is logged meanwhile names the agent and the URL.
     pub(crate) async fn keep_card(&self, name: &str, stop: &CancellationToken) {
-        match self {
-            Self::A2a(agent) => agent.keep_card(name, stop).await,
-            Self::OpenClaw(agent) => agent.keep_card(name, stop).await,
-            Self::LangGraph(agent) => agent.keep_card(name, stop).await,
-        }
+        let url = self.agent().upstream();
+        let span =
+            tracing::error_span!(target: "switchboard::card", "card_refresh", agent = name, url);
+        let keeping = async {
+            match self {
+                Self::A2a(agent) => agent.keep_card(name, stop).await,
+                Self::OpenClaw(agent) => agent.keep_card(name, stop).await,
+                Self::LangGraph(agent) => agent.keep_card(name, stop).await,
+            }
+        };
+        keeping.instrument(span).await;
     }
 }
 

@@ -233,10 +233,15 @@ async fn launch(args: &[String], dir: &Path, variables: &[(String, String)]) -> 
     let file = |name: &str| File::create(dir.join(name)).expect("a file");
     // What stands behind `--` stays last.
     let (command, more) = args.split_at(1);
-    let mut child = Command::new(binary())
+    let mut server = Command::new(binary());
+    server
         .args(command)
-        .args(["--listen", "127.0.0.1:0", "--log-format", "json", "--data"])
-        .arg(dir.join("data"))
+        .args(["--listen", "127.0.0.1:0", "--log-format", "json"]);
+    // With a home of its own it uses the data directory there.
+    if !variables.iter().any(|(name, _)| name == "HOME") {
+        server.arg("--data").arg(dir.join("data"));
+    }
+    let mut child = server
         .args(more)
         .current_dir(dir)
         .env_remove("SWITCHBOARD_LOG")

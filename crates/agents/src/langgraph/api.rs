@@ -215,7 +215,7 @@ impl Server {
         let body = timeout(CONNECT, fetch::whole(response, 64 << 10)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let said = quoted(&without(shown, refusal(&body)));
-        tracing::warn!(
+        tracing::debug!(
             url = shown_url,
             status = status.as_u16(),
             reason = said,
@@ -263,7 +263,7 @@ impl Server {
         }
         let url = self.url(&["a2a", assistant], &[]);
         let asked = self.ask(shown, Method::POST, url, Some(call)).await;
-        asked.inspect_err(|fault| tracing::warn!("HTTP error invoking agent: {fault}"))
+        asked.inspect_err(|fault| tracing::debug!("HTTP error invoking agent: {fault}"))
     }
 
     /// The card that the server makes for an assistant.

@@ -121,8 +121,7 @@ impl Endpoint {
             let by = Instant::now() + IDENTITY;
             let shown = match self.identity.headers(caller, by).await {
                 Err(IdentityError::Unavailable(why)) => {
-                    tracing::warn!(agent = &**turn.agent(), task = %turn.task_id(), error = why, "no token for the upstream");
-                    let down = Down::unavailable("could not obtain a token for it", None);
+                    let down = Down::without_token(why);
                     outage.wait(&down).await.map_err(Refusal::Failed)?;
                     continue;
                 }
@@ -282,14 +281,9 @@ impl Endpoint {
             Value::Null => String::new(),
             error => format!(": {}", quoted(&without(shown, reported(error)))),
         };
-        tracing::warn!(
-            status = status.as_u16(),
-            reason = said,
-            "model endpoint refused a request"
-        );
         let fails = |text: String| AgentError::new(text + &said);
         let away = |text: String| AgentError::unavailable(text + &said);
-        match status {
+        let missed = match status {
             // What it says may show the key in part.
             StatusCode::UNAUTHORIZED => Missed::Unknown(AgentError::new(
                 "the model endpoint rejected the agent's API key: set a valid one for the agent",
@@ -321,15 +315,26 @@ impl Endpoint {
                 "the model endpoint refused the request with {}",
                 status.as_u16()
             ))),
+        };
+        let status = status.as_u16();
+        match missed {
+            Missed::Ever(_) | Missed::Unknown(_) => {
+                tracing::warn!(status, reason = said, "model endpoint refused a request");
+            }
+            Missed::Down(..) | Missed::Now(..) => {
+                tracing::debug!(status, reason = said, "model endpoint refused a request");
+            }
         }
+        missed
     }
 }
 
 impl Endpoint {
     /// A status after which another attempt may succeed. A completion leaves nothing behind, so it may be repeated; but it
-    /// costs, so only what says that there is nobody to answer counts as an outage.
+    /// costs, so only what says that there is nobody to answer counts as an outage, and nothing does if `retry.attempts` is 1.
     fn not_now(&self, status: StatusCode, error: AgentError, asked: Option<Duration>) -> Missed {
         let is_down = match status {
+            _ if self.retry.attempts <= 1 => false,
             StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => true,
             StatusCode::TOO_MANY_REQUESTS | StatusCode::GATEWAY_TIMEOUT => asked.is_some(),
             _ => false,

@@ -12,6 +12,7 @@ use super::line::Line;
 use super::refused::Refused;
 use super::serve::Serving;
 use super::socket::Socket;
+use crate::fetch::place;
 
 /// How soon a gateway is looked for again; each pause is twice the last.
 pub(super) const AGAIN: Duration = Duration::from_millis(500);
@@ -21,7 +22,7 @@ pub(super) const INSISTENCE: Duration = Duration::from_secs(2);
 impl Gateway {
     /// Keeps the socket open until `stop`, and as long after that as runs are listened to.
     pub async fn keep(&self, stop: &CancellationToken) {
-        let host = self.place.url.host_str();
+        let url = place(self.place.url.as_str());
         let mut failed: u32 = 0;
         let mut warned = None;
         while !stop.is_cancelled() || self.is_listened_to() {
@@ -34,21 +35,21 @@ impl Gateway {
             let pause = match opened {
                 Ok((socket, hello)) => {
                     let version = hello.version.as_str();
-                    tracing::info!(host, version, "OpenClaw gateway connected");
+                    tracing::info!(url, version, "OpenClaw gateway connected");
                     (failed, warned) = (0, None);
                     let hello = Arc::new(hello);
                     let (line, given) = Line::new(Arc::clone(&hello));
                     self.tell(Ok(line));
                     let serving = Serving::new(self, given, &hello);
                     let why = serving.until_lost(socket, stop).await;
-                    tracing::info!(host, reason = why, "OpenClaw gateway disconnected");
+                    tracing::info!(url, reason = why, "OpenClaw gateway disconnected");
                     by_chance(AGAIN / 2)
                 }
                 Err(refused) => {
                     if warned.as_ref() != Some(&refused) {
                         let device = self.device.id();
                         tracing::warn!(
-                            host,
+                            url,
                             device,
                             error = %refused,
                             "could not connect to the OpenClaw gateway, will retry"

@@ -118,7 +118,9 @@ async fn sent(
     options: CallOptions,
 ) -> Result<Begun, Error> {
     if client.card().capabilities.streaming == Some(true) {
-        let events = client.stream_with(message, &options).await?;
+        let mut events = client.stream_with(message, &options).await?;
+        // A refusal in the stream is a refusal of the message.
+        events.until_first().await?;
         return Ok(Begun::Events(Box::new(events)));
     }
     // The sooner the task is known, the sooner it can be canceled and found again.

@@ -58,10 +58,7 @@ impl Run<'_> {
                 self.set_aside(&plan).await?;
             }
             return Err(match error {
-                IdentityError::Unavailable(why) => {
-                    tracing::warn!(agent = &**self.turn.agent(), task = %self.turn.task_id(), error = why, "no token for the upstream");
-                    Stop::Down(Down::unavailable("could not obtain a token for it", None))
-                }
+                IdentityError::Unavailable(why) => Stop::Down(Down::without_token(why)),
                 error => error.into(),
             });
         }

@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
                 }
             }
             // It may have ended by itself, and takes no message any more.
-            (Err(error), Some(id)) if error.kind() == Kind::Protocol => {
+            (Err(error), Some(id)) if error.kind() == Kind::Protocol && !error.was_not_begun() => {
                 let options = self.options();
                 match client.get_with(&id, None, &options).await {
                     Ok(task) if task.status.state.is_terminal() => self.attach(client, id).await,

@@ -226,7 +226,7 @@ impl Grpc {
         let code = i32::from(status.code());
         let said = grpc::read_status(self.0.version, code, &message, status.details());
         let said = without(secrets, &said);
-        tracing::warn!("A2A error {code}: {said}");
+        tracing::debug!("A2A error {code}: {said}");
         let wait = said.facts().iter().find(|(key, _)| key == "retryDelay");
         let wait = wait.and_then(|(_, delay)| delay.strip_suffix('s')?.parse().ok());
         Error::answered(said)

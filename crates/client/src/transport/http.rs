@@ -187,7 +187,8 @@ impl Http {
             exchange.response_body = error.to_string();
             recorder.see(exchange);
         }
-        answered.inspect_err(|error| tracing::warn!("HTTP error invoking agent: {error}"))
+        // For whoever debugs: callers get the error, and know whether it is the first of many.
+        answered.inspect_err(|error| tracing::debug!("HTTP error invoking agent: {error}"))
     }
 
     /// Sends a request and reads the whole answer, whatever its status.

@@ -115,7 +115,7 @@ impl Head {
         let error = Error::answered(error)
             .with_status(self.status)
             .retry_after(self.wait);
-        tracing::warn!("HTTP error invoking agent: status {}: {error}", self.status);
+        tracing::debug!("HTTP error invoking agent: status {}: {error}", self.status);
         error
     }
 }
@@ -206,8 +206,8 @@ fn read_error(dialect: Dialect, head: Option<Head>, raw: &RawValue) -> Error {
     let code = told.as_ref().and_then(|told| told.code);
     let said = told.is_some_and(|told| told.message.is_some_and(|message| message.is_string()));
     match code {
-        Some(code) => tracing::warn!("A2A error {code}: {error}"),
-        None => tracing::warn!("A2A error: {error}"),
+        Some(code) => tracing::debug!("A2A error {code}: {error}"),
+        None => tracing::debug!("A2A error: {error}"),
     }
     let invalid_thread = error.message().contains("Invalid thread ID");
     let error = Error::answered(error)

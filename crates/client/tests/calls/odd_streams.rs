@@ -2,6 +2,7 @@
 
 use serde_json::json as value;
 use switchboard_client::{Client, Kind, Sent, answer_text, text};
+use switchboard_types::ErrorKind;
 use switchboard_types::model::TaskState;
 
 use crate::support::{Asked, Odd, Then, sse};
@@ -47,6 +48,23 @@ async fn s2_084_events_split_anywhere_are_put_together() {
     };
     let sent = finish(lossless, Then::Close).await.unwrap();
     assert_eq!(answer_text(&sent), "söme");
+}
+
+#[tokio::test]
+async fn a_refusal_in_the_stream_is_the_answer_and_not_a_lost_connection() {
+    for (reason, kind) in [
+        ("RESOURCE_EXHAUSTED", ErrorKind::ResourceExhausted),
+        ("", ErrorKind::Internal),
+    ] {
+        let refusal = value!({"jsonrpc": "2.0", "id": "1",
+            "error": {"code": -32603, "message": "not now", "data": {"reason": reason}}});
+        let frames = vec![format!("data: {refusal}\n\n")];
+        let error = finish(frames, Then::Close).await.unwrap_err();
+        assert!(error.is(kind), "{error:?}");
+        assert!(!error.may_have_arrived(), "{error:?}");
+        let busy = kind == ErrorKind::ResourceExhausted;
+        assert_eq!(error.was_not_begun(), busy, "{error:?}");
+    }
 }
 
 #[tokio::test]

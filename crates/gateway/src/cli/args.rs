@@ -7,7 +7,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::call::args::{
     self as call, AuthCommand, CardCommand, ChatArgs, ConfigCommand, SendArgs, TaskCommand,
 };
-use super::{Failure, audit, backup, conformance, key, route, store, tasks, trace, wrap};
+use super::serve::DEFAULT_FILE;
+use super::{Failure, audit, backup, conformance, err, key, route, store, tasks, trace, wrap};
+use crate::app;
 use crate::config::value::Listen;
 use crate::config::{Config, Env, Flags, LogFormat, Source, load};
 use crate::telemetry;
@@ -285,7 +287,8 @@ pub struct DeliveriesArgs {
 /// What a server keeps, running or not, and how to print it.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Kept {
-    /// Configuration file that names the data directory [default: the one of `switchboard up`]
+    /// Configuration file that names the data directory [default: switchboard.yaml if it exists, otherwise the data
+    /// directory of `switchboard up`]
     #[arg(
         short,
         long,
@@ -305,8 +308,11 @@ pub struct Kept {
 impl Kept {
     /// The configuration that is meant, and the log begun.
     pub(super) fn load(&self, global: &Global, env: &Env) -> Result<Config, Failure> {
+        let here = PathBuf::from(DEFAULT_FILE);
         let source = match &self.config {
             Some(file) => Source::File(file.clone()),
+            // As `serve` does, so that what it stores is found.
+            None if self.data.is_none() && here.exists() => Source::File(here),
             None => Source::BuiltIn,
         };
         let place = Place {
@@ -318,9 +324,24 @@ impl Kept {
         Ok(config)
     }
 
+    /// Says which data directory is used, unless the command line names it.
+    pub(super) fn name_dir_unless_given(&self, config: &Config) -> anyhow::Result<()> {
+        match self.data {
+            Some(_) => Ok(()),
+            None => name_dir(config),
+        }
+    }
+
     pub(super) fn json(&self) -> bool {
         self.output == Output::Json
     }
+}
+
+/// Says which data directory was read: an empty result is often that of another directory.
+pub(super) fn name_dir(config: &Config) -> anyhow::Result<()> {
+    let dir = std::path::absolute(app::dir_on_disk(config)?)?;
+    err(format_args!("data directory: {}\n", dir.display()))?;
+    Ok(())
 }
 
 /// How to print a result.

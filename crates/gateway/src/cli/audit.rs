@@ -9,7 +9,7 @@ use switchboard_server::clock;
 use switchboard_server::store::access::{AccessStore as _, AuditEntry, AuditQuery, What};
 use switchboard_types::printable;
 
-use super::args::{Global, Kept};
+use super::args::{Global, Kept, name_dir};
 use super::{Failure, block_on, out};
 use crate::app;
 use crate::config::Env;
@@ -65,6 +65,9 @@ pub(super) fn run(args: AuditArgs, global: &Global, env: &Env) -> Result<(), Fai
             } else {
                 line(&entry, &mut text)?;
             }
+        }
+        if text.is_empty() {
+            name_dir(&config)?;
         }
         Ok(())
     })?;

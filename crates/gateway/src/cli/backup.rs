@@ -14,7 +14,7 @@ use switchboard_types::printable;
 use super::args::{Global, Kept};
 use super::{Failure, block_on, err, out};
 use crate::app;
-use crate::config::Env;
+use crate::config::{Env, WRAPPED};
 
 pub(super) const BACKUP: &str = "\
 Examples:
@@ -23,7 +23,7 @@ Examples:
 
 Copies the whole data directory at one moment: databases, API keys, audit log, encryption keys, certificates. Works
 while the server is running, and the server keeps running; the backup has everything that it acknowledged before the
-command started.
+command started. Stores of `switchboard wrap` below the data directory are part of it.
 The directory must not exist; it appears when the backup is complete and checked. It holds secrets in clear: protect it
 as you protect the data directory. The configuration file and the keys it names are not part of it.";
 
@@ -67,7 +67,12 @@ pub(super) fn create(args: BackupArgs, global: &Global, env: &Env) -> Result<(),
     let is_json = args.json || args.kept.json();
     block_on(async {
         let dir = app::dir_on_disk(&config)?;
-        app::must_hold(dir, SqliteStore::is_in(dir) || SqliteAccess::is_in(dir))?;
+        let has_wrapped = dir.join(WRAPPED).is_dir();
+        app::must_hold(
+            dir,
+            SqliteStore::is_in(dir) || SqliteAccess::is_in(dir) || has_wrapped,
+        )?;
+        args.kept.name_dir_unless_given(&config)?;
         let (dir, target) = (dir.to_owned(), args.target);
         let report = until_stopped(move |stop| backup::create(&dir, &target, stop)).await?;
         warn_of_skipped(&report)?;
@@ -86,6 +91,7 @@ pub(super) fn restore(args: RestoreArgs, global: &Global, env: &Env) -> Result<(
     let is_json = args.json || args.kept.json();
     block_on(async {
         let dir = app::dir_on_disk(&config)?.to_owned();
+        args.kept.name_dir_unless_given(&config)?;
         let source = args.backup;
         let report = until_stopped(move |stop| backup::restore(&source, &dir, stop)).await?;
         warn_of_skipped(&report)?;

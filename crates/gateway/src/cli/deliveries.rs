@@ -8,7 +8,7 @@ use switchboard_server::task::{DeadLetter, Webhook};
 use switchboard_types::model::Timestamp;
 use switchboard_types::printable;
 
-use super::args::{DeliveriesArgs, Global};
+use super::args::{DeliveriesArgs, Global, name_dir};
 use super::{Failure, block_on, out};
 use crate::app;
 use crate::config::Env;
@@ -25,8 +25,9 @@ pub(super) fn run(args: &DeliveriesArgs, global: &Global, env: &Env) -> Result<(
         }
         dead.iter()
             .try_for_each(|d| show_dead(d, json, &mut text))?;
-        if text.is_empty() && !json {
-            text.push_str("no delivery fails\n");
+        if text.is_empty() {
+            name_dir(&config)?;
+            text.push_str(if json { "" } else { "no delivery fails\n" });
         }
         Ok(())
     })?;

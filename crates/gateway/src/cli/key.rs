@@ -10,7 +10,7 @@ use switchboard_server::store::access::{AccessStore as _, KeyId, KeyRecord};
 use switchboard_types::model::Timestamp;
 use switchboard_types::printable;
 
-use super::args::{Global, Kept};
+use super::args::{Global, Kept, name_dir};
 use super::{Failure, block_on, err, out};
 use crate::app;
 use crate::config::Env;
@@ -144,8 +144,9 @@ fn list(args: &ListArgs, global: &Global, env: &Env) -> Result<(), Failure> {
                 line(record, &mut text)?;
             }
         }
-        if keys.is_empty() && !args.kept.json() {
-            text.push_str("no keys\n");
+        if keys.is_empty() {
+            name_dir(&config)?;
+            text.push_str(if args.kept.json() { "" } else { "no keys\n" });
         }
         Ok(())
     })?;
@@ -158,7 +159,8 @@ fn revoke(args: &RevokeArgs, global: &Global, env: &Env) -> Result<(), Failure> 
     block_on(async {
         let store = app::existing_access_store(&config)?;
         if !keys::revoke(&*store, &id, &By::here(OPERATOR)).await? {
-            anyhow::bail!("no active key {id:?}", id = id.as_str());
+            let dir = app::dir_on_disk(&config)?.display();
+            anyhow::bail!("no active key {id:?} in {dir}", id = id.as_str());
         }
         if args.kept.json() {
             out(format_args!(

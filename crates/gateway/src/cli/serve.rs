@@ -11,7 +11,7 @@ use crate::reload::Origin;
 use crate::{app, telemetry};
 
 /// The file that is read if none is named.
-const DEFAULT_FILE: &str = "switchboard.yaml";
+pub(super) const DEFAULT_FILE: &str = "switchboard.yaml";
 
 pub(super) fn run(args: &ServeArgs, global: &Global, env: &Env) -> Result<(), Failure> {
     let origin = Origin {

@@ -12,7 +12,7 @@ use switchboard_server::task::Head;
 use switchboard_types::model::{Event, Task, TaskState, TaskStatus};
 use switchboard_types::printable;
 
-use super::args::{Global, Kept};
+use super::args::{Global, Kept, name_dir};
 use super::{Failure, block_on, out};
 use crate::app;
 use crate::config::Env;
@@ -96,8 +96,9 @@ pub(super) fn run(args: &TasksArgs, global: &Global, env: &Env) -> Result<(), Fa
                 false => lines(&head, reason.as_deref(), &mut text)?,
             }
         }
-        if text.is_empty() && !json {
-            text.push_str("no task matches\n");
+        if text.is_empty() {
+            name_dir(&config)?;
+            text.push_str(if json { "" } else { "no task matches\n" });
         }
         Ok(())
     })?;

@@ -44,13 +44,18 @@ pub struct TraceArgs {
 }
 
 pub(super) fn run(args: &TraceArgs, global: &Global, env: &Env) -> Result<(), Failure> {
+    let config = args.kept.load(global, env)?;
     let unknown = || {
-        let message = format!("no task {:?}", args.task);
+        let dir = app::dir_on_disk(&config).map(std::path::absolute);
+        let place = match dir {
+            Ok(Ok(dir)) => format!(" in {}", dir.display()),
+            _ => String::new(),
+        };
+        let message = format!("no task {:?}{place}", args.task);
         let hint = "name the server's configuration with -c, or its directory with --data";
         Failure::Usage(message, hint.to_owned())
     };
     let task = TaskId::new(args.task.as_str()).map_err(|_| unknown())?;
-    let config = args.kept.load(global, env)?;
     let mut found = None;
     block_on(async {
         let store = app::store_to_read(&config)?;

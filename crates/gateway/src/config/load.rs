@@ -19,7 +19,7 @@ use super::timeouts::Timeouts;
 use super::value::{Bound, Size, Time};
 use super::written::{Named, Written};
 use super::yaml::{self, Node, Step, Step::Key};
-use super::{Config, Env, UNLIMITED, auth, env};
+use super::{Config, Env, UNLIMITED, WRAPPED, auth, env};
 
 /// Where the agents come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -253,7 +253,7 @@ impl Check<'_> {
     fn config(&mut self, raw: raw::Config, source: &Source, flags: &Flags) -> Option<Config> {
         let listen = self.listen(&raw, flags);
         let own = match source {
-            Source::Given(given) => Path::new("switchboard/wrapped").join(&given.name),
+            Source::Given(given) => Path::new("switchboard").join(WRAPPED).join(&given.name),
             Source::File(_) | Source::BuiltIn => PathBuf::from("switchboard"),
         };
         let data = self.data(raw.data, flags, &own);

@@ -92,6 +92,9 @@ pub use self::written::{Print, Written};
 /// What `unlimited` means for a timeout: longer than any process lives, short enough to count with.
 pub const UNLIMITED: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
+/// The directory with a data directory for each agent of `switchboard wrap`, below that of `switchboard up`.
+pub const WRAPPED: &str = "wrapped";
+
 /// A checked configuration, in the terms of the crates that use it.
 #[derive(Debug, Clone)]
 pub struct Config {

@@ -79,9 +79,12 @@ impl Backend {
         if let Self::OpenClaw(claw) = &mut self {
             let most = settings.task_timeout;
             claw.settings.timeout = (most < UNLIMITED).then_some(most);
-            // A gateway that is gone in the middle of a run is waited for as long as one that is gone before.
-            let reconnect = claw.reconnect.unwrap_or(settings.upstream_timeout);
-            claw.settings.reconnect = reconnect;
+            // A gateway that is gone in the middle of a run is waited for as long as one that is gone before. But a run
+            // that has begun is not given up at once, and one that nobody follows does not wait for years.
+            let upstream = Some(settings.upstream_timeout);
+            let upstream = upstream.filter(|time| !time.is_zero() && *time < UNLIMITED);
+            let upstream = upstream.unwrap_or(Timeouts::default().upstream);
+            claw.settings.reconnect = claw.reconnect.unwrap_or(upstream);
         }
         self
     }

@@ -154,7 +154,6 @@ impl Reloader {
         // None was looked at before: what was written while the server started is not missed.
         let origin = self.origin.clone();
         let mut read_from = origin.map(|origin| (Files::new(origin.file.clone()), origin));
-        let mut first = true;
         loop {
             let asked = tokio::select! {
                 () = hangup(&mut self.hangups) => true,
@@ -181,11 +180,6 @@ impl Reloader {
                 continue;
             };
             files.also(named, config.is_ok());
-            let changed = if asked || std::mem::take(&mut first) {
-                Vec::new()
-            } else {
-                changed
-            };
             let outcome = match config {
                 Ok(config) => self.consider(config, origin, service).await,
                 Err(problems) => Outcome::Refused(problems.report()),
@@ -215,13 +209,20 @@ impl Reloader {
         }
     }
 
-    /// Says what became of a configuration.
-    fn tell(&self, outcome: Outcome, origin: &Origin, changed: Vec<PathBuf>, asked: bool) {
-        self.reloads.count(matches!(outcome, Outcome::Taken { .. }));
+    /// Says what became of a configuration. One that is read because its files were not looked at before, as after the
+    /// start, is a reload only if there is news.
+    fn tell(&self, outcome: Outcome, origin: &Origin, mut changed: Vec<PathBuf>, asked: bool) {
         let before = self.reloads.latest();
         let before = before.as_ref().map(|before| &before.outcome);
-        if !asked && outcome.is_known(before) {
+        let is_known = !asked && outcome.is_known(before);
+        if !is_known || !changed.is_empty() {
+            self.reloads.count(matches!(outcome, Outcome::Taken { .. }));
+        }
+        if is_known {
             return;
+        }
+        if asked {
+            changed.clear();
         }
         let file = origin.file.clone();
         outcome.tell(&file, before);

@@ -31,16 +31,24 @@ pre{padding:.6rem .8rem;border:1px solid #8886;border-radius:.4rem;overflow-x:au
 pub(super) fn is_wanted(head: &Parts) -> bool {
     let is_html = |range: &str| {
         let mut parameters = range.split(';').map(str::trim);
-        let refused = |parameter: &str| parameter == "q=0" || parameter.starts_with("q=0.000");
         parameters
             .next()
             .is_some_and(|media| media.eq_ignore_ascii_case("text/html"))
-            && !parameters.any(refused)
+            && parameters.all(|parameter| weight(parameter) != Some(0.0))
     };
     let accepted = head.headers.get_all(ACCEPT).into_iter();
     accepted
         .filter_map(|value| value.to_str().ok())
         .any(|value| value.split(',').any(is_html))
+}
+
+/// The weight that a parameter of a media range is, if it is one (RFC 9110 §12.4.2).
+fn weight(parameter: &str) -> Option<f32> {
+    let (name, value) = parameter.split_once('=')?;
+    match name.trim().eq_ignore_ascii_case("q") {
+        true => value.trim().parse().ok(),
+        false => None,
+    }
 }
 
 /// What is served at `/` depends on `Accept`, the page as well as the card.
@@ -54,7 +62,9 @@ pub(super) fn vary_by_accept(response: &mut Response<Body>) {
 pub(super) async fn answer(service: &Service, head: &Parts, peer: &Peer) -> Response<Body> {
     let default = service.directory.find(None);
     let default = default.as_ref().map(|listing| &*listing.name);
-    let render = |base: &str, entries: &[Entry]| page(base, entries, default).into_bytes();
+    let has_agents = !service.directory.list().is_empty();
+    let render =
+        |base: &str, entries: &[Entry]| page(base, entries, default, has_agents).into_bytes();
     let mut response = catalog::answer(service, head, peer, render).await;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HTML);
@@ -65,7 +75,7 @@ pub(super) async fn answer(service: &Service, head: &Parts, peer: &Peer) -> Resp
 }
 
 /// Writing to a String cannot fail, so the results are dropped.
-fn page(base: &str, entries: &[Entry], default: Option<&str>) -> String {
+fn page(base: &str, entries: &[Entry], default: Option<&str>, has_agents: bool) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut html = String::with_capacity(2048 + 512 * entries.len());
     _ = write!(
@@ -77,7 +87,13 @@ fn page(base: &str, entries: &[Entry], default: Option<&str>) -> String {
         base = escaped(base),
     );
     if entries.is_empty() {
-        html.push_str("<p>No agents are visible without credentials.</p>\n");
+        html.push_str(match has_agents {
+            true => {
+                "<p>No agents are visible to you: those of this server are listed only for callers with credentials \
+                 that may use them.</p>\n"
+            }
+            false => "<p>This server has no agents.</p>\n",
+        });
     }
     for entry in entries {
         agent(&mut html, entry);
@@ -168,6 +184,10 @@ mod tests {
             ("application/json", false),
             ("text/html;q=0", false),
             ("text/html; q=0.000, */*", false),
+            ("text/html;q=0.0", false),
+            ("text/html;Q=0.00", false),
+            ("text/html;q=0.001", true),
+            ("text/html;level=1;q=1", true),
             ("text/plain", false),
         ] {
             let request = Request::builder().header(ACCEPT, accept);
@@ -176,6 +196,13 @@ mod tests {
         }
         let (head, ()) = Request::new(()).into_parts();
         assert!(!is_wanted(&head));
+    }
+
+    #[test]
+    fn a_page_without_agents_says_why_it_has_none() {
+        let page = |has_agents| super::page("http://h", &[], None, has_agents);
+        assert!(page(false).contains("This server has no agents."));
+        assert!(page(true).contains("No agents are visible to you"));
     }
 
     #[test]

@@ -25,6 +25,11 @@ pub(super) fn unusable(path: &Path, error: &io::Error) -> Error {
     ))
 }
 
+/// The error for a file of a copy that cannot be written. The way out is not another data directory: that one is only read.
+pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Error {
+    Error::Unavailable(format!("cannot write {}: {error}", path.display()))
+}
+
 /// Marks a data directory that a restore has begun to fill, until it holds everything.
 pub(super) const RESTORE_MARKER: &str = "restore.incomplete";
 
@@ -35,7 +40,7 @@ pub(super) fn require_restored(dir: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Unavailable(format!(
-        "a restore into {} was interrupted: run `switchboard restore` again, or empty the directory",
+        "a restore into {} was interrupted: run `switchboard restore` again, or move it away",
         dir.display()
     )))
 }

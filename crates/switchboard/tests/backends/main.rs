@@ -21,6 +21,7 @@ mod openclaw_crash;
 mod openclaw_http;
 mod openclaw_stop;
 mod outage;
+mod refused_in_stream;
 mod remote;
 mod remote_cancel;
 mod remote_card;

@@ -126,7 +126,7 @@ async fn waits(ours: &Server, upstream: &Upstream) -> Value {
 }
 
 /// What all status events of a task say, from its beginning.
-async fn said(ours: &Server, task: &Value) -> Vec<String> {
+pub(crate) async fn said(ours: &Server, task: &Value) -> Vec<String> {
     let body =
         json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/resubscribe", "params": {"id": task}});
     let request = ours.http.post(ours.url("/a2a/far"));
@@ -176,9 +176,87 @@ async fn a_task_fails_when_the_time_is_used_up_and_says_why() {
             "{text}"
         );
         assert!(text.contains("raise `timeouts.upstream`"), "{text}");
-        let logged = ours.logged();
-        let reports = logged.matches("upstream is unreachable, retrying").count();
-        assert_eq!(reports, 1, "{logged}");
+        warned_once(&ours, &task["id"]).await;
+    }
+}
+
+/// All warnings of an outage: one of the task when it began and one when it failed, and one of the agent whose card
+/// cannot be read. Each names who is concerned and where the upstream is.
+pub(crate) async fn warned_once(ours: &Server, task: &Value) {
+    crate::support::until("the end of the task", || {
+        ours.logged().contains("task failed")
+    })
+    .await;
+    let logged = ours.logged();
+    let lines = logged.lines().map(serde_json::from_str::<Value>);
+    let lines = lines.map(|line| line.unwrap());
+    let is_warning = |line: &Value| line["level"] == "WARN" || line["level"] == "ERROR";
+    let (of_task, others): (Vec<Value>, Vec<Value>) = lines
+        .filter(is_warning)
+        .partition(|line| line["task"] == *task);
+    let messages: Vec<_> = of_task.iter().map(|line| &line["message"]).collect();
+    assert_eq!(messages.len(), 2, "{logged}");
+    let began = messages[0].as_str().unwrap();
+    assert!(began.starts_with("upstream is un"), "{logged}");
+    assert_eq!(messages[1], "task failed");
+    assert_eq!(of_task[0]["agent"], "far");
+    assert!(of_task[0]["url"].is_string(), "{logged}");
+    let mut seen: Vec<&Value> = Vec::new();
+    for line in &others {
+        assert!(line["url"].is_string(), "{line}");
+        assert!(!seen.contains(&&line["message"]), "twice: {line}");
+        seen.push(&line["message"]);
+        let is_card = line["message"].as_str().unwrap().contains("card");
+        assert!(!is_card || line["agent"] == "far", "{line}");
+    }
+}
+
+#[tokio::test]
+async fn an_upstream_that_turns_messages_away_is_warned_of_once() {
+    let keeper = Keeper::start().await;
+    let yaml = format!(
+        "timeouts: {{upstream: 2s}}\nagents: {{far: {{a2a: {{url: '{}'}}}}}}",
+        keeper.base
+    );
+    let ours = Server::serve(&yaml).await;
+    keeper.is_away(Some(axum::http::StatusCode::TOO_MANY_REQUESTS));
+    let task = ours.result("far", "message/send", begin("hello")).await;
+    let failed = ours.until("far", &task["id"], &["failed"]).await;
+    let text = text_of(&failed["status"]["message"]);
+    assert!(text.contains("; gave up after "), "{text}");
+    warned_once(&ours, &task["id"]).await;
+
+    let model = Model::open(|_, _| plain(503, "", "no server")).await;
+    let retry = "retry: {first: 10ms, longest: 100ms}";
+    let yaml = format!(
+        "timeouts: {{upstream: 1s}}\nagents: {{far: {{openai: {{url: '{}', model: m, {retry}}}}}}}",
+        model.url
+    );
+    let ours = Server::serve(&yaml).await;
+    let task = ours.result("far", "message/send", begin("hello")).await;
+    ours.until("far", &task["id"], &["failed"]).await;
+    assert!(model.asked().len() > 4);
+    warned_once(&ours, &task["id"]).await;
+}
+
+#[tokio::test]
+async fn a_model_that_is_to_be_asked_once_is_asked_once() {
+    for status in [429, 502, 503, 500] {
+        let headers = "retry-after: 1\r\n";
+        for headers in ["", headers] {
+            let model = Model::open(move |_, _| plain(status, headers, "no")).await;
+            let yaml = format!(
+                "agents: {{far: {{openai: {{url: '{}', model: m, retry: {{attempts: 1}}}}}}}}",
+                model.url
+            );
+            let ours = Server::serve(&yaml).await;
+            let task = ours.result("far", "message/send", begin("hello")).await;
+            let failed = ours
+                .until("far", &task["id"], &["completed", "failed"])
+                .await;
+            assert_eq!(failed["status"]["state"], "failed", "{failed}");
+            assert_eq!(model.asked().len(), 1, "{status} {headers:?}");
+        }
     }
 }
 

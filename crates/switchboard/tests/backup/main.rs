@@ -7,6 +7,7 @@ mod killed;
 mod load;
 mod refused;
 mod upgrade;
+mod wrapped;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -95,14 +95,18 @@ async fn restore_refuses_a_directory_in_use_or_with_anything_in_it() {
     let sent = running.post_v1("/a2a/echo/message:send", &hello()).await;
     assert_eq!(sent.status, 200);
 
-    let full = place.path().join("full");
+    let full = place.path().join("full of files");
     fs::create_dir(&full).unwrap();
     fs::write(full.join("note.txt"), "mine").unwrap();
     let said = complaint(&restore(&copy, &full));
-    assert!(said.contains("not empty") && said.contains("mv "), "{said}");
+    let moved = format!("(mv '{0}' '{0}.old')", full.display());
+    assert!(
+        said.contains("not empty") && said.contains(&moved),
+        "{said}"
+    );
     assert_eq!(names(&full), ["note.txt"]);
 
-    for name in ["no-backup", "full"] {
+    for name in ["no-backup", "full of files"] {
         let said = complaint(&restore(
             &place.path().join(name),
             &place.path().join("new"),
@@ -249,18 +253,24 @@ async fn restore_by_root_gives_files_to_the_owner_of_the_directory() {
     let copy = place.path().join("copy");
     printed(&backup(&server.data(), &copy));
     for is_locked in [false, true] {
-        let data = place.path().join(format!("data-{is_locked}"));
-        fs::create_dir(&data).unwrap();
-        if is_locked {
-            // It cannot be replaced as a whole then.
-            fs::write(data.join("switchboard.lock"), "").unwrap();
-        }
-        chown(&data, Some(65534), Some(65534)).unwrap();
-        printed(&restore(&copy, &data));
-        let owner = |path: &Path| fs::metadata(path).unwrap().uid();
-        assert_eq!(owner(&data), 65534);
-        for name in names(&data) {
-            assert_eq!(owner(&data.join(&name)), 65534, "{name}");
+        // Another group only is another owner, too.
+        for owner in [(65534, 65534), (0, 65534)] {
+            let data = place.path().join(format!("data-{is_locked}-{}", owner.0));
+            fs::create_dir(&data).unwrap();
+            if is_locked {
+                // It cannot be replaced as a whole then.
+                fs::write(data.join("switchboard.lock"), "").unwrap();
+            }
+            chown(&data, Some(owner.0), Some(owner.1)).unwrap();
+            printed(&restore(&copy, &data));
+            let found = |path: &Path| {
+                let found = fs::metadata(path).unwrap();
+                (found.uid(), found.gid())
+            };
+            assert_eq!(found(&data), owner);
+            for name in names(&data) {
+                assert_eq!(found(&data.join(&name)), owner, "{name}");
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_testkit::{Server, answer, begin, say};
 
-use crate::{lines, some_lines};
+use crate::{lines, log_a_later_line, some_lines};
 
 const AGENTS: &str = "
 auth: { methods: { keys: { api_key: {} } } }
@@ -107,6 +107,7 @@ async fn it_is_off_unless_asked_for_and_on_at_debug() {
     let server = Server::serve(AGENTS).await;
     server.result("echo", "message/send", begin("go")).await;
     some_lines(&server, "task completed", 1).await;
+    log_a_later_line(&server).await;
     assert!(lines(&server, "request").is_empty());
     let server = Server::serve(&format!("log: {{ level: debug }}\n{AGENTS}")).await;
     server.result("echo", "message/send", say("a secret")).await;

@@ -67,6 +67,34 @@ async fn used() -> Server {
     server
 }
 
+/// A server whose tasks have ended in every way, with an upstream that is down, and calls that were queued.
+async fn used_in_every_way() -> Server {
+    let server = Server::serve(
+        "agents:
+  echo: { script: [{ complete: 'x' }] }
+  inkless: { script: [{ fail: 'no ink' }] }
+  choosy: { script: [{ reject: 'not today' }] }
+  slow: { script: [{ wait: 60s }] }
+  far: { a2a: { url: 'http://127.0.0.1:9' } }
+  one: { limits: { tasks: 1 }, script: [{ wait: 100ms }, { complete: 'x' }] }
+",
+    )
+    .await;
+    for agent in ["echo", "inkless", "choosy"] {
+        server.result(agent, "message/send", say("go")).await;
+    }
+    let task = server.result("slow", "message/send", begin("go")).await;
+    server
+        .result("slow", "tasks/cancel", json!({"id": task["id"]}))
+        .await;
+    let first = server.result("one", "message/send", begin("go"));
+    let second = server.result("one", "message/send", begin("go"));
+    for task in <[Value; 2]>::from(tokio::join!(first, second)) {
+        server.until("one", &task["id"], &["completed"]).await;
+    }
+    server
+}
+
 fn promtool(args: &[&str]) {
     let run = Command::new("promtool")
         .current_dir(root().join("docs/examples"))
@@ -119,6 +147,102 @@ async fn alerts_dashboard_and_page_are_about_metrics_that_exist() {
         missing.is_empty(),
         "docs/observability.md does not list {missing:?}"
     );
+}
+
+/// Labels, each with values.
+type Labels<'a> = Vec<(&'a str, Vec<&'a str>)>;
+
+/// The labels of a list such as `a="x",b=~"y|z"`, with the values that are asked for.
+fn labels(list: &str) -> Labels<'_> {
+    let pairs = list.split("\",").filter(|pair| !pair.is_empty());
+    let read = |pair| {
+        let (name, values): (&str, &str) = str::split_once(pair, '=').expect("a label");
+        let values = values.trim_start_matches('~').trim_matches('"');
+        (name.trim(), values.split('|').collect())
+    };
+    pairs.map(read).collect()
+}
+
+/// The metrics in an expression, each with the labels that it is asked for by.
+fn selectors(expression: &str) -> Vec<(&str, Labels<'_>)> {
+    let found = named(expression).into_iter().flat_map(|name| {
+        let places = expression.match_indices(name);
+        places.map(move |(at, _)| (name, &expression[at + name.len()..]))
+    });
+    let is_whole =
+        |(_, rest): &(&str, &str)| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    found
+        .filter(is_whole)
+        .map(|(name, rest)| {
+            let list = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+            (name, list.map_or_else(Vec::new, |(list, _)| labels(list)))
+        })
+        .collect()
+}
+
+/// The labels of a series that an alert needs beside those it selects by: what it sums by, and what its texts name.
+fn needed(rule: &str) -> BTreeSet<&str> {
+    let sums = rule
+        .split("by (")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next());
+    let sums = sums.flat_map(|list| list.split(',').map(str::trim));
+    let texts = rule.split("$labels.").skip(1);
+    let texts = texts.filter_map(|rest| {
+        rest.split(|c: char| !c.is_alphanumeric() && c != '_')
+            .next()
+    });
+    // Prometheus adds the instance, and no text needs more of a histogram than its buckets.
+    sums.chain(texts)
+        .filter(|label| *label != "instance")
+        .collect()
+}
+
+#[tokio::test]
+async fn alerts_ask_for_labels_and_values_that_series_have() {
+    let server = used_in_every_way().await;
+    let text = exposition(&server).await;
+    let series = |name: &str| -> Vec<BTreeMap<&str, &str>> {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let of_it = lines.filter_map(|line| {
+            let (found, rest) = line.split_at(line.find(['{', ' '])?);
+            (found == name).then_some(rest)
+        });
+        let read = |rest| {
+            let list = str::strip_prefix(rest, '{').and_then(|rest| rest.rsplit_once('}'));
+            let list = list.map_or("", |(list, _)| list);
+            labels(list)
+                .into_iter()
+                .map(|(name, values)| (name, values[0]))
+                .collect()
+        };
+        of_it.map(read).collect()
+    };
+    let rules = read("docs/examples/alerts.yaml");
+    let mut checked = 0;
+    for rule in rules.split("- alert: ").skip(1) {
+        let (expression, _) = rule.split_once("labels: {").expect("labels");
+        for (metric, asked) in selectors(expression) {
+            let found = series(metric);
+            assert!(!found.is_empty(), "{metric} has no series: {rule}");
+            for label in needed(rule)
+                .into_iter()
+                .chain(asked.iter().map(|(name, _)| *name))
+            {
+                let has = found.iter().all(|labels| labels.contains_key(label));
+                assert!(has, "{metric} has no label {label}: {rule}");
+            }
+            // Statuses of errors that this server has not made are checked below.
+            for (label, values) in asked.iter().filter(|(label, _)| *label != "status") {
+                for value in values {
+                    let has = found.iter().any(|labels| labels.get(label) == Some(value));
+                    assert!(has, "{metric} has no {label} {value}: {found:?}");
+                    checked += 1;
+                }
+            }
+        }
+    }
+    assert!(checked > 5, "{checked}");
 }
 
 #[test]

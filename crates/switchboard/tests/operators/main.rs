@@ -5,6 +5,7 @@
 
 mod access_log;
 mod alerts;
+mod data_directory;
 mod metrics;
 mod stalled_stderr;
 mod task_lines;
@@ -32,6 +33,16 @@ fn lines(server: &Server, message: &str) -> Vec<Value> {
 async fn some_lines(server: &Server, message: &str, count: usize) -> Vec<Value> {
     eventually(message, async || lines(server, message).len() >= count).await;
     lines(server, message)
+}
+
+/// Makes the server write a line, and waits for it: what is not in the log then was not written before.
+async fn log_a_later_line(server: &Server) {
+    let pid = server.pid().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-HUP", &pid])
+        .status();
+    assert!(sent.expect("kill runs").success());
+    some_lines(server, "config reload changed no agent", 1).await;
 }
 
 /// An HTTP server that answers every request in the same way. Gives its address.

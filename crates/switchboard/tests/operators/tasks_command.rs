@@ -37,7 +37,8 @@ fn ids(tasks: &[Value]) -> Vec<&Value> {
 fn key(server: &Server) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
     let config = server.configuration();
-    command.args(["key", "create", "--agent", "inkless", "--label", "ci", "-c"]);
+    command.args(["key", "create", "--agent", "inkless", "--label", "ci"]);
+    command.args(["--subject", "build-robot", "-c"]);
     command.arg(config).arg("--data").arg(server.data());
     let made = command.output().expect("it runs");
     assert!(made.status.success(), "{made:?}");
@@ -78,12 +79,7 @@ async fn failed_tasks_of_all_callers_are_found_without_their_ids() {
         (&json!("inkless"), &json!("failed"))
     );
     assert_eq!(task["context"], failed["contextId"]);
-    assert!(
-        task["caller"]
-            .as_str()
-            .is_some_and(|who| who.contains("ci") || who.contains('|')),
-        "{task}"
-    );
+    assert_eq!(task["caller"], "key||build-robot", "the subject of the key");
     assert!(
         task["duration_ms"].is_u64() && task["created"].is_string(),
         "{task}"

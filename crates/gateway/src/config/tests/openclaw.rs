@@ -44,6 +44,17 @@ fn an_address_and_a_token_are_enough() {
 }
 
 #[test]
+fn a_run_is_reconnected_to_for_some_time_whatever_the_upstream_timeout_is() {
+    for (upstream, reconnect) in [("0s", 120), ("unlimited", 120), ("30s", 30), ("10m", 600)] {
+        let (_, claw) = good(&format!(
+            "timeouts: {{upstream: {upstream}}}, openclaw: {{url: 'ws://127.0.0.1:18789', token: '${{TOKEN}}'}}"
+        ));
+        let reconnect = Duration::from_secs(reconnect);
+        assert_eq!(claw.settings.reconnect, reconnect, "{upstream}");
+    }
+}
+
+#[test]
 fn everything_can_be_said() {
     let (agent, claw) = good(
         "skills: [{id: x, description: X}], timeouts: {task: unlimited}, openclaw: {url: 'https://claw.example', \

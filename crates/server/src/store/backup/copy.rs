@@ -13,6 +13,8 @@ use super::manifest::FileEntry;
 
 /// How much is read at once.
 const BUFFER: usize = 256 * 1024;
+/// How often a file that is replaced while it is opened is opened again.
+const OPEN_ATTEMPTS: usize = 100;
 
 /// Writes a new file that only its owner can read.
 pub(super) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -29,19 +31,22 @@ fn create_new(path: &Path) -> io::Result<File> {
 
 /// Opens a regular file for reading. A link that takes its place meanwhile is refused.
 pub(super) fn open_regular(path: &Path) -> io::Result<File> {
-    let named = fs::symlink_metadata(path)?;
-    if !named.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        ));
+    for _ in 0..OPEN_ATTEMPTS {
+        let named = fs::symlink_metadata(path)?;
+        if !named.is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "not a regular file",
+            ));
+        }
+        let file = File::open(path)?;
+        let opened = file.metadata()?;
+        // Another file if the server has replaced it by a rename between the two calls, and that one is as good.
+        if (named.dev(), named.ino()) == (opened.dev(), opened.ino()) {
+            return Ok(file);
+        }
     }
-    let file = File::open(path)?;
-    let opened = file.metadata()?;
-    if (named.dev(), named.ino()) != (opened.dev(), opened.ino()) {
-        return Err(io::Error::other("replaced while it was opened"));
-    }
-    Ok(file)
+    Err(io::Error::other("replaced each time it was opened"))
 }
 
 /// Describes the file `name` in `dir`.
@@ -118,4 +123,30 @@ fn read_through(
         sha256: digest.finish_hex(),
         mode,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_replaced_all_the_time_can_be_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, draft) = (dir.path().join("file"), dir.path().join("draft"));
+        fs::write(&path, "content").unwrap();
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    fs::write(&draft, "content").unwrap();
+                    fs::rename(&draft, &path).unwrap();
+                }
+            });
+            let failed = (0..20_000).find_map(|_| open_regular(&path).err());
+            is_done.store(true, Ordering::Relaxed);
+            assert!(failed.is_none(), "{failed:?}");
+        });
+    }
 }

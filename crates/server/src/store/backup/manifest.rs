@@ -29,7 +29,7 @@ pub struct Manifest {
     pub created: String,
     /// The data directory it was made from.
     pub source: String,
-    /// Whether a server was running on it.
+    /// Whether a server was running on it, or on a store below it.
     pub server_running: bool,
     /// Its files, by path.
     pub files: Vec<FileEntry>,
@@ -70,13 +70,13 @@ struct AnyManifest {
 }
 
 impl Manifest {
-    pub(super) fn new(created: String, source: &Path, server_running: bool) -> Self {
+    pub(super) fn new(created: String, source: &Path) -> Self {
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             created,
             source: source.display().to_string(),
-            server_running,
+            server_running: false,
             files: Vec::new(),
             skipped: Vec::new(),
         }

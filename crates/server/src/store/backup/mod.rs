@@ -3,7 +3,8 @@
 //! A backup is a directory: `data` with the files, `manifest.json` with the size and SHA-256 of each, and
 //! `manifest.sha256` with the digest of the manifest. It is written beside its name and renamed at the end, so that what
 //! has the name is complete. What of the databases is copied is decided in `sqlite/snapshot.rs`; everything else in the
-//! data directory is copied file by file.
+//! data directory is copied file by file. A directory below that has databases of its own, as `switchboard wrap` makes
+//! them, is copied as a store of its own.
 //!
 //! The commands `switchboard backup` and `switchboard restore` are a thin layer on this.
 
@@ -14,7 +15,7 @@ mod manifest;
 mod restore;
 mod staging;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use create::create;
@@ -22,7 +23,7 @@ pub use error::BackupError;
 pub use manifest::{FileEntry, Manifest, SkippedEntry};
 pub use restore::restore;
 
-use crate::store::Error;
+use crate::store::{Error, sqlite};
 
 /// The files of a data directory in a backup.
 const DATA: &str = "data";
@@ -57,4 +58,15 @@ impl StopFlag {
         self.check()
             .map_err(|stopped| Error::Unavailable(stopped.to_string()))
     }
+}
+
+/// What is wrong with the databases and the journal in the directory `below`, by the paths of the files in `dir`.
+fn problems_in(dir: &Path, below: &Path) -> Result<Vec<String>, Error> {
+    let report = sqlite::check_files(&dir.join(below))?;
+    let problems = report.files.iter().flat_map(|file| {
+        let path = below.join(file.name);
+        let problems = file.problems.iter();
+        problems.map(move |problem| format!("{}: {problem}", path.display()))
+    });
+    Ok(problems.collect())
 }

@@ -1,5 +1,6 @@
 //! Restoring a backup to a data directory.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -9,16 +10,17 @@ use std::time::Duration;
 use super::error::{BackupError, at};
 use super::manifest::{FileEntry, MANIFEST, MANIFEST_DIGEST, Manifest, damaged};
 use super::staging::{self, Staging};
-use super::{BackupReport, DATA, StopFlag, copy};
+use super::{BackupReport, DATA, StopFlag, copy, problems_in};
+use crate::store::access::SqliteAccess;
 use crate::store::files::{self, RESTORE_MARKER};
-use crate::store::sqlite::{self, open};
+use crate::store::sqlite::open;
 
 /// What a new disk has at its top.
 pub(super) const LOST_AND_FOUND: &str = "lost+found";
 
 /// What is in the marker, for those who look.
 const MARKER_TEXT: &[u8] =
-    b"A restore into this directory has not finished. Run `switchboard restore` again, or empty the directory.\n";
+    b"A restore into this directory has not finished. Run `switchboard restore` again, or move it away.\n";
 
 /// Restores a backup to the data directory `dir`, which must be empty or not exist. Blocks.
 ///
@@ -158,13 +160,7 @@ impl Target {
             found => found.map_err(at("use", dir))?,
         };
         let here = names(dir)?;
-        let is_marked = here.iter().any(|name| name == RESTORE_MARKER);
-        let is_ours = |name: &String| {
-            let belongs = |file: &FileEntry| Path::new(&file.path).starts_with(name);
-            [RESTORE_MARKER, open::LOCK, LOST_AND_FOUND].contains(&name.as_str())
-                || is_marked && manifest.files.iter().any(belongs)
-        };
-        if let Some(other) = here.iter().find(|name| !is_ours(name)) {
+        if let Some(other) = foreign(&here, manifest) {
             return Err(not_empty(dir, other));
         }
         let above = dir.parent().and_then(|above| fs::metadata(above).ok());
@@ -177,18 +173,49 @@ impl Target {
     }
 }
 
+/// A name that neither a restore nor a new disk has left in a directory.
+fn foreign<'a>(here: &'a [String], manifest: &Manifest) -> Option<&'a String> {
+    let is_marked = here.iter().any(|name| name == RESTORE_MARKER);
+    let is_ours = |name: &String| {
+        let belongs = |file: &FileEntry| Path::new(&file.path).starts_with(name);
+        [RESTORE_MARKER, open::LOCK, LOST_AND_FOUND].contains(&name.as_str())
+            || is_marked && manifest.files.iter().any(belongs)
+    };
+    here.iter().find(|name| !is_ours(name))
+}
+
 fn not_empty(dir: &Path, other: &str) -> BackupError {
     let shown = dir.display();
+    let way_out = way_out(dir);
     BackupError::Refused(match open::lock_to_read(dir) {
-        Ok(None) => format!(
-            "a server is running on {shown}: stop it and move the directory away (mv {shown} {shown}.old), or restore to \
-             another directory with --data"
-        ),
+        Ok(None) => format!("a server is running on {shown}: stop it, and {way_out}"),
         _ => format!(
-            "{shown} is not empty (it holds {other}), and a restore never overwrites anything: move it away \
-             (mv {shown} {shown}.old), or restore to another directory with --data"
+            "{shown} is not empty (it holds {other}), and a restore never overwrites anything: {way_out}"
         ),
     })
+}
+
+fn filled_meanwhile(dir: &Path) -> BackupError {
+    BackupError::Refused(format!(
+        "{} was empty, but files appeared in it during the restore, which never overwrites anything: {}",
+        dir.display(),
+        way_out(dir)
+    ))
+}
+
+fn way_out(dir: &Path) -> String {
+    let (from, to) = (quoted(dir, ""), quoted(dir, ".old"));
+    format!("move it away (mv {from} {to}), or restore to another directory with --data")
+}
+
+/// A path with a suffix as one word of a shell.
+fn quoted(path: &Path, suffix: &str) -> String {
+    let path = format!("{}{suffix}", path.display());
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    match path.chars().all(is_plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
 }
 
 /// A backup on its way into a directory.
@@ -216,15 +243,22 @@ impl Filling<'_> {
             // A directory that another one is mounted on.
             Err(error) if cannot_be_replaced(&error) => Ok(false),
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                Err(not_empty(dir, "what has come meanwhile"))
+                Err(filled_meanwhile(dir))
             }
-            published => published.map(|()| true).map_err(at("write", dir)),
+            published => {
+                published.map_err(at("write", dir))?;
+                staging::sync_name(dir).map(|()| true)
+            }
         }
     }
 
     /// Fills the directory itself. A marker keeps others from using it, even if this process is killed.
     fn in_place(&self, dir: &Path) -> Result<(), BackupError> {
         let _lock = open::lock(dir, Duration::ZERO)?;
+        // Again, now that no server can start: what came since the first look is not ours to remove.
+        if foreign(&names(dir)?, self.manifest).is_some() {
+            return Err(filled_meanwhile(dir));
+        }
         let marker = dir.join(RESTORE_MARKER);
         if !marker.exists() {
             copy::write_new(&marker, MARKER_TEXT).map_err(at("write", &marker))?;
@@ -260,21 +294,26 @@ impl Filling<'_> {
             let permissions = fs::Permissions::from_mode(listed.permissions());
             fs::set_permissions(&path, permissions).map_err(at("write", &path))?;
         }
-        let report = sqlite::check_files(dir)?;
-        let mut problems = report.files.iter().flat_map(|file| {
-            let problems = file.problems.iter();
-            problems.map(|problem| format!("{}: {problem}", file.name))
-        });
-        match problems.next() {
-            None => Ok(()),
-            Some(problem) => Err(BackupError::Refused(format!(
-                "{} cannot be used by this version of switchboard: {problem}. Nothing was restored",
-                self.backup.display()
-            ))),
+        for store in self.stores() {
+            if let Some(problem) = problems_in(dir, store)?.first() {
+                return Err(BackupError::Refused(format!(
+                    "{} cannot be used by this version of switchboard: {problem}. Nothing was restored",
+                    self.backup.display()
+                )));
+            }
         }
+        Ok(())
     }
 
-    /// Gives what was restored to the owner of the directory, if that is someone else.
+    /// The directories with databases: the data directory itself, and those of `switchboard wrap` below it.
+    fn stores(&self) -> BTreeSet<&Path> {
+        let paths = self.manifest.files.iter().map(|file| Path::new(&file.path));
+        let is_database =
+            |path: &&Path| path.ends_with(open::DATABASE) || path.ends_with(SqliteAccess::FILE);
+        paths.filter(is_database).filter_map(Path::parent).collect()
+    }
+
+    /// Gives what was restored to the owner and the group of the directory, if they are others.
     fn give_to_owner(&self, dir: &Path) -> io::Result<()> {
         let Some((user, group)) = self.owner else {
             return Ok(());
@@ -288,7 +327,8 @@ impl Filling<'_> {
             paths.extend(inner.map(Path::to_owned));
         }
         for path in paths {
-            if fs::symlink_metadata(&path)?.uid() == user {
+            let found = fs::symlink_metadata(&path)?;
+            if (found.uid(), found.gid()) == (user, group) {
                 continue;
             }
             match chown(&path, Some(user), Some(group)) {
@@ -324,4 +364,52 @@ fn cannot_be_replaced(error: &io::Error) -> bool {
         error.kind(),
         CrossesDevices | PermissionDenied | ReadOnlyFilesystem | ResourceBusy
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_appears_before_the_directory_is_filled_in_place_is_kept() {
+        let place = tempfile::tempdir().unwrap();
+        let (backup, dir) = (place.path().join("backup"), place.path().join("dir"));
+        fs::create_dir_all(backup.join(DATA)).unwrap();
+        fs::create_dir(&dir).unwrap();
+        let mut manifest = Manifest::new(String::new(), &dir);
+        fs::write(backup.join(DATA).join("secret.key"), "restored").unwrap();
+        let stop = StopFlag::default();
+        let described = copy::describe(&backup.join(DATA), "secret.key", &stop);
+        manifest.files.push(described.unwrap());
+        let filling = Filling {
+            backup: &backup,
+            manifest: &manifest,
+            owner: None,
+            stop: &stop,
+        };
+        // A server has started since the directory was looked at, and is gone again.
+        fs::write(dir.join("secret.key"), "made meanwhile").unwrap();
+        let refused = filling.in_place(&dir).unwrap_err().to_string();
+        let why = "files appeared in it during the restore";
+        assert!(refused.contains(why), "{refused}");
+        let kept = fs::read_to_string(dir.join("secret.key")).unwrap();
+        assert_eq!(kept, "made meanwhile");
+        assert!(!dir.join(RESTORE_MARKER).exists());
+
+        fs::remove_file(dir.join("secret.key")).unwrap();
+        filling.in_place(&dir).unwrap();
+        let restored = fs::read_to_string(dir.join("secret.key")).unwrap();
+        assert_eq!(restored, "restored");
+    }
+
+    #[test]
+    fn paths_in_commands_are_quoted_for_the_shell() {
+        for (path, word) in [
+            ("/var/lib/switchboard", "/var/lib/switchboard.old"),
+            ("/my data", "'/my data.old'"),
+            ("/it's", r"'/it'\''s.old'"),
+        ] {
+            assert_eq!(quoted(Path::new(path), ".old"), word);
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
+use super::error::BackupError;
 use crate::store::files;
 
 /// A directory beside the one it will become. Removed when it is dropped before.
@@ -39,12 +40,13 @@ impl Staging {
 
     /// Gives the directory its name, once and for all: all files in it must be synced. The name may be that of an empty
     /// directory and of nothing else; that is what renaming a directory means.
+    ///
+    /// The name itself is not synced yet: see [`sync_name`].
     pub(super) fn publish(mut self) -> io::Result<()> {
         sync_dirs(&self.path)?;
         fs::rename(&self.path, &self.target)?;
         self.is_published = true;
-        let above = self.target.parent().unwrap_or(Path::new("/"));
-        files::sync_names(above)
+        Ok(())
     }
 }
 
@@ -54,6 +56,18 @@ impl Drop for Staging {
             drop(fs::remove_dir_all(&self.path));
         }
     }
+}
+
+/// Makes the name of a published directory survive a loss of power. If that fails the directory is complete all the same,
+/// and the error says so.
+pub(super) fn sync_name(target: &Path) -> Result<(), BackupError> {
+    let above = target.parent().unwrap_or(Path::new("/"));
+    files::sync_names(above).map_err(|error| {
+        BackupError::File(format!(
+            "{} is complete, but its name could not be synced ({error}): it may be gone after a loss of power",
+            target.display()
+        ))
+    })
 }
 
 /// Makes a directory that only its owner can enter.
@@ -78,4 +92,17 @@ pub(super) fn sync_dirs(dir: &Path) -> io::Result<()> {
         }
     }
     File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_cannot_be_synced_is_reported_as_that() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("gone/backup");
+        let error = sync_name(&target).unwrap_err().to_string();
+        assert!(error.contains("is complete, but its name"), "{error}");
+    }
 }

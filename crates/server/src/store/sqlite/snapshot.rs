@@ -130,7 +130,7 @@ impl Snapshot {
                 std::io::Write::write_all(&mut file, data)?;
                 file.sync_all()
             });
-            written.map_err(|error| files::unusable(&path, &error))?;
+            written.map_err(|error| files::cannot_write(&path, &error))?;
         }
         Ok(())
     }
@@ -219,7 +219,7 @@ fn copy(
     check_stopped: &mut impl FnMut() -> Result<(), Error>,
 ) -> Result<(), Error> {
     // Open until SQLite has closed it: closing any descriptor of a file gives up SQLite's locks on it.
-    let file = files::private_file(to).map_err(|error| files::unusable(to, &error))?;
+    let file = files::private_file(to).map_err(|error| files::cannot_write(to, &error))?;
     let mut copy = connect(to)?;
     // The copy is synced below, and thrown away if it is not finished.
     copy.pragma_update_and_check(None, "journal_mode", "off", |_| Ok(()))?;
@@ -235,7 +235,7 @@ fn copy(
         )));
     }
     copy.close().map_err(|(_, error)| error)?;
-    file.sync_all().map_err(|e| files::unusable(to, &e))
+    file.sync_all().map_err(|e| files::cannot_write(to, &e))
 }
 
 fn copy_pages(
@@ -252,7 +252,7 @@ fn copy_pages(
         check_stopped()?;
         match backup.step(PAGES_PER_STEP)? {
             StepResult::Done => return Ok(()),
-            StepResult::More => file.sync_data().map_err(|e| files::unusable(to, &e))?,
+            StepResult::More => file.sync_data().map_err(|e| files::cannot_write(to, &e))?,
             _ if waited < SETTLE_TIMEOUT => {
                 pause();
                 waited += POLL_INTERVAL;
@@ -282,4 +282,23 @@ fn connect(path: &Path) -> Result<Connection, Error> {
 )]
 fn pause() {
     thread::sleep(POLL_INTERVAL);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_cannot_be_written_is_no_reason_for_another_data_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let access = Connection::open(dir.path().join(SqliteAccess::FILE)).unwrap();
+        access.execute_batch("CREATE TABLE x (y)").unwrap();
+        let snapshot = Snapshot::take(dir.path(), || Ok(())).unwrap();
+        let copy = dir.path().join("missing");
+        let error = snapshot.write_to(&copy, || Ok(())).unwrap_err().to_string();
+        let path = copy.join(SqliteAccess::FILE);
+        let start = format!("cannot write {}: ", path.display());
+        assert!(error.contains(&start), "{error}");
+        assert!(!error.contains("--data"), "{error}");
+    }
 }
