@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::support::{Server, answer, until};
 use crate::{SWITCHBOARD, printed, restore, scratch, store_check};
+use switchboard_testkit::{Server, answer, until};
 
 /// Callers at once.
 const CALLERS: usize = 4;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use switchboard_testkit::{Server, message, say};
+use switchboard_testkit::{Server, begin, message, say};
 use switchboard_types::ErrorKind;
 use tokio::io::AsyncWriteExt as _;
 
