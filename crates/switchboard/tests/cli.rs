@@ -236,7 +236,7 @@ fn a_key_is_shown_when_it_is_made_and_never_again() {
     assert_eq!(again.status.code(), Some(1));
     assert_eq!(
         text(&again.stderr),
-        format!("error: no active key {id:?}\n")
+        format!("error: no active key {id:?} in kept\n")
     );
 
     let json = run(&["key", "list", "-o", "json"]);

@@ -178,19 +178,6 @@ impl Events {
         }
     }
 
-    /// Waits for the first event, which stays the next one to be read. There are agents that take a request, and refuse
-    /// it in the stream.
-    ///
-    /// # Errors
-    ///
-    /// If none comes: what the agent has answered, or why there is no answer.
-    pub async fn until_first(&mut self) -> Result<(), Error> {
-        if let Some(first) = self.next().await.transpose()? {
-            self.ready.push_front(first);
-        }
-        Ok(())
-    }
-
     /// Whether the agent has answered, though there may have been nothing to tell: so it knows who asks.
     #[must_use]
     pub fn has_answered(&self) -> bool {
@@ -253,18 +240,17 @@ impl Events {
                     self.lost();
                     Ok(())
                 }
-                // It has answered before it began anything, if only in the stream: the caller decides what to do.
-                Failure::Broken if error.kind() == Kind::Protocol => {
-                    Err(self.client.explained(&self.operation, error))
+                Failure::Broken if error.kind() != Kind::Protocol => {
+                    Err(interrupted().because(error))
                 }
-                Failure::Broken => Err(interrupted().because(error)),
                 // 0.x refuses in the stream.
                 Failure::NoStream if self.how == How::Again && self.task_id().is_some() => {
                     self.lost();
                     self.how = How::Poll;
                     Ok(())
                 }
-                Failure::NoStream | Failure::Final => {
+                // The agent has answered, if only in the stream: the caller decides what to do.
+                Failure::Broken | Failure::NoStream | Failure::Final => {
                     Err(self.client.explained(&self.operation, error))
                 }
             },

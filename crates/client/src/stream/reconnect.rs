@@ -25,6 +25,19 @@ const MOST_PATIENCE: Duration = Duration::from_secs(300);
 const SETTLE: Duration = Duration::from_secs(5);
 
 impl Events {
+    /// Waits for the first event, which stays the next one to be read. There are agents that take a request, and refuse
+    /// it in the stream.
+    ///
+    /// # Errors
+    ///
+    /// If none comes: what the agent has answered, or why there is no answer.
+    pub async fn until_first(&mut self) -> Result<(), Error> {
+        if let Some(first) = self.next().await.transpose()? {
+            self.ready.push_front(first);
+        }
+        Ok(())
+    }
+
     /// Connects again, after a pause that grows while there is nothing new.
     pub(super) async fn resume(&mut self) -> Result<(), Error> {
         if self.seen.fruitless >= MOST_FRUITLESS {

@@ -3,7 +3,20 @@
 use std::error::Error as _;
 use std::fmt::Write as _;
 
+use switchboard_types::{Error as Answered, ErrorKind};
+
 use crate::error::{Error, Kind, Reach};
+
+/// Logs an error that an agent answered with. One that may pass is repeated by callers, which know the first of many.
+pub(super) fn log_error(code: Option<i64>, error: &Answered) {
+    let code = code.map(|code| format!(" {code}")).unwrap_or_default();
+    match error.kind() {
+        ErrorKind::ResourceExhausted | ErrorKind::Unavailable => {
+            tracing::debug!("A2A error{code}: {error}");
+        }
+        _ => tracing::warn!("A2A error{code}: {error}"),
+    }
+}
 
 /// What is said of a request that did not come back.
 pub(crate) fn failed(url: &str, error: reqwest::Error) -> Error {

@@ -23,7 +23,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tonic::codec::{DecodeBuf, Decoder, Streaming};
 use tonic::{Code, Status};
 
-use super::failure::too_slow;
+use super::failure::{log_error, too_slow};
 use super::http::{Opened, Outgoing};
 use super::jsonrpc::Head;
 use super::link::Link;
@@ -226,7 +226,7 @@ impl Grpc {
         let code = i32::from(status.code());
         let said = grpc::read_status(self.0.version, code, &message, status.details());
         let said = without(secrets, &said);
-        tracing::debug!("A2A error {code}: {said}");
+        log_error(Some(code.into()), &said);
         let wait = said.facts().iter().find(|(key, _)| key == "retryDelay");
         let wait = wait.and_then(|(_, delay)| delay.strip_suffix('s')?.parse().ok());
         Error::answered(said)

@@ -16,6 +16,7 @@ use switchboard_types::wire::{decode_error, decode_event, decode_response};
 use switchboard_types::{Dialect, ErrorKind, ProtocolVersion};
 use uuid::Uuid;
 
+use super::failure::log_error;
 use super::http::{Opened, Outgoing};
 use super::link::Link;
 use super::sse::{self, Read};
@@ -205,10 +206,7 @@ fn read_error(dialect: Dialect, head: Option<Head>, raw: &RawValue) -> Error {
     let told: Option<Numbered> = serde_json::from_str(raw.get()).ok();
     let code = told.as_ref().and_then(|told| told.code);
     let said = told.is_some_and(|told| told.message.is_some_and(|message| message.is_string()));
-    match code {
-        Some(code) => tracing::debug!("A2A error {code}: {error}"),
-        None => tracing::debug!("A2A error: {error}"),
-    }
+    log_error(code, &error);
     let invalid_thread = error.message().contains("Invalid thread ID");
     let error = Error::answered(error)
         .with_code(code)

@@ -31,6 +31,7 @@ pub(super) fn events(
     mut read: impl FnMut(&Frame) -> Read + Send + 'static,
 ) -> Arriving {
     let secrets = opened.secrets().clone();
+    let wait = opened.retry_after();
     let arrivals = frames(opened, limit, silence).filter_map(move |frame| {
         let frame = frame.map(|frame| frame.map(|frame| quiet(&secrets, frame)));
         let arrival = match frame {
@@ -47,13 +48,27 @@ pub(super) fn events(
                     tracing::warn!("an event of the stream cannot be read and is skipped: {why}");
                     None
                 }
-                Read::Failed(error) => Some(Err(error)),
+                Read::Failed(error) => {
+                    let wait = wait.or_else(|| named_delay(&error));
+                    Some(Err(error.retry_after(wait)))
+                }
             },
             Err(error) => Some(Err(error)),
         };
         std::future::ready(arrival)
     });
     Box::pin(arrivals)
+}
+
+/// When to come back, if an error in the stream says so.
+fn named_delay(error: &Error) -> Option<Duration> {
+    let facts = error.protocol()?.facts();
+    let (_, delay) = facts.iter().find(|(key, _)| key == "retryDelay")?;
+    delay
+        .strip_suffix('s')?
+        .parse()
+        .ok()
+        .map(Duration::from_secs)
 }
 
 /// The frame; an error without what it repeats of our secrets.

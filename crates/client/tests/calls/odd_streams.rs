@@ -52,18 +52,25 @@ async fn s2_084_events_split_anywhere_are_put_together() {
 
 #[tokio::test]
 async fn a_refusal_in_the_stream_is_the_answer_and_not_a_lost_connection() {
-    for (reason, kind) in [
-        ("RESOURCE_EXHAUSTED", ErrorKind::ResourceExhausted),
-        ("", ErrorKind::Internal),
+    let busy = value!([{"reason": "RESOURCE_EXHAUSTED", "domain": "a2a-protocol.org"}]);
+    let mut come_back = busy.clone();
+    come_back
+        .as_array_mut()
+        .unwrap()
+        .push(value!({"retryDelay": "1s"}));
+    for (data, kind, was_not_begun) in [
+        (come_back, ErrorKind::ResourceExhausted, true),
+        // It may have begun: this is also said of an answer that is too large.
+        (busy, ErrorKind::ResourceExhausted, false),
+        (value!([]), ErrorKind::Internal, false),
     ] {
         let refusal = value!({"jsonrpc": "2.0", "id": "1",
-            "error": {"code": -32603, "message": "not now", "data": {"reason": reason}}});
+            "error": {"code": -32603, "message": "not now", "data": data}});
         let frames = vec![format!("data: {refusal}\n\n")];
         let error = finish(frames, Then::Close).await.unwrap_err();
         assert!(error.is(kind), "{error:?}");
         assert!(!error.may_have_arrived(), "{error:?}");
-        let busy = kind == ErrorKind::ResourceExhausted;
-        assert_eq!(error.was_not_begun(), busy, "{error:?}");
+        assert_eq!(error.was_not_begun(), was_not_begun, "{error:?}");
     }
 }
 

@@ -34,7 +34,7 @@ impl Refusing {
             let messages = usize::from(request["method"] == "message/stream");
             let mut event = match count.fetch_add(messages, Ordering::Relaxed) < refusals {
                 true => json!({"error": {"code": -32603, "message": "too many requests",
-                    "data": {"reason": "RESOURCE_EXHAUSTED"}}}),
+                    "data": [{"reason": "RESOURCE_EXHAUSTED"}, {"retryDelay": "0s"}]}}),
                 false => {
                     json!({"result": {"kind": "status-update", "taskId": "t", "contextId": "c",
                     "final": true, "status": {"state": "completed"}}})
