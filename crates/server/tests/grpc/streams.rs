@@ -297,6 +297,10 @@ async fn a_stream_that_is_not_read_is_reset_and_its_connection_stays() {
 
 /// Once all of an answer is handed over, there is no stream left to reset: only the HTTP/2 library holds the rest.
 #[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the connection ends with the test"
+)]
 async fn a_connection_whose_caller_does_not_read_the_end_of_an_answer_is_closed() {
     let server = serve_with(Limits {
         header_timeout: Duration::from_millis(20),

@@ -183,7 +183,7 @@ async fn a_task_fails_when_the_time_is_used_up_and_says_why() {
 /// All warnings of an outage: one of the task when it began and one when it failed, and one of the agent whose card
 /// cannot be read. Each names who is concerned and where the upstream is.
 pub(crate) async fn warned_once(ours: &Server, task: &Value) {
-    crate::support::until("the end of the task", || {
+    eventually("the end of the task", async || {
         ours.logged().contains("task failed")
     })
     .await;

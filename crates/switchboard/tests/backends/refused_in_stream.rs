@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::keeper::Keeper;
 use crate::outage::{said, warned_once};
-use crate::support::{Server, begin, text_of};
+use switchboard_testkit::{Server, begin, text_of};
 
 /// An agent that streams, and refuses the first messages in the stream, after a good status.
 struct Refusing {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::{SWITCHBOARD, printed, restore, scratch, store_check};
-use switchboard_testkit::{Server, answer, until};
+use switchboard_testkit::{Server, answer, eventually};
 
 /// Callers at once.
 const CALLERS: usize = 4;
@@ -78,7 +78,10 @@ async fn a_wrap_under_load_is_backed_up_with_a_snapshot_of_its_own() {
     let mut wrapped = wrap(home.path()).await;
     let acknowledged = Acknowledged::default();
     let mut load = load(&wrapped, &acknowledged);
-    until("load", || acknowledged.lock().unwrap().len() >= BEFORE).await;
+    eventually("load", async || {
+        acknowledged.lock().unwrap().len() >= BEFORE
+    })
+    .await;
 
     let place = scratch();
     let target = place.path().join("copy");

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::{Server, say};
+use switchboard_testkit::{Server, say};
 
 const AGENTS: &str = "
 data: here

@@ -1,6 +1,7 @@
 //! What `/metrics` says beyond requests and tasks.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::json;
 use switchboard_testkit::{Server, admin, answer, eventually, say};
