@@ -1,7 +1,7 @@
 //! Where webhooks may point: the guard against requests forged through us (SSRF).
 //!
 //! Two layers. [`Guard::check`] judges a config when it is registered, from its text alone. At delivery the
-//! text is judged again, and a name is resolved by [`Guard::resolve`], which hands the connection only
+//! text is judged again, and a name is resolved by `Guard::resolve`, which hands the connection only
 //! addresses that passed: a name that answers differently the second time gains nothing.
 //!
 //! The same two moments are those when the secrets of a config are sealed and opened: `seal`.

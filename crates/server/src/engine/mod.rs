@@ -3,7 +3,7 @@
 //! One file per concern: `send` decides between new task and next turn, `by_context` finds the task that an answer
 //! without a task id is for, `answer` waits for what the caller gets, `bounds` says how much is taken, `run` watches the
 //! agent (`recorded` tells a collector of it), `query`, `subscribe`, `cancel`,
-//! `push_config` and [`card`] answer the rest, [`recover`] leaves no task hanging at start.
+//! `push_config` and `card` answer the rest, [`recover`] leaves no task hanging at start.
 
 mod answer;
 mod bounds;

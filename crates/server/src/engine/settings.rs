@@ -38,7 +38,7 @@ pub struct Settings {
     pub answers_by_context: bool,
     /// Parts of every media type are taken: what the card says of them is for callers, and the backend decides.
     pub any_input: bool,
-    /// Questions keep the data parts that [`question_data`](super::question_data) has made.
+    /// Questions keep the data parts that [`question_data`](crate::task::question_data) has made.
     pub question_data: bool,
     /// What the agent is called in hop paths; its name by default.
     pub hop: Option<Hop>,

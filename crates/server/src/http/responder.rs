@@ -35,7 +35,7 @@ impl InboundRequest {
     }
 }
 
-/// Answers the requests of all connections that [`serve`](super::serve) accepts.
+/// Answers the requests of all connections that [`serve`](super::serve()) accepts.
 pub trait Responder: Send + Sync + 'static {
     /// Answers one request.
     fn respond(&self, request: InboundRequest) -> impl Future<Output = Response<Body>> + Send;
