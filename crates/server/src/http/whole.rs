@@ -216,4 +216,15 @@ mod tests {
         let (answer, room) = answered.unwrap();
         assert!(answer == sent && room.is_some());
     }
+
+    /// The caller of an error that says "not now" sends its message again, and the agent would run twice.
+    #[tokio::test(start_paused = true)]
+    async fn a_reply_that_finds_no_room_is_no_refusal() {
+        let (answers, _taken) = all_but(0);
+        let parts = vec![Part::text("x".repeat(2 * LARGE))];
+        let message = Message::new(MessageId::new("m").unwrap(), Role::Agent, parts);
+        let sent = answers.take_executed(Response::SentMessage(Arc::new(message)));
+        let lost = sent.await.map(drop).unwrap_err();
+        assert_eq!(lost.kind(), ErrorKind::Internal);
+    }
 }
