@@ -25,7 +25,8 @@ use switchboard_types::{Error as CallerError, ErrorKind};
 
 use crate::task::lifecycle::MissingBeginning;
 use crate::task::{
-    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, Note, StoredTask, Webhook,
+    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep, StoredTask,
+    TurnRecord, Webhook,
 };
 
 pub use memory::MemoryStore;
@@ -72,11 +73,33 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Deliveries that were given up, newest first. What should have been said may be cut short in older ones.
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error>;
 
-    /// What an agent has noted about a task, by name.
-    async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error>;
+    /// The latest turn of a task; the [implied](TurnRecord::first) one if none was stored. `None` if there is no such task.
+    async fn turn(&self, task: &TaskId) -> Result<Option<TurnRecord>, Error>;
 
-    /// Tasks about which [`UNTOLD`](crate::task::UNTOLD) is noted, in id order, with `id > after`.
-    async fn untold(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error>;
+    /// All turns of a task, in order; the [implied](TurnRecord::first) first one included.
+    async fn turns(&self, task: &TaskId) -> Result<Vec<TurnRecord>, Error>;
+
+    /// The latest step of a task under a name; a withdrawn one is read as it stands, with the value `null`.
+    async fn step(&self, task: &TaskId, name: &str) -> Result<Option<StoredStep>, Error>;
+
+    /// Steps of a task with `number > after`, in order: `limit` at most, and no more once their values weigh
+    /// [`MAX_EVENT_PAGE`] together. At least one, if there is one.
+    async fn steps(
+        &self,
+        task: &TaskId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredStep>, Error>;
+
+    /// The release that is pending for a task, if one is.
+    async fn pending_release(&self, task: &TaskId) -> Result<Option<PendingRelease>, Error>;
+
+    /// Tasks for which a release is pending, in id order, with `id > after`.
+    async fn pending_releases(
+        &self,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<Vec<Head>, Error>;
 
     /// What was answered under an idempotency key.
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error>;

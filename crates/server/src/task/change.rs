@@ -2,7 +2,10 @@
 
 use switchboard_types::model::{PushConfigId, TaskId, Timestamp};
 
-use super::{Answered, Append, DeadLetter, Delivery, IdempotencyKey, Note, Snapshot, Webhook};
+use super::{
+    Answered, Append, DeadLetter, Delivery, IdempotencyKey, PendingRelease, Snapshot, Step, TurnRecord,
+    Webhook,
+};
 
 /// One change; see [`Store::commit`](crate::store::Store::commit).
 #[derive(Debug, Clone)]
@@ -25,7 +28,12 @@ pub enum Change {
     Remove(TaskId),
     /// An idempotency key is to go, if it was made at that moment or earlier.
     ForgetAnswer(IdempotencyKey, Timestamp),
-    /// An agent notes something about a task, in place of what it noted under that name before; `null` is nothing.
-    /// Ignored if the task is gone.
-    Note(Note),
+    /// A turn begins, or its record changes; one of the same number is replaced. Ignored if the task is gone.
+    Turn(TurnRecord),
+    /// A turn records a step. Ignored if the task is gone.
+    Step(Step),
+    /// A task ended, and its upstream must be released. Ignored if the task is gone.
+    ReleasePending(PendingRelease),
+    /// The upstream of a task was released, or never will be.
+    Released(TaskId),
 }

@@ -5,7 +5,7 @@
 //! - `entry`: one event of a task, with its wire forms.
 //! - `origin`, `owner`, `ids`: where a task comes from, whose it is, how it is named.
 //! - `head`: a task as it is stored; `change`: what a commit can change.
-//! - `webhook`, `note`, `idempotency`: the records beside its events.
+//! - `turn_record`, `step`, `release`, `webhook`, `idempotency`: the records beside its events.
 //! - `question`: what a task asks its caller, and the messages that answer.
 
 mod change;
@@ -14,10 +14,12 @@ mod head;
 mod idempotency;
 mod ids;
 pub mod lifecycle;
-mod note;
 mod origin;
 mod owner;
 mod question;
+mod release;
+mod step;
+mod turn_record;
 mod webhook;
 
 pub use change::Change;
@@ -25,7 +27,6 @@ pub use entry::{Entry, LARGE};
 pub use head::{Append, Head, Snapshot, StoredTask};
 pub use idempotency::{Answer, Answered, IdempotencyKey};
 pub(crate) use ids::{fresh_id, fresh_ids, named};
-pub use note::{Note, UNTOLD};
 pub use origin::Origin;
 pub use owner::Owner;
 pub(crate) use question::{
@@ -33,4 +34,7 @@ pub(crate) use question::{
     open_request, redacted, tool_result_id, unasked,
 };
 pub use question::{OUT_OF_BAND, asks_for_secret, is_redacted, place_of, question_data};
+pub use release::PendingRelease;
+pub use step::{Step, StoredStep};
+pub use turn_record::TurnRecord;
 pub use webhook::{DeadLetter, Delivery, Webhook};
