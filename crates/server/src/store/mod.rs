@@ -25,8 +25,8 @@ use switchboard_types::{Error as CallerError, ErrorKind};
 
 use crate::task::lifecycle::MissingBeginning;
 use crate::task::{
-    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep, StoredTask,
-    TurnRecord, Webhook,
+    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep,
+    StoredTask, TurnRecord, Webhook,
 };
 
 pub use memory::MemoryStore;

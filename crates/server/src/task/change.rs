@@ -3,8 +3,8 @@
 use switchboard_types::model::{PushConfigId, TaskId, Timestamp};
 
 use super::{
-    Answered, Append, DeadLetter, Delivery, IdempotencyKey, PendingRelease, Snapshot, Step, TurnRecord,
-    Webhook,
+    Answered, Append, DeadLetter, Delivery, IdempotencyKey, PendingRelease, Snapshot, Step,
+    TurnRecord, Webhook,
 };
 
 /// One change; see [`Store::commit`](crate::store::Store::commit).

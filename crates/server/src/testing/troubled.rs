@@ -8,7 +8,8 @@ use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use crate::store::{Error, MemoryStore, RecentQuery, Store, TaskList, TaskQuery};
 use crate::task::{
-    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, Note, StoredTask, Webhook,
+    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep,
+    StoredTask, TurnRecord, Webhook,
 };
 
 /// What a store is asked for, where there can be trouble with it.
@@ -22,8 +23,10 @@ pub enum Request<'a> {
     Task(&'a TaskId),
     /// For those tasks.
     List(&'a TaskQuery),
-    /// For the notes of that task.
-    Notes(&'a TaskId),
+    /// For the turns of that task.
+    Turns(&'a TaskId),
+    /// For steps of that task.
+    Steps(&'a TaskId),
     /// For what was answered. That is read already: it may be old when it is told.
     Answered,
 }
@@ -105,13 +108,41 @@ impl<T: Trouble> Store for Troubled<T> {
         self.inner.dead_letters(limit).await
     }
 
-    async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error> {
-        self.trouble.meet(Request::Notes(task)).await?;
-        self.inner.notes(task).await
+    async fn turn(&self, task: &TaskId) -> Result<Option<TurnRecord>, Error> {
+        self.trouble.meet(Request::Turns(task)).await?;
+        self.inner.turn(task).await
     }
 
-    async fn untold(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
-        self.inner.untold(after, limit).await
+    async fn turns(&self, task: &TaskId) -> Result<Vec<TurnRecord>, Error> {
+        self.trouble.meet(Request::Turns(task)).await?;
+        self.inner.turns(task).await
+    }
+
+    async fn step(&self, task: &TaskId, name: &str) -> Result<Option<StoredStep>, Error> {
+        self.trouble.meet(Request::Steps(task)).await?;
+        self.inner.step(task, name).await
+    }
+
+    async fn steps(
+        &self,
+        task: &TaskId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredStep>, Error> {
+        self.trouble.meet(Request::Steps(task)).await?;
+        self.inner.steps(task, after, limit).await
+    }
+
+    async fn pending_release(&self, task: &TaskId) -> Result<Option<PendingRelease>, Error> {
+        self.inner.pending_release(task).await
+    }
+
+    async fn pending_releases(
+        &self,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<Vec<Head>, Error> {
+        self.inner.pending_releases(after, limit).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {

@@ -6,9 +6,10 @@ mod dead_letters;
 mod index;
 mod list;
 mod shards;
+mod turns;
+mod webhooks;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Bound;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -17,13 +18,14 @@ use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use super::{Error, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery, order};
 use crate::task::{
-    Answered, Append, Change, DeadLetter, Delivery, Entry, Head, IdempotencyKey, Note, Snapshot,
-    StoredTask, UNTOLD, Webhook,
+    Answered, Append, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, Snapshot,
+    StoredStep, StoredTask, TurnRecord, Webhook,
 };
 use answers::Answers;
 use dead_letters::DeadLetters;
 use index::Index;
 use shards::Shards;
+use turns::TurnTable;
 
 /// A finished task with more events than this is better folded.
 const MANY_EVENTS: usize = 8;
@@ -43,10 +45,7 @@ struct Kept {
     webhooks: HashMap<TaskId, Vec<Webhook>>,
     dead_letters: DeadLetters,
     answers: Answers,
-    /// By task, in the order of their names.
-    notes: HashMap<TaskId, BTreeMap<String, Note>>,
-    /// Those about which [`UNTOLD`] is noted.
-    untold: BTreeSet<TaskId>,
+    turns: TurnTable,
 }
 
 /// A task.
@@ -145,17 +144,42 @@ impl Store for MemoryStore {
         Ok(kept.dead_letters.newest().take(limit).cloned().collect())
     }
 
-    async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error> {
+    async fn turn(&self, task: &TaskId) -> Result<Option<TurnRecord>, Error> {
         let kept = self.kept();
-        let notes = kept.notes.get(task).into_iter();
-        Ok(notes.flat_map(BTreeMap::values).cloned().collect())
+        Ok(kept.has(task).then(|| kept.turns.latest(task)))
     }
 
-    async fn untold(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
+    async fn turns(&self, task: &TaskId) -> Result<Vec<TurnRecord>, Error> {
         let kept = self.kept();
-        let after = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let tasks = kept.untold.range((after, Bound::Unbounded));
-        Ok(tasks.filter_map(|id| kept.head(id)).take(limit).collect())
+        let turns = kept.has(task).then(|| kept.turns.of(task));
+        Ok(turns.unwrap_or_default())
+    }
+
+    async fn step(&self, task: &TaskId, name: &str) -> Result<Option<StoredStep>, Error> {
+        Ok(self.kept().turns.step(task, name).cloned())
+    }
+
+    async fn steps(
+        &self,
+        task: &TaskId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredStep>, Error> {
+        Ok(self.kept().turns.steps(task, after, limit))
+    }
+
+    async fn pending_release(&self, task: &TaskId) -> Result<Option<PendingRelease>, Error> {
+        Ok(self.kept().turns.release(task).cloned())
+    }
+
+    async fn pending_releases(
+        &self,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<Vec<Head>, Error> {
+        let kept = self.kept();
+        let ids = kept.turns.pending_after(after).take(limit);
+        Ok(ids.filter_map(|id| kept.head(id)).collect())
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
@@ -251,7 +275,14 @@ impl Kept {
             Change::Fold(snapshot) => self.fold(snapshot),
             Change::Remove(task) => self.remove(&task),
             Change::ForgetAnswer(key, before) => self.answers.forget(&key, before),
-            Change::Note(note) => self.note(note),
+            Change::Turn(turn) if self.has(&turn.task) => self.turns.put(turn),
+            Change::Step(step) if self.has(&step.task) => self.turns.add_step(step),
+            Change::ReleasePending(release) if self.has(&release.task) => {
+                self.turns.put_release(release);
+            }
+            // Of a task that is gone.
+            Change::Turn(_) | Change::Step(_) | Change::ReleasePending(_) => {}
+            Change::Released(task) => self.turns.remove_release(&task),
         }
     }
 
@@ -317,84 +348,14 @@ impl Kept {
         }
         self.dead_letters.remove(id);
         self.answers.remove(id);
-        self.notes.remove(id);
-        self.untold.remove(id);
+        self.turns.remove(id);
     }
 
-    fn note(&mut self, note: Note) {
-        if self.tasks.get(&note.task).is_none() {
-            return;
-        }
-        let is_untold = note.name == UNTOLD;
-        let notes = self.notes.entry(note.task.clone()).or_default();
-        if note.value.is_null() {
-            notes.remove(&note.name);
-            if is_untold {
-                self.untold.remove(&note.task);
-            }
-        } else {
-            if is_untold {
-                self.untold.insert(note.task.clone());
-            }
-            notes.insert(note.name.clone(), note);
-        }
+    fn has(&self, task: &TaskId) -> bool {
+        self.tasks.get(task).is_some()
     }
 
     fn head(&self, id: &TaskId) -> Option<Head> {
         self.tasks.get(id).map(|task| task.head.clone())
-    }
-
-    fn webhooks_of(&self, task: &TaskId) -> &[Webhook] {
-        self.webhooks.get(task).map_or(&[], Vec::as_slice)
-    }
-
-    fn webhook(&self, (task, id): &(TaskId, PushConfigId)) -> Option<&Webhook> {
-        self.webhooks_of(task)
-            .iter()
-            .find(|webhook| webhook.id == *id)
-    }
-
-    /// Whether a webhook has events left to deliver.
-    fn has_left(&self, webhook: &Webhook) -> bool {
-        let task = self.tasks.get(&webhook.task);
-        task.is_some_and(|task| webhook.delivery.delivered < task.head.seq)
-    }
-
-    fn put_webhook(&mut self, webhook: Webhook) {
-        self.settle(&webhook);
-        let webhooks = self.webhooks.entry(webhook.task.clone()).or_default();
-        match webhooks.iter_mut().find(|old| old.id == webhook.id) {
-            Some(old) => *old = webhook,
-            None => webhooks.push(webhook),
-        }
-    }
-
-    fn delete_webhook(&mut self, task: &TaskId, id: &PushConfigId) {
-        if let Some(webhooks) = self.webhooks.get_mut(task) {
-            for webhook in webhooks.extract_if(.., |webhook| webhook.id == *id) {
-                self.index.set_open(&webhook, false);
-            }
-            if webhooks.is_empty() {
-                self.webhooks.remove(task);
-            }
-        }
-    }
-
-    fn delivery(&mut self, task: &TaskId, id: &PushConfigId, delivery: Delivery) {
-        let webhooks = self.webhooks.get_mut(task);
-        let found = webhooks.and_then(|webhooks| webhooks.iter_mut().find(|w| w.id == *id));
-        if let Some(webhook) = found {
-            webhook.delivery = delivery;
-            let webhook = webhook.clone();
-            self.settle(&webhook);
-        }
-    }
-
-    /// Notes whether a webhook can still have something to deliver.
-    fn settle(&mut self, webhook: &Webhook) {
-        let task = self.tasks.get(&webhook.task);
-        let over = task.is_some_and(|task| task.head.state.is_terminal());
-        let open = !over || self.has_left(webhook);
-        self.index.set_open(webhook, open);
     }
 }

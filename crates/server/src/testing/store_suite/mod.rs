@@ -7,8 +7,9 @@
 
 mod events;
 mod lists;
-mod notes;
+mod steps;
 mod story;
+mod turns;
 mod upkeep;
 mod webhooks;
 
@@ -91,12 +92,21 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         webhooks_with_events_left_are_walked_in_order
         a_webhook_that_has_all_comes_back_with_the_next_event
         dead_letters_are_read_newest_first;
-    notes:
-        a_note_is_kept_under_its_name
-        a_note_about_nothing_is_not_kept
-        notes_go_with_their_task
-        a_note_of_nothing_takes_the_one_before_away
-        tasks_that_are_untold_are_walked_in_id_order;
+    turns:
+        the_first_turn_is_implied
+        turns_are_read_in_order_and_the_latest_alone
+        a_turn_of_the_same_number_is_replaced
+        turns_of_unknown_tasks_are_ignored
+        turns_go_with_their_task
+        a_pending_release_stays_until_it_is_done
+        tasks_with_a_pending_release_are_walked_in_id_order;
+    steps:
+        steps_are_numbered_in_the_order_of_commits
+        the_latest_step_of_a_name_is_read_alone
+        steps_are_read_after_a_number_and_up_to_a_limit
+        a_page_of_steps_ends_by_bytes
+        steps_of_unknown_tasks_are_ignored
+        steps_go_with_their_task;
     upkeep:
         the_first_answer_stays
         answers_are_kept_apart_by_caller_and_agent
