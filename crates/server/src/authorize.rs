@@ -39,7 +39,7 @@ impl Authorized {
             profile: engine.profile(),
             since: clock::now(),
             access: Arc::clone(&access),
-            forwards: engine.forwards().map(Arc::clone),
+            forwards: engine.forwarded_headers().map(Arc::clone),
             meter: Arc::clone(engine.meter()),
         };
         Self(Arc::new(Guarded {
@@ -286,7 +286,7 @@ impl Authorized {
         let guarded = &self.0;
         if guarded.access.allows_all() {
             // Rules would judge one skill, while the delegated agent may act on the other.
-            if guarded.engine.agent().has_rules()
+            if guarded.engine.routes_by_message()
                 && let Err(error) = skill::named(&call.operation)
             {
                 return Box::pin(std::future::ready(Err(error)));

@@ -186,7 +186,7 @@ impl Errand {
             recording.set(names::TASK, task);
         }
         let at = json!({ "agent": agent, "taskId": task, "url": url, "elsewhere": true });
-        inner.progress.internal(DELEGATION, at);
+        inner.progress.operator_note(DELEGATION, at);
     }
 
     /// It failed, by a word that is one of few, and a sentence that may be told.
@@ -270,7 +270,7 @@ impl Drop for Inner {
             if let Some((_, why)) = self.failed.take() {
                 told.insert("error".to_owned(), why.into_owned().into());
             }
-            self.progress.internal(MODEL_CALL, told.into());
+            self.progress.operator_note(MODEL_CALL, told.into());
         }
     }
 }

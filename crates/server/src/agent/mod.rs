@@ -1,4 +1,4 @@
-//! What stands behind an engine: the [`Agent`] trait and what it is given.
+//! The interface of agents: the [`Agent`] trait and what it is given.
 //!
 //! An agent is handed a [`Turn`], speaks through [`Progress`] while it works, and *returns* an
 //! [`Outcome`]. So it cannot forget to end a task, nor speak after ending it. An error or a panic
@@ -26,10 +26,11 @@ use crate::principal::Principal;
 pub use errand::{Ask, Errand};
 pub(crate) use events::{bare_message, status, status_event};
 pub use turn::Turn;
-pub(crate) use turn::{DECISION, Decided, Place};
+pub(crate) use turn::TurnContext;
 pub(crate) use voice::Voice;
 
-/// Something that can take a turn.
+/// Something that can take a turn. [`run`](Self::run) is what an agent is; [`release`](Self::release) is for those that
+/// call an upstream. Everything else has a default.
 #[async_trait]
 pub trait Agent: Send + Sync + fmt::Debug {
     /// Takes one turn: from a message to an outcome.
@@ -38,38 +39,22 @@ pub trait Agent: Send + Sync + fmt::Debug {
     /// dropped.
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError>;
 
-    /// Decides something about a new task that is to stay so, whatever changes later. It is stored with the task, and all
-    /// its turns are told by [`Turn::decision`]. Here it is known what the caller may do; after a restart it is not.
-    fn decide(&self, send: &SendMessage, caller: &Principal) -> Option<Value> {
-        let _ = (send, caller);
-        None
+    /// A task ended, and the upstream may not know it: the task waited for its caller and was canceled, or no answer came
+    /// in time; or its last turn [could not tell](AgentError::release_pending). `turn` is the last one it had. Releasing
+    /// twice must be harmless: it is called once more after a restart.
+    ///
+    /// # Errors
+    ///
+    /// If the upstream cannot be told now. It is retried with backoff, for a day.
+    async fn release(&self, turn: Turn) -> Result<(), AgentError> {
+        drop(turn);
+        Ok(())
     }
 
-    /// Whether [`Agent::decide`] may look at what a message says.
-    fn has_rules(&self) -> bool {
-        false
-    }
-
-    /// Whether a turn cut off by a restart can be taken again.
-    fn on_restart(&self) -> Restart {
+    /// What becomes of this turn, which a restart cut off.
+    async fn on_restart(&self, turn: &Turn) -> Restart {
+        let _ = turn;
         Restart::Fail
-    }
-
-    /// Whether this turn, which a restart cut off, can be taken again.
-    async fn resumes(&self, _turn: &Turn) -> bool {
-        self.on_restart() == Restart::Resume
-    }
-
-    /// Whether this turn, which [resumes](Self::resumes), continues its work. One that does not is run only to clean up
-    /// what the restart left behind, and then fails: recovery counts it as failed.
-    async fn continues(&self, _turn: &Turn) -> bool {
-        true
-    }
-
-    /// Whether this turn, which a restart cut off, goes on without what its message says: whoever needs it has it. It is
-    /// asked for messages only that were not kept, because they were secret.
-    async fn does_without_words(&self, _turn: &Turn) -> bool {
-        false
     }
 
     /// Whether running a turn touches the world outside Switchboard. If it does, the turn begins only
@@ -83,25 +68,13 @@ pub trait Agent: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// If it cannot, with what the caller is told.
+    /// If it cannot, with the error that the caller gets.
     fn require_input(&self, message: &Message) -> Result<(), Error> {
         let _ = message;
         Ok(())
     }
 
-    /// A task is over, and what stands behind the agent may not know it: it waited for its caller and was canceled, or no
-    /// answer came in time; or its last turn was [not able to tell](AgentError::untold). `turn` is the last one it had. It
-    /// is called once more after a restart, and must not mind.
-    ///
-    /// # Errors
-    ///
-    /// If that cannot be told now. It is tried again later, for a day.
-    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
-        drop(turn);
-        Ok(())
-    }
-
-    /// Whether what stands behind the agent can work, looked at now. Takes no longer than a few seconds.
+    /// Whether the backend can work, checked now. Takes no longer than a few seconds.
     async fn health(&self) -> Health {
         Health::unknown("not checked")
     }
@@ -112,14 +85,14 @@ pub trait Agent: Send + Sync + fmt::Debug {
         None
     }
 
-    /// What had changed behind the agent when that was noticed last, since the start.
+    /// What had changed upstream when that was noticed last, since the start.
     fn drift(&self) -> Option<Arc<Drift>> {
         None
     }
 
-    /// The headers of a caller's request that the agent is to see, in [`Principal::forwarded`]: it may need them to
-    /// act on the caller's behalf elsewhere. None, unless it says so.
-    fn forwards(&self) -> &[HeaderName] {
+    /// The headers of a caller's request that the agent is to see, in [`Principal::forwarded`](crate::principal::Principal::forwarded): it may need them to
+    /// act on the caller's behalf upstream. None by default.
+    fn forwarded_headers(&self) -> &[HeaderName] {
         &[]
     }
 }
@@ -127,10 +100,29 @@ pub trait Agent: Send + Sync + fmt::Debug {
 /// What becomes of a turn that a restart cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restart {
-    /// Run it again; [`Turn::emitted`] tells how far it came.
+    /// Run it again and go on: [`Turn::is_resumed`] holds, and [`Turn::emitted`] tells how far it came.
     Resume,
+    /// Run it again, only to end what the restart left behind; then it fails.
+    CleanUp,
     /// It cannot be known how far it came: fail the task with a reason.
     Fail,
+}
+
+/// Decides which agent takes a new task, in place of the one that was called: a hook of the engine for routing rules.
+pub trait Router: Send + Sync + fmt::Debug {
+    /// Whether [`Router::decide`] may look at what a message says.
+    fn reads_messages(&self) -> bool;
+
+    /// Decides about a new task; `None` leaves it to the agent that was called. The decision is stored with the task and
+    /// holds for all its turns. Here it is known what the caller may do; after a restart it is not.
+    fn decide(&self, send: &SendMessage, caller: &Principal) -> Option<Value>;
+
+    /// The agent that takes the turns of a task about which this was decided.
+    ///
+    /// # Errors
+    ///
+    /// If the decision cannot be read.
+    fn agent(&self, decision: &Value) -> Result<Arc<dyn Agent>, AgentError>;
 }
 
 /// How an agent speaks while it works. Each call waits while too much is not yet stored, so a slow
@@ -151,7 +143,7 @@ impl Progress {
     }
 
     /// Waits until the task is durable, so that what is done now is not done for a task nobody knows. There is a task from
-    /// now on, and no bare message.
+    /// now on, and no direct message.
     ///
     /// # Errors
     ///
@@ -160,31 +152,31 @@ impl Progress {
         self.voice.safe().await
     }
 
-    /// Keeps something about the task under a name, in place of what was kept under it before. It never leaves by
-    /// A2A. When this returns it is durable.
+    /// Records a step of the task under a name: a checkpoint, the id of a task upstream. It never leaves by A2A, and
+    /// [`Turn::last_step`] finds the latest of a name, even after a restart. When this returns it is durable.
     ///
     /// # Errors
     ///
     /// If it cannot be stored.
-    pub async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
-        self.voice.note(name, value).await
+    pub async fn record(&self, name: &str, value: Value) -> Result<(), AgentError> {
+        self.voice.record(name, value).await
     }
 
-    /// The same, and a bare message can still be the answer where it could be before: then nothing is stored but with the
+    /// The same, and a direct message can still be the answer where it could be before: then the step is stored with the
     /// task, if one comes of it.
     ///
     /// # Errors
     ///
     /// If it cannot be stored.
-    pub async fn note_with_task(&self, name: &str, value: Value) -> Result<(), AgentError> {
-        self.voice.note_with_task(name, value).await
+    pub async fn record_with_task(&self, name: &str, value: Value) -> Result<(), AgentError> {
+        self.voice.record_with_task(name, value).await
     }
 
-    /// Says something about the work to whoever runs the agent: a model was asked, a tool was used. It is kept with the
-    /// task, shown in the view of its trace as `internal:NAME`, and never leaves by A2A. The members `durationMs` and
-    /// `error` of the value mean what they say there. Only so much is kept of one task, and nothing that is long.
-    pub fn internal(&self, name: &str, value: Value) {
-        self.voice.internal(name, value);
+    /// Records something for operators: a model was called, a tool was used. It is shown in the trace of the task as
+    /// `internal:NAME`, and never leaves by A2A. The members `durationMs` and `error` of the value mean there what they
+    /// say. Nothing that is long is kept.
+    pub fn operator_note(&self, name: &str, value: Value) {
+        self.voice.operator_note(name, value);
     }
 
     /// Hands over a whole artifact; replaces one of the same id.
@@ -245,7 +237,7 @@ pub enum Outcome {
     AuthRequired(Said),
     /// The agent refuses the task.
     Rejected(Said),
-    /// A bare message instead of a task; only for agents set to `reply: message`, and only if nothing
+    /// A direct message instead of a task; only for agents set to `reply: message`, and only if nothing
     /// was said before. Otherwise it ends the task as completed with this message.
     Reply(Said),
 }
@@ -286,7 +278,7 @@ pub struct AgentError {
     kind: AgentErrorKind,
     pub(crate) spent: Option<Spent>,
     pub(crate) references: Vec<TaskId>,
-    pub(crate) untold: bool,
+    pub(crate) release_pending: bool,
     refused_cancel: Option<String>,
 }
 
@@ -295,7 +287,7 @@ pub struct AgentError {
 pub enum AgentErrorKind {
     /// The agent failed.
     Failed,
-    /// What stands behind the agent cannot be reached.
+    /// The upstream cannot be reached.
     Unavailable,
     /// The task is over; nobody listens any more.
     Over,
@@ -309,12 +301,12 @@ impl AgentError {
             kind: AgentErrorKind::Failed,
             spent: None,
             references: Vec::new(),
-            untold: false,
+            release_pending: false,
             refused_cancel: None,
         }
     }
 
-    /// What stands behind the agent cannot be reached.
+    /// The upstream cannot be reached.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self {
             kind: AgentErrorKind::Unavailable,
@@ -347,11 +339,11 @@ impl AgentError {
         self
     }
 
-    /// The same, and what stands behind the agent goes on, because it could not be told that the task is over:
-    /// [`Agent::let_go`] is to tell it.
+    /// The same, and the upstream works on, because it could not be told that the task ended: [`Agent::release`] is to
+    /// tell it.
     #[must_use]
-    pub fn untold(mut self) -> Self {
-        self.untold = true;
+    pub fn release_pending(mut self) -> Self {
+        self.release_pending = true;
         self
     }
 
@@ -369,7 +361,7 @@ impl AgentError {
     pub fn not_stopped(self, stop: Self) -> Self {
         match stop.refused_cancel {
             Some(reason) => self.cancel_refused(reason),
-            None => self.untold(),
+            None => self.release_pending(),
         }
     }
 

@@ -13,24 +13,24 @@ use crate::hops::Hop;
 use crate::log::INTERNAL;
 use crate::principal::Principal;
 use crate::store::{self, Listed, TaskQuery};
-use crate::task::{Note, is_redacted, lifecycle};
+use crate::task::{is_redacted, lifecycle};
 use crate::trace::{DELEGATION, Trace};
 
 /// What the earlier tasks that an agent reads weigh together, roughly, in bytes.
 const MAX_EARLIER: usize = 32 << 20;
-/// How many events are read at once.
+/// How many events are read at once, and how many steps.
 const EVENTS: usize = 256;
+const STEPS: usize = 256;
 
 /// One turn of a task.
 #[derive(Debug, Clone)]
 pub struct Turn {
-    /// The task as it stands, this turn's message included in its history. There it is as it is kept: of a secret, only
-    /// that it [came](crate::task::place_of).
+    /// The task as it stands with the message of this turn: that is the last one of the caller in its history. Of a secret
+    /// the history shows only that it came.
     pub task: Arc<Task>,
-    /// What was said to begin this turn.
+    /// The message that began this turn. If nobody answered in time, the last one before.
     pub message: Arc<Message>,
-    /// What the task had asked when it took the message, if it had. It need not stand before it: the message may have
-    /// waited.
+    /// What the task had asked when it took the message, if it had.
     pub question: Option<Arc<Message>>,
     /// The request's own metadata.
     pub metadata: Option<Object>,
@@ -38,37 +38,32 @@ pub struct Turn {
     pub accepted_output_modes: Vec<String>,
     /// On whose behalf.
     pub principal: Principal,
+    /// 1, 2, 3 … within the task.
+    pub number: u32,
     /// How many events this turn had stored before it was cut off; 0 unless it is run again.
     pub emitted: u64,
-    /// The number of the event it began with; 0 unless it is run again.
-    pub(crate) began: u64,
+    /// A restart cut the turn off, and it is run again.
+    pub is_resumed: bool,
+    /// The message is a secret that the log does not show: it is for whoever asked for it.
+    pub is_secret: bool,
     /// Nobody answered the agent's question in time, and it is to go on without.
     pub input_timed_out: bool,
     /// Fires when the task is to stop.
     pub canceled: CancellationToken,
-    /// Boxed, as what was decided is: a turn is handed on often, and most have neither.
+    /// The event `working` that it began with.
+    pub(crate) begins_at: u64,
+    /// Boxed, as the decision is: a turn is moved often, and most have neither.
     pub(crate) trace: Option<Box<Trace>>,
-    pub(crate) decided: Decided,
-    pub(crate) place: Arc<Place>,
+    /// What the routing rules decided about the task.
+    pub(crate) decision: Option<Box<Value>>,
+    pub(crate) context: Arc<TurnContext>,
 }
-
-/// What an agent decided about a task when it began.
-#[derive(Debug, Clone)]
-pub(crate) enum Decided {
-    /// It begins now. What was decided is not in the store yet.
-    Now(Option<Box<Value>>),
-    /// It began before: the store knows.
-    Before,
-}
-
-/// The note that keeps a decision. Agents have no such names for theirs.
-pub(crate) const DECISION: &str = "switchboard/decision";
 
 impl Turn {
     /// The agent whose turn it is.
     #[must_use]
     pub fn agent(&self) -> &Arc<str> {
-        &self.place.agent
+        &self.context.agent
     }
 
     /// The task's id.
@@ -91,20 +86,20 @@ impl Turn {
     /// What the agent is called in the hop paths of its own calls: see [`Hops`](crate::hops::Hops).
     #[must_use]
     pub fn hop(&self) -> &Hop {
-        &self.place.hop
+        &self.context.hop
     }
 
     /// What the task may spend, with all tasks delegated from it.
     #[must_use]
     pub fn budget(&self) -> Budget {
-        Budget::of_task(&self.task, self.place.allowed)
+        Budget::of_task(&self.task, self.context.allowed)
     }
 
     /// How long a backend retries an upstream that is down before the message was sent. A message that may have arrived is
     /// another matter: see each backend.
     #[must_use]
     pub fn upstream_timeout(&self) -> Duration {
-        self.place.upstream_timeout
+        self.context.upstream_timeout
     }
 
     /// The turn's place in the trace that it is part of, if it is part of one. What the agent asks of others in this turn
@@ -114,46 +109,44 @@ impl Turn {
         self.trace.as_deref()
     }
 
-    /// What the agent [decided](super::Agent::decide) about this task when it began.
+    /// Whether the task begins with this turn: then there is nothing of it in the store to read.
+    #[must_use]
+    pub fn begins_task(&self) -> bool {
+        self.number == 1 && !self.is_resumed
+    }
+
+    /// Which of the caller's messages in the history began this turn.
+    #[must_use]
+    pub fn message_index(&self) -> usize {
+        let received = self.task.history.iter().filter(|m| m.role == Role::User);
+        received.count().saturating_sub(1)
+    }
+
+    /// The nth message of the caller in this task, unless it was a secret.
+    #[must_use]
+    pub fn received(&self, nth: usize) -> Option<&Arc<Message>> {
+        let mut received = self.task.history.iter().filter(|m| m.role == Role::User);
+        received.nth(nth).filter(|message| !is_redacted(message))
+    }
+
+    /// What was said in the task before the message of this turn, oldest first: the question that it answers is the last.
+    #[must_use]
+    pub fn history_before(&self) -> &[Arc<Message>] {
+        let history = &self.task.history;
+        let at = history.iter().rposition(|m| m.role == Role::User);
+        &history[..at.unwrap_or(0)]
+    }
+
+    /// The latest step of this task under a name, recorded in this turn or before; nothing if it was withdrawn.
     ///
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub async fn decision(&self) -> Result<Option<Value>, AgentError> {
-        match &self.decided {
-            Decided::Now(decision) => Ok(decision.as_deref().cloned()),
-            Decided::Before => self.note(DECISION).await,
-        }
-    }
-
-    /// Whether the task begins with this turn: then nobody need ask the store about it.
-    #[must_use]
-    pub fn begins(&self) -> bool {
-        matches!(self.decided, Decided::Now(_))
-    }
-
-    /// Whether the task begins with this turn, and nothing was decided about it.
-    #[must_use]
-    pub fn is_undecided(&self) -> bool {
-        matches!(self.decided, Decided::Now(None))
-    }
-
-    /// The nth message of callers in this task, if it was kept: what answers a question for credentials is not.
-    #[must_use]
-    pub fn heard(&self, nth: usize) -> Option<&Arc<Message>> {
-        let mut heard = self.task.history.iter().filter(|m| m.role == Role::User);
-        heard.nth(nth).filter(|message| !is_redacted(message))
-    }
-
-    /// What the agent has noted about this task under a name, in this turn or before, also before a restart.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be read.
-    pub async fn note(&self, name: &str) -> Result<Option<Value>, AgentError> {
-        let mut notes = self.notes().await?;
-        let named = notes.find(|note| note.name == name);
-        Ok(named.map(|note| note.value))
+    pub async fn last_step(&self, name: &str) -> Result<Option<Value>, AgentError> {
+        let step = self.context.store.step(&self.task.id, name).await;
+        let step = step.map_err(|error| self.unreadable_steps(&error))?;
+        let value = step.map(|stored| stored.step.value);
+        Ok(value.filter(|value| !value.is_null()))
     }
 
     /// The artifacts of the task as they were when this turn began, before a restart interrupted it. An agent that begins
@@ -165,12 +158,16 @@ impl Turn {
     pub async fn artifacts_at_start(&self) -> Result<Vec<Arc<Artifact>>, AgentError> {
         let mut task: Option<Task> = None;
         let mut after = 0;
-        while after < self.began {
-            let page = self.place.store.events(&self.task.id, after, EVENTS).await;
+        while after < self.begins_at {
+            let page = self
+                .context
+                .store
+                .events(&self.task.id, after, EVENTS)
+                .await;
             let page = page.map_err(unreadable)?;
             let Some(last) = page.last() else { break };
             after = last.seq;
-            for entry in page.iter().filter(|entry| entry.seq <= self.began) {
+            for entry in page.iter().filter(|entry| entry.seq <= self.begins_at) {
                 match (&mut task, &entry.event) {
                     (Some(task), _) => lifecycle::apply(task, entry),
                     (None, Event::Task(first)) => task = Some(Task::clone(first)),
@@ -187,45 +184,42 @@ impl Turn {
     ///
     /// If the store cannot be read.
     pub async fn delegated(&self) -> Result<Vec<(String, TaskId)>, AgentError> {
-        let notes = self.notes().await?;
-        let begun = notes.filter_map(|note| {
-            note.name.strip_prefix(INTERNAL)?;
-            let begun = &note.value["value"];
-            if note.value["name"] != DELEGATION || begun["elsewhere"] == true {
-                return None;
-            }
-            let task = TaskId::new(begun["taskId"].as_str()?).ok()?;
-            Some((begun["agent"].as_str()?.to_owned(), task))
-        });
-        Ok(begun.collect())
+        let name = format!("{INTERNAL}{DELEGATION}");
+        let mut begun = Vec::new();
+        let mut after = 0;
+        loop {
+            let page = self.context.store.steps(&self.task.id, after, STEPS).await;
+            let page = page.map_err(|error| self.unreadable_steps(&error))?;
+            let Some(last) = page.last() else {
+                return Ok(begun);
+            };
+            after = last.number;
+            let named = page.iter().filter(|stored| stored.step.name == name);
+            begun.extend(named.filter_map(|stored| delegated_task(&stored.step.value)));
+        }
     }
 
-    async fn notes(&self) -> Result<impl Iterator<Item = Note>, AgentError> {
-        let notes = self.place.store.notes(&self.task.id).await;
-        let notes = notes.map_err(|error| {
-            tracing::error!(agent = %self.agent(), task = %self.task.id, %error, "could not read notes");
-            AgentError::new("what the agent noted cannot be read")
-        })?;
-        Ok(notes.into_iter())
+    fn unreadable_steps(&self, error: &store::Error) -> AgentError {
+        tracing::error!(agent = %self.agent(), task = %self.task.id, %error, "could not read steps");
+        AgentError::new("what the agent recorded cannot be read")
     }
 
-    /// What `read` finds in what the agent has noted under a name about earlier tasks of this conversation, the latest
-    /// first; at most `limit` tasks are looked at.
+    /// What `read` finds in the latest steps under a name of earlier tasks of this context, the latest task first; at most
+    /// `limit` tasks are looked at.
     ///
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub async fn in_earlier_notes<T: Send>(
+    pub async fn in_earlier_steps<T: Send>(
         &self,
         name: &str,
         limit: usize,
         read: impl Fn(Value) -> Option<T> + Send + Sync,
     ) -> Result<Option<T>, AgentError> {
         for listed in self.others(limit, Some(0)).await? {
-            let notes = self.place.store.notes(&listed.head.id).await;
-            let notes = notes.map_err(unreadable)?.into_iter();
-            let mut named = notes.filter(|note| note.name == name);
-            if let Some(found) = named.find_map(|note| read(note.value)) {
+            let step = self.context.store.step(&listed.head.id, name).await;
+            let value = step.map_err(unreadable)?.map(|stored| stored.step.value);
+            if let Some(found) = value.and_then(&read) {
                 return Ok(Some(found));
             }
         }
@@ -258,7 +252,7 @@ impl Turn {
         limit: usize,
         history: Option<u32>,
     ) -> Result<impl Iterator<Item = Listed> + use<>, AgentError> {
-        let place = &self.place;
+        let place = &self.context;
         let mut query = TaskQuery {
             context: Some(self.task.context_id.clone()),
             limit: limit.saturating_add(1),
@@ -285,9 +279,18 @@ impl Turn {
     }
 }
 
+/// A task of another agent here that a step tells of.
+fn delegated_task(begun: &Value) -> Option<(String, TaskId)> {
+    if begun["elsewhere"] == true {
+        return None;
+    }
+    let task = TaskId::new(begun["taskId"].as_str()?).ok()?;
+    Some((begun["agent"].as_str()?.to_owned(), task))
+}
+
 /// What all turns of an agent have in common.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct TurnContext {
     pub(crate) store: Arc<dyn store::Store>,
     pub(crate) agent: Arc<str>,
     pub(crate) hop: Hop,

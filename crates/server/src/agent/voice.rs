@@ -42,38 +42,42 @@ impl Voice {
     }
 
     pub(crate) async fn safe(&self) -> Result<(), AgentError> {
-        if self.log.is_held() {
+        if self.log.is_draft() {
             self.log.publish();
         }
         let stored = self.log.stored_up_to(1).await;
         stored.map_err(|_| AgentError::over())
     }
 
-    pub(crate) async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
-        if self.log.is_held() {
+    pub(crate) async fn record(&self, name: &str, value: Value) -> Result<(), AgentError> {
+        if self.log.is_draft() {
             self.log.publish();
         }
         self.log.room().await.map_err(|_| AgentError::over())?;
-        if !is_readable(&value, DEEPEST) {
+        if !is_readable(&value, MAX_DEPTH) {
             return Err(AgentError::new(
-                "what the agent noted is nested too deep to be read again",
+                "what the agent recorded is nested too deep to be read again",
             ));
         }
-        self.log.note(name, value).await.map_err(|error| {
-            tracing::warn!(agent = %self.log.origin().agent, task = %self.log.id(), %error, "could not store a note");
-            AgentError::new("what the agent noted could not be stored")
+        self.log.record(name, value).await.map_err(|error| {
+            tracing::warn!(agent = %self.log.origin().agent, task = %self.log.id(), %error, "could not record a step");
+            AgentError::new("what the agent recorded could not be stored")
         })
     }
 
-    pub(crate) async fn note_with_task(&self, name: &str, value: Value) -> Result<(), AgentError> {
-        match self.log.note_if_published(name, &value) {
+    pub(crate) async fn record_with_task(
+        &self,
+        name: &str,
+        value: Value,
+    ) -> Result<(), AgentError> {
+        match self.log.record_in_draft(name, &value) {
             true => Ok(()),
-            false => self.note(name, value).await,
+            false => self.record(name, value).await,
         }
     }
 
-    pub(crate) fn internal(&self, name: &str, value: Value) {
-        self.log.internal(name, value);
+    pub(crate) fn operator_note(&self, name: &str, value: Value) {
+        self.log.operator_note(name, value);
     }
 
     /// The numbers of the agent that speaks.
@@ -82,11 +86,11 @@ impl Voice {
     }
 
     async fn say(&self, event: impl FnOnce(&TaskLog) -> Event) -> Result<(), AgentError> {
-        if self.log.is_held() {
+        if self.log.is_draft() {
             self.log.publish();
         }
         self.log.room().await.map_err(|_| AgentError::over())?;
-        match self.log.append(event(&self.log), None) {
+        match self.log.append(event(&self.log)) {
             Ok(_) => Ok(()),
             Err(_) => Err(AgentError::over()),
         }
@@ -94,7 +98,7 @@ impl Voice {
 }
 
 /// How deep JSON may be nested that is to be read again.
-const DEEPEST: usize = 127;
+const MAX_DEPTH: usize = 127;
 
 /// Whether a value is nested no deeper than that.
 fn is_readable(value: &Value, levels: usize) -> bool {
@@ -122,10 +126,10 @@ mod tests {
                 _ => serde_json::json!({ "inner": inner }),
             })
         };
-        for levels in [0, 1, DEEPEST - 1, DEEPEST, DEEPEST + 1, DEEPEST + 2] {
+        for levels in [0, 1, MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, MAX_DEPTH + 2] {
             let value = nested(levels);
             let again = serde_json::from_str::<Value>(&value.to_string());
-            assert_eq!(is_readable(&value, DEEPEST), again.is_ok(), "{levels}");
+            assert_eq!(is_readable(&value, MAX_DEPTH), again.is_ok(), "{levels}");
         }
     }
 }

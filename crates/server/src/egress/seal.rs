@@ -33,6 +33,16 @@ impl Guard {
         }
     }
 
+    /// A text, sealed; nothing without a key.
+    pub(crate) fn seal_text(&self, text: &str) -> Option<String> {
+        self.seal.as_ref().map(|key| key.seal(text))
+    }
+
+    /// A text that was sealed with this key.
+    pub(crate) fn open_text(&self, sealed: &str) -> Option<String> {
+        self.seal.as_ref()?.open(sealed)
+    }
+
     /// A stored secret, to be sent; nothing if another key has sealed it. What was stored before there was a key is
     /// not sealed.
     pub(crate) fn opened(&self, secret: &Secret) -> Option<Secret> {

@@ -45,7 +45,7 @@ impl Engine {
         if hops.is_empty() {
             return Ok(());
         }
-        let (here, meter) = (self.shared.place.hop.name(), &self.shared.meter);
+        let (here, meter) = (self.shared.turn_context.hop.name(), &self.shared.meter);
         let allowed = hops.reject_loops(here, self.shared.settings.deepest);
         match &allowed {
             Ok(()) => meter.came_through(hops.len()),

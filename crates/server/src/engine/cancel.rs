@@ -6,7 +6,7 @@ use switchboard_types::model::{TaskId, TaskState};
 use switchboard_types::operation::{CancelTask, Response, TaskView};
 use switchboard_types::{Error, ErrorKind};
 
-use super::{Engine, Scope, untold};
+use super::{Engine, Scope, release};
 use crate::agent::Said;
 use crate::agent::status_event;
 use crate::log::TaskLog;
@@ -48,17 +48,17 @@ impl Engine {
         }
     }
 
-    /// Tells the turn of a task to stop. Without one, the task is over, and what stands behind the agent is told.
+    /// Tells the turn of a task to stop. Without one, the task is over, and the upstream is released.
     fn end(
         &self,
         log: &Arc<TaskLog>,
         said: Said,
         caller: Principal,
     ) -> Result<(), IllegalTransition> {
-        self.shared.line.input_deadlines.remove(log.id());
+        self.shared.lineage.input_deadlines.remove(log.id());
         let canceled = status_event(log.origin(), TaskState::Canceled, said);
-        if !log.cancel(canceled, untold::noted(log.origin(), None))? {
-            self.tell(log, caller);
+        if !log.cancel(canceled, release::pending(log.origin(), None))? {
+            self.release_in_background(log, caller);
         }
         Ok(())
     }

@@ -65,10 +65,3 @@ pub(super) fn addressed(message: Message, origin: &Origin) -> Arc<Message> {
         ..message
     })
 }
-
-/// The task with one message more.
-pub(super) fn with_message(task: &Task, message: &Arc<Message>) -> Task {
-    let mut task = task.clone();
-    task.history.push(Arc::clone(message));
-    task
-}

@@ -87,11 +87,11 @@ impl Engine {
             return first(send, None);
         };
         let fingerprint = self.fingerprint(scope, &send);
-        let asking = Asking::new(&self.shared.line.keys, &key);
+        let asking = Asking::new(&self.shared.lineage.keys, &key);
         if let Some(before) = self.before(&asking, &send, fingerprint).await? {
             return Ok(before);
         }
-        let mut slots = self.shared.line.keys.lock();
+        let mut slots = self.shared.lineage.keys.lock();
         let slot = slots.entry(key.clone()).or_default();
         if let Some(first) = &slot.first {
             return first.again(fingerprint);
@@ -123,7 +123,7 @@ impl Engine {
         let Some(key) = self.key_of(scope, send) else {
             return Ok(None);
         };
-        let asking = Asking::new(&self.shared.line.keys, &key);
+        let asking = Asking::new(&self.shared.lineage.keys, &key);
         let fingerprint = self.fingerprint(scope, send);
         self.before(&asking, send, fingerprint).await
     }
@@ -237,7 +237,7 @@ impl Engine {
         let engine = self.clone();
         self.shared.tasks.spawn(async move {
             tokio::select! {
-                () = log.kept(since) => engine.shared.line.keys.release(&key),
+                () = log.kept(since) => engine.shared.lineage.keys.release(&key),
                 () = engine.shared.tasks.stopping().cancelled() => {}
             }
         });

@@ -17,14 +17,15 @@ mod push_config;
 mod query;
 mod recorded;
 pub mod recover;
+mod release;
 mod run;
+mod secrets;
 mod send;
 mod settings;
 mod subscribe;
+mod turn_end;
 mod turns;
 mod unanswered;
-mod untold;
-mod watched;
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
@@ -34,7 +35,7 @@ use switchboard_types::model::TaskId;
 use switchboard_types::operation::{GetTask, Operation, Response, Subscribe};
 use tokio::sync::Semaphore;
 
-use crate::agent::{Agent, Place};
+use crate::agent::{Agent, Router, TurnContext};
 use crate::call::{Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams};
 use crate::card::Profile;
 use crate::egress::Guard;
@@ -60,35 +61,36 @@ pub struct Engine {
 struct Shared {
     name: Arc<str>,
     agent: Arc<dyn Agent>,
+    router: Option<Arc<dyn Router>>,
     /// What the card says can become known later: see [`crate::authorize::Authorized::renewed`].
     profile: RwLock<Arc<Profile>>,
     settings: Settings,
     log: Log,
     guard: Arc<Guard>,
     tasks: Tasks,
-    line: Arc<Line>,
-    place: Arc<Place>,
+    lineage: Arc<Lineage>,
+    turn_context: Arc<TurnContext>,
     meter: Arc<Meter>,
-    /// What the agent wants to see of requests; told once, so that nobody pays for nothing.
-    forwards: Option<Arc<[HeaderName]>>,
+    /// The headers that the agent is to see; read once, so that nobody pays for nothing.
+    forwarded_headers: Option<Arc<[HeaderName]>>,
 }
 
 /// What the engines of one agent share that come one after the other.
 #[derive(Debug)]
-struct Line {
+struct Lineage {
     keys: idempotency::InFlight,
-    /// A permit for each attempt to tell what stands behind the agent that a task is over.
-    telling: Semaphore,
+    /// A permit for each attempt to release an upstream.
+    releases: Semaphore,
     input_deadlines: unanswered::InputDeadlines,
     /// The one that begins turns; nothing as long as there is only one.
     latest: RwLock<Weak<Shared>>,
 }
 
-impl Default for Line {
+impl Default for Lineage {
     fn default() -> Self {
         Self {
             keys: idempotency::InFlight::default(),
-            telling: Semaphore::new(untold::AT_ONCE),
+            releases: Semaphore::new(release::MAX_CONCURRENT_RELEASES),
             input_deadlines: unanswered::InputDeadlines::default(),
             latest: RwLock::default(),
         }
@@ -100,8 +102,10 @@ impl Default for Line {
 pub struct Parts {
     /// The agent's name in paths.
     pub name: Arc<str>,
-    /// What stands behind it.
+    /// Who takes its turns.
     pub agent: Arc<dyn Agent>,
+    /// Who decides whether another agent takes a new task, if anyone does.
+    pub router: Option<Arc<dyn Router>>,
     /// What its card says.
     pub profile: Profile,
     /// How it treats its tasks.
@@ -125,20 +129,20 @@ impl Engine {
     /// that nothing is run twice. It counts from [`Engine::take_over`] on.
     #[must_use]
     pub fn next(&self, parts: Parts) -> Self {
-        Self::of(parts, Arc::clone(&self.shared.line))
+        Self::of(parts, Arc::clone(&self.shared.lineage))
     }
 
     /// Turns that begin from now on are taken here, also those of tasks that earlier engines began. Turns that have begun
     /// go on to their end where they are.
     pub fn take_over(&self) {
         self.shared.meter.comes();
-        let latest = self.shared.line.latest.write();
+        let latest = self.shared.lineage.latest.write();
         *latest.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&self.shared);
     }
 
     /// The engine that begins turns now.
     fn latest(&self) -> Self {
-        let latest = self.shared.line.latest.read();
+        let latest = self.shared.lineage.latest.read();
         let latest = latest.unwrap_or_else(PoisonError::into_inner).upgrade();
         latest.map_or_else(|| self.clone(), |shared| Self { shared })
     }
@@ -149,30 +153,31 @@ impl Engine {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    fn of(mut parts: Parts, line: Arc<Line>) -> Self {
+    fn of(mut parts: Parts, lineage: Arc<Lineage>) -> Self {
         let name = Arc::clone(&parts.name);
         let hop = parts.settings.hop.take();
-        let place = Arc::new(Place {
+        let turn_context = Arc::new(TurnContext {
             store: Arc::clone(parts.log.store()),
             agent: Arc::clone(&parts.name),
             hop: hop.unwrap_or_else(|| Hop::new(|| name)),
             allowed: parts.settings.allowed,
             upstream_timeout: parts.settings.upstream_timeout,
         });
-        let forwards = parts.agent.forwards();
+        let forwarded = parts.agent.forwarded_headers();
         Self {
             shared: Arc::new(Shared {
-                forwards: (!forwards.is_empty()).then(|| forwards.into()),
+                forwarded_headers: (!forwarded.is_empty()).then(|| forwarded.into()),
                 meter: parts.log.metrics().agent(&parts.name),
                 name: parts.name,
                 agent: parts.agent,
+                router: parts.router,
                 profile: RwLock::new(Arc::new(parts.profile)),
                 settings: parts.settings,
                 log: parts.log,
                 guard: parts.guard,
                 tasks: parts.tasks,
-                line,
-                place,
+                lineage,
+                turn_context,
             }),
         }
     }
@@ -187,6 +192,12 @@ impl Engine {
     #[must_use]
     pub fn agent(&self) -> &Arc<dyn Agent> {
         &self.shared.agent
+    }
+
+    /// Whether routing rules may look at what a message says.
+    pub(crate) fn routes_by_message(&self) -> bool {
+        let router = self.shared.router.as_ref();
+        router.is_some_and(|router| router.reads_messages())
     }
 
     /// What its card says.
@@ -208,8 +219,8 @@ impl Engine {
     }
 
     /// The headers of a request that the agent is to see, if any.
-    pub(crate) fn forwards(&self) -> Option<&Arc<[HeaderName]>> {
-        self.shared.forwards.as_ref()
+    pub(crate) fn forwarded_headers(&self) -> Option<&Arc<[HeaderName]>> {
+        self.shared.forwarded_headers.as_ref()
     }
 
     /// The log of a task that this call may see.

@@ -14,15 +14,15 @@ use super::by_context::went_on;
 use super::events::addressed;
 use super::idempotency::{Claim, beside};
 use super::{Engine, Scope};
-use crate::agent::{DECISION, Decided, Said, Turn};
+use crate::agent::{Said, Turn};
 use crate::agent::{status, status_event};
 use crate::call::{self, EventStream, ReplyBody};
-use crate::log::{Cursor, Joined, Received, TaskLog, Until};
+use crate::log::{Cursor, Joined, NewTask, Received, TaskLog, Until};
 use crate::principal::Principal;
 use crate::store;
 use crate::task::{
-    Change, Delivery, InputRequest, Note, Origin, Webhook, asked_for_secret, asks_for_secret,
-    fresh_ids, open_request, redacted, tool_result_id, unasked,
+    Delivery, InputRequest, Origin, Webhook, asked_for_secret, asks_for_secret, fresh_ids,
+    open_request, redacted, tool_result_id, unasked,
 };
 
 /// Where a send has led.
@@ -44,12 +44,12 @@ impl Engine {
         let history_length = send.configuration.history_length;
         let at_once = send.configuration.return_immediately;
         let sent = self.accept(scope, send).await?;
-        if at_once && sent.log.is_held() {
+        if at_once && sent.log.is_draft() {
             // The caller does not wait (A2A 1.0 §3.2.2): an agent that did not reply at its first poll works on a task.
             sent.log.publish();
         }
         let guard = self.watch_client(&sent.log);
-        if sent.since <= 1 && !sent.log.is_held() {
+        if sent.since <= 1 && !sent.log.is_draft() {
             // However long that takes, there is no task to answer with before.
             sent.log
                 .stored_up_to(1)
@@ -82,7 +82,7 @@ impl Engine {
         self.require_streaming(scope)?;
         let sent = self.accept(scope, send).await?;
         if sent.since <= 1 {
-            if sent.log.is_held() {
+            if sent.log.is_draft() {
                 Box::pin(direct_reply_or_task(&sent.log)).await?;
             } else {
                 // It comes soon, and then the head of the stream need not go out alone.
@@ -126,15 +126,24 @@ impl Engine {
             self.profile().require_push()?;
         }
         if !Self::may_continue(&send.message) && self.key_of(scope, &send).is_none() {
-            let decision = self.shared.agent.decide(&send, &scope.principal);
+            let decision = self.decide(&send, &scope.principal);
             return self.begin(scope, send, decision, None);
         }
         // Boxed: the future of every call would have room for it.
-        Box::pin(self.accept_with_care(scope, send)).await
+        Box::pin(self.accept_keyed_or_continued(scope, send)).await
+    }
+
+    /// What the routing rules decide about a new task.
+    fn decide(&self, send: &SendMessage, caller: &Principal) -> Option<Value> {
+        self.shared.router.as_ref()?.decide(send, caller)
     }
 
     /// Stores a message that may be a repeated one, or belong to a task.
-    async fn accept_with_care(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
+    async fn accept_keyed_or_continued(
+        &self,
+        scope: &Scope,
+        send: Box<SendMessage>,
+    ) -> Result<Sent, Error> {
         if send.message.task_id.is_some()
             // Repeated, it must not be measured by what the task has become since.
             && let Some(before) = self.repeated(scope, &send).await?
@@ -142,18 +151,44 @@ impl Engine {
             return Ok(before);
         }
         match self.continued(&scope.principal, &send.message).await? {
-            Some(log) => {
-                let first =
-                    |send, claim: Option<Claim>| self.go_on(scope, log, send, claim.as_ref());
-                self.once(scope, send, first).await
-            }
+            Some(log) => self.go_on_when_idle(scope, &log, send).await,
             None => {
-                // Before the key is locked: it is the agent who decides.
-                let decision = self.shared.agent.decide(&send, &scope.principal);
+                // Before the key is locked: rules may take their time.
+                let decision = self.decide(&send, &scope.principal);
                 let first = |send, claim| self.begin(scope, send, decision, claim);
                 self.once(scope, send, first).await
             }
         }
+    }
+
+    /// Begins the next turn of a task with a message. While a turn runs the message waits for its end, in the order of
+    /// arrival: it answers what the turn asks, or is refused if the turn ends the task. Nothing is stored before, so a
+    /// caller never gets the answer to somebody else's message.
+    async fn go_on_when_idle(
+        &self,
+        scope: &Scope,
+        log: &Arc<TaskLog>,
+        send: Box<SendMessage>,
+    ) -> Result<Sent, Error> {
+        let go_on = |send, claim: Option<Claim>| self.go_on(scope, log, send, claim.as_ref());
+        if scope.params.only_if_waiting {
+            return self.once(scope, send, go_on).await;
+        }
+        if send.configuration.return_immediately {
+            return match log.is_busy() {
+                true => Err(busy(log)),
+                false => self.once(scope, send, go_on).await,
+            };
+        }
+        let turn = async {
+            let next = log.next_message().await;
+            log.turn_ended().await;
+            next
+        };
+        let deadline = self.shared.settings.blocking_deadline;
+        let turn = tokio::time::timeout(deadline, turn).await;
+        let _next = turn.map_err(|_| busy(log))?;
+        self.once(scope, send, go_on).await
     }
 
     /// Whether a message may belong to a task that is there.
@@ -198,7 +233,7 @@ impl Engine {
     fn go_on(
         &self,
         scope: &Scope,
-        log: Arc<TaskLog>,
+        log: &Arc<TaskLog>,
         send: Box<SendMessage>,
         claim: Option<&Claim>,
     ) -> Result<Sent, Error> {
@@ -211,60 +246,53 @@ impl Engine {
                 "does not belong to the task named by message.taskId",
             ));
         }
-        self.require_short_history(&log)?;
-        let ticket = match self.turn_ticket(scope) {
-            Err(error) if log.is_idle() => return Err(error),
-            ticket => ticket,
-        };
+        self.require_short_history(log)?;
+        let ticket = self.turn_ticket(scope)?;
         let webhook = self.webhook_of(scope, &origin.id, &send, log.last().0)?;
         let message = addressed(send.message, &origin);
-        // What opens a door elsewhere is no one's to read. Who sends it knows only what was told: another answer may have
-        // come first.
-        let sensitive = scope.params.secret
+        // What opens a door elsewhere is no one's to read. The sender knows only what is committed: another answer may
+        // have come first.
+        let is_secret = scope.params.secret
             || log.last().1 == TaskState::AuthRequired
             || log.view().is_some_and(|(_, task)| {
                 asks_for_secret(&task) || asked_for_secret(&task, &message)
             });
-        let recorded = match sensitive {
+        let shown = match is_secret {
             true => Arc::new(redacted(&message)),
             false => Arc::clone(&message),
         };
         let received = Received {
-            recorded: Arc::clone(&recorded),
-            heard: Arc::clone(&message),
-            from: scope.principal.clone(),
+            message: Arc::clone(&shown),
+            secret: is_secret.then(|| self.seal(&message)).flatten(),
             trace: scope.params.trace.clone(),
+            queued: ticket.waits(),
             only_if_waiting: scope.params.only_if_waiting,
+            changes: beside(webhook, claim, &origin.id),
         };
         let working = status_event(&origin, TaskState::Working, Said::default());
-        let joined = log.receive(working, received, beside(webhook, claim, &origin.id));
-        let since = log.last().0;
-        let turn = match joined {
-            Joined::Over(state) => {
-                return Err(Error::unsupported(format!(
-                    "the task is {}: send a new message without taskId, in the same context",
-                    state.name()
-                ))
-                .fact("taskId", origin.id.as_str())
-                .fact("state", state.name()));
-            }
+        let begun = match log.receive(working, received) {
+            Joined::Begins(begun) => begun,
+            Joined::Over(state) => return Err(over(log, state)),
             Joined::WentOn => return Err(went_on(&origin.id)),
-            Joined::Waits => None,
-            Joined::Begins { canceled, question } => {
-                self.shared.line.input_deadlines.remove(&origin.id);
-                // The task shows what is kept, as it always will: so the agent knows a secret.
-                let mut turn =
-                    self.turn_for(scope.principal.clone(), &log, recorded, since, canceled);
-                turn.message = message;
-                turn.question = question;
-                turn.metadata = send.metadata;
-                turn.accepted_output_modes = send.configuration.accepted_output_modes;
-                // Without one, a turn ran when there was no room for another, and has ended since.
-                let ticket = ticket.unwrap_or_else(|_| self.promised_ticket(&turn));
-                Some(self.prepare(&log, turn, claim.cloned(), ticket))
-            }
+            Joined::Busy => return Err(busy(log)),
         };
-        Ok(Sent { log, since, turn })
+        self.shared.lineage.input_deadlines.remove(&origin.id);
+        let since = begun.record.begins_at;
+        let caller = scope.principal.clone();
+        let turn = Turn {
+            question: begun.question,
+            metadata: send.metadata,
+            accepted_output_modes: send.configuration.accepted_output_modes,
+            canceled: begun.canceled,
+            is_secret,
+            ..self.begun_turn(caller, log, begun.record, message, shown)
+        };
+        let turn = self.prepare(log, turn, claim.cloned(), ticket);
+        Ok(Sent {
+            log: Arc::clone(log),
+            since,
+            turn: Some(turn),
+        })
     }
 
     /// A new task.
@@ -297,18 +325,16 @@ impl Engine {
             history: vec![Arc::clone(&message)],
             metadata: send.metadata.clone(),
         });
-        let mut beside = beside(webhook, claim.as_ref(), &origin.id);
-        beside.extend(decision.clone().map(|decision| {
-            Change::Note(Note {
-                task: origin.id.clone(),
-                name: DECISION.to_owned(),
-                value: decision,
-            })
-        }));
         // What another agent asks for is a task from the start: it can be canceled as one.
         let by_agent = matches!(scope.origin, call::Origin::Agent(_));
-        let held = self.shared.settings.reply_with_message && !by_agent;
-        let canceled = log.begin(Arc::clone(&task), beside, scope.params.trace.clone(), held);
+        let trace = scope.params.trace.as_ref();
+        let canceled = log.begin(NewTask {
+            task: Arc::clone(&task),
+            changes: beside(webhook, claim.as_ref(), &origin.id),
+            decision: decision.clone(),
+            trace: trace.cloned(),
+            draft: self.shared.settings.reply_with_message && !by_agent,
+        });
         let turn = Turn {
             task,
             message,
@@ -316,17 +342,16 @@ impl Engine {
             metadata: send.metadata,
             accepted_output_modes: send.configuration.accepted_output_modes,
             principal: scope.principal.clone(),
+            number: 1,
             emitted: 0,
-            began: 0,
+            is_resumed: false,
+            is_secret: false,
             input_timed_out: false,
             canceled,
-            trace: scope
-                .params
-                .trace
-                .as_ref()
-                .map(|trace| Box::new(trace.child())),
-            decided: Decided::Now(decision.map(Box::new)),
-            place: Arc::clone(&self.shared.place),
+            begins_at: 2,
+            trace: trace.map(|trace| Box::new(trace.child())),
+            decision: decision.map(Box::new),
+            context: Arc::clone(&self.shared.turn_context),
         };
         let turn = self.prepare(&log, turn, claim, ticket);
         Ok(Sent {
@@ -358,6 +383,27 @@ impl Engine {
             ..webhook
         }))
     }
+}
+
+/// The error for a message to a task that is over.
+fn over(log: &TaskLog, state: TaskState) -> Error {
+    Error::unsupported(format!(
+        "the task is {}: send a new message without taskId, in the same context",
+        state.name()
+    ))
+    .fact("taskId", log.id().as_str())
+    .fact("state", state.name())
+}
+
+/// The error for a message to a task that works on another one.
+fn busy(log: &TaskLog) -> Error {
+    let state = log.last().1;
+    Error::unsupported(
+        "the task is working on an earlier message and accepts no other now: send the message again when the task \
+         is in input-required",
+    )
+    .fact("taskId", log.id().as_str())
+    .fact("state", state.name())
 }
 
 /// The question a task waits on, if it asked one with an id.

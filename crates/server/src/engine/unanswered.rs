@@ -1,6 +1,6 @@
 //! Questions that nobody answers in time.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,11 +10,12 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::events::failure;
-use super::run::{AGAIN, last_message};
-use super::{Engine, OnInputTimeout, untold};
-use crate::agent::Said;
-use crate::agent::status_event;
+use super::run::STORE_RETRY_DELAY;
+use super::turns::last_message;
+use super::{Engine, OnInputTimeout, release};
+use crate::agent::{Said, Turn, status_event};
 use crate::log::TaskLog;
+use crate::principal::Principal;
 use crate::store;
 
 /// When the open questions of an agent's tasks expire. One spawned task waits for the earliest of them: a task of its own
@@ -117,7 +118,7 @@ impl Engine {
             timeout: settings.input_timeout,
             on_timeout: settings.on_input_timeout,
         };
-        let deadlines = &self.shared.line.input_deadlines;
+        let deadlines = &self.shared.lineage.input_deadlines;
         if deadlines.add(id, question, Instant::now() + after) {
             self.shared.tasks.spawn(self.clone().expire_inputs());
         }
@@ -126,21 +127,21 @@ impl Engine {
     /// Waits for deadlines until there are none.
     async fn expire_inputs(mut self) {
         let stopping = self.shared.tasks.stopping().clone();
-        let line = Arc::clone(&self.shared.line);
-        while let Some(first) = line.input_deadlines.first() {
+        let lineage = Arc::clone(&self.shared.lineage);
+        while let Some(first) = lineage.input_deadlines.first() {
             tokio::select! {
                 () = sleep_until(first) => {}
-                () = line.input_deadlines.earlier.notified() => {}
+                () = lineage.input_deadlines.earlier.notified() => {}
                 () = stopping.cancelled() => return,
             }
             // A hot reload may have replaced the engine; the old one is to go.
             self = self.latest();
-            while let Some((id, question)) = line.input_deadlines.take_expired() {
+            while let Some((id, question)) = lineage.input_deadlines.take_expired() {
                 if let Err(error) = self.expire_input(&id, question).await {
                     tracing::warn!(%error, agent = %self.shared.name, task = %id, "could not expire an unanswered question, will retry");
-                    let again = Instant::now() + AGAIN;
+                    let again = Instant::now() + STORE_RETRY_DELAY;
                     // It is this task that watches.
-                    let _is_watched = line.input_deadlines.add(id, question, again);
+                    let _is_watched = lineage.input_deadlines.add(id, question, again);
                 }
             }
         }
@@ -161,36 +162,30 @@ impl Engine {
             };
             let failed = failure(&text, ErrorKind::InputTimeout.reason());
             let failed = status_event(log.origin(), TaskState::Failed, failed);
-            if log.append_if_idle(asked, failed, Some(untold::noted(log.origin(), None))) {
+            let release = Some(release::pending(log.origin(), None));
+            if log.append_if_idle(asked, failed, release) {
                 let owner = log.origin().owner.clone();
-                self.tell(&log, owner.into());
+                self.release_in_background(&log, owner.into());
             }
             return Ok(());
         }
-        // What was said before a secret was asked for goes on without it.
-        let mut waiting = match log.more_waits() {
-            true => self.waiting(&log, asked).await,
-            false => VecDeque::new(),
+        let Some(message) = last_message(&log) else {
+            return Ok(());
         };
-        let next = waiting.pop_front();
-        let said = match &next {
-            Some(_) => Said::default(),
-            None => Said::text("Continuing without client input..."),
-        };
+        let owner: Principal = log.origin().owner.clone().into();
+        let ticket = self.promised_ticket(&owner);
+        let said = Said::text("Continuing without client input...");
         let working = status_event(log.origin(), TaskState::Working, said);
-        let Some(canceled) = log.begin_turn(asked, Some(working), waiting) else {
+        let Some(begun) = log.begin_unanswered(asked, working, ticket.waits()) else {
             return Ok(());
         };
-        let input_timed_out = next.is_none();
-        match next.or_else(|| last_message(&log)) {
-            Some(message) => {
-                let owner = log.origin().owner.clone();
-                let mut turn = self.turn_for(owner.into(), &log, message, 0, canceled);
-                turn.input_timed_out = input_timed_out;
-                self.start_when_there_is_room(&log, turn);
-            }
-            None => log.turn_is_over(),
-        }
+        let shown = Arc::clone(&message);
+        let turn = Turn {
+            question: begun.question,
+            canceled: begun.canceled,
+            ..self.begun_turn(owner, &log, begun.record, message, shown)
+        };
+        self.start(&log, turn, ticket);
         Ok(())
     }
 }

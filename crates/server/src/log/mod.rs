@@ -24,15 +24,14 @@ use tokio_util::sync::CancellationToken;
 use crate::metrics::{Meter, Metrics};
 use crate::shutdown::Tasks;
 use crate::store::{Error, Store};
-use crate::task::{Change, Head, Origin, Owner, fresh_id};
+use crate::task::{Change, Head, Origin, Owner, TurnRecord, fresh_id};
 use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
 pub use list::{TaskPage, TaskPlace};
 pub use store_status::StoreStatus;
 pub use task_end::{TASK_LOG, created_at, duration_ms, reason};
-pub(crate) use task_log::internal_note;
-pub use task_log::{INTERNAL, Joined, Received, TaskLog, Waited};
+pub use task_log::{BegunTurn, INTERNAL, Joined, NewTask, Received, TaskLog};
 pub(crate) use trimmed::trimmed;
 pub use upkeep::{Retention, Swept};
 
@@ -40,9 +39,6 @@ pub use loads::DEFAULT_ANSWERS;
 use loads::{Bound, Loads};
 use registry::Registry;
 use task_end::TaskEndLog;
-
-/// The name of the note that holds the trace of a task's turn. Agents have no such names for theirs.
-const TRACE_NOTE: &str = "switchboard/trace";
 
 /// All tasks, live ones in memory, the rest in the store. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -133,13 +129,18 @@ impl Log {
         self.shared.spans.get_or_init(|| spans);
     }
 
-    /// The trace that was kept beside a task, if one was.
+    /// The trace that the latest turn of a task belongs to, if it belongs to one.
     ///
     /// # Errors
     ///
     /// If the store cannot be read.
     pub async fn trace_of(&self, task: &TaskId) -> Result<Option<Trace>, Error> {
         self.shared.trace_of(task).await
+    }
+
+    /// The trace that a turn belongs to, if it belongs to one.
+    pub(crate) fn trace_in(&self, turn: &TurnRecord) -> Option<Trace> {
+        self.shared.trace_in(turn)
     }
 
     /// A log for a new task. Nobody finds it before its first event is stored.
@@ -198,7 +199,11 @@ impl Log {
                 return Ok(None);
             };
             let has_webhooks = !self.shared.store.webhooks(id).await?.is_empty();
-            let log = TaskLog::stored(Arc::clone(&self.shared), &head, task, has_webhooks);
+            let turn = match head.state.is_terminal() {
+                true => None,
+                false => self.shared.store.turn(id).await?,
+            };
+            let log = TaskLog::stored(Arc::clone(&self.shared), &head, task, turn, has_webhooks);
             log.keeps_its_task();
             if let Some(log) = self.shared.registry.admit(Arc::new(log), epoch) {
                 return Ok(Some(log));
@@ -274,10 +279,13 @@ impl Log {
 
 impl Shared {
     async fn trace_of(&self, task: &TaskId) -> Result<Option<Trace>, Error> {
-        let notes = self.store.notes(task).await?;
-        let note = notes.iter().find(|note| note.name == TRACE_NOTE);
-        let trace = note.and_then(|note| Trace::from_json(&note.value));
-        Ok(trace.map(|trace| trace.recorded_by(self.spans.get())))
+        let turn = self.store.turn(task).await?;
+        Ok(turn.and_then(|turn| self.trace_in(&turn)))
+    }
+
+    fn trace_in(&self, turn: &TurnRecord) -> Option<Trace> {
+        let trace = Trace::from_json(turn.trace.as_ref()?)?;
+        Some(trace.recorded_by(self.spans.get()))
     }
 
     async fn commit(&self, change: Change) -> Result<(), Error> {

@@ -33,7 +33,7 @@ pub(crate) use question::{
     InputRequest, asked_for_secret, awaits_credentials_out_of_band, leave_out_question_data,
     open_request, redacted, tool_result_id, unasked,
 };
-pub use question::{OUT_OF_BAND, asks_for_secret, is_redacted, place_of, question_data};
+pub use question::{OUT_OF_BAND, asks_for_secret, is_redacted, question_data};
 pub use release::PendingRelease;
 pub use step::{Step, StoredStep};
 pub use turn_record::TurnRecord;

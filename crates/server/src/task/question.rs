@@ -1,7 +1,5 @@
 //! Questions with an id (`inputRequest`) and the tool results that answer them.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
 use switchboard_types::Error;
 use switchboard_types::model::{Content, Json, Message, Object, Part, Task, TaskState, TaskStatus};
@@ -115,16 +113,6 @@ pub(crate) fn redacted(message: &Message) -> Message {
 pub fn is_redacted(message: &Message) -> bool {
     let metadata = message.metadata.as_ref();
     metadata.and_then(|m| m.get(REDACTED)) == Some(true)
-}
-
-/// Where the message of a turn stands in the history of its task. Clients may give one id to several, so it is known by
-/// itself; after a restart, by all that it says; and a secret, by its id and that it is one.
-#[must_use]
-pub fn place_of(message: &Arc<Message>, task: &Task) -> Option<usize> {
-    let last = |is_it: &dyn Fn(&Arc<Message>) -> bool| task.history.iter().rposition(is_it);
-    last(&|m| Arc::ptr_eq(m, message))
-        .or_else(|| last(&|m| m == message))
-        .or_else(|| last(&|m| m.id == message.id && is_redacted(m)))
 }
 
 /// The error for an answer to something else than what was asked.

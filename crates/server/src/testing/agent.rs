@@ -76,11 +76,11 @@ impl Agent for FnAgent {
         (self.run)(turn, progress).await
     }
 
-    fn on_restart(&self) -> Restart {
+    async fn on_restart(&self, _: &Turn) -> Restart {
         self.restart
     }
 
-    fn forwards(&self) -> &[HeaderName] {
+    fn forwarded_headers(&self) -> &[HeaderName] {
         &self.forwards
     }
 }
@@ -112,6 +112,7 @@ impl Line {
         let engine = Engine::new(Parts {
             name: Arc::from("agent"),
             agent,
+            router: None,
             profile,
             settings,
             log: log.clone(),

@@ -1,96 +1,113 @@
-//! The log of one task: what is stored and may be told, and what waits to be stored.
+//! The log of one task: what is committed and readers may see, and what waits to be committed.
 //!
-//! Here is what is said to it. [`wait`] is how others wait for it, [`storing`] how the writer and the cursors
-//! use it, [`mod@line`] how it is kept that a turn has not begun,
-//! [`waiting`] what waits for its turn, [`aside`] what is
-//! not for callers, [`traced`] what it is part of, [`inner`] what is behind its lock.
+//! Here is what the engine does to it. `state` is what is behind its lock, `commit` how the writer commits it and how
+//! cursors find events, `wait` how others wait for it, `steps` what its turns record privately, `view` how it stands.
 
-mod aside;
-mod inner;
-mod line;
-mod look;
-mod storing;
-mod traced;
+mod commit;
+mod state;
+mod steps;
+mod view;
 mod wait;
-mod waiting;
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 
 use switchboard_types::model::{Event, Message, Task, TaskId, TaskState};
-use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard, Notify};
 use tokio_util::sync::CancellationToken;
 
 use super::{Shared, lock};
 use crate::clock;
 use crate::metrics::Meter;
-use crate::principal::Principal;
 use crate::task::lifecycle::IllegalTransition;
-use crate::task::{Change, Entry, Head, Origin};
+use crate::task::{Change, Entry, Head, Origin, TurnRecord};
 use crate::trace::Trace;
 
-pub use aside::INTERNAL;
-pub(crate) use aside::internal_note;
-use inner::{Inner, RunningTurn, puts_webhook};
-pub(super) use storing::{Batch, Found};
-pub use waiting::Waited;
+pub(super) use commit::{Batch, Found};
+use state::{Phase, RunningTurn, State, TurnStart, puts_webhook};
+pub use steps::INTERNAL;
 
 /// The log of one task.
 pub struct TaskLog {
     shared: Arc<Shared>,
     origin: Origin,
-    inner: Mutex<Inner>,
+    state: Mutex<State>,
     meter: Arc<Meter>,
-    /// Rings when something was stored, answered or went wrong.
+    /// Rings when something was committed, answered or went wrong, and when a turn ends.
     changed: Notify,
+    /// Held by the caller whose message is the next to be taken: messages are taken in the order they came.
+    next_message: AsyncMutex<()>,
     /// Large events that readers have read from the store and still hold.
     large: AsyncMutex<Vec<Weak<Entry>>>,
+}
+
+/// A new task, and the turn that it begins with.
+#[derive(Debug)]
+pub struct NewTask {
+    /// As its caller sees it first.
+    pub task: Arc<Task>,
+    /// Changes to be committed with it.
+    pub changes: Vec<Change>,
+    /// What the routing rules decided about it.
+    pub decision: Option<serde_json::Value>,
+    /// The trace that it belongs to.
+    pub trace: Option<Arc<Trace>>,
+    /// Nothing is stored before [`TaskLog::publish`]: its agent may still answer with a direct message.
+    pub draft: bool,
 }
 
 /// A message for an existing task.
 #[derive(Debug)]
 pub struct Received {
-    /// As it is kept.
-    pub recorded: Arc<Message>,
-    /// As the agent hears it.
-    pub heard: Arc<Message>,
-    /// Who sends it. Callers of one owner may have been granted different things.
-    pub from: Principal,
-    /// What it is part of.
+    /// The message as the log shows it.
+    pub message: Arc<Message>,
+    /// The message as it came, sealed, if the log does not show it.
+    pub secret: Option<String>,
+    /// The trace that the turn belongs to.
     pub trace: Option<Arc<Trace>>,
-    /// It is taken only if the task waits for an answer.
+    /// The turn has to wait for capacity.
+    pub queued: bool,
+    /// The message is taken only if the task waits for an answer.
     pub only_if_waiting: bool,
+    /// Changes to be committed with it.
+    pub changes: Vec<Change>,
 }
 
 /// What became of a message for an existing task.
 #[derive(Debug)]
 pub enum Joined {
-    /// A turn begins with it; run it until the token fires.
-    Begins {
-        /// Fires when the task is to stop.
-        canceled: CancellationToken,
-        /// What the task had asked, if it waited: nobody may have been told yet.
-        question: Option<Arc<Message>>,
-    },
-    /// A turn is running; the message is stored and waits for it to end.
-    Waits,
+    /// A turn begins with it.
+    Begins(BegunTurn),
+    /// A turn runs; nothing was taken.
+    Busy,
     /// The task does not wait for an answer; nothing was taken.
     WentOn,
     /// The task is over.
     Over(TaskState),
 }
 
+/// A turn that begins on an existing task; run it until the token fires.
+#[derive(Debug)]
+pub struct BegunTurn {
+    /// Fires when the task is to stop.
+    pub canceled: CancellationToken,
+    /// Its record.
+    pub record: TurnRecord,
+    /// What the task had asked, if it waited: that need not be committed yet.
+    pub question: Option<Arc<Message>>,
+}
+
 impl TaskLog {
     pub(super) fn new(shared: Arc<Shared>, origin: Origin, meter: Arc<Meter>) -> Self {
-        let inner = Inner::new(None, 0, TaskState::Submitted, clock::now());
-        Self::with(shared, origin, meter, inner)
+        let state = State::new(None, 0, TaskState::Submitted, clock::now());
+        Self::with(shared, origin, meter, state)
     }
 
     pub(super) fn stored(
         shared: Arc<Shared>,
         head: &Head,
         task: Arc<Task>,
+        turn: Option<TurnRecord>,
         has_webhooks: bool,
     ) -> Self {
         let origin = Origin {
@@ -99,20 +116,21 @@ impl TaskLog {
             owner: head.owner.clone(),
             context: head.context.clone(),
         };
-        let mut inner = Inner::new(Some(task), head.seq, head.state, head.updated);
-        inner.has_webhooks = has_webhooks;
-        inner.more_waits = true;
+        let mut state = State::new(Some(task), head.seq, head.state, head.updated);
+        state.has_webhooks = has_webhooks;
+        state.record = turn.filter(|turn| !turn.is_implied()).map(Box::new);
         let meter = shared.metrics.agent(&origin.agent);
-        Self::with(shared, origin, meter, inner)
+        Self::with(shared, origin, meter, state)
     }
 
-    fn with(shared: Arc<Shared>, origin: Origin, meter: Arc<Meter>, inner: Inner) -> Self {
+    fn with(shared: Arc<Shared>, origin: Origin, meter: Arc<Meter>, state: State) -> Self {
         Self {
             shared,
             origin,
             meter,
-            inner: Mutex::new(inner),
+            state: Mutex::new(state),
             changed: Notify::new(),
+            next_message: AsyncMutex::default(),
             large: AsyncMutex::default(),
         }
     }
@@ -133,96 +151,81 @@ impl TaskLog {
         &self.origin
     }
 
-    /// Begins the task: its first event, with the changes to be stored in the same transaction, and the
-    /// turn that will work on it. Nothing is stored before [`TaskLog::uncork`], nor, if it is `held`, before
-    /// [`TaskLog::publish`].
-    pub fn begin(
-        self: &Arc<Self>,
-        task: Arc<Task>,
-        beside: Vec<Change>,
-        trace: Option<Arc<Trace>>,
-        held: bool,
-    ) -> CancellationToken {
+    /// Begins the task with its first event and its first turn. Nothing is stored before [`TaskLog::uncork`], and a draft
+    /// not before [`TaskLog::publish`].
+    pub fn begin(self: &Arc<Self>, new: NewTask) -> CancellationToken {
         let canceled = CancellationToken::new();
         {
-            let mut inner = lock(&self.inner);
-            inner.has_webhooks = puts_webhook(&beside);
-            inner.beside = beside;
-            inner.follow(trace, &self.origin.id);
-            inner.held = held;
-            inner.corked = true;
-            inner.state = task.status.state;
-            inner.updated = task.status.timestamp.unwrap_or(inner.updated);
-            inner.push(Event::Task(task), None);
-            inner.turn = Some(RunningTurn::new(&canceled));
+            let mut state = lock(&self.state);
+            state.has_webhooks = puts_webhook(&new.changes);
+            state.ahead.changes = new.changes;
+            state.trace = new.trace;
+            if new.decision.is_some() || state.trace.is_some() {
+                let record = TurnRecord {
+                    decision: new.decision,
+                    trace: state.trace.as_deref().map(Trace::to_json),
+                    ..TurnRecord::first(self.origin.id.clone())
+                };
+                state.ahead.changes.push(Change::Turn(record.clone()));
+                state.record = Some(Box::new(record));
+            }
+            state.ahead.state = new.task.status.state;
+            let timestamp = new.task.status.timestamp;
+            state.ahead.updated = timestamp.unwrap_or(state.ahead.updated);
+            state.push(Event::Task(new.task), None);
+            let turn = RunningTurn::new(&canceled, true);
+            state.phase = match new.draft {
+                true => Phase::Draft(turn),
+                false => Phase::Live(turn),
+            };
         }
-        if !held {
-            self.publish();
+        if !new.draft {
+            self.shared.registry.insert(self);
         }
         canceled
     }
 
-    /// Lets a held task be stored, unless the agent has answered with a bare message.
+    /// Lets a draft be stored as a task, unless the agent has chosen a direct message reply.
     pub fn publish(self: &Arc<Self>) {
-        let is_new = {
-            let mut inner = lock(&self.inner);
-            if inner.replies {
+        {
+            let mut state = lock(&self.state);
+            if !matches!(state.phase, Phase::Draft(_)) {
                 return;
             }
-            inner.held = false;
-            inner.durable == 0
-        };
-        if is_new {
-            self.shared.registry.insert(self);
+            if let Phase::Draft(turn) = std::mem::replace(&mut state.phase, Phase::Idle) {
+                state.phase = Phase::Live(turn);
+            }
         }
+        self.shared.registry.insert(self);
         self.enqueue();
     }
 
-    /// Adds an event; the only way one comes into being. It may be told once it is stored.
+    /// Adds an event; the only way one comes into being. Readers see it once it is committed.
     ///
     /// # Errors
     ///
     /// If the event may not happen now.
-    pub fn append(
-        self: &Arc<Self>,
-        event: Event,
-        received: Option<Arc<Message>>,
-    ) -> Result<u64, IllegalTransition> {
-        let seq = lock(&self.inner).append(event, received)?;
+    pub fn append(self: &Arc<Self>, event: Event) -> Result<u64, IllegalTransition> {
+        let seq = lock(&self.state).append(event, None)?;
         self.enqueue();
         Ok(seq)
     }
 
-    /// Says that work begins, unless a message that came before the agent began has said so.
-    ///
-    /// # Errors
-    ///
-    /// If the task is over.
-    pub fn work_begins(self: &Arc<Self>, working: Event) -> Result<(), IllegalTransition> {
-        {
-            let mut inner = lock(&self.inner);
-            if inner.state != TaskState::Working {
-                inner.append(working, None)?;
-            }
-        }
-        self.enqueue();
-        Ok(())
-    }
-
-    /// Adds an event, and what is to be stored with it, if `last` is still the last one and nothing runs. Tells whether
-    /// it did.
+    /// Adds an event and changes to be committed with it, if `last` is still the last event and no turn runs. Tells
+    /// whether it did.
     pub fn append_if_idle(
         self: &Arc<Self>,
         last: u64,
         event: Event,
-        beside: Option<Change>,
+        change: Option<Change>,
     ) -> bool {
         let appended = {
-            let mut inner = lock(&self.inner);
-            let idle = inner.turn.is_none() && inner.seq == last;
-            let appended = idle && inner.append(event, None).is_ok();
+            let mut state = lock(&self.state);
+            let idle = state.phase.turn().is_none() && state.ahead.seq == last;
+            let appended = idle && state.append(event, None).is_ok();
             if appended {
-                inner.beside.extend(beside);
+                state.ahead.changes.extend(change);
+                state.end_turn();
             }
             appended
         };
@@ -230,108 +233,156 @@ impl TaskLog {
         appended
     }
 
-    /// Takes a message for this task: `working` is the status that goes with it, `beside` what must be stored
-    /// in the same transaction. If a turn begins with it, nothing is stored before [`TaskLog::uncork`].
-    pub fn receive(
-        self: &Arc<Self>,
-        working: Event,
-        received: Received,
-        beside: Vec<Change>,
-    ) -> Joined {
-        let joined = {
-            let mut inner = lock(&self.inner);
-            if received.only_if_waiting && !inner.is_waiting() {
-                return Joined::WentOn;
-            }
-            if inner.state.is_terminal() {
-                return Joined::Over(inner.state);
-            }
-            inner.has_webhooks |= puts_webhook(&beside);
-            inner.beside.extend(beside);
-            if inner.turn.is_none() {
-                inner.follow(received.trace.clone(), &self.origin.id);
-            }
-            // Only who is asked for a secret is waited for by others.
-            let secret = !Arc::ptr_eq(&received.recorded, &received.heard);
-            let question = inner.question.clone();
-            let at = inner.append(working, Some(Arc::clone(&received.recorded)));
-            debug_assert!(at.is_ok(), "a task that is not over can work");
-            if inner.turn.is_some() {
-                let at = inner.seq;
-                inner.inbox.push_back(Waited {
-                    message: received.heard,
-                    recorded: received.recorded,
-                    from: received.from,
-                    trace: received.trace,
-                    at,
-                });
-                Joined::Waits
-            } else {
-                let canceled = CancellationToken::new();
-                let recalls = std::mem::take(&mut inner.more_waits) && secret;
-                inner.turn = Some(RunningTurn {
-                    recalls: at.ok().filter(|_| recalls),
-                    ..RunningTurn::new(&canceled)
-                });
-                inner.corked = true;
-                Joined::Begins { canceled, question }
-            }
-        };
-        self.enqueue();
-        joined
+    /// Waits for this caller's place among those whose messages wait for the running turn to end. One caller has it at a
+    /// time, in the order of arrival.
+    pub async fn next_message(&self) -> AsyncMutexGuard<'_, ()> {
+        self.next_message.lock().await
     }
 
-    /// Begins a turn without a new message, if `last` is still the last event and nothing runs: after a restart
-    /// or an input timeout. `event`, if there is one, must be allowed now; `waiting` are messages that came
-    /// before the restart and still wait for their turn.
-    pub fn begin_turn(
+    /// Takes a message for this task, if no turn runs: `working` is the status that goes with it. Nothing is stored before
+    /// [`TaskLog::uncork`].
+    pub fn receive(self: &Arc<Self>, working: Event, received: Received) -> Joined {
+        let mut state = lock(&self.state);
+        if received.only_if_waiting && !state.is_waiting() {
+            return Joined::WentOn;
+        }
+        if state.ahead.state.is_terminal() {
+            return Joined::Over(state.ahead.state);
+        }
+        if state.phase.turn().is_some() {
+            return Joined::Busy;
+        }
+        state.has_webhooks |= puts_webhook(&received.changes);
+        state.ahead.changes.extend(received.changes);
+        state.trace = received.trace;
+        let waited = state.ahead.state.is_interrupted();
+        let start = TurnStart {
+            has_message: true,
+            answers: waited.then_some(state.ahead.seq),
+            queued: received.queued,
+            secret: received.secret,
+        };
+        match self.start_turn(&mut state, working, Some(received.message), start, true) {
+            Some(begun) => Joined::Begins(begun),
+            None => Joined::Over(state.ahead.state),
+        }
+    }
+
+    /// Begins a turn because nobody answered, if the question is still the last event and no turn runs.
+    pub fn begin_unanswered(
         self: &Arc<Self>,
-        last: u64,
-        event: Option<Event>,
-        waiting: VecDeque<Arc<Message>>,
-    ) -> Option<CancellationToken> {
-        let canceled = CancellationToken::new();
-        {
-            let mut inner = lock(&self.inner);
-            if inner.turn.is_some() || inner.state.is_terminal() || inner.seq != last {
+        asked: u64,
+        working: Event,
+        queued: bool,
+    ) -> Option<BegunTurn> {
+        let begun = {
+            let mut state = lock(&self.state);
+            if state.phase.turn().is_some() || state.ahead.seq != asked {
                 return None;
             }
-            if let Some(event) = event {
-                inner.append(event, None).ok()?;
-            }
-            let waiting = waiting.into_iter();
-            inner
-                .inbox
-                .extend(waiting.map(|message| self.of_its_owner(message)));
-            inner.more_waits = false;
-            inner.turn = Some(RunningTurn::new(&canceled));
-        }
+            let start = TurnStart {
+                has_message: false,
+                answers: Some(asked),
+                queued,
+                secret: None,
+            };
+            self.start_turn(&mut state, working, None, start, false)?
+        };
         self.enqueue();
+        Some(begun)
+    }
+
+    fn start_turn(
+        &self,
+        state: &mut State,
+        working: Event,
+        message: Option<Arc<Message>>,
+        start: TurnStart,
+        at_first_poll: bool,
+    ) -> Option<BegunTurn> {
+        let question = state.ahead.question.clone();
+        let begins_at = state.append(working, message).ok()?;
+        let record = state.begin_turn(self.id(), begins_at, start);
+        let canceled = CancellationToken::new();
+        state.phase = Phase::Live(RunningTurn::new(&canceled, at_first_poll));
+        Some(BegunTurn {
+            canceled,
+            record,
+            question,
+        })
+    }
+
+    /// Runs the latest turn again, which a restart cut off, if `last` is still the last event and no turn runs.
+    pub fn resume_turn(
+        self: &Arc<Self>,
+        last: u64,
+        trace: Option<Arc<Trace>>,
+    ) -> Option<CancellationToken> {
+        let mut state = lock(&self.state);
+        let idle = matches!(state.phase, Phase::Idle);
+        if !idle || state.ahead.seq != last {
+            return None;
+        }
+        let canceled = CancellationToken::new();
+        state.trace = trace;
+        state.phase = Phase::Live(RunningTurn::new(&canceled, false));
         Some(canceled)
     }
 
-    /// Decides that a bare message will end a held turn; `false` if a task was published already.
-    #[must_use]
-    pub fn decide_to_reply(&self) -> bool {
-        let mut inner = lock(&self.inner);
-        inner.replies |= inner.held;
-        inner.replies
+    /// Ends the running turn with `event`, and `change` is committed with it.
+    ///
+    /// # Errors
+    ///
+    /// The event, if it asks something and the task was canceled: nobody will answer. The turn has not ended then.
+    pub fn end_turn(
+        self: &Arc<Self>,
+        event: Event,
+        change: Option<Change>,
+    ) -> Result<(), Box<Event>> {
+        {
+            let mut state = lock(&self.state);
+            let canceled = |turn: &RunningTurn| turn.canceled.is_cancelled();
+            if asks(&event) && state.phase.turn().is_some_and(canceled) {
+                return Err(Box::new(event));
+            }
+            // An event that is no longer allowed means that the task was ended by someone else: fine.
+            let appended = state.append(event, None).is_ok();
+            state.ahead.changes.extend(change.filter(|_| appended));
+            state.end_turn();
+            if !appended {
+                // No commit follows that would wake those who wait for the end of the turn.
+                self.changed.notify_waiters();
+            }
+        }
+        self.enqueue();
+        self.shared.registry.retire(self);
+        Ok(())
     }
 
-    /// Ends a held turn with a bare message: no task comes of it.
+    /// Decides that a direct message ends the turn of a draft; `false` if a task was published already.
+    #[must_use]
+    pub fn decide_to_reply(&self) -> bool {
+        let mut state = lock(&self.state);
+        let is_draft = matches!(state.phase, Phase::Draft(_));
+        if is_draft {
+            state.phase = Phase::Replying;
+        }
+        is_draft
+    }
+
+    /// Ends the turn of a draft with a direct message: no task comes of it.
     pub fn end_with_reply(&self, message: Arc<Message>) {
         {
-            let mut inner = lock(&self.inner);
-            inner.reply = Some(message);
-            inner.turn = None;
-            inner.pending.clear();
-            inner.beside.clear();
+            let mut state = lock(&self.state);
+            state.phase = Phase::Replied(message);
+            state.ahead.pending.clear();
+            state.ahead.changes.clear();
         }
         self.changed.notify_waiters();
     }
 
-    /// Asks the task to stop. `canceled` is the event to append if nothing runs that could say it, and `beside` what is
-    /// to be stored with it. Whether something runs.
+    /// Asks the task to stop. `canceled` is the event to append if no turn runs that could do it, and `change` what is to
+    /// be committed with it. Whether a turn runs.
     ///
     /// # Errors
     ///
@@ -339,18 +390,19 @@ impl TaskLog {
     pub fn cancel(
         self: &Arc<Self>,
         canceled: Event,
-        beside: Change,
+        change: Change,
     ) -> Result<bool, IllegalTransition> {
         let runs = {
-            let mut inner = lock(&self.inner);
-            match &inner.turn {
-                Some(turn) if !inner.state.is_terminal() => {
+            let mut state = lock(&self.state);
+            match state.phase.turn() {
+                Some(turn) if !state.ahead.state.is_terminal() => {
                     turn.canceled.cancel();
                     true
                 }
                 _ => {
-                    inner.append(canceled, None)?;
-                    inner.beside.push(beside);
+                    state.append(canceled, None)?;
+                    state.ahead.changes.push(change);
+                    state.end_turn();
                     false
                 }
             }
@@ -358,12 +410,10 @@ impl TaskLog {
         self.enqueue();
         Ok(runs)
     }
+}
 
-    /// Says that the turn begun last will not run.
-    pub fn turn_is_over(self: &Arc<Self>) {
-        lock(&self.inner).turn = None;
-        self.shared.registry.retire(self);
-    }
+fn asks(event: &Event) -> bool {
+    matches!(event, Event::Status(update) if update.status.state.is_interrupted())
 }
 
 impl fmt::Debug for TaskLog {

@@ -2,94 +2,55 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use switchboard_types::model::{Message, Task, TaskState};
 
-use super::inner::Inner;
-use super::look::told;
+use super::state::State;
+use super::view::committed_task;
 use super::{TaskLog, lock};
 use crate::store::Error;
-use crate::task::{Change, Note};
 
 /// How many events may wait to be stored before the agent is made to wait.
 const MAX_PENDING: usize = 512;
 
 impl TaskLog {
-    /// Waits until event `seq` is stored, or will never be: the agent answered with a bare message.
+    /// Waits until event `seq` is stored, or will never be: the agent answered with a direct message.
     ///
     /// # Errors
     ///
     /// If the store could not take it.
     pub async fn stored_up_to(&self, seq: u64) -> Result<(), Error> {
-        self.wait(|inner| (inner.durable >= seq || inner.reply.is_some()).then_some(()))
-            .await
-    }
-
-    /// Keeps a note about the task, in place of the one of that name. When this returns it is durable.
-    ///
-    /// # Errors
-    ///
-    /// If the store could not.
-    pub async fn note(&self, name: &str, value: Value) -> Result<(), Error> {
-        let note = self.noted(name, value);
-        // What is noted follows from what was said: it must not last longer than that. Together they are stored sooner.
-        let (seq, note) = {
-            let mut inner = lock(&self.inner);
-            let alone = inner.pending.is_empty().then(|| note.clone());
-            if alone.is_none() {
-                inner.beside.push(note);
-            }
-            (inner.seq, alone)
-        };
-        self.stored_up_to(seq).await?;
-        match note {
-            Some(note) => self.shared.commit(note).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Keeps a note for a held task, to be stored with it if it is published. Whether it is held.
-    pub fn note_if_published(&self, name: &str, value: &Value) -> bool {
-        let mut inner = lock(&self.inner);
-        if inner.held {
-            inner.beside.push(self.noted(name, value.clone()));
-        }
-        inner.held
-    }
-
-    fn noted(&self, name: &str, value: Value) -> Change {
-        Change::Note(Note {
-            task: self.id().clone(),
-            name: name.to_owned(),
-            value,
+        self.wait(|state| {
+            (state.committed.seq >= seq || state.phase.reply().is_some()).then_some(())
         })
+        .await
     }
 
-    /// Waits until the agent answered with a bare message, or a task was stored (`None`).
+    /// Waits until the agent answered with a direct message, or a task was stored (`None`).
     ///
     /// # Errors
     ///
     /// If the store could not take it.
     pub async fn decided(&self) -> Result<Option<Arc<Message>>, Error> {
-        self.wait(|inner| match &inner.reply {
+        self.wait(|state| match state.phase.reply() {
             Some(message) => Some(Some(message.clone())),
-            None => (inner.durable > 0).then_some(None),
+            None => (state.committed.seq > 0).then_some(None),
         })
         .await
     }
 
     /// Waits until event `seq` is stored, however long the store is in trouble, or will never be: the agent
-    /// answered with a bare message, or the task was given up.
+    /// answered with a direct message, or the task was given up.
     pub async fn kept(&self, seq: u64) {
-        let kept = |inner: &Inner| {
-            let given_up = inner.durable == 0 && inner.trouble.is_some();
-            inner.durable >= seq || inner.reply.is_some() || given_up
+        let kept = |state: &State| {
+            let committed = state.committed.seq;
+            let given_up = committed == 0 && state.trouble.is_some();
+            committed >= seq || state.phase.reply().is_some() || given_up
         };
         loop {
             let ring = self.changed.notified();
             tokio::pin!(ring);
             ring.as_mut().enable();
-            if kept(&lock(&self.inner)) {
+            if kept(&lock(&self.state)) {
                 return;
             }
             ring.await;
@@ -103,12 +64,13 @@ impl TaskLog {
     ///
     /// If the store could not take it.
     pub async fn settled(&self, since: u64) -> Result<Arc<Task>, Error> {
-        let settled = self.wait(|inner| {
-            let state = inner.told.as_ref()?.status.state;
-            let settled = state.is_terminal() || state.is_interrupted();
-            told(inner).filter(|_| settled && inner.durable >= since)
+        let settled = self.wait(|state| {
+            let stands = state.committed.state()?;
+            let settled = stands.is_terminal() || stands.is_interrupted();
+            let settled = settled && state.committed.seq >= since;
+            committed_task(&state.committed).filter(|_| settled)
         });
-        settled.await.map(|told| self.to_answer(told))
+        settled.await.map(|task| self.to_answer(task))
     }
 
     /// Waits until the task is over. It is counted as [`TaskLog::view_to_answer`] does.
@@ -117,11 +79,24 @@ impl TaskLog {
     ///
     /// If the store could not take it.
     pub async fn ended(&self) -> Result<Arc<Task>, Error> {
-        let ended = self.wait(|inner| {
-            let state = inner.told.as_ref()?.status.state;
-            told(inner).filter(|_| state.is_terminal())
+        let ended = self.wait(|state| {
+            let stands = state.committed.state()?;
+            committed_task(&state.committed).filter(|_| stands.is_terminal())
         });
-        ended.await.map(|told| self.to_answer(told))
+        ended.await.map(|task| self.to_answer(task))
+    }
+
+    /// Waits until no turn runs.
+    pub async fn turn_ended(&self) {
+        loop {
+            let ring = self.changed.notified();
+            tokio::pin!(ring);
+            ring.as_mut().enable();
+            if lock(&self.state).phase.turn().is_none() {
+                return;
+            }
+            ring.await;
+        }
     }
 
     /// Waits until not too much waits to be stored.
@@ -135,11 +110,11 @@ impl TaskLog {
             tokio::pin!(ring);
             ring.as_mut().enable();
             {
-                let inner = lock(&self.inner);
-                if inner.state.is_terminal() {
-                    return Err(inner.state);
+                let ahead = &lock(&self.state).ahead;
+                if ahead.state.is_terminal() {
+                    return Err(ahead.state);
                 }
-                if inner.pending.len() < MAX_PENDING {
+                if ahead.pending.len() < MAX_PENDING {
                     return Ok(());
                 }
             }
@@ -148,8 +123,8 @@ impl TaskLog {
     }
 
     /// Waits until `found` finds something, or something goes wrong.
-    async fn wait<T>(&self, found: impl Fn(&Inner) -> Option<T>) -> Result<T, Error> {
-        if let Some(found) = found(&lock(&self.inner)) {
+    async fn wait<T>(&self, found: impl Fn(&State) -> Option<T>) -> Result<T, Error> {
+        if let Some(found) = found(&lock(&self.state)) {
             return Ok(found);
         }
         loop {
@@ -157,11 +132,11 @@ impl TaskLog {
             tokio::pin!(ring);
             ring.as_mut().enable();
             {
-                let inner = lock(&self.inner);
-                if let Some(found) = found(&inner) {
+                let state = lock(&self.state);
+                if let Some(found) = found(&state) {
                     return Ok(found);
                 }
-                if let Some(trouble) = &inner.trouble {
+                if let Some(trouble) = &state.trouble {
                     return Err(trouble.clone());
                 }
             }

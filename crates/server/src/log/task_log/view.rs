@@ -4,22 +4,23 @@ use std::sync::{Arc, Weak};
 
 use switchboard_types::model::{Task, TaskState};
 
-use super::inner::Inner;
+use super::state::{Committed, Phase};
 use super::{TaskLog, lock};
 use crate::log::loads::Bound;
 use crate::store::Error;
-use crate::task::Head;
+use crate::task::{Head, TurnRecord};
+use crate::trace::Trace;
 
 impl TaskLog {
-    /// The task as it may be told, and where it stands.
+    /// The committed task, and where it stands.
     #[must_use]
     pub fn view(&self) -> Option<(Head, Arc<Task>)> {
-        self.view_of(&lock(&self.inner))
+        self.view_of(&lock(&self.state).committed)
     }
 
-    fn view_of(&self, inner: &Inner) -> Option<(Head, Arc<Task>)> {
-        let task = Arc::clone(inner.told.as_ref()?);
-        let head = self.head(task.status.state, task.status.timestamp?, inner.durable);
+    fn view_of(&self, committed: &Committed) -> Option<(Head, Arc<Task>)> {
+        let task = Arc::clone(committed.task.as_ref()?);
+        let head = self.head(task.status.state, task.status.timestamp?, committed.seq);
         Some((head, task))
     }
 
@@ -31,8 +32,8 @@ impl TaskLog {
     /// If readers hold too much of how this task stood before, or of all tasks.
     pub fn view_to_send(&self) -> Result<Option<(Head, Arc<Task>)>, Error> {
         let (view, may_be_large) = {
-            let inner = lock(&self.inner);
-            (self.view_of(&inner), inner.may_be_large())
+            let committed = &lock(&self.state).committed;
+            (self.view_of(committed), committed.may_be_large())
         };
         if let (true, Some((_, task))) = (may_be_large, &view) {
             self.count(task, Bound::Budget)?;
@@ -43,8 +44,8 @@ impl TaskLog {
     /// The same for the answer to a call that has been executed. It is counted, too, but never refused.
     #[must_use]
     pub fn view_to_answer(&self) -> Option<Arc<Task>> {
-        let told = told(&lock(&self.inner));
-        told.map(|told| self.to_answer(told))
+        let task = committed_task(&lock(&self.state).committed);
+        task.map(|task| self.to_answer(task))
     }
 
     /// A task for such an answer, and whether it may be large.
@@ -64,18 +65,18 @@ impl TaskLog {
 
     /// Lets the task that was read for this log not count as held by a reader.
     pub(in crate::log) fn keeps_its_task(&self) {
-        let told = told(&lock(&self.inner));
-        if let Some((task, true)) = told {
+        let task = committed_task(&lock(&self.state).committed);
+        if let Some((task, true)) = task {
             self.shared.loads.kept(&task, self.current(&task));
         }
     }
 
     /// Exists as long as this task is the present one.
     fn current(&self, task: &Arc<Task>) -> Weak<()> {
-        let mut inner = lock(&self.inner);
-        match &inner.told {
-            Some(told) if Arc::ptr_eq(told, task) => {
-                Arc::downgrade(inner.current.get_or_insert_default())
+        let committed = &mut lock(&self.state).committed;
+        match &committed.task {
+            Some(present) if Arc::ptr_eq(present, task) => {
+                Arc::downgrade(committed.current.get_or_insert_default())
             }
             _ => Weak::new(),
         }
@@ -85,44 +86,57 @@ impl TaskLog {
     /// reader holds is copied when the next event comes.
     #[must_use]
     pub fn committed(&self) -> Option<(u64, TaskState)> {
-        let inner = lock(&self.inner);
-        Some((inner.durable, inner.told.as_ref()?.status.state))
+        let committed = &lock(&self.state).committed;
+        Some((committed.seq, committed.state()?))
     }
 
-    /// Whether the agent may still answer with a bare message.
+    /// Whether the agent may still answer with a direct message.
     #[must_use]
-    pub fn is_held(&self) -> bool {
-        lock(&self.inner).held
+    pub fn is_draft(&self) -> bool {
+        matches!(lock(&self.state).phase, Phase::Draft(_))
     }
 
     /// The last event, stored or not, and the state after it.
     #[must_use]
     pub fn last(&self) -> (u64, TaskState) {
-        let inner = lock(&self.inner);
-        (inner.seq, inner.state)
+        let ahead = &lock(&self.state).ahead;
+        (ahead.seq, ahead.state)
     }
 
     /// Whether the task waits for a message, and none has come.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        lock(&self.inner).is_waiting()
+        lock(&self.state).is_waiting()
     }
 
-    /// Whether the next message begins a turn.
+    /// Whether a turn runs or waits for capacity.
     #[must_use]
-    pub fn is_idle(&self) -> bool {
-        let inner = lock(&self.inner);
-        inner.turn.is_none() && !inner.state.is_terminal()
+    pub fn is_busy(&self) -> bool {
+        lock(&self.state).phase.turn().is_some()
     }
 
-    /// Says that a webhook was registered for this task.
+    /// The trace that the turn belongs to.
+    #[must_use]
+    pub fn trace(&self) -> Option<Arc<Trace>> {
+        lock(&self.state).trace.clone()
+    }
+
+    /// The record of the latest turn.
+    #[must_use]
+    pub fn turn(&self) -> TurnRecord {
+        let state = lock(&self.state);
+        let record = state.record.as_deref().cloned();
+        record.unwrap_or_else(|| TurnRecord::first(self.id().clone()))
+    }
+
+    /// A webhook was registered for this task.
     pub fn has_webhooks(&self) {
-        lock(&self.inner).has_webhooks = true;
+        lock(&self.state).has_webhooks = true;
     }
 }
 
 /// The committed task, and whether it may be large.
-pub(super) fn told(inner: &Inner) -> Option<(Arc<Task>, bool)> {
-    let task = Arc::clone(inner.told.as_ref()?);
-    Some((task, inner.may_be_large()))
+pub(super) fn committed_task(committed: &Committed) -> Option<(Arc<Task>, bool)> {
+    let task = Arc::clone(committed.task.as_ref()?);
+    Some((task, committed.may_be_large()))
 }

@@ -1,15 +1,18 @@
-//! How the writer takes what waits and says what became of it, and how cursors find what is stored.
+//! How the writer commits what is pending, and how cursors find what is committed.
 
 use std::sync::{Arc, Weak};
 
 use switchboard_types::model::{Message, TaskState, Timestamp};
 use tokio::sync::Notify;
 
-use super::inner::Inner;
+use super::state::Phase;
 use super::{TaskLog, lock};
 use crate::log::task_end::EndedTask;
 use crate::store::{Error, MAX_EVENT_PAGE};
 use crate::task::{Append, Change, Entry, Head};
+
+/// With so many changes pending they are committed without an event.
+const MAX_CHANGES: usize = 256;
 
 /// What a cursor finds.
 pub(in crate::log) enum Found {
@@ -23,7 +26,7 @@ pub(in crate::log) enum Found {
 /// A batch handed to the writer.
 pub(in crate::log) struct Batch {
     pub(in crate::log) entries: Vec<Arc<Entry>>,
-    pub(in crate::log) beside: Vec<Change>,
+    pub(in crate::log) changes: Vec<Change>,
 }
 
 impl TaskLog {
@@ -34,27 +37,33 @@ impl TaskLog {
 
     /// The stored events after `after`: `max` at most, and no more once they weigh a page.
     pub(in crate::log) fn find(&self, after: u64, max: usize) -> Result<Found, Error> {
-        let inner = lock(&self.inner);
-        if let Some(message) = &inner.reply {
+        let state = lock(&self.state);
+        if let Some(message) = state.phase.reply() {
             return Ok(Found::Reply(message.clone()));
         }
-        if after >= inner.durable {
-            return match (&inner.trouble, inner.durable) {
+        let committed = &state.committed;
+        if after >= committed.seq {
+            return match (&state.trouble, committed.seq) {
                 (Some(trouble), 0) => Err(trouble.clone()),
                 _ => Ok(Found::Nothing),
             };
         }
-        let first = inner.tail.front().map_or(u64::MAX, |e| e.seq);
+        let first = committed.tail.front().map_or(u64::MAX, |e| e.seq);
         if after + 1 < first {
             return Ok(Found::InStore);
         }
         let skip = usize::try_from(after + 1 - first).unwrap_or(usize::MAX);
         let mut weight = 0;
-        let page = inner.tail.iter().skip(skip).take(max).take_while(|entry| {
-            let fits = weight < MAX_EVENT_PAGE;
-            weight += entry.weight();
-            fits
-        });
+        let page = committed
+            .tail
+            .iter()
+            .skip(skip)
+            .take(max)
+            .take_while(|entry| {
+                let fits = weight < MAX_EVENT_PAGE;
+                weight += entry.weight();
+                fits
+            });
         Ok(Found::Entries(page.cloned().collect()))
     }
 
@@ -79,9 +88,8 @@ impl TaskLog {
 
     /// How much memory this log takes, roughly, in bytes.
     pub(in crate::log) fn weight(&self) -> usize {
-        let inner = lock(&self.inner);
-        let task = inner.loaded_weight + inner.since_snapshot + inner.snapshot_weight;
-        512 + inner.tail_weight + task
+        let committed = &lock(&self.state).committed;
+        512 + committed.tail_weight + committed.weight()
     }
 
     pub(super) fn head(&self, state: TaskState, updated: Timestamp, seq: u64) -> Head {
@@ -96,53 +104,58 @@ impl TaskLog {
         }
     }
 
-    /// Lets what a turn has said at its first poll be stored, all in one commit.
+    /// Lets what a turn has said at its first poll be committed, all at once.
     pub fn uncork(self: &Arc<Self>) {
-        lock(&self.inner).corked = false;
+        if let Phase::Draft(turn) | Phase::Live(turn) = &mut lock(&self.state).phase {
+            turn.at_first_poll = false;
+        }
         self.enqueue();
     }
 
-    /// Puts this log into the writer's queue, unless it is there or has nothing to say.
+    /// Puts this log into the writer's queue, unless it is there or has nothing to commit.
     pub(super) fn enqueue(self: &Arc<Self>) {
         {
-            let mut inner = lock(&self.inner);
-            let waits = inner.queued || inner.held || inner.corked;
-            if waits || inner.pending.is_empty() || inner.reply.is_some() {
+            let mut state = lock(&self.state);
+            let ahead = &state.ahead;
+            let is_empty = ahead.pending.is_empty() && ahead.changes.len() < MAX_CHANGES;
+            if ahead.in_queue || is_empty || !state.phase.may_commit() {
                 return;
             }
-            inner.queued = true;
+            state.ahead.in_queue = true;
         }
         lock(&self.shared.queue).logs.push(Arc::clone(self));
         self.shared.work.notify_one();
     }
 
-    /// What the writer is to store now; adds it to `changes`.
+    /// What the writer is to commit now; adds it to `changes`.
     pub(in crate::log) fn take_batch(&self, changes: &mut Vec<Change>) -> Batch {
-        let mut inner = lock(&self.inner);
-        inner.queued = false;
-        let entries = std::mem::take(&mut inner.pending);
-        let beside = std::mem::take(&mut inner.beside);
-        let snapshot = inner.snapshot_if_worth_it();
+        let mut state = lock(&self.state);
+        let snapshot = state.committed.snapshot_if_worth_it();
+        let ahead = &mut state.ahead;
+        ahead.in_queue = false;
+        let batch = Batch {
+            entries: std::mem::take(&mut ahead.pending),
+            changes: std::mem::take(&mut ahead.changes),
+        };
         let append = Append {
-            head: self.head(inner.state, inner.updated, inner.seq),
-            entries: entries.clone(),
+            head: self.head(ahead.state, ahead.updated, ahead.seq),
+            entries: batch.entries.clone(),
             snapshot,
         };
         changes.push(Change::Append(append));
-        changes.extend(beside.iter().cloned());
-        Batch { entries, beside }
+        changes.extend(batch.changes.iter().cloned());
+        batch
     }
 
-    /// The batch is stored: it may be told.
+    /// The batch is committed: readers may see it.
     pub(in crate::log) fn commit(&self, entries: Vec<Arc<Entry>>) {
         let (has_webhooks, ended) = {
-            let mut inner = lock(&self.inner);
-            let state = |inner: &Inner| inner.told.as_ref().map(|task| task.status.state);
-            let mut before = state(&inner);
-            let first = before;
+            let mut state = lock(&self.state);
+            let first = state.committed.state();
+            let mut before = first;
             for entry in entries {
-                inner.tell(entry);
-                let now = state(&inner);
+                state.committed.apply(entry);
+                let now = state.committed.state();
                 if let Some(state) = now.filter(|_| now != before) {
                     self.meter.goes_to(state);
                     before = now;
@@ -151,11 +164,11 @@ impl TaskLog {
             let mut ended = None;
             if first != before {
                 self.meter.stands(first, before);
-                let (task, trace) = (inner.told.as_ref(), inner.trace.as_ref());
+                let (task, trace) = (state.committed.task.as_ref(), state.trace.as_ref());
                 ended = before.and_then(|state| EndedTask::of(state, task, trace));
             }
-            inner.trouble = None;
-            (inner.has_webhooks, ended)
+            state.trouble = None;
+            (state.has_webhooks, ended)
         };
         if has_webhooks {
             lock(&self.shared.to_push).push(self.origin.id.clone());
@@ -167,24 +180,26 @@ impl TaskLog {
         }
     }
 
-    /// The batch could not be stored. A task that nobody knows yet is given up (`false`); one that exists
-    /// keeps its events for another try (`true`).
+    /// The batch could not be committed. A task that nobody knows yet is given up (`false`); one that exists keeps its
+    /// events for another try (`true`).
     pub(in crate::log) fn rollback(&self, mut batch: Batch, error: &Error) -> bool {
         let keep = {
-            let mut inner = lock(&self.inner);
-            inner.trouble = Some(error.clone());
-            let keep = inner.durable > 0;
+            let mut state = lock(&self.state);
+            state.trouble = Some(error.clone());
+            let keep = state.committed.seq > 0;
+            let ahead = &mut state.ahead;
             if keep {
-                batch.entries.append(&mut inner.pending);
-                inner.pending = batch.entries;
-                batch.beside.append(&mut inner.beside);
-                inner.beside = batch.beside;
-                inner.queued = true;
+                batch.entries.append(&mut ahead.pending);
+                ahead.pending = batch.entries;
+                batch.changes.append(&mut ahead.changes);
+                ahead.changes = batch.changes;
+                ahead.in_queue = true;
             } else {
-                inner.state = TaskState::Failed;
-                if let Some(turn) = inner.turn.take() {
+                ahead.state = TaskState::Failed;
+                if let Some(turn) = state.phase.turn() {
                     turn.canceled.cancel();
                 }
+                state.phase = Phase::Over;
             }
             keep
         };
