@@ -20,7 +20,6 @@ pub mod identity;
 pub mod langgraph;
 pub mod openai;
 pub mod openclaw;
-mod past;
 pub mod profile;
 pub mod remote;
 pub mod script;

@@ -18,12 +18,11 @@ use serde_json::{Value, json};
 use switchboard_client::Retry;
 use switchboard_server::agent::{AgentError, Progress, Said, Turn};
 use switchboard_server::clock;
-use switchboard_server::task::place_of;
 use switchboard_types::model::{Object, Timestamp};
 use tokio::time::{Instant, sleep};
 
 /// The name of the note that holds when the outage began.
-const NOTE: &str = "upstream";
+const STEP: &str = "upstream";
 /// Backoff between attempts: starts here, doubles, and stays at the second.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(500);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(10);
@@ -171,8 +170,8 @@ impl<'a> Outage<'a> {
             course.reported.push(down.cause.clone());
             let since = course.since.as_micros();
             let reported = course.reported.clone();
-            let noted = json!({ "turn": self.key(), "since": since, "reported": reported });
-            progress.note(NOTE, noted).await?;
+            let outage = json!({ "turn": self.turn.number, "since": since, "reported": reported });
+            progress.record(STEP, outage).await?;
             self.report(progress, down, left).await?;
         }
         let canceled = &self.turn.canceled;
@@ -191,12 +190,12 @@ impl<'a> Outage<'a> {
         let reported = match self.course.take() {
             Some(course) => !course.reported.is_empty(),
             // It may have been reported before a restart. Whatever was reported was an event.
-            None => self.turn.emitted > 0 && self.noted().await?.is_some(),
+            None => self.turn.emitted > 0 && self.recorded().await?.is_some(),
         };
         let Some(progress) = self.progress.filter(|_| reported) else {
             return Ok(());
         };
-        progress.note(NOTE, Value::Null).await?;
+        progress.record(STEP, Value::Null).await?;
         let agent = &**self.turn.agent();
         tracing::info!(agent, task = %self.turn.task_id(), url = self.url, "upstream is reachable again");
         let text = format!("upstream {} is reachable again", self.url);
@@ -206,13 +205,13 @@ impl<'a> Outage<'a> {
     /// The outage as it stands: it may have begun before a restart.
     async fn begin(&self) -> Result<Course, AgentError> {
         let limit = self.turn.upstream_timeout();
-        let noted = match self.turn.emitted {
+        let recorded = match self.turn.emitted {
             0 => None,
-            _ => self.noted().await?,
+            _ => self.recorded().await?,
         };
-        let before = noted.and_then(|note| {
-            let since = Timestamp::from_micros(note["since"].as_i64()?);
-            let reported = note["reported"].as_array()?.iter();
+        let before = recorded.and_then(|step| {
+            let since = Timestamp::from_micros(step["since"].as_i64()?);
+            let reported = step["reported"].as_array()?.iter();
             let reported = reported.filter_map(|cause| Some(cause.as_str()?.to_owned()));
             Some((since, reported.collect()))
         });
@@ -228,18 +227,10 @@ impl<'a> Outage<'a> {
         })
     }
 
-    /// What was noted about an outage in this turn.
-    async fn noted(&self) -> Result<Option<Value>, AgentError> {
-        let note = self.turn.note(NOTE).await?;
-        Ok(note.filter(|note| note["turn"] == self.key()))
-    }
-
-    /// Tells this turn from others of the task.
-    fn key(&self) -> Value {
-        json!([
-            self.turn.message.id.as_str(),
-            place_of(&self.turn.message, &self.turn.task)
-        ])
+    /// What was recorded about an outage in this turn.
+    async fn recorded(&self) -> Result<Option<Value>, AgentError> {
+        let step = self.turn.last_step(STEP).await?;
+        Ok(step.filter(|step| step["turn"] == self.turn.number))
     }
 
     async fn report(

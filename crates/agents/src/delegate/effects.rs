@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use serde_json::Value;
 use switchboard_server::agent::{AgentError, Progress, Said};
-use switchboard_types::model::{Artifact, Task, TaskState};
+use switchboard_types::model::Artifact;
 
 type Done = Result<(), AgentError>;
 
@@ -21,11 +21,11 @@ pub(crate) trait Effects: Send + Sync {
     /// Waits until the task is durable: nobody else works for a task that a crash could undo.
     async fn persist(&self) -> Done;
 
-    /// Stores a private note with the task.
-    async fn note(&self, name: &str, value: Value) -> Done;
+    /// Records a private step of the task.
+    async fn record(&self, name: &str, value: Value) -> Done;
 
     /// Records something for operators.
-    fn internal(&self, name: &str, value: Value);
+    fn operator_note(&self, name: &str, value: Value);
 }
 
 #[async_trait]
@@ -42,12 +42,12 @@ impl Effects for Progress {
         self.safe().await
     }
 
-    async fn note(&self, name: &str, value: Value) -> Done {
-        self.note(name, value).await
+    async fn record(&self, name: &str, value: Value) -> Done {
+        self.record(name, value).await
     }
 
-    fn internal(&self, name: &str, value: Value) {
-        self.internal(name, value);
+    fn operator_note(&self, name: &str, value: Value) {
+        self.operator_note(name, value);
     }
 }
 
@@ -64,14 +64,13 @@ pub(crate) struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    /// An emitter that leaves out the first `stored` events.
-    pub(crate) fn new(effects: &'a dyn Effects, task: &Task, stored: u64) -> Self {
+    /// An emitter that leaves out the first `stored` events, which an earlier run of a `resumed` turn has stored.
+    pub(crate) fn new(effects: &'a dyn Effects, stored: u64, resumed: bool) -> Self {
         Self {
             effects,
             stored,
             emitted: AtomicU64::new(0),
-            // A turn that begins finds its task submitted, or waiting for the message.
-            resumed: task.status.state == TaskState::Working,
+            resumed,
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use switchboard_server::agent::{AgentError, Outcome, Progress, Turn};
+use async_trait::async_trait;
+use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use switchboard_server::call::Handler;
 use switchboard_server::directory::Directory;
 
@@ -25,13 +26,12 @@ impl Handoff {
             delegator: delegator.listed_in(directory),
         }
     }
+}
 
-    /// Takes a turn: passes the message on, and what comes of it back.
-    ///
-    /// # Errors
-    ///
-    /// If the other agent fails, or the task is over.
-    pub async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
+#[async_trait]
+impl Agent for Handoff {
+    /// Passes the message on, and what comes of it back.
+    async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
         let peers = self.delegator.peers(&turn);
         let (delegations, mut input) = self.delegator.begin(&turn, &progress, &peers).await?;
         let outcome = match delegations.is_over(true) {
@@ -41,17 +41,17 @@ impl Handoff {
         delegations.conclude(outcome, input.question).await
     }
 
-    /// Cancels the delegated task of a task that is over.
-    ///
-    /// # Errors
-    ///
-    /// If that failed and may be tried again, or the other agent refused to stop.
-    pub async fn release(&self, turn: &Turn) -> Result<(), AgentError> {
-        self.delegator.release(turn).await
+    /// Cancels the delegated task.
+    async fn release(&self, turn: Turn) -> Result<(), AgentError> {
+        self.delegator.release(&turn).await
     }
 
-    /// Whether a turn that a restart cut off goes on although its message was a secret and is not known any more.
-    pub async fn can_resume_without_message(&self, turn: &Turn) -> bool {
-        self.delegator.can_resume_without_message(turn).await
+    async fn on_restart(&self, _: &Turn) -> Restart {
+        Restart::Resume
+    }
+
+    /// The delegating task is durable before it delegates.
+    fn has_effects(&self) -> bool {
+        false
     }
 }

@@ -25,7 +25,6 @@ use std::sync::Arc;
 use switchboard_server::agent::{AgentError, Progress, Turn};
 use switchboard_server::call::Handler;
 use switchboard_server::directory::Directory;
-use switchboard_types::model::Task;
 use tokio::sync::Mutex;
 
 pub use handoff::Handoff;
@@ -115,16 +114,13 @@ impl Delegator {
         peers: &'a dyn Peers,
     ) -> Result<(Delegations<'a>, TurnInput), AgentError> {
         let aliases = self.aliases();
-        // An agent that is visible now may have been hidden when it asked: then only the note has its name.
-        let noted = match self.agents.is_empty() || turn.begins() {
+        // An agent that is visible now may have been hidden when it asked: then only the step has its name.
+        let recorded = match self.agents.is_empty() || turn.begins_task() {
             true => None,
-            false => turn.note(WHO_ASKS).await?,
+            false => turn.last_step(WHO_ASKS).await?,
         };
-        let question = match &turn.question {
-            Some(question) => RelayedQuestion::of(question),
-            None => RelayedQuestion::before(&turn.task, &turn.message),
-        };
-        let question = question.map(|question| question.resolve(noted.as_ref(), &aliases));
+        let question = turn.question.as_deref().and_then(RelayedQuestion::of);
+        let question = question.map(|question| question.resolve(recorded.as_ref(), &aliases));
         if let Some(question) = &question
             && !self.agents.contains(&question.agent)
         {
@@ -134,15 +130,12 @@ impl Delegator {
         }
         let budget = turn.budget();
         let stored = match budget.is_limited() {
-            true => turn.note(LEDGER).await?,
+            true => turn.last_step(LEDGER).await?,
             false => None,
         };
-        let input = TurnInput {
-            timed_out: turn.input_timed_out,
-            ..TurnInput::new(&turn.task, Arc::clone(&turn.message), question)
-        };
+        let input = TurnInput::new(turn, question);
         let delegations = Delegations {
-            emitter: Emitter::new(progress, &turn.task, turn.emitted),
+            emitter: Emitter::new(progress, turn.emitted, turn.is_resumed),
             peers,
             task: Arc::clone(&turn.task),
             hop: turn.hop().clone(),
@@ -174,23 +167,5 @@ impl Delegator {
             peers.cancel(&question.agent, question.task).await?;
         }
         refused.map_or(Ok(()), Err)
-    }
-
-    /// Whether a turn that a restart cut off goes on although its message, an answer that is a secret, was not stored: the
-    /// agent that asked has received it, or does not wait for it any more.
-    pub(crate) async fn can_resume_without_message(&self, turn: &Turn) -> bool {
-        let Some(task) = self.task_that_asked(turn).await else {
-            return false;
-        };
-        let keys = turn::keys_of(&turn.task.id, relay::number_of(&turn.task, &turn.message));
-        let mut received = task.history.iter().map(|message| message.id.as_str());
-        !task.status.state.is_interrupted() || received.any(|id| id.starts_with(&keys))
-    }
-
-    /// The delegated task whose question the message of a turn answers.
-    async fn task_that_asked(&self, turn: &Turn) -> Option<Arc<Task>> {
-        let question = RelayedQuestion::asked_in(turn.question.as_ref()?, turn).await?;
-        let peers: &dyn Peers = &self.peers(turn);
-        peers.task(&question.agent, question.task).await.ok()
     }
 }

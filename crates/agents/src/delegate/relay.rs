@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use switchboard_server::agent::{AgentError, Outcome, Turn};
 use switchboard_server::hops::DELEGATE;
-use switchboard_server::task::{OUT_OF_BAND, asks_for_secret, is_redacted, place_of};
+use switchboard_server::task::{OUT_OF_BAND, asks_for_secret};
 use switchboard_types::model::{Message, Role, Task, TaskId, TaskState};
 
 use super::task::{DelegatedTask, delegate, with_delegate};
 use super::{Aliases, Delegations};
 
-/// The note that names the agent of a relayed question, if the question itself must not.
+/// The step that names the agent of a relayed question, if the question itself must not.
 pub(super) const WHO_ASKS: &str = "who-asks";
 
 /// A question that was relayed, as the metadata of its message has it.
@@ -37,15 +37,6 @@ impl RelayedQuestion {
         })
     }
 
-    /// The relayed question that a message answers. A question becomes part of the history when the answer is stored;
-    /// until then it is the task's status.
-    pub(crate) fn before(task: &Task, message: &Arc<Message>) -> Option<Self> {
-        let status = task.status.message.as_ref();
-        let open = status.filter(|_| task.status.state.is_interrupted());
-        let latest = before(task, message).last();
-        Self::of(open.or(latest.filter(|m| m.role == Role::Agent))?)
-    }
-
     /// The relayed question that the task of a turn asked last. An answer that was not passed on changes nothing.
     pub(super) async fn last_of(turn: &Turn) -> Option<Self> {
         let mut history = turn.task.history.iter().rev();
@@ -56,7 +47,7 @@ impl RelayedQuestion {
     /// The same of a question that the task of a turn asked.
     pub(super) async fn asked_in(question: &Message, turn: &Turn) -> Option<Self> {
         let question = Self::of(question)?;
-        let noted = turn.note(WHO_ASKS).await.unwrap_or_default();
+        let noted = turn.last_step(WHO_ASKS).await.unwrap_or_default();
         Some(question.resolve(noted.as_ref(), &Aliases::default()))
     }
 
@@ -76,12 +67,14 @@ impl RelayedQuestion {
 /// The message of a turn, and the relayed question that it answers.
 #[derive(Debug)]
 pub(crate) struct TurnInput {
-    /// The message itself. Of a secret nothing but that it came is left after a restart.
+    /// The message itself.
     pub(crate) received: Arc<Message>,
     /// What may be repeated: the message or, if that is a secret, the latest before it that is none.
     pub(crate) last_public: Arc<Message>,
     /// The number of the message within the task, from 1.
     pub(crate) turn: u32,
+    /// The message is a secret, and only for the agent that asked for it.
+    pub(crate) is_secret: bool,
     /// There is no answer to the last question: nobody gave one in time.
     pub(crate) timed_out: bool,
     /// Taken by whoever passes the answer on.
@@ -89,24 +82,19 @@ pub(crate) struct TurnInput {
 }
 
 impl TurnInput {
-    pub(crate) fn new(
-        task: &Task,
-        received: Arc<Message>,
-        question: Option<RelayedQuestion>,
-    ) -> Self {
-        let public = match place_of(&received, task).map(|place| task.history.split_at(place)) {
-            Some((before, [stored, ..])) if is_redacted(stored) => {
-                let is_public = |m: &&Arc<Message>| m.role == Role::User && !is_redacted(m);
-                before.iter().rfind(is_public).unwrap_or(stored)
-            }
-            _ => &received,
+    pub(crate) fn new(turn: &Turn, question: Option<RelayedQuestion>) -> Self {
+        let index = turn.message_index();
+        let public = match turn.is_secret {
+            true => (0..index).rev().find_map(|nth| turn.received(nth)),
+            false => None,
         };
         Self {
-            last_public: Arc::clone(public),
-            turn: number_of(task, &received),
-            timed_out: false,
+            last_public: Arc::clone(public.unwrap_or(&turn.message)),
+            turn: u32::try_from(index + 1).unwrap_or(u32::MAX),
+            is_secret: turn.is_secret,
+            timed_out: turn.input_timed_out,
             question,
-            received,
+            received: Arc::clone(&turn.message),
         }
     }
 
@@ -115,33 +103,16 @@ impl TurnInput {
         question.map_or(&self.last_public, |_| &self.received)
     }
 
-    /// Whether the message is a secret, and only for the agent that has asked for it.
-    pub(crate) fn is_secret(&self) -> bool {
-        !Arc::ptr_eq(&self.last_public, &self.received)
-    }
-
     /// Whether the task of the question is to get the answer. A task that went on without one gets it for its next
-    /// question. A secret goes only to a task that asks for one, and is not known any more after a restart.
+    /// question. A secret goes only to a task that asks for one.
     pub(super) fn is_expected_by(&self, task: &Task) -> bool {
         let state = task.status.state;
-        match self.is_secret() {
-            true => asks_for_secret(task) && !is_redacted(&self.received),
+        match self.is_secret {
+            true => asks_for_secret(task),
             false if self.timed_out => state.is_interrupted(),
             false => !state.is_terminal(),
         }
     }
-}
-
-/// What was said before a message. Later ones may wait in the history already.
-fn before<'t>(task: &'t Task, message: &Arc<Message>) -> &'t [Arc<Message>] {
-    &task.history[..place_of(message, task).unwrap_or(task.history.len())]
-}
-
-/// The number of a message within its task, from 1.
-pub(super) fn number_of(task: &Task, message: &Arc<Message>) -> u32 {
-    let before = before(task, message).iter();
-    let before = before.filter(|m| m.role == Role::User).count();
-    u32::try_from(before + 1).unwrap_or(u32::MAX)
 }
 
 impl Delegations<'_> {
@@ -153,7 +124,7 @@ impl Delegations<'_> {
         if let Some(id) = &task.id {
             if alias != task.agent {
                 let name = delegate(&task.agent, id);
-                self.emitter.effects.note(WHO_ASKS, name).await?;
+                self.emitter.effects.record(WHO_ASKS, name).await?;
             }
             let mut question = delegate(alias, id);
             question["event"] = task.cursor.into();

@@ -23,7 +23,7 @@ use super::peers::Peers;
 use super::relay::{RelayedQuestion, TurnInput};
 use super::task::{DelegatedTask, delegate, with_delegate};
 
-/// The note that keeps the ledger.
+/// The step that records the ledger.
 pub(super) const LEDGER: &str = "spent";
 /// How many delegated tasks the last message of a turn names.
 const MAX_REFERENCES: usize = 100;
@@ -158,7 +158,7 @@ impl Delegations<'_> {
         let is_answer = |message: &Arc<Message>| message.id.as_str() == work.key;
         if input.is_expected_by(&task) && !task.history.iter().any(is_answer) {
             let message = self.message(work, Budget::default(), Some(id.clone()))?;
-            if let Err(reason) = self.peers.answer(agent, message, input.is_secret()).await {
+            if let Err(reason) = self.peers.answer(agent, message, input.is_secret).await {
                 let task = self.peers.task(agent, id.clone()).await;
                 // Its result counts even if it ended before the answer came.
                 if !task.is_ok_and(|task| task.status.state.is_terminal()) {
@@ -231,7 +231,7 @@ impl Delegations<'_> {
 
     /// Records a delegation for operators and for a later cancel, and tells the caller.
     async fn announce(&self, task: &DelegatedTask, id: &TaskId) -> Result<(), AgentError> {
-        self.emitter.effects.internal(
+        self.emitter.effects.operator_note(
             DELEGATION,
             json!({ "agent": task.agent, "taskId": id.as_str(), "key": task.key }),
         );
@@ -289,7 +289,7 @@ impl Delegations<'_> {
 
     async fn store(&self, ledger: &BudgetLedger) -> Result<(), AgentError> {
         match ledger.is_limited() {
-            true => self.emitter.effects.note(LEDGER, ledger.to_json()).await,
+            true => self.emitter.effects.record(LEDGER, ledger.to_json()).await,
             false => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! What a restart may have left running: a command is noted before it begins, and found again by that.
+//! What a restart may have left running: a command is recorded before it begins, and found again by that.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Progress, Turn};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{self, Store};
-use switchboard_types::model::{Role, TaskId};
+use switchboard_types::model::TaskId;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use super::protocol::TASK;
 
-/// The name of the note.
-const NOTE: &str = "exec";
+/// The name of the step.
+const STEP: &str = "exec";
 
 /// How long a command may take to end whose agent does not say so any more.
 const GRACE: Duration = Duration::from_secs(2);
@@ -40,8 +40,8 @@ pub(super) async fn was_begun(turn: &Turn, life: &str) -> Result<bool, AgentErro
 
 /// What was noted about a command that was begun for the turn before a restart.
 async fn begun(turn: &Turn, life: &str) -> Result<Option<Value>, AgentError> {
-    let note = turn.note(NOTE).await?;
-    Ok(note.filter(|note| is_of(note, turn) && note["life"] != life))
+    let step = turn.last_step(STEP).await?;
+    Ok(step.filter(|step| is_of(step, turn) && step["life"] != life))
 }
 
 /// Whether the turn had begun before a restart. If so, what still runs of it is ended.
@@ -81,20 +81,17 @@ pub async fn end_left(
             named.remove(&head.id);
         }
     }
-    let mut noted = Vec::new();
+    let mut recorded = Vec::new();
     for id in named {
-        match store.notes(&id).await {
-            // Without a note it is another Switchboard's.
-            Ok(notes) => {
-                let note = notes.into_iter().find(|note| note.name == NOTE);
-                noted.extend(note.map(|note| (id, note.value)));
-            }
+        match store.step(&id, STEP).await {
+            // Without a step it is another Switchboard's.
+            Ok(step) => recorded.extend(step.map(|stored| (id, stored.step.value))),
             Err(error) => {
                 tracing::warn!(task = %id, %error, "could not find out what a command left running");
             }
         }
     }
-    let found = move || noted.into_iter().map(|(id, note)| Left::of(id, &note));
+    let found = move || recorded.into_iter().map(|(id, step)| Left::of(id, &step));
     let found: Vec<Left> = seen(move || found().collect()).await;
     tasks.spawn(end(found, GRACE));
     Ok(())
@@ -149,24 +146,16 @@ async fn seen<T: Default + Send + 'static>(look: impl FnOnce() -> T + Send + 'st
 
 /// Notes that the command is about to begin, in this life of Switchboard.
 pub(super) async fn begins(turn: &Turn, life: &str, progress: &Progress) -> Result<(), AgentError> {
-    let message = turn.message.id.as_str();
-    let note = json!({ "message": message, "said": said(turn), "life": life });
-    progress.note(NOTE, note).await
+    let step = json!({ "turn": turn.number, "life": life });
+    progress.record(STEP, step).await
 }
 
-/// Whether the command was begun for this turn. Some clients use one id for different messages; but what was said before
-/// a turn is the same only for that turn, until it says something itself.
-fn is_of(note: &Value, turn: &Turn) -> bool {
-    let same_id = note["message"] == turn.message.id.as_str();
-    same_id && (turn.emitted > 0 || note["said"] == said(turn))
-}
-
-/// How often the agent has spoken in the task. The question that a message answers may still stand as open.
-fn said(turn: &Turn) -> usize {
-    let task = &turn.task;
-    let history = task.history.iter().filter(|m| m.role == Role::Agent);
-    let asked = task.status.state.is_interrupted() && task.status.message.is_some();
-    history.count() + usize::from(asked)
+/// Whether the command was begun for this turn. Earlier versions did not record the turn.
+fn is_of(step: &Value, turn: &Turn) -> bool {
+    match step["turn"].as_u64() {
+        Some(number) => number == u64::from(turn.number),
+        None => step["message"] == turn.message.id.as_str(),
+    }
 }
 
 /// Notes who it is.
@@ -179,11 +168,9 @@ pub(super) async fn runs(
     let Some(pid) = pid.map(|pid| pid.as_raw_nonzero().get()) else {
         return Ok(());
     };
-    let message = turn.message.id.as_str();
-    let (said, began) = (said(turn), Live::of(pid).map(|one| one.began));
-    let note =
-        json!({ "message": message, "said": said, "life": life, "pid": pid, "began": began });
-    progress.note(NOTE, note).await
+    let began = Live::of(pid).map(|one| one.began);
+    let step = json!({ "turn": turn.number, "life": life, "pid": pid, "began": began });
+    progress.record(STEP, step).await
 }
 
 /// The process groups that are left of a command. The number of a group is not given to others as long as anyone is in

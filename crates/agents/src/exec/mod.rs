@@ -293,14 +293,13 @@ async fn drained(over: &CancellationToken, with_pipe: impl Future<Output = ()>) 
 
 #[async_trait]
 impl Agent for ExecAgent {
-    fn on_restart(&self) -> Restart {
-        // Also where the command is not run again: what is left of it must have ended before the task fails.
-        Restart::Resume
-    }
-
-    async fn continues(&self, turn: &Turn) -> bool {
+    async fn on_restart(&self, turn: &Turn) -> Restart {
         let retries = self.settings.on_restart == OnRestart::Retry;
-        retries || !left::was_begun(turn, &self.life).await.unwrap_or(false)
+        match retries || !left::was_begun(turn, &self.life).await.unwrap_or(false) {
+            true => Restart::Resume,
+            // What is left of the command must have ended before the task fails.
+            false => Restart::CleanUp,
+        }
     }
 
     fn upstream(&self) -> Option<String> {

@@ -10,7 +10,6 @@ use switchboard_types::model::{
 };
 
 use super::OUTPUT;
-use crate::past::said_before;
 
 /// The largest message that stands in a variable.
 const VARIABLE: usize = 64 << 10;
@@ -27,6 +26,7 @@ pub(super) struct Speech<'a> {
     /// those of two callers.
     session: ContextId,
     message: &'a Message,
+    history: Vec<&'a Arc<Message>>,
 }
 
 impl<'a> Speech<'a> {
@@ -36,6 +36,7 @@ impl<'a> Speech<'a> {
             task: &turn.task,
             session: turn.own_context(),
             message: &turn.message,
+            history: turn.history_before().collect(),
         }
     }
 
@@ -52,7 +53,9 @@ impl<'a> Speech<'a> {
 
     /// The line that a command reads.
     pub(super) fn line(&self) -> String {
-        let history: Vec<Value> = said_before(self.task, &self.message.id)
+        let history: Vec<Value> = self
+            .history
+            .iter()
             .map(|message| json!({ "role": role(message), "text": message.text() }))
             .collect();
         let line = json!({

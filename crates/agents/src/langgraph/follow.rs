@@ -11,10 +11,10 @@ use super::api::Fault;
 use super::events::{Begun, Ending, found, is_old, settled};
 use super::line::Unresolved;
 use super::message;
-use super::note::Note;
+use super::checkpoint::Checkpoint;
 use super::run::{BEGINS, Run, Stop, lost};
 use crate::identity::IdentityError;
-use crate::remote::note::State;
+use crate::remote::checkpoint::State;
 
 /// How often a run is looked at: first, and at most.
 const SOON: Duration = Duration::from_millis(100);
@@ -33,17 +33,17 @@ impl Run<'_> {
         self.follow().await
     }
 
-    /// Looks for the run that the message of the note has begun; whether it is there.
+    /// Looks for the run that the message of the checkpoint has begun; whether it is there.
     pub(super) async fn look(&mut self, within: Duration) -> Result<bool, Stop> {
-        let Some(note) = &self.note else {
+        let Some(checkpoint) = &self.checkpoint else {
             return Ok(false);
         };
-        let begun = match (&note.resume, note.at.message_id(self.turn.task_id())) {
+        let begun = match (&checkpoint.resume, checkpoint.at.message_id(self.turn.task_id())) {
             (Some(value), _) => Begun::Resume(value.clone()),
-            (None, Some(id)) => message::begins(&note.at.words(self.turn).parts, id.as_str()),
+            (None, Some(id)) => message::begins(&checkpoint.at.message(self.turn).parts, id.as_str()),
             (None, None) => return Ok(false),
         };
-        let (thread, seen) = (note.thread().to_owned(), note.seen.clone());
+        let (thread, seen) = (checkpoint.thread().to_owned(), checkpoint.seen.clone());
         let since = Instant::now();
         let mut patience = self.patience();
         loop {
@@ -97,8 +97,8 @@ impl Run<'_> {
                 Err(fault) => self.bear(fault, &mut patience).await?,
             }
         };
-        let note = self.note.as_ref().filter(|note| note.resume.is_none());
-        let id = note.and_then(|note| note.at.message_id(self.turn.task_id()));
+        let checkpoint = self.checkpoint.as_ref().filter(|checkpoint| checkpoint.resume.is_none());
+        let id = checkpoint.and_then(|checkpoint| checkpoint.at.message_id(self.turn.task_id()));
         Ok(settled(&over, state, id.as_ref().map(MessageId::as_str)))
     }
 
@@ -108,8 +108,8 @@ impl Run<'_> {
     ///
     /// If that may be possible later, or the server refuses.
     pub(super) async fn cancel(&mut self) -> Result<(), AgentError> {
-        let there = |note: &Note| note.at.state != State::Unsent || note.at.task.is_some();
-        if !self.note.as_ref().is_some_and(there) {
+        let there = |checkpoint: &Checkpoint| checkpoint.at.state != State::Unsent || checkpoint.at.task.is_some();
+        if !self.checkpoint.as_ref().is_some_and(there) {
             return Ok(());
         }
         let task = self.turn.task_id();
@@ -117,7 +117,7 @@ impl Run<'_> {
             && let Err(error) = self.identify().await
         {
             return match error {
-                IdentityError::Unavailable(why) => Err(AgentError::unavailable(why).untold()),
+                IdentityError::Unavailable(why) => Err(AgentError::unavailable(why).release_pending()),
                 error => Err(refused(task, error.to_string())),
             };
         }
@@ -133,10 +133,10 @@ impl Run<'_> {
         }
         match told {
             Ok(()) => Ok(()),
-            Err(Stop::Fault(fault)) if fault.may_pass() => Err(fault.told().untold()),
-            Err(Stop::Down(down)) => Err(AgentError::unavailable(down.to_string()).untold()),
+            Err(Stop::Fault(fault)) if fault.may_pass() => Err(fault.told().release_pending()),
+            Err(Stop::Down(down)) => Err(AgentError::unavailable(down.to_string()).release_pending()),
             Err(Stop::Ended(Err(error))) if error.kind() == AgentErrorKind::Unavailable => {
-                Err(error.untold())
+                Err(error.release_pending())
             }
             // What is not there does not go on.
             Err(Stop::Fault(fault @ Fault::Missing(_))) => {
@@ -154,7 +154,7 @@ impl Run<'_> {
     }
 
     async fn stop(&mut self) -> Result<(), Stop> {
-        let state = self.note.as_ref().map(|note| note.at.state);
+        let state = self.checkpoint.as_ref().map(|checkpoint| checkpoint.at.state);
         if matches!(state, Some(State::Sending | State::Running)) {
             // That it cannot be written down any more does not matter.
             if self.run().is_none()
@@ -174,10 +174,10 @@ impl Run<'_> {
     /// Withdraws what is asked there, also by a run that was over before it was stopped. Releases that know tasks are told
     /// which one; at others the thread is brought to its end, unless another run has gone on from there.
     async fn withdraw(&self) -> Result<(), Fault> {
-        let Some(note) = &self.note else {
+        let Some(checkpoint) = &self.checkpoint else {
             return Ok(());
         };
-        let task = note.at.task.as_deref().and_then(|id| TaskId::new(id).ok());
+        let task = checkpoint.at.task.as_deref().and_then(|id| TaskId::new(id).ok());
         let Some(task) = task else { return Ok(()) };
         if !is_old(&task) {
             let id = self.line.id(&self.shown).await.map_err(|why| match why {
@@ -193,10 +193,10 @@ impl Run<'_> {
             let call = call.to_string().into_bytes();
             return self.server.a2a(&self.shown, &id, call).await.map(drop);
         }
-        let thread = note.thread();
+        let thread = checkpoint.thread();
         // What stood there before asks for us only if we have answered it: it may be another task's.
-        let answered = note.seen.as_deref().filter(|_| note.resume.is_some());
-        let ours = [note.run.as_deref(), answered];
+        let answered = checkpoint.seen.as_deref().filter(|_| checkpoint.resume.is_some());
+        let ours = [checkpoint.run.as_deref(), answered];
         match self.server.state(&self.shown, thread).await {
             Ok(state) if state.is_asked_by(&ours) => self.server.end(&self.shown, thread).await,
             Ok(_) | Err(Fault::Missing(_)) => Ok(()),

@@ -37,19 +37,19 @@ pub(super) enum Heeded {
 }
 
 impl<'a> Run<'a> {
-    /// The call that sends the message of the note.
+    /// The call that sends the message of the checkpoint.
     pub(super) fn call(&self, streams: bool) -> Result<Vec<u8>, Stop> {
-        let note = self.note.as_ref().ok_or_else(lost)?;
-        let id = note.at.message_id(self.turn.task_id()).ok_or_else(lost)?;
-        let parts = match &note.resume {
+        let checkpoint = self.checkpoint.as_ref().ok_or_else(lost)?;
+        let id = checkpoint.at.message_id(self.turn.task_id()).ok_or_else(lost)?;
+        let parts = match &checkpoint.resume {
             Some(Value::String(text)) => vec![Part::text(text.as_str())],
             Some(value) => vec![Part::data(Json::from(&json!({"resume": value})))],
-            None => self.outgoing(&note.at.words(self.turn).parts)?,
+            None => self.outgoing(&checkpoint.at.message(self.turn).parts)?,
         };
-        let task = note.at.task.as_deref().filter(|_| note.resume.is_some());
+        let task = checkpoint.at.task.as_deref().filter(|_| checkpoint.resume.is_some());
         let send = Box::new(SendMessage {
             message: Message {
-                context_id: note.at.context_id(),
+                context_id: checkpoint.at.context_id(),
                 task_id: task.and_then(|id| TaskId::new(id).ok()),
                 ..Message::new(id, Role::User, parts)
             },
@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
         let (step, ending) = heard.hear(event);
         match step {
             Some(Step::Task(task)) => {
-                let resumed = self.note.as_ref().is_some_and(|note| note.resume.is_some());
+                let resumed = self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.resume.is_some());
                 // What goes on after a question is the same task, but another run.
                 let run = (!resumed).then(|| run_of(&task).to_owned());
                 self.know(Some(&task), run).await?;

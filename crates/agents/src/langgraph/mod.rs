@@ -18,10 +18,10 @@
 //! The endpoint has its traps: it tells canceled runs as completed, it cannot be subscribed to, and releases before 0.7.12
 //! know neither questions nor cancel. So the server's own interface (`/threads`) is asked beside it: how a run has ended if
 //! that is not certain, to cancel it, and to find it again after either side was restarted. What is needed for that is kept
-//! in a note, so that nothing is sent twice.
+//! in a checkpoint, so that nothing is sent twice.
 //!
 //! - `api`: the server. `line`: the assistant and its card.
-//! - `run`: one turn. `hear`: what it sends and hears. `follow`: a run that is not heard any more. `note` and `keep`:
+//! - `run`: one turn. `hear`: what it sends and hears. `follow`: a run that is not heard any more. `checkpoint` and `keep`:
 //!   what is written down about it.
 //! - `message`, `events`: what is said to it and by it. Pure.
 
@@ -32,7 +32,7 @@ mod hear;
 mod keep;
 mod line;
 mod message;
-mod note;
+mod checkpoint;
 mod run;
 
 #[cfg(test)]
@@ -188,16 +188,8 @@ impl Agent for LangGraphAgent {
         taken
     }
 
-    fn on_restart(&self) -> Restart {
+    async fn on_restart(&self, _: &Turn) -> Restart {
         Restart::Resume
-    }
-
-    async fn does_without_words(&self, turn: &Turn) -> bool {
-        let run = Run::new(&self.line, self.dialect, turn, None).await;
-        run.is_ok_and(|run| {
-            run.note
-                .is_some_and(|note| note.at.does_without_words(turn))
-        })
     }
 
     /// A turn writes down what it will do before it does it, and with that the task is durable.
@@ -205,7 +197,7 @@ impl Agent for LangGraphAgent {
         false
     }
 
-    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
+    async fn release(&self, turn: Turn) -> Result<(), AgentError> {
         let mut run = Run::new(&self.line, self.dialect, &turn, None).await?;
         run.cancel().await
     }
@@ -222,7 +214,7 @@ impl Agent for LangGraphAgent {
         self.line.drift()
     }
 
-    fn forwards(&self) -> &[HeaderName] {
+    fn forwarded_headers(&self) -> &[HeaderName] {
         self.line.identity.wants()
     }
 }

@@ -16,10 +16,10 @@ use super::events::{Ending, is_old, question, told};
 use super::hear::{Heeded, Pen};
 use super::line::{IDENTITY, Line, Unresolved};
 use super::message;
-use super::note::{NAME, Note};
+use super::checkpoint::{NAME, Checkpoint};
 use crate::fetch::{quoted, without};
 use crate::identity::IdentityError;
-use crate::remote::note::{Note as At, Plan};
+use crate::remote::checkpoint::{Checkpoint as At, Plan};
 use crate::upstream::{Down, Outage};
 
 /// What the answer is called.
@@ -80,7 +80,7 @@ pub(super) struct Run<'a> {
     pub(super) turn: &'a Turn,
     /// Nothing, if the turn is over.
     pub(super) progress: Option<&'a Progress>,
-    pub(super) note: Option<Note>,
+    pub(super) checkpoint: Option<Checkpoint>,
     /// What is shown in each request.
     pub(super) shown: HeaderMap,
     /// What the answer is written with; nothing, if the turn is over.
@@ -99,9 +99,9 @@ impl<'a> Run<'a> {
         turn: &'a Turn,
         progress: Option<&'a Progress>,
     ) -> Result<Self, AgentError> {
-        let note = turn.note(NAME).await?.map(serde_json::from_value);
-        let note = note.transpose().map_err(|error| {
-            tracing::error!(%error, task = %turn.task_id(), "could not read a note");
+        let checkpoint = turn.last_step(NAME).await?.map(serde_json::from_value);
+        let checkpoint = checkpoint.transpose().map_err(|error| {
+            tracing::error!(%error, task = %turn.task_id(), "could not read a checkpoint");
             AgentError::new("the stored state of the run is unreadable")
         })?;
         Ok(Self {
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
             dialect,
             turn,
             progress,
-            note,
+            checkpoint,
             shown: HeaderMap::new(),
             renewed: false,
             errand: None,
@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
             {
                 Err(match self.is_unsent() {
                     true => error,
-                    false => error.untold(),
+                    false => error.release_pending(),
                 })
             }
             Some(Ok(Err(Stop::Down(down)))) => Err(AgentError::unavailable(down.to_string())),
@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
             Some(Ok(Err(Stop::Fault(fault)))) => {
                 let failed = self.failed(&fault);
                 Err(match fault.may_pass() {
-                    true => failed.untold(),
+                    true => failed.release_pending(),
                     false => failed,
                 })
             }
@@ -197,7 +197,7 @@ impl<'a> Run<'a> {
     }
 
     async fn carry_out(&mut self) -> Result<Ending, Stop> {
-        let plan = At::plan(self.note.as_ref().map(|note| &note.at), self.turn);
+        let plan = At::plan(self.checkpoint.as_ref().map(|checkpoint| &checkpoint.at), self.turn);
         if let Err(error) = self.identify().await {
             if error == IdentityError::NoCredential {
                 self.set_aside(&plan).await?;
@@ -234,13 +234,13 @@ impl<'a> Run<'a> {
 
     /// Writes down what goes out, before it does.
     async fn write_down(&mut self, to: Option<&TaskId>) -> Result<(), Stop> {
-        let before = self.note.as_ref();
+        let before = self.checkpoint.as_ref();
         let thread = self.turn.own_context();
-        let before_at = before.map(|note| &note.at);
+        let before_at = before.map(|checkpoint| &checkpoint.at);
         let at = At::sending(before_at, self.turn, to, Some(&thread));
-        let interrupts = before.map(|note| note.interrupts.clone());
+        let interrupts = before.map(|checkpoint| checkpoint.interrupts.clone());
         let interrupts = interrupts.unwrap_or_default();
-        let said = &at.words(self.turn).parts;
+        let said = &at.message(self.turn).parts;
         let resume = match to {
             None => {
                 self.outgoing(said)?;
@@ -253,25 +253,25 @@ impl<'a> Run<'a> {
             },
         };
         let runs = self.server.runs(&self.shown, thread.as_str()).await?;
-        self.note = Some(Note {
+        self.checkpoint = Some(Checkpoint {
             at,
             seen: runs.into_iter().next().map(|run| run.run_id),
             run: None,
             interrupts,
             resume,
         });
-        self.keep_note().await?;
+        self.record_checkpoint().await?;
         Ok(())
     }
 
     /// What was said is no answer. The question stands.
     async fn ask_again(&mut self, why: String) -> Result<Stop, AgentError> {
         let said = Said::text(why);
-        self.waits(&said).await?;
+        self.waits().await?;
         Ok(Stop::Ended(Ok(Outcome::InputRequired(said))))
     }
 
-    /// Sends the message of the note, and follows what comes of it.
+    /// Sends the message of the checkpoint, and follows what comes of it.
     async fn send(&mut self) -> Result<Ending, Stop> {
         let id = match self.line.id(&self.shown).await {
             Ok(id) => id,
@@ -318,9 +318,9 @@ impl<'a> Run<'a> {
 
     /// The answer to a question, where A2A has no word for it.
     fn resumes_by_hand(&self) -> Option<Value> {
-        let note = self.note.as_ref()?;
-        let task = TaskId::new(note.at.task.as_deref()?).ok()?;
-        note.resume.clone().filter(|_| is_old(&task))
+        let checkpoint = self.checkpoint.as_ref()?;
+        let task = TaskId::new(checkpoint.at.task.as_deref()?).ok()?;
+        checkpoint.resume.clone().filter(|_| is_old(&task))
     }
 
     async fn end(&mut self, ending: Ending) -> Result<Outcome, AgentError> {
@@ -354,11 +354,11 @@ impl<'a> Run<'a> {
             }
             Ending::Asks(interrupts) => {
                 let said = question(&interrupts);
-                if let Some(note) = &mut self.note {
+                if let Some(checkpoint) = &mut self.checkpoint {
                     let ids = interrupts.into_iter().filter_map(|asked| asked.id);
-                    note.interrupts = ids.collect();
+                    checkpoint.interrupts = ids.collect();
                 }
-                self.waits(&said).await?;
+                self.waits().await?;
                 Ok(Outcome::InputRequired(said))
             }
             Ending::Canceled => Err(AgentError::new(
@@ -374,7 +374,7 @@ impl<'a> Run<'a> {
                     _ => "the assistant failed: see the logs of Switchboard and of the LangGraph server".to_owned(),
                 }))
             }
-            Ending::Unsure => Err(lost().untold()),
+            Ending::Unsure => Err(lost().release_pending()),
         }
     }
 

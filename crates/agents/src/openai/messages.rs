@@ -7,7 +7,6 @@ use switchboard_server::agent::{AgentError, Turn};
 use switchboard_types::model::{Content, Message, Part, Role, Task};
 
 use super::Settings;
-use crate::past::said_before;
 
 /// Characters of a token, by and large.
 const TOKEN: usize = 4;
@@ -63,8 +62,7 @@ pub(super) async fn of(
                 before.extend(past(&task));
             }
         }
-        let so_far = said_before(&turn.task, &turn.message.id);
-        before.extend(so_far.filter_map(|m| said(m)));
+        before.extend(turn.history_before().filter_map(|m| said(m)));
     }
     let mut told = Vec::new();
     if let Some(system) = &settings.system {
@@ -343,11 +341,6 @@ mod tests {
         let texts = |lines: Vec<Line>| -> Vec<Value> {
             lines.into_iter().map(|line| line.content).collect()
         };
-        let now = MessageId::new("me").unwrap();
-        assert_eq!(
-            texts(said_before(&task, &now).filter_map(|m| said(m)).collect()),
-            ["hi", "who are you?"]
-        );
         assert!(past(&task).is_empty());
         let id = ArtifactId::new(ANSWER).unwrap();
         let pieces = vec![Part::text("wel"), Part::text("come")];

@@ -321,7 +321,7 @@ impl Agent for OpenAiAgent {
         taken.unwrap_or_else(|| Err(AgentError::over()))
     }
 
-    fn on_restart(&self) -> Restart {
+    async fn on_restart(&self, _: &Turn) -> Restart {
         Restart::Resume
     }
 
@@ -337,7 +337,7 @@ impl Agent for OpenAiAgent {
         self.endpoint.health().await
     }
 
-    fn forwards(&self) -> &[HeaderName] {
+    fn forwarded_headers(&self) -> &[HeaderName] {
         self.endpoint.wants()
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::ANSWER;
 use super::events::Told;
 use super::line::Line;
-use super::note::{Note, Way};
+use super::checkpoint::{Checkpoint, Way};
 use super::prompt::Prompt;
 use super::run::{Followed, Following, Run};
 use super::tools::Tools;
@@ -30,36 +30,36 @@ impl<'a> Run<'a> {
         prompt: Prompt,
         outage: Outage<'a>,
     ) -> Result<Outcome, AgentError> {
-        let note = Note {
+        let checkpoint = Checkpoint {
             way: Way::Socket,
             known: false,
             boot: line.hello.boot.clone(),
             successor: None,
             unsent: false,
         };
-        note.keep(self.progress).await?;
+        checkpoint.keep(self.progress).await?;
         if self.turn.canceled.is_cancelled() {
             return Err(AgentError::over());
         }
-        let mut following = self.following(note, Some(prompt), outage);
+        let mut following = self.following(checkpoint, Some(prompt), outage);
         let begun = following.ask(&line).await;
         following.through(begun).await
     }
 
     /// Takes a run up again.
-    pub(super) async fn resume(&'a self, note: Note) -> Result<Outcome, AgentError> {
+    pub(super) async fn resume(&'a self, checkpoint: Checkpoint) -> Result<Outcome, AgentError> {
         let outage = Outage::new(self.turn, Some(self.progress), &self.gateway.address);
-        let following = self.following(note, None, outage);
+        let following = self.following(checkpoint, None, outage);
         following.through(Ok(Followed::Lost)).await
     }
 
     fn following(
         &'a self,
-        note: Note,
+        checkpoint: Checkpoint,
         prompt: Option<Prompt>,
         outage: Outage<'a>,
     ) -> Following<'a> {
-        let name = note.successor.as_deref();
+        let name = checkpoint.successor.as_deref();
         let name = name.unwrap_or(self.turn.task_id().as_str()).to_owned();
         let answer = self.turn.task.artifacts.iter();
         let answer = answer.rev().find(|artifact| artifact.id.as_str() == ANSWER);
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
         let (listening, heard) = self.gateway.listen(&name);
         Following {
             run: self,
-            note,
+            checkpoint,
             prompt,
             writer,
             told: Told::so_far(shown.unwrap_or_default()),

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::ANSWER;
-use super::note::{Note, Way};
+use super::checkpoint::{Checkpoint, Way};
 use super::prompt::Prompt;
 use super::refused::Refused;
 use super::responses::Responses;
@@ -62,20 +62,20 @@ impl Run<'_> {
             );
             return Ok(Ok(Outcome::Rejected(Said::text(text))));
         }
-        let mut note = Note {
+        let mut checkpoint = Checkpoint {
             way: Way::Http,
             known: false,
             boot: None,
             successor: None,
             unsent: false,
         };
-        note.keep(self.progress).await?;
+        checkpoint.keep(self.progress).await?;
         let answered = self.exchange(prompt, refused, outage);
         match self.turn.canceled.run_until_cancelled(answered).await {
             Some(Ok(Err(down))) => {
                 // After a restart it must be known that the message did not go out.
-                note.unsent = true;
-                note.keep(self.progress).await?;
+                checkpoint.unsent = true;
+                checkpoint.keep(self.progress).await?;
                 Ok(Err(down))
             }
             Some(outcome) => outcome.map_err(|error| {

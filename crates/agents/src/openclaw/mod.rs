@@ -17,7 +17,7 @@
 //! - `gateway`: the socket that is kept open. `keep`: how it is. `line`: the way to it. `serve`: what goes over it.
 //!   `socket`: how it is opened. `device`: who we are there. `refused`: why there is none.
 //! - `run`: a turn over the socket. `begin`: how it begins. `tools`: what is told of it to whoever runs the agent. `recover`: what becomes of it
-//!   after a restart. `note`: what is remembered of it. `stop`: how it is stopped.
+//!   after a restart. `checkpoint`: what is remembered of it. `stop`: how it is stopped.
 //! - `http`: a turn without a socket. `responses`: one of the things that are spoken there. Pure.
 //! - `files`: those that are fetched first.
 //! - `frame`, `prompt`, `events`, `card`: their protocol, as ours. Pure.
@@ -32,7 +32,7 @@ mod gateway;
 mod http;
 mod keep;
 mod line;
-mod note;
+mod checkpoint;
 mod prompt;
 mod recover;
 mod refused;
@@ -61,7 +61,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::device::Device;
 pub use self::gateway::{Gateway, Place};
-use self::note::{Note, Way};
+use self::checkpoint::{Checkpoint, Way};
 use self::prompt::Prompt;
 use self::refused::Refused;
 use self::run::Run;
@@ -260,7 +260,7 @@ impl OpenClawAgent {
     /// Takes a turn whose time has come: one that was cut off, or else with this prompt.
     async fn take(&self, run: &Run<'_>, work: Work) -> Result<Outcome, AgentError> {
         let prompt = match work {
-            Work::CutOff(note) => return run.resume(note).await,
+            Work::CutOff(checkpoint) => return run.resume(checkpoint).await,
             Work::New(prompt) => prompt,
         };
         let mut outage = Outage::new(run.turn, Some(run.progress), &self.gateway.address);
@@ -302,14 +302,14 @@ impl OpenClawAgent {
 enum Work {
     New(Box<Prompt>),
     /// It was begun before a restart.
-    CutOff(Note),
+    CutOff(Checkpoint),
 }
 
 #[async_trait]
 impl Agent for OpenClawAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        let note = Note::of(&turn).await?.filter(|note| !note.unsent);
-        if let Some(Note { way: Way::Http, .. }) = note {
+        let checkpoint = Checkpoint::of(&turn).await?.filter(|checkpoint| !checkpoint.unsent);
+        if let Some(Checkpoint { way: Way::Http, .. }) = checkpoint {
             return Err(AgentError::new(
                 "Switchboard restarted during the run, and OpenClaw stops a run when its connection closes: \
                  send the message again",
@@ -317,14 +317,14 @@ impl Agent for OpenClawAgent {
         }
         let waits = self.run_of(&turn, &progress);
         let waited = waits.waited_for().await;
-        let _turn = waited.map_err(|over| match note {
+        let _turn = waited.map_err(|over| match checkpoint {
             // It was begun before a restart, and goes on.
-            Some(_) => over.untold(),
+            Some(_) => over.release_pending(),
             None => over,
         })?;
-        let work = match note {
+        let work = match checkpoint {
             // What was sent may run, so whether its files can still be had does not matter then.
-            Some(note) => Work::CutOff(note),
+            Some(checkpoint) => Work::CutOff(checkpoint),
             // Files are fetched when it is time: many that wait must not hold them.
             None => match waits.prompt().await? {
                 Ok(prompt) => Work::New(Box::new(prompt)),
@@ -343,17 +343,17 @@ impl Agent for OpenClawAgent {
     }
 
     /// A run that goes on is stopped, unless it has ended with its connection.
-    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
-        let note = Note::of(&turn).await?;
-        let Some(note) = note.filter(|note| note.way == Way::Socket) else {
+    async fn release(&self, turn: Turn) -> Result<(), AgentError> {
+        let checkpoint = Checkpoint::of(&turn).await?;
+        let Some(checkpoint) = checkpoint.filter(|checkpoint| checkpoint.way == Way::Socket) else {
             return Ok(());
         };
         // Many may be told again: none of them hurries the gateway.
         let line = self.gateway.line_at_leisure(PATIENCE).await;
         let line = line.map_err(|refused| refused.told())?;
-        let run = note.successor.as_deref();
+        let run = checkpoint.successor.as_deref();
         let run = run.unwrap_or(turn.task_id().as_str());
-        stop::stop(&line, &self.session(&turn), run, &note).await
+        stop::stop(&line, &self.session(&turn), run, &checkpoint).await
     }
 
     fn upstream(&self) -> Option<String> {
@@ -370,14 +370,15 @@ impl Agent for OpenClawAgent {
         }
     }
 
-    fn on_restart(&self) -> Restart {
-        Restart::Resume
-    }
-
-    /// A run over HTTP ends with its connection.
-    async fn continues(&self, turn: &Turn) -> bool {
-        let note = Note::of(turn).await.ok().flatten();
-        note.is_none_or(|note| note.way != Way::Http || note.unsent)
+    async fn on_restart(&self, turn: &Turn) -> Restart {
+        let checkpoint = Checkpoint::of(turn).await.ok().flatten();
+        match checkpoint {
+            // A run over HTTP ends with its connection.
+            Some(checkpoint) if checkpoint.way == Way::Http && !checkpoint.unsent => {
+                Restart::CleanUp
+            }
+            _ => Restart::Resume,
+        }
     }
 
     /// A turn writes down what it will do before it does it, and with that the task is durable.

@@ -20,10 +20,10 @@ const LISTED: u32 = 200;
 impl Following<'_> {
     /// Looks what a gateway has written down of the run.
     pub(super) async fn look(&mut self, line: &Line) -> Result<Followed, AgentError> {
-        self.cut_off = self.note.boot.is_some() && self.note.boot != line.hello.boot;
+        self.cut_off = self.checkpoint.boot.is_some() && self.checkpoint.boot != line.hello.boot;
         let row = match self.listed(line).await {
             Ok(row) => row,
-            Err(Unanswered::No(_)) if self.note.known => {
+            Err(Unanswered::No(_)) if self.checkpoint.known => {
                 // An old one, which keeps no list.
                 return self.wait(line).await;
             }
@@ -52,7 +52,7 @@ impl Following<'_> {
                 self.revived(line, gone()).await
             }
             Written::Answer(text) => Ok(Followed::Ended(Ending::Done(text, None))),
-            Written::Nothing if !self.note.known => {
+            Written::Nothing if !self.checkpoint.known => {
                 if self.run.turn.canceled.is_cancelled() {
                     return Err(AgentError::over());
                 }
@@ -132,7 +132,7 @@ impl Following<'_> {
         tracing::info!(task = %self.run.turn.task_id(), run, "resuming an OpenClaw run after a restart");
         (self.listening, self.heard) = self.run.gateway.listen(&run);
         self.name.clone_from(&run);
-        self.note.successor = Some(run);
+        self.checkpoint.successor = Some(run);
         self.told.begin_anew();
         self.cut_off = false;
         self.known(line.hello.boot.clone()).await

@@ -20,7 +20,7 @@ use super::events::{Ending, Row, Step, Told, ending, waited};
 use super::frame::{Answer, Heard};
 use super::gateway::{Gateway, Listening, Waiting};
 use super::line::{Line, Unanswered};
-use super::note::Note;
+use super::checkpoint::Checkpoint;
 use super::prompt::Prompt;
 use super::recover::{REVIVAL, gone};
 use super::refused::Refused;
@@ -70,7 +70,7 @@ pub(super) struct Following<'a> {
     pub(super) run: &'a Run<'a>,
     /// The name of the run: that of the task, as long as the gateway lives.
     pub(super) name: String,
-    pub(super) note: Note,
+    pub(super) checkpoint: Checkpoint,
     /// What is to be run; nothing, as long as that was asked for only before a restart.
     pub(super) prompt: Option<Prompt>,
     pub(super) told: Told,
@@ -115,7 +115,7 @@ impl Following<'_> {
                 Followed::Ended(ending) => return Ok(ending),
                 Followed::Lost | Followed::Runs | Followed::Starting => self.line().await?,
             };
-            followed = if self.note.is_held(line.hello.boot.as_deref()) {
+            followed = if self.checkpoint.is_held(line.hello.boot.as_deref()) {
                 self.wait(&line).await?
             } else {
                 self.look(&line).await?
@@ -126,7 +126,7 @@ impl Following<'_> {
     async fn stop(&self) -> Result<(), AgentError> {
         let line = self.run.gateway.line(STOPS).await;
         let line = line.map_err(|refused| refused.told())?;
-        stop(&line, &self.run.session, &self.name, &self.note).await
+        stop(&line, &self.run.session, &self.name, &self.checkpoint).await
     }
 
     async fn line(&mut self) -> Result<Line, AgentError> {
@@ -154,10 +154,10 @@ impl Following<'_> {
                 Err(why) => return Ok(Followed::Ended(Ending::Rejected(why))),
             },
         };
-        if self.note.boot != line.hello.boot {
+        if self.checkpoint.boot != line.hello.boot {
             // After a crash it must be known that this gateway was asked, not only the one before.
-            self.note.boot.clone_from(&line.hello.boot);
-            self.note.keep(run.progress).await?;
+            self.checkpoint.boot.clone_from(&line.hello.boot);
+            self.checkpoint.keep(run.progress).await?;
         }
         self.cut_off = false;
         loop {
@@ -171,7 +171,7 @@ impl Following<'_> {
                 Followed::Starting => {}
                 followed => {
                     // One that the gateway has is not asked for again, and may be large.
-                    self.prompt = (!self.note.known).then_some(prompt);
+                    self.prompt = (!self.checkpoint.known).then_some(prompt);
                     return Ok(followed);
                 }
             }
@@ -213,10 +213,10 @@ impl Following<'_> {
             let answer = tokio::select! {
                 biased;
                 () = self.run.turn.canceled.cancelled() => {
-                    if asked == Asked::ToRun && !self.note.known {
+                    if asked == Asked::ToRun && !self.checkpoint.known {
                         // What it does not know yet it cannot stop.
                         let answered = tokio::time::timeout(KNOWN, answers.recv()).await;
-                        self.note.known = matches!(answered, Ok(Some(_)));
+                        self.checkpoint.known = matches!(answered, Ok(Some(_)));
                     }
                     return Err(AgentError::over());
                 }
@@ -252,7 +252,7 @@ impl Following<'_> {
                     }
                     Some(ending) => return Ok(Followed::Ended(ending)),
                     None => {
-                        self.known(self.note.boot.clone()).await?;
+                        self.known(self.checkpoint.boot.clone()).await?;
                         if answer.status() != "accepted" {
                             return Ok(Followed::Runs);
                         }
@@ -264,11 +264,11 @@ impl Following<'_> {
 
     /// The gateway has it.
     pub(super) async fn known(&mut self, boot: Option<String>) -> Result<(), AgentError> {
-        self.note.known = true;
-        self.note.boot = boot;
+        self.checkpoint.known = true;
+        self.checkpoint.boot = boot;
         // It is not asked again, and may be large.
         self.prompt = None;
-        self.note.keep(self.run.progress).await?;
+        self.checkpoint.keep(self.run.progress).await?;
         self.outage.over().await
     }
 
@@ -319,7 +319,7 @@ impl Following<'_> {
         match ending {
             Ending::Done(text, about) => {
                 if let Some(about) = &about {
-                    self.run.progress.internal("llm-call", about.clone());
+                    self.run.progress.operator_note("llm-call", about.clone());
                 }
                 let text = Some(text).filter(|text| !text.trim().is_empty());
                 if let Some(step) = text.and_then(|text| self.told.settle(&text)) {

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::events::successor;
 use super::line::{Line, Unanswered};
-use super::note::Note;
+use super::checkpoint::Checkpoint;
 use super::recover::{REVIVAL, history};
 
 /// How soon a run that was not there yet is stopped again.
@@ -25,10 +25,10 @@ pub(super) async fn stop(
     line: &Line,
     session: &str,
     run: &str,
-    note: &Note,
+    checkpoint: &Checkpoint,
 ) -> Result<(), AgentError> {
-    let is_anew = note.boot != line.hello.boot;
-    let patience = match (is_anew, note.known) {
+    let is_anew = checkpoint.boot != line.hello.boot;
+    let patience = match (is_anew, checkpoint.known) {
         (true, _) => REVIVAL,
         (false, true) => Duration::ZERO,
         // It may be about to begin.
@@ -94,5 +94,5 @@ fn unheard(why: &Unanswered) -> AgentError {
         Unanswered::No(_) => "its gateway is not ready".to_owned(),
         why => why.to_string(),
     };
-    AgentError::unavailable(format!("a run of OpenClaw was not stopped: {why}")).untold()
+    AgentError::unavailable(format!("a run of OpenClaw was not stopped: {why}")).release_pending()
 }

@@ -21,7 +21,7 @@ impl Tools {
     /// Takes in what a run says of a tool, and tells it once that has ended.
     pub(super) fn hear(&mut self, heard: &Heard, progress: &Progress) {
         if let Some(ended) = self.ended(heard) {
-            progress.internal("tool-call", ended);
+            progress.operator_note("tool-call", ended);
         }
     }
 

@@ -11,7 +11,7 @@ use switchboard_types::operation::{ListTasks, SendMessage};
 use tokio::time::sleep;
 
 use super::line::Line;
-use super::note::Note;
+use super::checkpoint::Checkpoint;
 use super::run::{Run, Stop};
 
 /// Among how many tasks the one is looked for that was begun.
@@ -76,7 +76,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether it is certain that the message of the note did not reach a task that waits.
+    /// Whether it is certain that the message of the checkpoint did not reach a task that waits.
     pub(super) fn was_not_heard(&self, task: &Task) -> bool {
         let id = self.message_id();
         let waits = task.status.state.is_interrupted();
@@ -89,7 +89,7 @@ impl Run<'_> {
                 .any(|message| Some(&message.id) == id.as_ref())
     }
 
-    /// The task that the message of the note has begun, if the agent lists its tasks.
+    /// The task that the message of the checkpoint has begun, if the agent lists its tasks.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl Run<'_> {
             return Ok(None);
         };
         let query = &ListTasks {
-            context_id: self.note.as_ref().and_then(Note::context_id),
+            context_id: self.checkpoint.as_ref().and_then(Checkpoint::context_id),
             page_size: Some(LISTED),
             history_length: Some(LISTED),
             ..ListTasks::default()

@@ -14,7 +14,7 @@ use switchboard_types::operation::{SendConfiguration, SendMessage};
 use tokio::time::Instant;
 
 use super::failure::{may_pass, unknown};
-use super::note::{NAME, Note, State};
+use super::checkpoint::{NAME, Checkpoint, State};
 use super::run::{Run, Stop};
 use crate::fetch::without;
 use crate::identity::IdentityError;
@@ -31,22 +31,22 @@ const NO_ANSWER: &str = "No answer came in time. Go on without it.";
 impl Run<'_> {
     /// What it says cannot be heard out. Nobody is left who waits for it.
     pub(super) async fn abandon(&mut self) -> Result<(), AgentError> {
-        let note = self.note.as_ref();
-        let note = note.filter(|note| note.state == State::Running);
-        let task = note.and_then(|note| TaskId::new(note.task.as_deref()?).ok());
+        let checkpoint = self.checkpoint.as_ref();
+        let checkpoint = checkpoint.filter(|checkpoint| checkpoint.state == State::Running);
+        let task = checkpoint.and_then(|checkpoint| TaskId::new(checkpoint.task.as_deref()?).ok());
         let Some(task) = task else { return Ok(()) };
         let client = self.line.client().await;
-        let client = client.map_err(|error| self.untold(&error))?;
+        let client = client.map_err(|error| self.release_pending(&error))?;
         self.cancel(&client, &task).await
     }
 
     /// The task is over. What waits upstream, or goes on there, is canceled.
-    pub(super) async fn let_go(mut self) -> Result<(), AgentError> {
-        let Some(note) = &self.note else {
+    pub(super) async fn release(mut self) -> Result<(), AgentError> {
+        let Some(checkpoint) = &self.checkpoint else {
             return Ok(());
         };
-        let task = note.task.as_deref().and_then(|id| TaskId::new(id).ok());
-        let may_run = matches!(note.state, State::Sending | State::Running);
+        let task = checkpoint.task.as_deref().and_then(|id| TaskId::new(id).ok());
+        let may_run = matches!(checkpoint.state, State::Sending | State::Running);
         if task.is_none() && !may_run {
             return Ok(());
         }
@@ -58,7 +58,7 @@ impl Run<'_> {
             };
         }
         let client = self.line.client().await;
-        let client = client.map_err(|error| self.untold(&error))?;
+        let client = client.map_err(|error| self.release_pending(&error))?;
         let task = match task {
             Some(known) => Some(known),
             None => match self.listed(&client).await {
@@ -75,8 +75,8 @@ impl Run<'_> {
     /// Whether something may wait or go on upstream for this task, after a failure. A message that never arrived has begun
     /// nothing.
     pub(super) fn leaves(&self, error: &Error) -> bool {
-        self.note.as_ref().is_some_and(|note| match note.state {
-            _ if note.task.is_some() => true,
+        self.checkpoint.as_ref().is_some_and(|checkpoint| match checkpoint.state {
+            _ if checkpoint.task.is_some() => true,
             State::Sending => error.may_have_arrived(),
             state => state == State::Running,
         })
@@ -119,11 +119,11 @@ impl Run<'_> {
     /// Why something was not canceled.
     fn uncanceled(&self, stop: Stop) -> AgentError {
         match stop {
-            Stop::Failed(error) if may_pass(&error) => self.untold(&error),
-            Stop::Down(down) => AgentError::unavailable(down.to_string()).untold(),
+            Stop::Failed(error) if may_pass(&error) => self.release_pending(&error),
+            Stop::Down(down) => AgentError::unavailable(down.to_string()).release_pending(),
             Stop::Failed(error) => self.refused(without(&self.shown, error.to_string())),
             Stop::Ended(Err(error)) if error.kind() == AgentErrorKind::Unavailable => {
-                error.untold()
+                error.release_pending()
             }
             Stop::Ended(Err(error)) => self.refused(error.to_string()),
             Stop::Ended(Ok(_)) => self.refused("no credentials for the upstream".to_owned()),
@@ -155,8 +155,8 @@ impl Run<'_> {
     }
 
     /// The other side could not be told that the task is over.
-    fn untold(&self, error: &Error) -> AgentError {
-        AgentError::unavailable(without(&self.shown, error.to_string())).untold()
+    fn release_pending(&self, error: &Error) -> AgentError {
+        AgentError::unavailable(without(&self.shown, error.to_string())).release_pending()
     }
 
     /// Gets something to show.
@@ -229,22 +229,22 @@ impl Run<'_> {
     }
 
     pub(super) fn message_id(&self) -> Option<MessageId> {
-        let note = self.note.as_ref()?;
-        note.message_id(self.turn.task_id())
+        let checkpoint = self.checkpoint.as_ref()?;
+        checkpoint.message_id(self.turn.task_id())
     }
 
-    /// What the message of the note says.
+    /// What the message of the checkpoint says.
     fn words(&self) -> &Arc<Message> {
-        let note = self.note.as_ref();
-        note.map_or(&self.turn.message, |note| note.words(self.turn))
+        let checkpoint = self.checkpoint.as_ref();
+        checkpoint.map_or(&self.turn.message, |checkpoint| checkpoint.message(self.turn))
     }
 
-    /// The message of the note. Tasks that it speaks of are ours, and mean nothing upstream.
+    /// The message of the checkpoint. Tasks that it speaks of are ours, and mean nothing upstream.
     pub(super) fn message(&self, to: Option<&TaskId>) -> Result<SendMessage, AgentError> {
-        let note = self.note.as_ref();
+        let checkpoint = self.checkpoint.as_ref();
         let id = self.message_id().ok_or_else(unknown)?;
         let said = self.words();
-        let parts = match note.is_some_and(|note| note.unanswered) {
+        let parts = match checkpoint.is_some_and(|checkpoint| checkpoint.unanswered) {
             true => vec![Part::text(NO_ANSWER)],
             false => said.parts.clone(),
         };
@@ -260,7 +260,7 @@ impl Run<'_> {
         }
         Ok(SendMessage {
             message: Message {
-                context_id: note.and_then(Note::context_id),
+                context_id: checkpoint.and_then(Checkpoint::context_id),
                 task_id: to.cloned(),
                 extensions: said.extensions.clone(),
                 metadata: Some(metadata),
@@ -281,13 +281,13 @@ impl Run<'_> {
 
     /// The upstream conversation of ours: the one that this task or an earlier one was given, or one that we name.
     pub(super) async fn context(&mut self) -> Result<Option<ContextId>, AgentError> {
-        if let Some(context) = self.note.as_ref().and_then(Note::context_id) {
+        if let Some(context) = self.checkpoint.as_ref().and_then(Checkpoint::context_id) {
             return Ok(Some(context));
         }
         if !self.line.takes_our_contexts() {
             // One that has begun nothing there knows none.
-            let read = |note| serde_json::from_value::<Note>(note).ok()?.context_id();
-            let earlier = self.turn.in_earlier_notes(NAME, EARLIER, read).await?;
+            let read = |checkpoint| serde_json::from_value::<Checkpoint>(checkpoint).ok()?.context_id();
+            let earlier = self.turn.in_earlier_steps(NAME, EARLIER, read).await?;
             if earlier.is_some() {
                 return Ok(earlier);
             }

@@ -1,8 +1,8 @@
 //! A remote A2A agent behind ours, in any version and binding.
 //!
 //! The task is ours: it has an id of its own, and so lists, subscriptions, webhooks, replay and cancel work whatever
-//! the other side has of them. What is needed to find the upstream task again is kept in a note (`note`), so a turn
-//! that was cut off is taken up again and not repeated.
+//! the other side has of them. What is needed to find the upstream task again is recorded (`checkpoint`), so a turn
+//! that was cut off is resumed and not repeated.
 //!
 //! - `line`: the connection and the upstream card.
 //! - `run`: one turn. `begin`: how its message goes out. `call`: what it says there, and as whom. `outage`: what it does
@@ -14,13 +14,14 @@
 mod begin;
 mod call;
 pub(crate) mod card;
+pub(crate) mod checkpoint;
 mod errand;
 mod events;
 mod failure;
 mod keep;
 mod late;
 mod line;
-pub(crate) mod note;
+
 mod outage;
 mod run;
 
@@ -78,13 +79,8 @@ impl Agent for RemoteAgent {
         taken
     }
 
-    fn on_restart(&self) -> Restart {
+    async fn on_restart(&self, _: &Turn) -> Restart {
         Restart::Resume
-    }
-
-    async fn does_without_words(&self, turn: &Turn) -> bool {
-        let run = Run::new(&self.line, turn, None).await;
-        run.is_ok_and(|run| run.note.is_some_and(|note| note.does_without_words(turn)))
     }
 
     /// A turn writes down what it will do before it does it, and with that the task is durable.
@@ -92,8 +88,8 @@ impl Agent for RemoteAgent {
         false
     }
 
-    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
-        Run::new(&self.line, &turn, None).await?.let_go().await
+    async fn release(&self, turn: Turn) -> Result<(), AgentError> {
+        Run::new(&self.line, &turn, None).await?.release().await
     }
 
     fn upstream(&self) -> Option<String> {
@@ -108,7 +104,7 @@ impl Agent for RemoteAgent {
         self.line.drift()
     }
 
-    fn forwards(&self) -> &[HeaderName] {
+    fn forwarded_headers(&self) -> &[HeaderName] {
         self.line.identity.wants()
     }
 }

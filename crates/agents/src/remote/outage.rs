@@ -5,7 +5,7 @@ use switchboard_server::agent::{AgentError, AgentErrorKind};
 
 use super::events::Ending;
 use super::failure::{down, may_pass, unknown};
-use super::note::{Note, Plan, State};
+use super::checkpoint::{Checkpoint, Plan, State};
 use super::run::{Run, Stop};
 use crate::identity::IdentityError;
 use crate::upstream::Down;
@@ -33,22 +33,22 @@ impl Run<'_> {
             if let Err(ended) = self.outage.wait(&down).await {
                 return Err(self.given_up(ended).into());
             }
-            plan = Note::plan(self.note.as_ref(), self.turn);
+            plan = Checkpoint::plan(self.checkpoint.as_ref(), self.turn);
         }
     }
 
     /// The turn ends while the upstream is down: the time is used up, or the task was canceled. What may have begun
     /// upstream is released later.
     fn given_up(&self, ended: AgentError) -> AgentError {
-        let Some(note) = &self.note else {
+        let Some(checkpoint) = &self.checkpoint else {
             return ended;
         };
-        match note.state {
-            State::Unsent if note.task.is_none() => ended,
+        match checkpoint.state {
+            State::Unsent if checkpoint.task.is_none() => ended,
             State::Sending if ended.kind() == AgentErrorKind::Unavailable => {
-                AgentError::unavailable(format!("{}; {ended}", unknown())).untold()
+                AgentError::unavailable(format!("{}; {ended}", unknown())).release_pending()
             }
-            _ => ended.untold(),
+            _ => ended.release_pending(),
         }
     }
 
@@ -66,13 +66,13 @@ impl Run<'_> {
         let client = client.map_err(|error| Stop::from(error).or_down())?;
         match self.act(&client, plan).await {
             Err(Stop::Failed(error)) if self.asks_the_caller(&error) => {
-                if let Some(note) = &self.note
-                    && note.state == State::Waiting
+                if let Some(checkpoint) = &self.checkpoint
+                    && checkpoint.state == State::Waiting
                 {
                     // Its question was not told, and ours will be.
                     self.mark(State::Running).await?;
                 }
-                self.noted().await?;
+                self.recorded().await?;
                 Err(IdentityError::NoCredential.into())
             }
             done => done,

@@ -14,7 +14,7 @@ use super::begin::{Begun, told_of};
 use super::events::{Ending, Heard, Step};
 use super::failure::{down, may_be_keyed, may_pass, scrubbed, told, unknown};
 use super::line::Line;
-use super::note::{NAME, Note, Plan, State};
+use super::checkpoint::{Checkpoint, NAME, Plan, State};
 use crate::fetch::without;
 use crate::identity::IdentityError;
 use crate::upstream::{Down, Outage};
@@ -47,8 +47,8 @@ impl From<IdentityError> for Stop {
     }
 }
 
-/// A note that is being written.
-pub(super) type Noting<'a> = BoxFuture<'a, Result<(), AgentError>>;
+/// A checkpoint that is being written.
+pub(super) type Recording<'a> = BoxFuture<'a, Result<(), AgentError>>;
 
 /// A turn.
 pub(super) struct Run<'a> {
@@ -56,8 +56,8 @@ pub(super) struct Run<'a> {
     pub(super) turn: &'a Turn,
     /// Nothing, if the turn is over.
     pub(super) progress: Option<&'a Progress>,
-    pub(super) note: Option<Note>,
-    pub(super) noting: Option<Noting<'a>>,
+    pub(super) checkpoint: Option<Checkpoint>,
+    pub(super) recording: Option<Recording<'a>>,
     /// What is shown in each call.
     pub(super) shown: HeaderMap,
     /// Another identity was asked for, and was not taken yet.
@@ -79,21 +79,21 @@ impl<'a> Run<'a> {
         progress: Option<&'a Progress>,
     ) -> Result<Self, AgentError> {
         // Nothing was done yet for a task that has only been handed in.
-        let note = match turn.task.status.state {
+        let checkpoint = match turn.task.status.state {
             TaskState::Submitted => None,
-            _ => turn.note(NAME).await?,
+            _ => turn.last_step(NAME).await?,
         };
-        let note = note.map(serde_json::from_value).transpose();
-        let note = note.map_err(|error| {
-            tracing::error!(%error, task = %turn.task_id(), "could not read a note");
+        let checkpoint = checkpoint.map(serde_json::from_value).transpose();
+        let checkpoint = checkpoint.map_err(|error| {
+            tracing::error!(%error, task = %turn.task_id(), "could not read the checkpoint of a remote task");
             AgentError::new("the stored state of the remote task is unreadable")
         })?;
         Ok(Self {
             line,
             turn,
             progress,
-            note,
-            noting: None,
+            checkpoint,
+            recording: None,
             shown: HeaderMap::new(),
             renewed: false,
             renewals: 0,
@@ -105,12 +105,12 @@ impl<'a> Run<'a> {
 
     /// Takes the turn.
     pub(super) async fn take(mut self) -> Result<Outcome, AgentError> {
-        let plan = Note::plan(self.note.as_ref(), self.turn);
+        let plan = Checkpoint::plan(self.checkpoint.as_ref(), self.turn);
         match self.carry_out(plan).await {
             Ok(ending) => self.end(ending).await,
             // What was begun may go on there, and nobody waits for it any more.
             Err(Stop::Ended(Err(error))) if error.kind() == AgentErrorKind::Unavailable => {
-                Err(error.untold())
+                Err(error.release_pending())
             }
             Err(Stop::Ended(ended)) => ended,
             Err(Stop::Down(down)) => Err(AgentError::unavailable(down.to_string())),
@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
                         Ok(()) => failed,
                         Err(stop) => failed.not_stopped(stop),
                     },
-                    _ if self.leaves(&error) && may_pass(&error) => failed.untold(),
+                    _ if self.leaves(&error) && may_pass(&error) => failed.release_pending(),
                     _ => failed,
                 })
             }
@@ -163,17 +163,17 @@ impl<'a> Run<'a> {
     /// Writes down that a message goes out, before it does.
     async fn write_down(&mut self, to: Option<&TaskId>) -> Result<(), Stop> {
         let context = self.context().await?;
-        let note = Note::sending(self.note.as_ref(), self.turn, to, context.as_ref());
-        let value = serde_json::to_value(&note).map_err(|_| unknown())?;
-        self.note = Some(note);
+        let checkpoint = Checkpoint::sending(self.checkpoint.as_ref(), self.turn, to, context.as_ref());
+        let value = serde_json::to_value(&checkpoint).map_err(|_| unknown())?;
+        self.checkpoint = Some(checkpoint);
         if let Some(progress) = self.progress {
-            // What may be answered with a bare message stays able to, and no task comes of it without the note.
-            progress.note_with_task(NAME, value).await?;
+            // What may be answered with a bare message stays able to, and no task comes of it without the checkpoint.
+            progress.record_with_task(NAME, value).await?;
         }
         Ok(())
     }
 
-    /// Sends the message of the note, and follows what comes of it.
+    /// Sends the message of the checkpoint, and follows what comes of it.
     async fn send(&mut self, client: &Client, to: Option<TaskId>) -> Result<Ending, Stop> {
         let message = self.message(to.as_ref())?;
         let mut begun = self.begin(client, &message).await;
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
         }
         match (begun, to) {
             (Ok(begun), Some(id)) => {
-                let context = self.note.as_ref().and_then(Note::context_id);
+                let context = self.checkpoint.as_ref().and_then(Checkpoint::context_id);
                 let heard = Heard::answered(id, context, &self.turn.task);
                 self.hear(client, begun, heard).await
             }
@@ -236,7 +236,7 @@ impl<'a> Run<'a> {
 
     /// Follows a task that runs, and tells what was not told yet.
     async fn attach(&mut self, client: &Client, id: TaskId) -> Result<Ending, Stop> {
-        let context = self.note.as_ref().and_then(Note::context_id);
+        let context = self.checkpoint.as_ref().and_then(Checkpoint::context_id);
         let heard = Heard::of(id, context, &self.turn.task);
         let events = heard
             .task()
@@ -280,9 +280,9 @@ impl<'a> Run<'a> {
                 }
                 item = events.next() => item,
                 // Whatever has come already may be the end, and then there is nothing to write down.
-                noted = written(&mut self.noting) => {
-                    self.noting = None;
-                    noted?;
+                recorded = written(&mut self.recording) => {
+                    self.recording = None;
+                    recorded?;
                     continue;
                 }
             };
@@ -349,20 +349,20 @@ impl<'a> Run<'a> {
         match ending {
             Ending::Completed(said) => {
                 // The next task needs to know what the conversation is called, unless we have named it.
-                let named = self.note.as_ref().and_then(Note::context_id);
+                let named = self.checkpoint.as_ref().and_then(Checkpoint::context_id);
                 if named.as_ref() != Some(self.own_context()) {
-                    self.noted().await?;
+                    self.recorded().await?;
                 }
                 Ok(Outcome::Completed(said))
             }
             Ending::InputRequired(said) => {
                 let said = scrubbed(&self.shown, said);
-                self.waits(&said).await?;
+                self.waits().await?;
                 Ok(Outcome::InputRequired(said))
             }
             Ending::AuthRequired(said) => {
                 let said = scrubbed(&self.shown, said);
-                self.waits(&said).await?;
+                self.waits().await?;
                 Ok(Outcome::AuthRequired(said))
             }
             Ending::Rejected(said) => Ok(Outcome::Rejected(scrubbed(&self.shown, said))),
@@ -374,10 +374,10 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Waits for a note that is being written; for ever, if none is.
-async fn written(noting: &mut Option<Noting<'_>>) -> Result<(), AgentError> {
-    match noting {
-        Some(noting) => noting.await,
+/// Waits for a checkpoint that is being written; for ever, if none is.
+async fn written(recording: &mut Option<Recording<'_>>) -> Result<(), AgentError> {
+    match recording {
+        Some(recording) => recording.await,
         None => std::future::pending().await,
     }
 }

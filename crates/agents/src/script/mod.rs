@@ -139,7 +139,7 @@ impl Template {
     ///
     /// If the store cannot be read.
     pub async fn render_for(&self, turn: &Turn) -> Result<String, AgentError> {
-        let input = TurnInput::new(&turn.task, Arc::clone(&turn.message), None);
+        let input = TurnInput::new(turn, None);
         let mut scope = Scope::new(&turn.task, input, turn.metadata.clone());
         if self.looks_back() {
             scope.earlier = earlier(turn).await?;
@@ -177,15 +177,11 @@ impl Agent for ScriptAgent {
         run.delegations.conclude(outcome, question).await
     }
 
-    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
+    async fn release(&self, turn: Turn) -> Result<(), AgentError> {
         self.delegator.release(&turn).await
     }
 
-    async fn does_without_words(&self, turn: &Turn) -> bool {
-        self.delegator.can_resume_without_message(turn).await
-    }
-
-    fn on_restart(&self) -> Restart {
+    async fn on_restart(&self, _: &Turn) -> Restart {
         Restart::Resume
     }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use switchboard_server::task::is_redacted;
 use switchboard_types::model::{ContextId, Message, Object, Task, TaskId};
 
 use super::template::{CallField, Variable};
@@ -30,15 +29,14 @@ pub(super) struct Scope {
 impl Scope {
     /// The scope at the beginning of a turn.
     pub(super) fn new(task: &Task, input: TurnInput, metadata: Option<Object>) -> Self {
-        let redacted = is_redacted(&input.received);
-        let visible = match input.question.is_some() || redacted {
+        let visible = match input.question.is_some() {
             true => &input.last_public,
             false => &input.received,
         };
         Self {
             visible_to_conditions: Arc::clone(visible),
             // What comes with a secret may be one, too.
-            metadata: match redacted || input.is_secret() {
+            metadata: match input.is_secret {
                 true => task.metadata.clone(),
                 false => metadata,
             },

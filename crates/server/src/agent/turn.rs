@@ -129,12 +129,13 @@ impl Turn {
         received.nth(nth).filter(|message| !is_redacted(message))
     }
 
-    /// What was said in the task before the message of this turn, oldest first: the question that it answers is the last.
-    #[must_use]
-    pub fn history_before(&self) -> &[Arc<Message>] {
-        let history = &self.task.history;
-        let at = history.iter().rposition(|m| m.role == Role::User);
-        &history[..at.unwrap_or(0)]
+    /// What was said in the task but the message of this turn, oldest first: the question that it answers, or that nobody
+    /// answered, is the last.
+    pub fn history_before(&self) -> impl Iterator<Item = &Arc<Message>> {
+        let history = self.task.history.iter();
+        let at = history.clone().rposition(|m| m.role == Role::User);
+        let others = history.enumerate().filter(move |(n, _)| Some(*n) != at);
+        others.map(|(_, message)| message)
     }
 
     /// The latest step of this task under a name, recorded in this turn or before; nothing if it was withdrawn.

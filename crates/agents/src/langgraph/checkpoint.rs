@@ -6,17 +6,17 @@ use switchboard_server::agent::Errand;
 
 use super::line::Line;
 use crate::fetch::place;
-use crate::remote::note as remote;
+use crate::remote::checkpoint as remote;
 
-/// The name of the note.
+/// The name of the checkpoint.
 pub(super) const NAME: &str = "langgraph";
 
 /// How the run stands, as far as it was written down.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Note {
+pub(super) struct Checkpoint {
     /// The message and the task, as for any remote agent. The conversation is the thread.
     #[serde(flatten)]
-    pub(super) at: remote::Note,
+    pub(super) at: remote::Checkpoint,
     /// The newest run of the thread before the message was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) seen: Option<String>,
@@ -33,8 +33,8 @@ pub(super) struct Note {
 
 impl Line {
     /// A run there works on it.
-    pub(super) fn is_at(&self, errand: Option<&Errand>, note: &Note) {
-        let id = note.at.task.as_deref().or(note.run.as_deref());
+    pub(super) fn is_at(&self, errand: Option<&Errand>, checkpoint: &Checkpoint) {
+        let id = checkpoint.at.task.as_deref().or(checkpoint.run.as_deref());
         if let (Some(errand), Some(id)) = (errand, id) {
             let url = place(self.settings.base.as_str());
             errand.is_worked_on(&self.settings.assistant, &url, id);
@@ -42,9 +42,9 @@ impl Line {
     }
 }
 
-impl Note {
+impl Checkpoint {
     /// Nothing is known of a run yet.
-    pub(super) fn of(at: remote::Note) -> Self {
+    pub(super) fn of(at: remote::Checkpoint) -> Self {
         Self {
             at,
             seen: None,

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use switchboard_server::agent::{AgentError, Progress, Turn};
 
-/// The name of the note.
+/// The name of the checkpoint.
 const NAME: &str = "openclaw";
 
 /// A run, as far as it was written down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Note {
+pub(super) struct Checkpoint {
     /// By which way it was begun.
     pub(super) way: Way,
     /// Whether the gateway has said that it has it.
@@ -34,21 +34,21 @@ pub(super) enum Way {
     Http,
 }
 
-impl Note {
+impl Checkpoint {
     /// What was written down for the task of a turn.
     pub(super) async fn of(turn: &Turn) -> Result<Option<Self>, AgentError> {
-        let note = turn.note(NAME).await?.map(serde_json::from_value);
-        note.transpose().map_err(|error| {
-            tracing::error!(%error, task = %turn.task_id(), "could not read a note");
+        let checkpoint = turn.last_step(NAME).await?.map(serde_json::from_value);
+        checkpoint.transpose().map_err(|error| {
+            tracing::error!(%error, task = %turn.task_id(), "could not read a checkpoint");
             AgentError::new("the stored state of the run is unreadable")
         })
     }
 
     /// Writes it down.
     pub(super) async fn keep(&self, progress: &Progress) -> Result<(), AgentError> {
-        let note =
+        let checkpoint =
             serde_json::to_value(self).map_err(|error| AgentError::new(error.to_string()))?;
-        progress.note(NAME, note).await
+        progress.record(NAME, checkpoint).await
     }
 
     /// Whether a gateway in this life surely has the run, so that it is enough to wait for it. If not, what it has
@@ -64,30 +64,30 @@ mod tests {
 
     #[test]
     fn a_run_is_surely_there_only_in_the_life_that_took_it() {
-        let note = |known, boot: Option<&str>| Note {
+        let checkpoint = |known, boot: Option<&str>| Checkpoint {
             way: Way::Socket,
             known,
             boot: boot.map(str::to_owned),
             successor: None,
             unsent: false,
         };
-        assert!(note(true, Some("b1")).is_held(Some("b1")));
-        assert!(!note(false, Some("b1")).is_held(Some("b1")));
-        assert!(!note(true, Some("b1")).is_held(Some("b2")));
-        assert!(!note(true, None).is_held(None));
+        assert!(checkpoint(true, Some("b1")).is_held(Some("b1")));
+        assert!(!checkpoint(false, Some("b1")).is_held(Some("b1")));
+        assert!(!checkpoint(true, Some("b1")).is_held(Some("b2")));
+        assert!(!checkpoint(true, None).is_held(None));
     }
 
     #[test]
     fn a_note_is_read_as_it_was_written() {
-        let note = Note {
+        let checkpoint = Checkpoint {
             way: Way::Http,
             known: true,
             boot: None,
             successor: None,
             unsent: false,
         };
-        let json = serde_json::to_value(&note).unwrap();
+        let json = serde_json::to_value(&checkpoint).unwrap();
         assert_eq!(json, serde_json::json!({"way": "http", "known": true}));
-        assert_eq!(serde_json::from_value::<Note>(json).unwrap(), note);
+        assert_eq!(serde_json::from_value::<Checkpoint>(json).unwrap(), checkpoint);
     }
 }
