@@ -9,13 +9,17 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
+use serde_json::{Value, json};
 use switchboard_server::store::sqlite::{SqliteOptions, SqliteStore};
 use switchboard_server::store::{Store, TaskQuery};
 use switchboard_server::task::{
-    Answer, Answered, Append, Change, DeadLetter, Delivery, IdempotencyKey, Note, Owner, Webhook,
+    Answer, Answered, Append, Change, DeadLetter, Delivery, IdempotencyKey, Owner, PendingRelease,
+    Step, TurnRecord, Webhook,
 };
 use switchboard_server::testing::store_suite::{Story, at, commit};
-use switchboard_types::model::{Authentication, PushConfig, PushConfigId, Role, Secret, TaskState};
+use switchboard_types::model::{
+    Authentication, PushConfig, PushConfigId, Role, Secret, TaskId, TaskState,
+};
 use switchboard_types::{Dialect, wire};
 
 fn stored() -> PathBuf {
@@ -126,12 +130,45 @@ async fn fill(store: &SqliteStore) {
         commit(store, [Change::Append(Append { snapshot, ..append })]).await;
     }
     let id = PushConfigId::new("hook").unwrap();
-    let note = Note {
-        task: working.head.id.clone(),
-        name: "upstream".to_owned(),
-        value: serde_json::json!({ "task": "theirs", "turn": 2 }),
+    let turn = TurnRecord {
+        number: 2,
+        message_at: None,
+        begins_at: 3,
+        answers: Some(2),
+        decision: Some(json!({ "rule": "billing" })),
+        trace: Some(json!({ "traceparent": "00-01-02-01" })),
+        queued: true,
+        secret: Some("sealed".to_owned()),
+        ..TurnRecord::first(working.head.id.clone())
     };
-    commit(store, [Change::Note(note)]).await;
+    let step = |name: &str, value| Step {
+        task: working.head.id.clone(),
+        turn: 2,
+        at: at(11),
+        name: name.to_owned(),
+        value,
+    };
+    let steps = [
+        step("upstream", json!({ "task": "theirs", "turn": 2 })),
+        step("internal:delegation", json!("to another")),
+        step("upstream", Value::Null),
+    ];
+    let release = |story: &Story, question| {
+        Change::ReleasePending(PendingRelease {
+            task: story.head.id.clone(),
+            question,
+        })
+    };
+    commit(store, [Change::Turn(turn)]).await;
+    commit(store, steps.map(Change::Step)).await;
+    commit(
+        store,
+        [
+            release(&folded, None),
+            release(&snapped, Some(json!({ "statusUpdate": {} }))),
+        ],
+    )
+    .await;
     let webhook = Webhook {
         task: working.head.id.clone(),
         id: id.clone(),
@@ -208,19 +245,21 @@ async fn tell(store: &SqliteStore) -> String {
             .unwrap();
             let stored = store.task(&head.id).await.unwrap().unwrap();
             if let Some(snapshot) = stored.snapshot {
-                let json = json(|out| wire::encode_task(Dialect::V1, &snapshot.task, out));
+                let json = rendered(|out| wire::encode_task(Dialect::V1, &snapshot.task, out));
                 writeln!(told, "snapshot {} {json}", snapshot.seq).unwrap();
             }
             for entry in store.events(&head.id, 0, usize::MAX).await.unwrap() {
                 if let Some(received) = &entry.received {
-                    let json = json(|out| wire::encode_message(Dialect::V1, received, out));
+                    let json = rendered(|out| wire::encode_message(Dialect::V1, received, out));
                     writeln!(told, "received {json}").unwrap();
                 }
-                let json = json(|out| wire::encode_event(Dialect::V1, &entry.event, false, out));
+                let json =
+                    rendered(|out| wire::encode_event(Dialect::V1, &entry.event, false, out));
                 writeln!(told, "event {} {json}", entry.seq).unwrap();
             }
             for webhook in store.webhooks(&head.id).await.unwrap() {
-                let json = json(|out| wire::encode_push_config(Dialect::V1, &webhook.config, out));
+                let json =
+                    rendered(|out| wire::encode_push_config(Dialect::V1, &webhook.config, out));
                 let (dialect, delivery) = (webhook.dialect.tag(), &webhook.delivery);
                 writeln!(
                     told,
@@ -229,9 +268,7 @@ async fn tell(store: &SqliteStore) -> String {
                 )
                 .unwrap();
             }
-            for note in store.notes(&head.id).await.unwrap() {
-                writeln!(told, "note {} {}", note.name, note.value).unwrap();
-            }
+            tell_turns(store, &head.id, &mut told).await;
         }
     }
     writeln!(told, "\n{:?}", store.dead_letters(9).await.unwrap()).unwrap();
@@ -241,24 +278,63 @@ async fn tell(store: &SqliteStore) -> String {
         let answer = match answered.answer {
             Answer::Task(id) => id.to_string(),
             Answer::Message(message) => {
-                json(|out| wire::encode_message(Dialect::V1, &message, out))
+                rendered(|out| wire::encode_message(Dialect::V1, &message, out))
             }
         };
         writeln!(told, "answered {name} {fingerprint} at {moment}: {answer}").unwrap();
     }
     let live = store.live(None, 9).await.unwrap();
     let undelivered = store.undelivered(None, 9).await.unwrap();
+    let releases = store.pending_releases(None, 9).await.unwrap();
     writeln!(
         told,
-        "{} live, {} undelivered",
+        "{} live, {} undelivered, {} to release",
         live.len(),
-        undelivered.len()
+        undelivered.len(),
+        releases.len()
     )
     .unwrap();
     told
 }
 
-fn json(encode: impl FnOnce(&mut Vec<u8>)) -> String {
+/// The turns of a task, if they are not all implied, its steps, and its release.
+async fn tell_turns(store: &SqliteStore, id: &TaskId, told: &mut String) {
+    let mut turns = store.turns(id).await.unwrap();
+    assert_eq!(store.turn(id).await.unwrap().as_ref(), turns.last());
+    turns.retain(|turn| !turn.is_implied());
+    for turn in turns {
+        let (message, begins, answers) = (turn.message_at, turn.begins_at, turn.answers);
+        writeln!(
+            told,
+            "turn {}: message {message:?}, begins at {begins}, answers {answers:?}",
+            turn.number
+        )
+        .unwrap();
+        for (name, value) in [("decision", turn.decision), ("trace", turn.trace)] {
+            if let Some(value) = value {
+                writeln!(told, "  {name} {value}").unwrap();
+            }
+        }
+        if turn.queued || turn.secret.is_some() {
+            writeln!(told, "  queued {}, secret {:?}", turn.queued, turn.secret).unwrap();
+        }
+    }
+    for stored in store.steps(id, 0, usize::MAX).await.unwrap() {
+        let (number, step) = (stored.number, stored.step);
+        let (turn, moment) = (step.turn, step.at);
+        writeln!(
+            told,
+            "step {number} of turn {turn} at {moment}: {} {}",
+            step.name, step.value
+        )
+        .unwrap();
+    }
+    if let Some(release) = store.pending_release(id).await.unwrap() {
+        writeln!(told, "release pending, question {:?}", release.question).unwrap();
+    }
+}
+
+fn rendered(encode: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     encode(&mut out);
     String::from_utf8(out).unwrap()

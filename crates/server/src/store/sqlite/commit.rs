@@ -92,6 +92,10 @@ impl<'a> Commit<'a> {
             Record::Remove(task) => self.remove(task),
             Record::ForgetAnswer(key, before) => self.forget_answer(key, *before),
             Record::Note(note) => self.note(note),
+            Record::Turn(turn) => self.put_turn(turn),
+            Record::Step(step) => self.add_step(step),
+            Record::ReleasePending(release) => self.put_release(release),
+            Record::Released(task) => self.remove_release(task),
         }
     }
 
@@ -191,10 +195,10 @@ impl<'a> Commit<'a> {
             "DELETE FROM webhook WHERE task = ?1",
             "DELETE FROM dead_letter WHERE task = ?1",
             "DELETE FROM answer WHERE task = ?1",
-            "DELETE FROM note WHERE task = ?1",
+            "DELETE FROM pending_release WHERE task = ?1",
         ] {
             self.db.prepare_cached(table)?.execute([id])?;
         }
-        Ok(())
+        self.remove_turns(key)
     }
 }

@@ -4,8 +4,8 @@ use rusqlite::Connection;
 
 use super::commit::{Commit, Scopes};
 use super::frames::{self, Frame};
-use super::journal;
 use super::rows::{self, number};
+use super::{journal, migrate_v5, schema};
 use crate::store::Error;
 
 /// How much room for a frame is kept from one commit to the next.
@@ -104,6 +104,35 @@ impl Database {
             self.torn = self.execute("ROLLBACK").is_err();
         }
         replayed
+    }
+
+    /// Whether an earlier version has made the tables.
+    pub(super) fn is_outdated(&self) -> Result<bool, Error> {
+        schema::is_outdated(&self.connection)
+    }
+
+    /// Takes the last step of the schema and the commits after `settled`, up to `last`, to a new transaction: all of it,
+    /// or nothing. Together, since only both show how tasks stood in the earlier version.
+    pub(super) fn upgrade(
+        &mut self,
+        frames: &[Frame],
+        settled: u64,
+        last: u64,
+    ) -> Result<(), Error> {
+        self.execute("BEGIN IMMEDIATE")?;
+        let upgraded = self.upgrade_each(frames, settled, last);
+        self.scopes = Scopes::default();
+        if upgraded.is_err() {
+            self.torn = self.execute("ROLLBACK").is_err();
+        }
+        upgraded
+    }
+
+    fn upgrade_each(&mut self, frames: &[Frame], settled: u64, last: u64) -> Result<(), Error> {
+        schema::begin_last_step(&self.connection)?;
+        self.replay_each(frames, settled, last)?;
+        migrate_v5::convert(&self.connection)?;
+        schema::end_last_step(&self.connection)
     }
 
     fn replay_each(&mut self, frames: &[Frame], settled: u64, last: u64) -> Result<(), Error> {

@@ -83,7 +83,10 @@ fn name(change: &Change) -> u64 {
         Change::Fold(snapshot) => snapshot.task.id.as_str(),
         Change::Answered(answered) => &answered.key.key,
         Change::ForgetAnswer(key, _) => &key.key,
-        Change::Note(note) => note.task.as_str(),
+        Change::Turn(turn) => turn.task.as_str(),
+        Change::Step(step) => step.task.as_str(),
+        Change::ReleasePending(release) => release.task.as_str(),
+        Change::Released(task) => task.as_str(),
     })
 }
 

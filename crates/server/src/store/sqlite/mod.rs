@@ -15,7 +15,7 @@ mod frames;
 mod fresh;
 pub(super) mod journal;
 mod list;
-mod notes;
+mod migrate_v5;
 pub(super) mod open;
 mod overlay;
 mod read;
@@ -26,6 +26,7 @@ mod schema;
 pub(super) mod snapshot;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod webhooks;
 mod write;
 
@@ -41,7 +42,8 @@ use tokio::time::Instant;
 
 use super::{Error, RecentQuery, Store, TaskList, TaskQuery};
 use crate::task::{
-    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, Note, StoredTask, Webhook,
+    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep,
+    StoredTask, TurnRecord, Webhook,
 };
 pub(in crate::store) use check::check_files;
 pub use check::{FileReport, StoreReport, check};
@@ -329,15 +331,52 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error> {
+    async fn turn(&self, task: &TaskId) -> Result<Option<TurnRecord>, Error> {
         let task = task.clone();
-        self.read(Asked::task(&task), move |db| notes::of(db, &task))
+        self.read(Asked::task(&task), move |db| turns::latest(db, &task))
             .await
     }
 
-    async fn untold(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
+    async fn turns(&self, task: &TaskId) -> Result<Vec<TurnRecord>, Error> {
+        let task = task.clone();
+        self.read(Asked::task(&task), move |db| turns::of(db, &task))
+            .await
+    }
+
+    async fn step(&self, task: &TaskId, name: &str) -> Result<Option<StoredStep>, Error> {
+        let (task, name) = (task.clone(), name.to_owned());
+        self.read(Asked::task(&task), move |db| turns::step(db, &task, &name))
+            .await
+    }
+
+    async fn steps(
+        &self,
+        task: &TaskId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredStep>, Error> {
+        let task = task.clone();
+        self.read(Asked::task(&task), move |db| {
+            turns::steps(db, &task, after, limit)
+        })
+        .await
+    }
+
+    async fn pending_release(&self, task: &TaskId) -> Result<Option<PendingRelease>, Error> {
+        let task = task.clone();
+        self.read(Asked::task(&task), move |db| {
+            turns::pending_release(db, &task)
+        })
+        .await
+    }
+
+    async fn pending_releases(
+        &self,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<Vec<Head>, Error> {
         self.read(Asked::All, move |db| {
-            read::untold(db, after.as_ref(), limit)
+            read::pending_releases(db, after.as_ref(), limit)
         })
         .await
     }

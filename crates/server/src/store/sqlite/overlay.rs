@@ -1,4 +1,5 @@
-//! Reading after a crash: what the journal holds and the database does not, without changing either.
+//! Reading after a crash, or what an earlier version has written: what the journal holds and the database does not, in
+//! the tables of this version, without changing either.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +7,14 @@ use rusqlite::Connection;
 
 use super::database::Database;
 use super::open::ReadLock;
-use super::{journal, open};
+use super::{journal, open, schema};
 use crate::store::Error;
 
-/// The database of a process that is gone, with the commits that only its journal has.
+/// The database of a process that is gone, with the commits that only its journal has, and brought up to date if that was
+/// an earlier version.
 ///
-/// The next server stores these commits. A command that only reads must not: it would keep the directory from a server
-/// that starts. So it writes them to a transaction that it rolls back after each question, and holds nothing in between.
+/// The next server stores all this. A command that only reads must not: it would keep the directory from a server
+/// that starts. So it writes it to a transaction that it rolls back after each question, and holds nothing in between.
 #[derive(Debug)]
 pub(super) struct Overlay {
     dir: PathBuf,
@@ -30,7 +32,7 @@ impl Overlay {
     /// Looks whether there is something to add to the database at `path`. `None` if there is not, or if a server has the
     /// directory open.
     pub(super) fn open(dir: &Path, path: &Path) -> Result<Option<Self>, Error> {
-        if !journal::is_left_in(dir) {
+        if !journal::is_left_in(dir) && !schema::is_outdated(&open::reader(path)?)? {
             return Ok(None);
         }
         let overlay = Self {
@@ -61,10 +63,14 @@ impl Overlay {
         let (id, settled) = database.noted()?;
         let found = journal::read_in(&self.dir)?;
         let frames = found.of_database(id)?;
-        if found.last <= settled {
+        let (last, is_outdated) = (found.last.max(settled), database.is_outdated()?);
+        if last == settled && !is_outdated {
             return Ok(None);
         }
-        database.replay(frames, settled, found.last)?;
+        match is_outdated {
+            true => database.upgrade(frames, settled, last)?,
+            false => database.replay(frames, settled, last)?,
+        }
         Ok(Some(Replayed {
             database,
             _lock: lock,

@@ -126,8 +126,8 @@ pub(super) fn live(
     )
 }
 
-/// Tasks of which what stands behind their agents does not know that they are over.
-pub(super) fn untold(
+/// Tasks with a pending release, in id order.
+pub(super) fn pending_releases(
     db: &Connection,
     after: Option<&TaskId>,
     limit: usize,
@@ -136,9 +136,9 @@ pub(super) fn untold(
     heads(
         db,
         "SELECT task.id, agent, owner, context, state, updated, seq
-         FROM note INDEXED BY note_untold
-           JOIN task ON task.id = note.task LEFT JOIN scope ON scope.id = task.scope
-         WHERE name = 'switchboard/untold' AND note.task > ?1 ORDER BY note.task LIMIT ?2",
+         FROM pending_release
+           JOIN task ON task.id = pending_release.task LEFT JOIN scope ON scope.id = task.scope
+         WHERE pending_release.task > ?1 ORDER BY pending_release.task LIMIT ?2",
         params![start, rows::size(limit)],
     )
 }

@@ -2,12 +2,15 @@
 //! in rows. What is written to the database is what is read from a frame, when it is new as after a crash.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use switchboard_types::model::Timestamp;
 use switchboard_types::{Dialect, wire};
 
 use super::rows;
 use crate::store::{Error, order};
-use crate::task::{Answer, Answered, Append, Change, DeadLetter, Delivery, IdempotencyKey};
+use crate::task::{
+    Answer, Answered, Append, Change, DeadLetter, Delivery, IdempotencyKey, TurnRecord,
+};
 
 /// One change. A frame that a crash left behind is read by the version that is started next: add variants at
 /// the end, and count up the journal's magic if one changes.
@@ -23,7 +26,12 @@ pub(super) enum Record<'a> {
     Fold(&'a str, SnapshotRecord<'a>),
     Remove(&'a str),
     ForgetAnswer(KeyRecord<'a>, i64),
+    /// Of versions before format 5 of the database, which had notes in place of turns and steps.
     Note(NoteRecord<'a>),
+    Turn(TurnFields<'a>),
+    Step(StepRecord<'a>),
+    ReleasePending(ReleaseRecord<'a>),
+    Released(&'a str),
 }
 
 /// Events of a task, and where it stands after them.
@@ -101,6 +109,35 @@ pub(super) struct NoteRecord<'a> {
     pub(super) value: &'a str,
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct TurnFields<'a> {
+    pub(super) task: &'a str,
+    pub(super) number: u32,
+    pub(super) is_implied: bool,
+    pub(super) message_at: Option<u64>,
+    pub(super) begins_at: u64,
+    pub(super) answers: Option<u64>,
+    pub(super) decision: Option<&'a str>,
+    pub(super) trace: Option<&'a str>,
+    pub(super) queued: bool,
+    pub(super) secret: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StepRecord<'a> {
+    pub(super) task: &'a str,
+    pub(super) turn: u32,
+    pub(super) at: i64,
+    pub(super) name: &'a str,
+    pub(super) value: &'a str,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ReleaseRecord<'a> {
+    pub(super) task: &'a str,
+    pub(super) question: Option<&'a str>,
+}
+
 /// Writes a change at the end of `frame`. `json` is room for what is written twice: as JSON, and as a field.
 pub(super) fn write(change: &Change, json: &mut Vec<u8>, frame: &mut Vec<u8>) -> Result<(), Error> {
     json.clear();
@@ -129,14 +166,27 @@ pub(super) fn write(change: &Change, json: &mut Vec<u8>, frame: &mut Vec<u8>) ->
         }
         Change::Remove(task) => Record::Remove(task.as_str()),
         Change::ForgetAnswer(of, before) => Record::ForgetAnswer(key(of), before.as_micros()),
-        Change::Note(note) => {
-            serde_json::to_writer(&mut *json, &note.value).map_err(rows::damaged)?;
-            Record::Note(NoteRecord {
-                task: note.task.as_str(),
-                name: &note.name,
+        Change::Turn(change) => Record::Turn(turn(change, json)?),
+        Change::Step(step) => {
+            to_json(&step.value, json)?;
+            Record::Step(StepRecord {
+                task: step.task.as_str(),
+                turn: step.turn,
+                at: step.at.as_micros(),
+                name: &step.name,
                 value: text(json)?,
             })
         }
+        Change::ReleasePending(release) => {
+            let task = release.task.as_str();
+            let question = release.question.as_ref();
+            let question = question
+                .map(|question| to_json(question, json))
+                .transpose()?;
+            let question = question.map(|_| text(json)).transpose()?;
+            Record::ReleasePending(ReleaseRecord { task, question })
+        }
+        Change::Released(task) => Record::Released(task.as_str()),
     };
     *frame = postcard::to_extend(&record, std::mem::take(frame)).map_err(rows::damaged)?;
     Ok(())
@@ -175,6 +225,33 @@ fn append<'a>(append: &'a Append, json: &'a mut Vec<u8>) -> Result<AppendRecord<
             task,
         }),
     })
+}
+
+fn turn<'a>(turn: &'a TurnRecord, json: &'a mut Vec<u8>) -> Result<TurnFields<'a>, Error> {
+    if let Some(decision) = &turn.decision {
+        to_json(decision, json)?;
+    }
+    let decision = json.len();
+    if let Some(trace) = &turn.trace {
+        to_json(trace, json)?;
+    }
+    let (decision, trace) = text(json)?.split_at(decision);
+    Ok(TurnFields {
+        task: turn.task.as_str(),
+        number: turn.number,
+        is_implied: turn.is_implied(),
+        message_at: turn.message_at,
+        begins_at: turn.begins_at,
+        answers: turn.answers,
+        decision: turn.decision.is_some().then_some(decision),
+        trace: turn.trace.is_some().then_some(trace),
+        queued: turn.queued,
+        secret: turn.secret.as_deref(),
+    })
+}
+
+fn to_json(value: &Value, json: &mut Vec<u8>) -> Result<(), Error> {
+    serde_json::to_writer(json, value).map_err(rows::damaged)
 }
 
 fn answered<'a>(

@@ -1,5 +1,6 @@
 //! The tables, as an ordered list of steps. `PRAGMA user_version` counts the steps a database has taken;
-//! a step that was released is never changed, only followed by another.
+//! a step that was released is never changed, only followed by another. The last step also converts rows, in
+//! `migrate_v5`.
 //!
 //! A task that is made and over within one commit is one row and two entries of an index, all at the right
 //! edge of their trees: a commit of many such tasks writes few pages.
@@ -12,7 +13,7 @@ use crate::store::Error;
 pub(super) const PLACES: i64 = 1 << 24;
 
 /// The steps, oldest first.
-pub(super) const STEPS: [&str; 4] = [V1, V2, V3, V4];
+pub(super) const STEPS: [&str; 5] = [V1, V2, V3, V4, V5];
 
 const V1: &str = "
 -- Whose tasks at which agent: a short number for a pair that many tasks share.
@@ -140,25 +141,98 @@ const V4: &str = "
 CREATE INDEX note_untold ON note (task) WHERE name = 'switchboard/untold';
 ";
 
-/// Takes the steps that are missing.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
+/// The tables of the fifth step.
+macro_rules! v5_tables {
+    () => {
+        "
+-- Turns of tasks. The first turn of a task is not here if the task implies it: message 1, working at 2.
+CREATE TABLE turn (
+    task       INTEGER NOT NULL, -- task.key
+    number     INTEGER NOT NULL, -- 1, 2, 3 …
+    message_at INTEGER,          -- the event with its message
+    begins_at  INTEGER NOT NULL, -- the event that it begins with
+    answers    INTEGER,          -- the event with the question that it answers
+    decision   TEXT,             -- JSON
+    trace      TEXT,             -- JSON
+    queued     INTEGER NOT NULL, -- 1: it waits for capacity
+    secret     TEXT,             -- the sealed message
+    PRIMARY KEY (task, number)
+) STRICT, WITHOUT ROWID;
+
+-- What turns record. Rows can be large, so they have a rowid.
+CREATE TABLE step (
+    place INTEGER PRIMARY KEY, -- task.key * 2^24 + the number of the step
+    task  INTEGER NOT NULL,    -- task.key
+    turn  INTEGER NOT NULL,
+    at    INTEGER NOT NULL,    -- microseconds since 1970
+    name  TEXT NOT NULL,
+    value TEXT NOT NULL        -- JSON
+) STRICT;
+-- And by place, as every index.
+CREATE INDEX step_name ON step (task, name);
+
+-- Tasks that ended, and whose upstream must still be released.
+CREATE TABLE pending_release (
+    task     ANY NOT NULL PRIMARY KEY,
+    question TEXT                      -- JSON
+) STRICT, WITHOUT ROWID;
+"
+    };
+}
+
+const V5: &str = concat!(v5_tables!(), "DROP TABLE note;");
+
+/// Whether the fifth step is missing, the last one. It is taken with what an earlier version has left in the journal:
+/// see [`Database::upgrade`](super::database::Database::upgrade).
+pub(super) fn is_outdated(connection: &Connection) -> Result<bool, Error> {
+    Ok(version(connection)? < STEPS.len())
+}
+
+/// Makes the tables of the last step, and of those before it that are missing. The notes of earlier versions are there
+/// still.
+pub(super) fn begin_last_step(connection: &Connection) -> Result<(), Error> {
+    let before = STEPS.len() - 1;
+    for step in STEPS.get(version(connection)?..before).unwrap_or_default() {
+        connection.execute_batch(step)?;
+    }
+    Ok(connection.execute_batch(v5_tables!())?)
+}
+
+/// Ends it, once the notes are converted.
+pub(super) fn end_last_step(connection: &Connection) -> Result<(), Error> {
+    connection.execute_batch("DROP TABLE note")?;
+    connection.pragma_update(None, "user_version", super::rows::size(STEPS.len()))?;
+    Ok(())
+}
+
+/// How many steps a database has taken.
+fn version(connection: &Connection) -> Result<usize, Error> {
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let taken = usize::try_from(version).unwrap_or(usize::MAX);
-    let Some(missing) = STEPS.get(taken..) else {
+    Ok(usize::try_from(version).unwrap_or(usize::MAX))
+}
+
+/// Takes the steps that are missing, but for the last one.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
+    let version = version(connection)?;
+    let last = STEPS.len() - 1;
+    let Some(missing) = STEPS.get(version..) else {
         let known = STEPS.len();
         return Err(Error::Unavailable(format!(
             "the database has format {version}, this version of switchboard knows {known} at most: \
              use the newer version that wrote it, or another data directory"
         )));
     };
-    if missing.is_empty() {
+    let Some((_, missing)) = missing
+        .split_last()
+        .filter(|(_, missing)| !missing.is_empty())
+    else {
         return Ok(());
-    }
+    };
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
     for step in missing {
         transaction.execute_batch(step)?;
     }
-    transaction.pragma_update(None, "user_version", super::rows::size(STEPS.len()))?;
+    transaction.pragma_update(None, "user_version", super::rows::size(last))?;
     transaction.commit()?;
     Ok(())
 }

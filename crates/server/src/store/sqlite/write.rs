@@ -160,7 +160,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what an earlier process has left in the journal to a transaction.
+    /// Writes what an earlier process has left in the journal to a transaction. If that was an earlier version, its tables
+    /// are brought up to date in the same one, which ends here: a server does not start on tables that it cannot use.
     fn take_over(&mut self, id: u64) -> Result<(), Error> {
         let found = self.journal.read()?;
         let frames = match found.complete_database() {
@@ -177,6 +178,13 @@ impl Writer {
             }
             _ => found.of_database(id)?,
         };
+        if self.database().is_outdated()? {
+            let last = found.last.max(self.settled);
+            self.database().upgrade(frames, self.settled, last)?;
+            self.database().settle(last)?;
+            (self.last, self.settled) = (last, last);
+            return Ok(());
+        }
         if found.last > self.settled {
             self.fresh.add_any();
             self.database().replay(frames, self.settled, found.last)?;

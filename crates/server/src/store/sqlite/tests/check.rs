@@ -41,7 +41,7 @@ async fn a_sound_directory_is_found_so_in_use_and_after_a_kill() {
     assert_eq!(
         details,
         [
-            "format 4, commits up to 0",
+            "format 5, commits up to 0",
             "commits 1 to 2",
             "no commits",
             "format 2"
