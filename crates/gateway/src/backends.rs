@@ -8,17 +8,19 @@ use switchboard_agents::langgraph::LangGraphAgent;
 use switchboard_agents::openai::OpenAiAgent;
 use switchboard_agents::remote::RemoteAgent;
 use switchboard_agents::script::ScriptAgent;
-use switchboard_server::agent::Agent;
+use switchboard_server::agent::{Agent, Router};
 
 use crate::config::{self, Backend, Config};
 use crate::remotes::Far;
-use crate::route::rules::{Routed, Routes};
+use crate::route::rules::{Routes, RuleRouter};
 use crate::running::Ground;
 
 /// What stands behind an agent.
 #[derive(Debug)]
 pub(crate) struct Behind {
     pub(crate) agent: Arc<dyn Agent>,
+    /// The routing rules before it.
+    pub(crate) router: Option<Arc<dyn Router>>,
     /// The same, if it has a card of its own elsewhere.
     pub(crate) far: Option<Far>,
 }
@@ -27,6 +29,7 @@ impl From<Far> for Behind {
     fn from(far: Far) -> Self {
         Self {
             agent: far.agent(),
+            router: None,
             far: Some(far),
         }
     }
@@ -36,6 +39,7 @@ impl<A: Agent + 'static> From<A> for Behind {
     fn from(agent: A) -> Self {
         Self {
             agent: Arc::new(agent),
+            router: None,
             far: None,
         }
     }
@@ -53,15 +57,15 @@ pub(crate) fn backend(
 ) -> anyhow::Result<Behind> {
     let made = make(agent, config, ground);
     let mut made = made.with_context(|| format!("the agent {} cannot be made", agent.name))?;
-    made.agent = Arc::new(routed(made.agent, agent, ground));
+    made.router = Some(Arc::new(router(agent, ground)));
     Ok(made)
 }
 
-/// An agent behind its rules.
-fn routed(own: Arc<dyn Agent>, agent: &config::Agent, ground: &Ground) -> Routed {
+/// The routing rules of an agent.
+fn router(agent: &config::Agent, ground: &Ground) -> RuleRouter {
     let name = Arc::clone(&agent.name);
     let routes = Routes::new(name, agent.routes.clone(), Arc::clone(&ground.stored));
-    Routed::new(own, routes, Arc::clone(&ground.table))
+    RuleRouter::new(routes, Arc::clone(&ground.table))
 }
 
 fn make(agent: &config::Agent, config: &Config, ground: &Ground) -> anyhow::Result<Behind> {

@@ -264,7 +264,7 @@ impl Running {
             let gate = same.map(|(_, gate)| gate.clone());
             (most, gate.unwrap_or_else(|| Gate::new(most, ground.queue)))
         });
-        let Behind { agent: taker, far } = backend(agent, config, ground)?;
+        let Behind { agent: taker, router, far } = backend(agent, config, ground)?;
         let elsewhere = far.map(|far| Elsewhere {
             far,
             agent: agent.clone(),
@@ -274,6 +274,7 @@ impl Running {
         let parts = engine::Parts {
             name: Arc::clone(&agent.name),
             agent: taker,
+            router,
             profile: shown(&door, is_default, agent.profile.clone()),
             settings: engine::Settings {
                 turns: Turns {

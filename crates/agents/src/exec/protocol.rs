@@ -1,5 +1,7 @@
 //! Messages as a command is told them, and lines as it says them. Pure.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;

@@ -267,15 +267,15 @@ impl Reloader {
         let changes = self.running.take(next);
         self.finder.take(sources);
         service.agents_changed();
-        self.tell_again(&changes).await;
+        self.release_pending(&changes).await;
         Ok(changes)
     }
 
     /// What stands behind agents that were not there may have to be told of tasks that are over.
-    async fn tell_again(&self, changes: &Changes) {
+    async fn release_pending(&self, changes: &Changes) {
         let mut added = self.running.engines();
         added.retain(|name, _| changes.added.contains(name));
-        if let Err(error) = recover::tell_again(&added).await {
+        if let Err(error) = recover::release_pending(&added).await {
             tracing::warn!(%error, "could not read pending upstream releases of added agents");
         }
     }

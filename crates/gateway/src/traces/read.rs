@@ -1,11 +1,11 @@
-//! One task, read from its events and notes.
+//! One task, read from its events, turns and steps.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use switchboard_server::log::INTERNAL;
 use switchboard_server::store::{Error, Store};
-use switchboard_server::task::{Entry, Head, Note, lifecycle};
+use switchboard_server::task::{Entry, Head, StoredStep, lifecycle};
 use switchboard_server::trace::DELEGATION;
 use switchboard_types::model::{
     Content, Event, Message, Object, Part, Task, TaskId, TaskState, Timestamp,
@@ -55,6 +55,8 @@ struct Story {
     bytes_in: usize,
     bytes_out: usize,
     error: Option<String>,
+    /// The events with which turns begin.
+    begins_at: Vec<u64>,
     turns: Vec<Taken>,
 }
 
@@ -78,7 +80,11 @@ pub(super) async fn task(
     let Some(head) = store.head(id).await? else {
         return Ok(None);
     };
-    let mut story = Story::default();
+    let turns = store.turns(id).await?;
+    let mut story = Story {
+        begins_at: turns.iter().map(|turn| turn.begins_at).collect(),
+        ..Story::default()
+    };
     let mut after = 0;
     loop {
         let page = store.events(id, after, PAGE).await?;
@@ -94,8 +100,7 @@ pub(super) async fn task(
         };
         story.rest(&lifecycle::fold(stored)?);
     }
-    let notes = store.notes(id).await?;
-    let internal: Vec<Internal> = notes.iter().filter_map(internal).collect();
+    let internal = internal_steps(store, id).await?;
     let mut children: Vec<Child> = Vec::new();
     for child in internal.iter().filter_map(child) {
         // Who is called again, with an answer or after a restart, is told of again.
@@ -133,7 +138,7 @@ impl Story {
                 if let Some(said) = &update.status.message {
                     self.bytes_out += size(&said.parts);
                 }
-                self.stand(state, at);
+                self.stand(entry.seq, state, at);
                 self.is_part_of(update.metadata.as_ref());
                 if matches!(state, TaskState::Failed | TaskState::Rejected) {
                     self.error = update.status.message.as_deref().map(shortened);
@@ -163,26 +168,26 @@ impl Story {
         self.bytes_in = task.history.first().map_or(0, |m| size(&m.parts));
     }
 
-    /// A turn begins or ends where the state says so.
-    fn stand(&mut self, state: TaskState, at: Option<Timestamp>) {
+    /// A turn begins with the event that its record names, and ends with a state other than working.
+    fn stand(&mut self, seq: u64, state: TaskState, at: Option<Timestamp>) {
         let Some(at) = at.or(self.started) else {
             return;
         };
-        let open = self.turns.last_mut().filter(|turn| turn.ended.is_none());
-        match (open, state) {
-            (None, TaskState::Working) => self.turns.push(Taken {
+        if self.begins_at.contains(&seq) {
+            self.turns.push(Taken {
                 started: at,
                 ended: None,
                 state,
                 events: 1,
                 trace: None,
                 span: None,
-            }),
-            (Some(turn), state) if state != TaskState::Working => {
-                turn.state = state;
-                turn.ended = Some(at);
-            }
-            _ => {}
+            });
+        } else if let Some(turn) = self.turns.last_mut()
+            && turn.ended.is_none()
+            && state != TaskState::Working
+        {
+            turn.state = state;
+            turn.ended = Some(at);
         }
     }
 
@@ -260,13 +265,26 @@ fn begun(id: &TaskId) -> Option<Timestamp> {
     Some(Timestamp::from_micros(i64::try_from(micros).ok()?))
 }
 
-fn internal(note: &Note) -> Option<Internal> {
-    note.name.strip_prefix(INTERNAL)?;
-    let text = |key: &str| note.value[key].as_str().map(str::to_owned);
-    Some(Internal {
-        name: format!("{INTERNAL}{}", text("name")?),
-        at: text("at")?,
-        value: note.value["value"].clone(),
+/// What the turns of a task recorded for operators.
+async fn internal_steps(store: &dyn Store, id: &TaskId) -> Result<Vec<Internal>, Error> {
+    let mut internal = Vec::new();
+    let mut after = 0;
+    loop {
+        let page = store.steps(id, after, PAGE).await?;
+        let Some(last) = page.last() else {
+            return Ok(internal);
+        };
+        after = last.number;
+        internal.extend(page.into_iter().filter_map(operator_note));
+    }
+}
+
+fn operator_note(stored: StoredStep) -> Option<Internal> {
+    let step = stored.step;
+    step.name.starts_with(INTERNAL).then(|| Internal {
+        name: step.name,
+        at: step.at.to_string(),
+        value: step.value,
     })
 }
 

@@ -3,12 +3,12 @@
 //! The rules of an agent are asked by priority, the highest first, and in the order they are written; the first one that
 //! a message matches decides. Without one, the agent takes the message itself.
 //!
-//! - `agent`: an agent with rules before it.
+//! - `router`: decides by rules who takes a new task.
 //! - `heard`: what rules can look at.
 //! - `stored`: rules that come and go while the server runs.
 
-mod agent;
 mod heard;
+mod router;
 pub(crate) mod stored;
 
 #[cfg(test)]
@@ -25,9 +25,9 @@ use crate::cel::{Expression, Unusable};
 use crate::config::Place;
 use crate::policy::Seldom;
 
-pub(crate) use self::agent::Routed;
 pub(crate) use self::heard::Heard;
 use self::heard::VARIABLES;
+pub(crate) use self::router::RuleRouter;
 pub(crate) use self::stored::Stored;
 
 /// How long the search of a text may take, about: it runs on a thread that serves other requests.
