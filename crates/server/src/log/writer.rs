@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::task_log::Batch;
 use super::{Queue, Shared, TaskLog, lock};
-use crate::store::Error;
+use crate::store::{CommitReport, Error};
 use crate::task::Change;
 
 /// How long the writer waits before it tries again what the store refused, at first and at most.
@@ -31,7 +31,7 @@ type Ack = oneshot::Sender<Result<(), Error>>;
 /// How often the writer lets others go first while more and more comes into the queue.
 const GATHER: usize = 16;
 
-/// Commits what waits until `stop` fires and nothing waits any more.
+/// Commits what waits until `stop` fires and nothing waits any more. Then others may work on the tasks.
 pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
     let mut retry = Retry::default();
     loop {
@@ -51,6 +51,7 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
                 }
                 () = stop.cancelled() => {
                     if close(&shared) {
+                        shared.holder.release();
                         return;
                     }
                     continue;
@@ -107,7 +108,8 @@ fn close(shared: &Shared) -> bool {
 struct Work {
     changes: Vec<Change>,
     batches: Vec<(Arc<TaskLog>, Batch)>,
-    acks: Vec<Ack>,
+    /// Who waits for a change, and the task that it is about.
+    acks: Vec<(Option<TaskId>, Ack)>,
     /// Tasks with new webhooks: one that was made while its task went on may have events to hear already.
     armed: Vec<TaskId>,
 }
@@ -125,8 +127,8 @@ impl Work {
             work.batches.push((log, batch));
         }
         for (change, ack) in queue.changes {
+            work.acks.push((change.task().cloned(), ack));
             work.changes.push(change);
-            work.acks.push(ack);
         }
         work.armed.extend(work.changes.iter().filter_map(armed));
         work
@@ -136,12 +138,16 @@ impl Work {
         std::mem::take(&mut self.changes)
     }
 
-    /// Tells everyone what became of it.
-    fn conclude(self, shared: &Shared, outcome: &Result<(), Error>) {
+    /// Tells everyone what became of it. A task that was refused is not tried again: what is stored of it is not what its
+    /// log expects.
+    fn conclude(self, shared: &Shared, outcome: &Result<CommitReport, Error>) {
         match outcome {
-            Ok(()) => {
+            Ok(report) => {
                 for (log, batch) in self.batches {
-                    log.commit(batch.entries);
+                    match report.refusal(log.id()) {
+                        None => log.commit(batch.entries),
+                        Some(refusal) => log.refuse(refusal),
+                    }
                 }
                 if !self.armed.is_empty() {
                     lock(&shared.to_push).extend(self.armed);
@@ -157,9 +163,16 @@ impl Work {
                 shared.work.notify_one();
             }
         }
-        for ack in self.acks {
+        for (task, ack) in self.acks {
+            let done = match outcome {
+                Ok(report) => match task.and_then(|task| report.refusal(&task).cloned()) {
+                    Some(refusal) => Err(refusal.into()),
+                    None => Ok(()),
+                },
+                Err(error) => Err(error.clone()),
+            };
             // Whoever asked may be gone; the change is stored all the same.
-            drop(ack.send(outcome.clone()));
+            drop(ack.send(done));
         }
     }
 }
@@ -179,10 +192,10 @@ impl Retry {
     }
 
     /// A commit of so many tasks was made, or refused: then the next attempt is due, each time after a longer pause.
-    fn note(&mut self, shared: &Shared, outcome: &Result<(), Error>, tasks: usize) {
+    fn note(&mut self, shared: &Shared, outcome: &Result<CommitReport, Error>, tasks: usize) {
         let now = Instant::now();
         match outcome {
-            Ok(()) => {
+            Ok(_) => {
                 shared.status.accepted();
                 self.delay = None;
                 self.at = Some(now).filter(|_| !self.logs.is_empty());

@@ -41,7 +41,7 @@ use rusqlite::Connection;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 use tokio::time::Instant;
 
-use super::{Error, RecentQuery, Store, TaskList, TaskQuery};
+use super::{CommitReport, Error, RecentQuery, Store, TaskList, TaskQuery};
 use crate::task::{
     Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep,
     StoredTask, TurnRecord, Webhook,
@@ -110,7 +110,7 @@ impl Writing {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn commit(&self, changes: &[Change]) -> Result<(), Error> {
+    fn commit(&self, changes: &[Change]) -> Result<CommitReport, Error> {
         let mut writer = self.writer();
         let writer = writer.as_mut();
         writer
@@ -262,7 +262,7 @@ impl SqliteStore {
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
+    async fn commit(&self, changes: Vec<Change>) -> Result<CommitReport, Error> {
         let Some(writing) = self.writing.clone() else {
             return Err(Error::Unavailable("opened only to be read".to_owned()));
         };
