@@ -346,12 +346,12 @@ async fn a_question_asked_again_after_a_restart_expires_too() {
 async fn what_an_agent_notes_is_there_after_a_restart_and_never_shown() {
     let notes = || {
         FnAgent::new(|turn, progress| async move {
-            if let Some(run) = turn.note("run").await? {
+            if let Some(run) = turn.last_step("run").await? {
                 let text = format!("went on with {run}");
                 return Ok(Outcome::Completed(Said::text(text)));
             }
-            progress.note("run", json!("a")).await?;
-            progress.note("run", json!("b")).await?;
+            progress.record("run", json!("a")).await?;
+            progress.record("run", json!("b")).await?;
             turn.canceled.cancelled().await;
             Ok(Outcome::Completed(Said::default()))
         })

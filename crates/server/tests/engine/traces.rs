@@ -93,10 +93,10 @@ async fn a_turn_without_a_trace_tells_none_after_one_that_had_one() {
 #[tokio::test(start_paused = true)]
 async fn what_only_operators_hear_is_kept_in_order_and_within_bounds() {
     let agent = FnAgent::new(|_, progress| async move {
-        progress.internal("llm-call", json!({ "model": "m", "durationMs": 12 }));
-        progress.internal("prompt", "x".repeat(10_000).into());
+        progress.operator_note("llm-call", json!({ "model": "m", "durationMs": 12 }));
+        progress.operator_note("prompt", "x".repeat(10_000).into());
         for number in 0..300 {
-            progress.internal("step", number.into());
+            progress.operator_note("step", number.into());
         }
         progress.working(Said::text("working")).await?;
         Ok(Outcome::Completed(Said::default()))

@@ -34,7 +34,7 @@ impl Agent for Distant {
     async fn run(&self, turn: Turn, _: Progress) -> Result<Outcome, AgentError> {
         match turn.message.text().as_str() {
             "ask" | "ask in vain" => return Ok(Outcome::InputRequired(Said::text("which one?"))),
-            "lose" => return Err(AgentError::unavailable("it is gone").untold()),
+            "lose" => return Err(AgentError::unavailable("it is gone").release_pending()),
             "break" => panic!("broken"),
             "hang" => pending().await,
             _ => turn.canceled.cancelled().await,
@@ -43,11 +43,11 @@ impl Agent for Distant {
             "ask late" => Ok(Outcome::InputRequired(Said::text("which one?"))),
             "tell" => Err(AgentError::over()),
             "refuse" => Err(AgentError::over().cancel_refused("it cannot stop")),
-            _ => Err(AgentError::over().untold()),
+            _ => Err(AgentError::over().release_pending()),
         }
     }
 
-    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
+    async fn release(&self, turn: Turn) -> Result<(), AgentError> {
         let question = turn.question.as_ref().map(|asked| asked.text());
         let mut told = self.told.lock().unwrap();
         told.push((
@@ -131,7 +131,7 @@ async fn what_cannot_be_told_is_told_again_with_longer_pauses_until_it_is_heard(
         .map(|pair| (pair[1].0 - pair[0].0).as_secs())
         .collect();
     assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
-    assert!(life.untold().await.is_empty());
+    assert!(life.release_pending().await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,7 +147,7 @@ async fn a_day_after_its_end_a_task_is_not_told_of_any_more() {
     let life = Life::begin(store, usize::MAX, Settings::default()).await;
     sleep(Duration::from_secs(600)).await;
     assert_eq!(life.told().len(), 1);
-    assert!(life.untold().await.is_empty());
+    assert!(life.release_pending().await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,7 +170,7 @@ async fn whatever_ends_a_task_that_could_not_be_told_it_is_told_after_a_crash() 
                 failed.id.clone()
             }
         };
-        assert_eq!(life.untold().await, slice::from_ref(&task), "{text}");
+        assert_eq!(life.release_pending().await, slice::from_ref(&task), "{text}");
         let life = life.next().await;
         sleep(Duration::from_secs(1)).await;
         let asked = if text.starts_with("ask late") {
@@ -179,7 +179,7 @@ async fn whatever_ends_a_task_that_could_not_be_told_it_is_told_after_a_crash() 
             ""
         };
         assert_eq!(life.told(), [(task, asked.to_owned())], "{text}");
-        assert!(life.untold().await.is_empty(), "{text}");
+        assert!(life.release_pending().await.is_empty(), "{text}");
         let life = life.next().await;
         sleep(Duration::from_secs(1)).await;
         assert!(life.told().is_empty(), "{text}");
@@ -208,7 +208,7 @@ async fn a_question_that_expired_is_withdrawn_after_a_crash() {
 async fn what_was_told_in_its_turn_is_not_told_again() {
     let life = Life::first(0).await;
     life.canceled("tell").await;
-    assert!(life.untold().await.is_empty());
+    assert!(life.release_pending().await.is_empty());
     sleep(Duration::from_secs(60)).await;
     assert!(life.told().is_empty());
 }
@@ -247,7 +247,7 @@ async fn a_canceled_task_says_that_its_upstream_refused_to_stop() {
     // To tell it again would not help.
     sleep(Duration::from_secs(600)).await;
     assert_eq!(life.told(), []);
-    assert_eq!(life.untold().await, []);
+    assert_eq!(life.release_pending().await, []);
 }
 
 /// The task was over before: its status cannot say so, but its trace does.
@@ -257,7 +257,7 @@ async fn operators_learn_that_an_upstream_refused_to_stop_after_the_end() {
     let task = life.canceled("ask in vain").await;
     sleep(Duration::from_secs(600)).await;
     assert_eq!(life.told(), [(task.clone(), String::new())], "once");
-    assert_eq!(life.untold().await, []);
+    assert_eq!(life.release_pending().await, []);
     let notes = life.store.notes(&task).await.unwrap();
     let mut notes = notes.iter().filter(|note| note.name.starts_with(INTERNAL));
     let note = &notes.next().unwrap().value;

@@ -36,7 +36,7 @@ impl Agent for Asker {
         }
     }
 
-    async fn let_go(&self, turn: Turn) -> Result<(), AgentError> {
+    async fn release(&self, turn: Turn) -> Result<(), AgentError> {
         let status = &turn.task.status;
         let said = status.message.as_ref().map(|message| message.text());
         let open = (turn.task.id.clone(), status.state, said.unwrap_or_default());
@@ -53,7 +53,7 @@ fn asker(settings: Settings) -> (Line, Arc<Asker>) {
 }
 
 /// What it was let go of, some time later.
-async fn let_go(agent: &Asker) -> Vec<(TaskId, TaskState, String)> {
+async fn release(agent: &Asker) -> Vec<(TaskId, TaskState, String)> {
     tokio::time::sleep(Duration::from_secs(60)).await;
     agent.let_go.lock().unwrap().clone()
 }
