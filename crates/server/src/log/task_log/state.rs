@@ -6,6 +6,7 @@ use std::sync::Arc;
 use switchboard_types::model::{Event, Message, Task, TaskId, TaskState, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use crate::clock;
 use crate::store::Error;
 use crate::task::lifecycle::{self, IllegalTransition};
 use crate::task::{Change, Entry, LARGE, Snapshot, TurnRecord};
@@ -219,9 +220,10 @@ impl State {
         if let Some(trace) = &self.trace {
             trace.stamp(&mut event);
         }
+        let at = Entry::stated_time(&event).unwrap_or_else(clock::now);
         ahead
             .pending
-            .push(Arc::new(Entry::new(ahead.seq, event, received)));
+            .push(Arc::new(Entry::new(ahead.seq, at, event, received)));
         ahead.seq
     }
 

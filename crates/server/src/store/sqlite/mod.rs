@@ -26,6 +26,7 @@ mod schema;
 pub(super) mod snapshot;
 #[cfg(test)]
 mod tests;
+mod times;
 mod turns;
 mod webhooks;
 mod write;

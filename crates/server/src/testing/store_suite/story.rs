@@ -116,8 +116,12 @@ impl Story {
     /// Any event.
     pub fn tell(&mut self, event: Event, received: Option<Message>) {
         self.head.seq += 1;
+        // Artifacts have a time of their own, a moment after the status before them.
+        let later = self.head.updated.as_micros() + i64::try_from(self.head.seq).unwrap();
+        let at = Entry::stated_time(&event).unwrap_or(Timestamp::from_micros(later));
         self.entries.push(Arc::new(Entry::new(
             self.head.seq,
+            at,
             event,
             received.map(Arc::new),
         )));

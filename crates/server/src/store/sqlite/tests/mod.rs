@@ -2,6 +2,7 @@
 
 mod check;
 mod frames;
+mod migration;
 mod recovery;
 
 use std::ops::{Deref, DerefMut};
