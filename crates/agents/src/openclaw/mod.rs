@@ -24,6 +24,7 @@
 
 mod begin;
 mod card;
+mod checkpoint;
 mod device;
 mod events;
 mod files;
@@ -32,7 +33,6 @@ mod gateway;
 mod http;
 mod keep;
 mod line;
-mod checkpoint;
 mod prompt;
 mod recover;
 mod refused;
@@ -59,9 +59,9 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use self::checkpoint::{Checkpoint, Way};
 pub use self::device::Device;
 pub use self::gateway::{Gateway, Place};
-use self::checkpoint::{Checkpoint, Way};
 use self::prompt::Prompt;
 use self::refused::Refused;
 use self::run::Run;
@@ -308,7 +308,9 @@ enum Work {
 #[async_trait]
 impl Agent for OpenClawAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        let checkpoint = Checkpoint::of(&turn).await?.filter(|checkpoint| !checkpoint.unsent);
+        let checkpoint = Checkpoint::of(&turn)
+            .await?
+            .filter(|checkpoint| !checkpoint.unsent);
         if let Some(Checkpoint { way: Way::Http, .. }) = checkpoint {
             return Err(AgentError::new(
                 "Switchboard restarted during the run, and OpenClaw stops a run when its connection closes: \

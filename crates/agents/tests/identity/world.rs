@@ -134,6 +134,7 @@ impl World {
         let engine = Engine::new(Parts {
             name: Arc::clone(&name),
             agent: Arc::new(agent),
+            router: None,
             profile,
             settings: Settings::default(),
             log: log.clone(),

@@ -256,13 +256,13 @@ async fn a_note_is_not_kept_before_what_was_said_before_it() {
         FnAgent::new(move |turn, progress| {
             let (noted, takes_no_events) = (Arc::clone(&noted), Arc::clone(&takes_no_events));
             async move {
-                progress.note("first", json!(1)).await?;
+                progress.record("first", json!(1)).await?;
                 takes_no_events.store(true, Ordering::SeqCst);
                 progress.artifact(super::artifact("x")).await?;
                 // Time to try to store it, and to fail.
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 noted.store(
-                    progress.note("second", json!(2)).await.is_ok(),
+                    progress.record("second", json!(2)).await.is_ok(),
                     Ordering::SeqCst,
                 );
                 turn.canceled.cancelled().await;
@@ -278,24 +278,24 @@ async fn a_note_is_not_kept_before_what_was_said_before_it() {
     let task = line.send_at_once(says("hello")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert!(!noted.load(Ordering::SeqCst), "it was not told that it is");
-    let notes = store.notes(&task.id).await.unwrap();
-    let names: Vec<&str> = notes.iter().map(|note| &*note.name).collect();
+    let steps = store.steps(&task.id, 0, 9).await.unwrap();
+    let names: Vec<&str> = steps.iter().map(|stored| &*stored.step.name).collect();
     assert_eq!(names, ["first"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_note_that_could_not_be_read_again_is_refused() {
+async fn a_step_that_could_not_be_read_again_is_refused() {
     let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     let agent = FnAgent::new(move |turn, progress| async move {
-        progress.note("shallow", nested(100)).await?;
-        let error = progress.note("deep", nested(200)).await.unwrap_err();
-        assert!(turn.note("shallow").await?.is_some());
-        assert!(turn.note("deep").await?.is_none());
+        progress.record("shallow", nested(100)).await?;
+        let error = progress.record("deep", nested(200)).await.unwrap_err();
+        assert!(turn.last_step("shallow").await?.is_some());
+        assert!(turn.last_step("deep").await?.is_none());
         Ok(Outcome::Completed(Said::text(error.to_string())))
     });
     let done = line(agent).send(says("hello")).await.unwrap();
     assert_eq!(
         error_of(&done),
-        "what the agent noted is nested too deep to be read again"
+        "what the agent recorded is nested too deep to be read again"
     );
 }

@@ -194,7 +194,7 @@ async fn a_large_task_can_read_the_conversation_before_it() {
         };
         progress.artifact(artifact(&"x".repeat(size))).await?;
         // What was said before is stored then.
-        progress.note("stored", true.into()).await?;
+        progress.record("stored", true.into()).await?;
         let earlier = turn.earlier(10).await?;
         let said: Vec<String> = earlier.iter().map(|t| t.history[0].text()).collect();
         Ok(Outcome::Completed(Said::text(said.join(","))))

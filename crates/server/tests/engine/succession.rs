@@ -30,6 +30,7 @@ fn next(line: &Line, agent: FnAgent, settings: Settings) -> Line {
     let engine: Engine = line.engine.next(Parts {
         name: Arc::clone(line.engine.name()),
         agent: Arc::new(agent),
+        router: None,
         profile: (*line.engine.profile()).clone(),
         settings,
         log: line.log.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use switchboard_server::clock;
 use switchboard_server::egress::{Allow, Guard};
-use switchboard_server::log::{Log, TaskLog};
+use switchboard_server::log::{Log, NewTask, TaskLog};
 use switchboard_server::push::{Outbox, Settings};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
@@ -122,8 +122,13 @@ impl Scene {
             history: Vec::new(),
             metadata: None,
         };
-        let beside = webhooks.map(Change::PutWebhook).collect();
-        log.begin(task.into(), beside, None, false);
+        log.begin(NewTask {
+            task: task.into(),
+            changes: webhooks.map(Change::PutWebhook).collect(),
+            decision: None,
+            trace: None,
+            draft: false,
+        });
         log.uncork();
         log
     }
@@ -207,7 +212,7 @@ impl Happen for Arc<TaskLog> {
             status: status(state),
             metadata: None,
         };
-        self.append(Event::Status(update), None).unwrap();
+        self.append(Event::Status(update)).unwrap();
     }
 
     fn produces(&self, text: &str) {
@@ -219,6 +224,6 @@ impl Happen for Arc<TaskLog> {
             last_chunk: false,
             metadata: None,
         };
-        self.append(Event::Artifact(update), None).unwrap();
+        self.append(Event::Artifact(update)).unwrap();
     }
 }

@@ -64,6 +64,7 @@ impl House {
             let engine = Engine::new(Parts {
                 name: Arc::clone(&name),
                 agent: Arc::new(ScriptAgent::new(script, Some(table.clone() as _))),
+                router: None,
                 profile,
                 settings: Settings::default(),
                 log: log.clone(),
