@@ -218,3 +218,136 @@ impl Retry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use switchboard_types::model::{Event, StatusUpdate, Task, TaskState, TaskStatus};
+
+    use super::*;
+    use crate::clock;
+    use crate::log::{Cursor, Log, NewTask, Until};
+    use crate::store::{MemoryStore, Refusal, Store};
+    use crate::task::{Origin, Owner, fresh_id};
+
+    /// A task that begins to work in a log.
+    fn begun(log: &Log) -> (Arc<TaskLog>, CancellationToken) {
+        let origin = Origin {
+            id: fresh_id(),
+            agent: "echo".into(),
+            owner: Owner::new("ann"),
+            context: fresh_id(),
+        };
+        let task = log.create(origin);
+        let canceled = task.begin(NewTask {
+            task: Arc::new(Task {
+                id: task.id().clone(),
+                context_id: task.origin().context.clone(),
+                status: status(TaskState::Submitted),
+                artifacts: Vec::new(),
+                history: Vec::new(),
+                metadata: None,
+            }),
+            changes: Vec::new(),
+            decision: None,
+            trace: None,
+            draft: false,
+        });
+        goes_to(&task, TaskState::Working);
+        task.uncork();
+        (task, canceled)
+    }
+
+    fn status(state: TaskState) -> TaskStatus {
+        TaskStatus {
+            state,
+            message: None,
+            timestamp: Some(clock::now()),
+        }
+    }
+
+    fn goes_to(task: &Arc<TaskLog>, state: TaskState) -> u64 {
+        let event = Event::Status(StatusUpdate {
+            task_id: task.id().clone(),
+            context_id: task.origin().context.clone(),
+            status: status(state),
+            metadata: None,
+        });
+        task.append(event).unwrap()
+    }
+
+    fn is_fenced(error: &Error) -> bool {
+        matches!(error, Error::Refused(Refusal::Fenced))
+    }
+
+    /// A task on which one log works, opened by another one.
+    async fn shared_task() -> (Log, Log, Arc<TaskLog>, Arc<TaskLog>) {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let (one, two) = (Log::new(Arc::clone(&store)), Log::new(store));
+        let (held, _) = begun(&one);
+        held.stored_up_to(2).await.unwrap();
+        let opened = two.open(held.id()).await.unwrap().unwrap();
+        (one, two, held, opened)
+    }
+
+    #[tokio::test]
+    async fn a_refused_task_costs_no_stranger() {
+        let (_one, two, held, opened) = shared_task().await;
+        let mut strangers = Vec::new();
+        for n in 0..8_652 {
+            if n == 4_000 {
+                goes_to(&opened, TaskState::Completed);
+            }
+            strangers.push(begun(&two).0);
+            if n % 500 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        let mut refused = 0;
+        for stranger in &strangers {
+            refused += usize::from(stranger.stored_up_to(2).await.is_err());
+        }
+        assert_eq!(refused, 0);
+        let error = opened.stored_up_to(3).await.unwrap_err();
+        assert!(is_fenced(&error), "{error}");
+        assert!(two.store_status().error().is_none());
+        goes_to(&held, TaskState::Completed);
+        held.stored_up_to(3).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_refused_log_is_read_again_from_the_store() {
+        let (_one, two, held, opened) = shared_task().await;
+        let mut reader = Cursor::after(Arc::clone(&opened), 2, Until::TaskEnds);
+        let seq = goes_to(&opened, TaskState::Failed);
+        assert!(is_fenced(&opened.stored_up_to(seq).await.unwrap_err()));
+        assert!(is_fenced(&reader.next().await.unwrap_err()));
+        opened.kept(seq).await;
+
+        goes_to(&held, TaskState::Completed);
+        held.stored_up_to(3).await.unwrap();
+        let again = two.open(held.id()).await.unwrap().unwrap();
+        assert!(!Arc::ptr_eq(&again, &opened));
+        let (head, _) = again.view().unwrap();
+        assert_eq!((head.state, head.seq), (TaskState::Completed, 3));
+    }
+
+    #[tokio::test]
+    async fn a_refusal_cancels_the_turn() {
+        let (_one, _two, held, opened) = shared_task().await;
+        let canceled = opened.resume_turn(2, None).unwrap();
+        goes_to(&opened, TaskState::Working);
+        canceled.cancelled().await;
+        opened.turn_ended().await;
+        goes_to(&held, TaskState::Working);
+        held.stored_up_to(3).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_task_is_free_when_the_log_that_works_on_it_is_closed() {
+        let (one, two, held, _) = shared_task().await;
+        assert!(one.claim(held.id()).await.unwrap());
+        assert!(!two.claim(held.id()).await.unwrap());
+        one.close().await;
+        assert!(two.claim(held.id()).await.unwrap());
+    }
+}

@@ -42,8 +42,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// refused of one task changes nothing for the others. After an error, nothing at all was made.
     async fn commit(&self, changes: Vec<Change>) -> Result<CommitReport, Error>;
 
-    /// Whether `holder` may work on a task from now on: no other living one does. A commit that ends a turn gives the task
-    /// back. A store that only one process can open has one holder.
+    /// Whether `holder` may work on a task from now on: no other living one does. It holds the task until a commit ends its
+    /// turn; a task that waits for its caller is held by nobody. A store that only one process can open has one holder.
     async fn claim(&self, _task: &TaskId, _holder: &Arc<Holder>) -> Result<bool, Error> {
         Ok(true)
     }

@@ -19,12 +19,7 @@ impl Claims {
         held.is_some_and(|other| !Arc::ptr_eq(&other, holder) && other.is_living())
     }
 
-    /// `holder` works on a task from now on.
-    pub(super) fn put(&mut self, task: &TaskId, holder: &Arc<Holder>) {
-        self.0.insert(task.clone(), Arc::downgrade(holder));
-    }
-
-    /// `holder` has brought a task to where `head` says: it works on it until its turn ends.
+    /// `holder` works on a task that stands where `head` says, until its turn ends. One that is at rest is nobody's.
     pub(super) fn update(&mut self, head: &Head, holder: Option<&Arc<Holder>>) {
         let is_at_rest = head.state.is_terminal() || head.state.is_interrupted();
         if is_at_rest {
@@ -34,7 +29,7 @@ impl Claims {
         } else if let Some(holder) = holder {
             let is_held = |held: &Weak<Holder>| std::ptr::eq(held.as_ptr(), Arc::as_ptr(holder));
             if !self.0.get(&head.id).is_some_and(is_held) {
-                self.put(&head.id, holder);
+                self.0.insert(head.id.clone(), Arc::downgrade(holder));
             }
         }
     }

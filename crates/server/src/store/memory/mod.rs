@@ -90,8 +90,8 @@ impl Store for MemoryStore {
     async fn claim(&self, task: &TaskId, holder: &Arc<Holder>) -> Result<bool, Error> {
         let mut kept = self.kept();
         let is_free = !kept.claims.is_fenced(task, holder);
-        if is_free && kept.has(task) {
-            kept.claims.put(task, holder);
+        if let Some(head) = kept.head(task).filter(|_| is_free) {
+            kept.claims.update(&head, Some(holder));
         }
         Ok(is_free)
     }

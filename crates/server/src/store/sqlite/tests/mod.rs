@@ -4,6 +4,7 @@ mod check;
 mod frames;
 mod migration;
 mod recovery;
+mod refusals;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
