@@ -1,9 +1,10 @@
 //! The line to an assistant: which one it is, and its card, kept fresh.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
+use parking_lot::RwLock;
 use switchboard_server::agent::AgentError;
 use switchboard_server::backend::{Drift, Health};
 use switchboard_server::clock;
@@ -102,29 +103,27 @@ impl Line {
         let is_for_all = found.is_default() || self.identity.wants().is_empty();
         let id: Arc<str> = Arc::from(found.id);
         if is_for_all {
-            let mut known = self.id.write().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.id.write();
             *known = Some(Arc::clone(&id));
         }
         Ok(id)
     }
 
     fn known(&self) -> Option<Arc<str>> {
-        let known = self.id.read();
-        known.unwrap_or_else(PoisonError::into_inner).clone()
+        self.id.read().clone()
     }
 
     /// The assistant is gone: whoever needs it next looks for it again, if it was named.
     pub(super) fn forget(&self) {
         if uuid::Uuid::parse_str(&self.settings.assistant).is_err() {
-            let mut known = self.id.write().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.id.write();
             known.take();
         }
     }
 
     /// What had changed when that was noticed last.
     pub(super) fn drift(&self) -> Option<Arc<Drift>> {
-        let drift = self.drift.read();
-        drift.unwrap_or_else(PoisonError::into_inner).clone()
+        self.drift.read().clone()
     }
 
     /// Whether the server answers.
@@ -208,8 +207,7 @@ impl Line {
                 changes,
             };
             tracing::warn!(agent, changes = %drift, "LangGraph assistant changed");
-            let held = self.drift.write();
-            *held.unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(drift));
+            *self.drift.write() = Some(Arc::new(drift));
         }
         self.card.send_replace(Some(Arc::new(card)));
         Ok(())

@@ -1,11 +1,12 @@
 //! The line to an upstream agent: its client, made when it is first needed, and its card, kept fresh.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderMap;
+use parking_lot::RwLock;
 use switchboard_client::{
     Address, CallOptions, Client, Credentials, Error, Kind, Origin, Preference, Reference, Retry,
     Tls,
@@ -153,14 +154,12 @@ impl Line {
     }
 
     pub(super) fn known(&self) -> Option<Client> {
-        let client = self.client.read();
-        client.unwrap_or_else(PoisonError::into_inner).clone()
+        self.client.read().clone()
     }
 
     /// The agent is not where it was: whoever needs it next looks for it again.
     pub(super) fn forget(&self) {
-        let client = self.client.write();
-        client.unwrap_or_else(PoisonError::into_inner).take();
+        self.client.write().take();
     }
 
     /// Finds the agent. One that asks who we are before it shows its card is told who this agent is, never who a caller
@@ -229,7 +228,7 @@ impl Line {
         let card = client.card();
         let before = self.card.borrow().clone();
         let changes = before.as_ref().map(|before| drift(before, &card));
-        let mut held = self.client.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.client.write();
         if held.is_none() || before.as_ref() != Some(&card) {
             *held = Some(client.clone());
         }
@@ -241,8 +240,7 @@ impl Line {
             };
             let agent = &card.name;
             tracing::warn!(agent, changes = %drift, "remote agent card changed");
-            let held = self.drift.write();
-            *held.unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(drift));
+            *self.drift.write() = Some(Arc::new(drift));
         }
         if before.as_ref() != Some(&card) {
             self.card.send_replace(Some(card));
@@ -251,8 +249,7 @@ impl Line {
 
     /// What had changed on the card when that was noticed last.
     pub(super) fn drift(&self) -> Option<Arc<Drift>> {
-        let drift = self.drift.read();
-        drift.unwrap_or_else(PoisonError::into_inner).clone()
+        self.drift.read().clone()
     }
 
     /// Whether the agent answers, by its card.

@@ -16,7 +16,9 @@ mod waiting;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use switchboard_types::model::{Event, Message, Task, TaskId, TaskState};
 use tokio::sync::{Mutex as AsyncMutex, Notify};

@@ -9,10 +9,11 @@ mod shards;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use foldhash::fast::RandomState;
+use parking_lot::Mutex;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use super::{Error, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery, order};
@@ -64,16 +65,12 @@ impl MemoryStore {
     pub fn new() -> Self {
         Self::default()
     }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[async_trait]
 impl Store for MemoryStore {
     async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         kept.check(&changes)?;
         for change in changes {
             kept.apply(change);
@@ -82,11 +79,11 @@ impl Store for MemoryStore {
     }
 
     async fn head(&self, id: &TaskId) -> Result<Option<Head>, Error> {
-        Ok(self.kept().head(id))
+        Ok(self.kept.lock().head(id))
     }
 
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
-        Ok(self.kept().tasks.get(id).map(KeptTask::stored))
+        Ok(self.kept.lock().tasks.get(id).map(KeptTask::stored))
     }
 
     async fn events(
@@ -95,7 +92,7 @@ impl Store for MemoryStore {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Arc<Entry>>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let later = kept.tasks.get(id).map_or(&[][..], |task| task.later(after));
         let mut weight = 0;
         let page = later.iter().take(limit).take_while(|entry| {
@@ -107,11 +104,11 @@ impl Store for MemoryStore {
     }
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
-        list::list(&query, || self.kept())
+        list::list(&query, || self.kept.lock())
     }
 
     async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let heads = kept.tasks.iter().map(|task| &task.head);
         let mut found: Vec<&Head> = heads.filter(|head| query.matches(head)).collect();
         found.sort_unstable_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
@@ -119,13 +116,13 @@ impl Store for MemoryStore {
     }
 
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let ids = kept.index.live(after).take(limit);
         Ok(ids.filter_map(|id| kept.head(id)).collect())
     }
 
     async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
-        Ok(self.kept().webhooks_of(task).to_vec())
+        Ok(self.kept.lock().webhooks_of(task).to_vec())
     }
 
     async fn undelivered(
@@ -133,7 +130,7 @@ impl Store for MemoryStore {
         after: Option<(TaskId, PushConfigId)>,
         limit: usize,
     ) -> Result<Vec<Webhook>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let open = kept.index.open_webhooks(after);
         let webhooks = open.filter_map(|id| kept.webhook(id));
         let left = webhooks.filter(|webhook| kept.has_left(webhook));
@@ -141,25 +138,25 @@ impl Store for MemoryStore {
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         Ok(kept.dead_letters.newest().take(limit).cloned().collect())
     }
 
     async fn notes(&self, task: &TaskId) -> Result<Vec<Note>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let notes = kept.notes.get(task).into_iter();
         Ok(notes.flat_map(BTreeMap::values).cloned().collect())
     }
 
     async fn untold(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
         let tasks = kept.untold.range((after, Bound::Unbounded));
         Ok(tasks.filter_map(|id| kept.head(id)).take(limit).collect())
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
-        Ok(self.kept().answers.get(key).cloned())
+        Ok(self.kept.lock().answers.get(key).cloned())
     }
 
     async fn old_answers(
@@ -168,7 +165,8 @@ impl Store for MemoryStore {
         limit: usize,
     ) -> Result<Vec<IdempotencyKey>, Error> {
         Ok(self
-            .kept()
+            .kept
+            .lock()
             .answers
             .old(before)
             .take(limit)
@@ -177,7 +175,7 @@ impl Store for MemoryStore {
     }
 
     async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let delivered = |id: &&TaskId| !kept.webhooks_of(id).iter().any(|w| kept.has_left(w));
         let ids = kept.index.heavy(before).filter(delivered).take(limit);
         Ok(ids.cloned().collect())
@@ -189,7 +187,7 @@ impl Store for MemoryStore {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<TaskId>, Error> {
-        Ok(self.kept().index.expired(state, before, limit))
+        Ok(self.kept.lock().index.expired(state, before, limit))
     }
 }
 
