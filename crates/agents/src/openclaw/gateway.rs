@@ -12,6 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use reqwest::{Client, ClientBuilder};
 use serde_json::Value;
+use switchboard_types::backoff::jittered;
 use switchboard_types::model::Secret;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -20,7 +21,7 @@ use url::Url;
 use super::Invalid;
 use super::device::Device;
 use super::frame::Heard;
-use super::keep::{AGAIN, INSISTENCE, by_chance};
+use super::keep::{AGAIN, INSISTENCE};
 use super::line::Line;
 use super::refused::Refused;
 use crate::fetch::{self, hidden, in_texts, quoted, trusting};
@@ -180,7 +181,7 @@ impl Gateway {
                 Ok(line) => return Ok(line),
                 Err(refused) => refused,
             };
-            let pause = by_chance(INSISTENCE);
+            let pause = jittered(INSISTENCE);
             if Instant::now() + pause >= by {
                 return Err(refused);
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_types::backoff::Backoff;
 use switchboard_types::model::{Event, TaskId, TaskStatus, Timestamp};
 use switchboard_types::wire;
 use tokio::time::{sleep, timeout};
@@ -73,7 +74,7 @@ impl Engine {
         let give_up = i64::try_from(GIVE_UP.as_micros()).unwrap_or(i64::MAX);
         let give_up = Timestamp::from_micros(ended.as_micros().saturating_add(give_up));
         let stopping = self.shared.tasks.stopping().clone();
-        let mut pause = AGAIN;
+        let mut backoff = Backoff::new(AGAIN, LONGEST);
         loop {
             self = self.latest();
             let stopped = async {
@@ -97,7 +98,7 @@ impl Engine {
                     tracing::warn!(%error, agent, task = %id, "upstream release gave up");
                     break;
                 }
-                Err(error) if pause == AGAIN => {
+                Err(error) if backoff.failures() == 0 => {
                     tracing::warn!(%error, agent, task = %id, "could not release upstream, will retry");
                 }
                 Err(error) => {
@@ -105,10 +106,9 @@ impl Engine {
                 }
             }
             tokio::select! {
-                () = sleep(pause) => {}
+                () = sleep(backoff.next_delay()) => {}
                 () = stopping.cancelled() => return,
             }
-            pause = (pause * 2).min(LONGEST);
         }
         if let Err(error) = self.shared.log.commit(note(&id, Value::Null)).await {
             tracing::warn!(agent = %self.shared.name, task = %id, %error, "could not record upstream release, will retry");
