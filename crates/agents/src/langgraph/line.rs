@@ -11,7 +11,7 @@ use switchboard_server::clock;
 use switchboard_types::model::AgentCard;
 use switchboard_types::wire::card::decode_card;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -19,14 +19,13 @@ use super::api::{Assistant, Fault, Server};
 use super::{Invalid, Settings};
 use crate::fetch::{self, place};
 use crate::identity::Outbound;
+use crate::refresh::refresh;
 use crate::remote::card::drift;
 
 /// How long an identity may take to get.
 pub(super) const IDENTITY: Duration = Duration::from_secs(20);
 /// How long it may take to find out whether the server answers.
 const HEALTH: Duration = Duration::from_secs(5);
-/// How soon a server that cannot be reached is asked again; each pause is twice the last.
-const AGAIN: Duration = Duration::from_secs(1);
 /// The first release that takes files.
 const TAKES_FILES: (u32, u32) = (0, 12);
 
@@ -151,30 +150,15 @@ impl Line {
 
     /// Looks at the assistant now and then, until `stop`.
     pub(super) async fn keep(&self, agent: &str, stop: &CancellationToken) {
-        let mut failed = 0;
-        loop {
-            let pause = match self.learn(agent).await {
-                Ok(()) => {
-                    failed = 0;
-                    self.settings.refresh
-                }
-                Err(error) => {
-                    if failed == 0 {
-                        tracing::warn!(
-                            agent,
-                            error,
-                            "could not read the assistant card, will retry"
-                        );
-                    }
-                    failed += 1;
-                    (AGAIN * (1 << (failed - 1).min(10))).min(self.settings.refresh)
-                }
-            };
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = sleep(pause) => {}
-            }
-        }
+        let read = || self.learn(agent);
+        let report = |error: &String| {
+            tracing::warn!(
+                agent,
+                error,
+                "could not read the assistant card, will retry"
+            );
+        };
+        refresh(self.settings.refresh, stop, read, report).await;
     }
 
     async fn learn(&self, agent: &str) -> Result<(), String> {

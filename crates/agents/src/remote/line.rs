@@ -16,19 +16,18 @@ use switchboard_server::clock;
 use switchboard_types::FileBytes;
 use switchboard_types::model::AgentCard;
 use tokio::sync::{Mutex, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::card::drift;
 use crate::fetch::place;
 use crate::identity::Outbound;
+use crate::refresh::refresh;
 
 /// How long it may take to find an agent.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long it may take to see whether it is there.
 const HEALTH: Duration = Duration::from_secs(5);
-/// How soon an agent that cannot be found is looked for again; each pause is twice the last.
-const AGAIN: Duration = Duration::from_secs(1);
 /// How long a call may take that is answered when the upstream agent is done.
 const BLOCKING: Duration = Duration::from_secs(24 * 3600);
 
@@ -278,36 +277,22 @@ impl Line {
 
     /// Reads the card now and then, until `stop`.
     pub(super) async fn keep(&self, agent: &str, stop: &CancellationToken) {
-        let mut failed = 0;
-        loop {
-            let pause = match timeout(CONNECT, self.connect()).await {
-                Ok(Ok(_)) => {
-                    failed = 0;
-                    self.settings.refresh
-                }
-                found => {
-                    let error = match found {
-                        Ok(found) => found.err().map(|error| error.to_string()),
-                        Err(_) => Some("it does not answer".to_owned()),
-                    };
-                    if failed == 0 {
-                        let error = error.unwrap_or_default();
-                        tracing::warn!(
-                            agent,
-                            url = self.url(),
-                            error,
-                            "could not read the remote agent card, will retry"
-                        );
-                    }
-                    failed += 1;
-                    (AGAIN * (1 << (failed - 1).min(10))).min(self.settings.refresh)
-                }
-            };
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = sleep(pause) => {}
+        let read = || async {
+            match timeout(CONNECT, self.connect()).await {
+                Ok(found) => found.map(drop).map_err(|error| error.to_string()),
+                Err(_) => Err("it does not answer".to_owned()),
             }
-        }
+        };
+        let report = |error: &String| {
+            let url = self.url();
+            tracing::warn!(
+                agent,
+                url,
+                error,
+                "could not read the remote agent card, will retry"
+            );
+        };
+        refresh(self.settings.refresh, stop, read, report).await;
     }
 
     /// Options of a call that waits for the upstream agent to be done.
