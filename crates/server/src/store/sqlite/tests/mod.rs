@@ -6,7 +6,8 @@ mod migration;
 mod recovery;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::MutexGuard;
+
+use parking_lot::MutexGuard;
 
 use switchboard_types::model::TaskState;
 use tempfile::TempDir;
@@ -40,7 +41,7 @@ impl DerefMut for Held<'_> {
 }
 
 fn writer(store: &SqliteStore) -> Held<'_> {
-    Held(store.writing.as_ref().unwrap().writer())
+    Held(store.writing.as_ref().unwrap().writer.lock())
 }
 
 /// Runs SQL on the connection that writes, between two of its transactions.
