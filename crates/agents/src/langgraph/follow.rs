@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchboard_server::agent::{AgentError, AgentErrorKind};
+use switchboard_types::backoff::Backoff;
 use switchboard_types::model::{MessageId, TaskId};
 use tokio::time::{Instant, sleep};
 
@@ -81,7 +82,7 @@ impl Run<'_> {
     pub(super) async fn follow(&mut self) -> Result<Ending, Stop> {
         let run = self.run().map(str::to_owned).ok_or_else(lost)?;
         let thread = self.thread().to_owned();
-        let mut pause = SOON;
+        let mut polls = Backoff::new(SOON, SELDOM);
         let mut patience = self.patience();
         let over = loop {
             match self.server.run(&self.shown, &thread, &run).await {
@@ -89,8 +90,7 @@ impl Run<'_> {
                 Ok(_) => {
                     patience = self.patience();
                     self.renewed = false;
-                    sleep(pause).await;
-                    pause = (pause * 2).min(SELDOM);
+                    sleep(polls.next_delay()).await;
                 }
                 Err(Fault::Missing(_)) => return Err(AgentError::new(GONE).into()),
                 Err(fault) => self.bear(fault, &mut patience).await?,
@@ -252,18 +252,18 @@ impl Run<'_> {
         if !fault.may_pass() {
             return Err(fault.into());
         }
-        if Instant::now() + patience.pause >= patience.until {
+        let delay = patience.backoff.next_delay();
+        if Instant::now() + delay >= patience.until {
             return Err(Fault::Lost.into());
         }
-        sleep(patience.pause).await;
-        patience.pause = (patience.pause * 2).min(SELDOM);
+        sleep(delay).await;
         Ok(())
     }
 
     fn patience(&self) -> Patience {
         Patience {
             until: Instant::now() + self.line.settings.reconnect,
-            pause: SOON,
+            backoff: Backoff::new(SOON, SELDOM),
         }
     }
 }
@@ -271,7 +271,7 @@ impl Run<'_> {
 /// How long a server that does not answer is waited for.
 struct Patience {
     until: Instant,
-    pause: Duration,
+    backoff: Backoff,
 }
 
 /// The run may go on, and asking again would not help.

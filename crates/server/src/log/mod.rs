@@ -15,7 +15,9 @@ mod trimmed;
 mod upkeep;
 mod writer;
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use switchboard_types::model::{Message, Task, TaskId};
 use tokio::sync::{Notify, oneshot};
@@ -317,5 +319,5 @@ impl Shared {
 
 /// Locks, also after a panic elsewhere: every critical section leaves its data whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_types::backoff::Backoff;
 use switchboard_types::model::TaskId;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -19,10 +20,9 @@ const RETRY_LAST: Duration = Duration::from_secs(5);
 
 /// Tasks whose events the store refused, to be tried again, and when to try. Without tasks, the store itself is tried:
 /// callers who were told that it is not ready send nothing by which it could be seen to recover.
-#[derive(Default)]
 struct Retry {
     logs: Vec<Arc<TaskLog>>,
-    delay: Option<Duration>,
+    backoff: Backoff,
     at: Option<Instant>,
 }
 
@@ -33,7 +33,7 @@ const GATHER: usize = 16;
 
 /// Commits what waits until `stop` fires and nothing waits any more. Then others may work on the tasks.
 pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut retry = Retry::default();
+    let mut retry = Retry::new();
     loop {
         gather(&shared).await;
         let mut queue = take(&shared);
@@ -186,6 +186,14 @@ fn armed(change: &Change) -> Option<TaskId> {
 }
 
 impl Retry {
+    const fn new() -> Self {
+        Self {
+            logs: Vec::new(),
+            backoff: Backoff::new(RETRY_FIRST, RETRY_LAST),
+            at: None,
+        }
+    }
+
     /// Tries these again when it is time.
     fn add(&mut self, mut refused: Vec<Arc<TaskLog>>) {
         self.logs.append(&mut refused);
@@ -197,15 +205,13 @@ impl Retry {
         match outcome {
             Ok(_) => {
                 shared.status.accepted();
-                self.delay = None;
+                self.backoff.reset();
                 self.at = Some(now).filter(|_| !self.logs.is_empty());
             }
             Err(error) => {
                 shared.status.refused(error, tasks);
                 if self.at.is_none_or(|at| at <= now) {
-                    let delay = self.delay.map_or(RETRY_FIRST, |d| (d * 2).min(RETRY_LAST));
-                    self.delay = Some(delay);
-                    self.at = Some(now + delay);
+                    self.at = Some(now + self.backoff.next_delay());
                 }
             }
         }

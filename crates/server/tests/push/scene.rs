@@ -10,13 +10,12 @@ use switchboard_server::push::{Outbox, Settings};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::task::{Change, DeadLetter, Delivery, Origin, Owner, Webhook};
+use switchboard_testkit::eventually;
 use switchboard_types::Dialect;
 use switchboard_types::model::{
     Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, Part, PushConfig, PushConfigId,
     StatusUpdate, Task, TaskId, TaskState, TaskStatus,
 };
-
-use crate::receiver::soon;
 
 /// Whose tasks those are that no test gives to anyone else.
 const OWNER: &str = "owner";
@@ -150,15 +149,8 @@ impl Scene {
         webhook: &str,
         wanted: impl Fn(&Delivery) -> bool,
     ) -> Delivery {
-        soon(async {
-            loop {
-                if let Some(delivery) = self.delivery(task, webhook).await
-                    && wanted(&delivery)
-                {
-                    return delivery;
-                }
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
+        eventually("the delivery", async || {
+            self.delivery(task, webhook).await.filter(&wanted)
         })
         .await
     }

@@ -1,6 +1,6 @@
 //! Listing tasks: found under the lock, put together without it.
 
-use std::sync::MutexGuard;
+use parking_lot::MutexGuard;
 
 use switchboard_types::model::TaskId;
 

@@ -12,9 +12,10 @@ mod turns;
 mod webhooks;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
 use super::{CommitReport, Error, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery};
@@ -66,16 +67,12 @@ impl MemoryStore {
     pub fn new() -> Self {
         Self::default()
     }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[async_trait]
 impl Store for MemoryStore {
     async fn commit(&self, changes: Vec<Change>) -> Result<CommitReport, Error> {
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         let refused = check::refused(&kept, &changes);
         let report = CommitReport { refused };
         for change in changes {
@@ -88,7 +85,7 @@ impl Store for MemoryStore {
     }
 
     async fn claim(&self, task: &TaskId, holder: &Arc<Holder>) -> Result<bool, Error> {
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         let is_free = !kept.claims.is_fenced(task, holder);
         if let Some(head) = kept.head(task).filter(|_| is_free) {
             kept.claims.update(&head, Some(holder));
@@ -97,11 +94,11 @@ impl Store for MemoryStore {
     }
 
     async fn head(&self, id: &TaskId) -> Result<Option<Head>, Error> {
-        Ok(self.kept().head(id))
+        Ok(self.kept.lock().head(id))
     }
 
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
-        Ok(self.kept().tasks.get(id).map(KeptTask::stored))
+        Ok(self.kept.lock().tasks.get(id).map(KeptTask::stored))
     }
 
     async fn events(
@@ -110,7 +107,7 @@ impl Store for MemoryStore {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Arc<Entry>>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let later = kept.tasks.get(id).map_or(&[][..], |task| task.later(after));
         let mut weight = 0;
         let page = later.iter().take(limit).take_while(|entry| {
@@ -122,11 +119,11 @@ impl Store for MemoryStore {
     }
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
-        list::list(&query, || self.kept())
+        list::list(&query, || self.kept.lock())
     }
 
     async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let heads = kept.tasks.iter().map(|task| &task.head);
         let mut found: Vec<&Head> = heads.filter(|head| query.matches(head)).collect();
         found.sort_unstable_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
@@ -134,13 +131,13 @@ impl Store for MemoryStore {
     }
 
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let ids = kept.index.live(after).take(limit);
         Ok(ids.filter_map(|id| kept.head(id)).collect())
     }
 
     async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
-        Ok(self.kept().webhooks_of(task).to_vec())
+        Ok(self.kept.lock().webhooks_of(task).to_vec())
     }
 
     async fn undelivered(
@@ -148,7 +145,7 @@ impl Store for MemoryStore {
         after: Option<(TaskId, PushConfigId)>,
         limit: usize,
     ) -> Result<Vec<Webhook>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let open = kept.index.open_webhooks(after);
         let webhooks = open.filter_map(|id| kept.webhook(id));
         let left = webhooks.filter(|webhook| kept.has_left(webhook));
@@ -156,23 +153,23 @@ impl Store for MemoryStore {
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         Ok(kept.dead_letters.newest().take(limit).cloned().collect())
     }
 
     async fn turn(&self, task: &TaskId) -> Result<Option<TurnRecord>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         Ok(kept.has(task).then(|| kept.turns.latest(task)))
     }
 
     async fn turns(&self, task: &TaskId) -> Result<Vec<TurnRecord>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let turns = kept.has(task).then(|| kept.turns.of(task));
         Ok(turns.unwrap_or_default())
     }
 
     async fn step(&self, task: &TaskId, name: &str) -> Result<Option<StoredStep>, Error> {
-        Ok(self.kept().turns.step(task, name).cloned())
+        Ok(self.kept.lock().turns.step(task, name).cloned())
     }
 
     async fn steps(
@@ -181,11 +178,11 @@ impl Store for MemoryStore {
         after: u64,
         limit: usize,
     ) -> Result<Vec<StoredStep>, Error> {
-        Ok(self.kept().turns.steps(task, after, limit))
+        Ok(self.kept.lock().turns.steps(task, after, limit))
     }
 
     async fn pending_release(&self, task: &TaskId) -> Result<Option<PendingRelease>, Error> {
-        Ok(self.kept().turns.release(task).cloned())
+        Ok(self.kept.lock().turns.release(task).cloned())
     }
 
     async fn pending_releases(
@@ -193,13 +190,13 @@ impl Store for MemoryStore {
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<Vec<Head>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let ids = kept.turns.pending_after(after).take(limit);
         Ok(ids.filter_map(|id| kept.head(id)).collect())
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
-        Ok(self.kept().answers.get(key).cloned())
+        Ok(self.kept.lock().answers.get(key).cloned())
     }
 
     async fn old_answers(
@@ -208,7 +205,8 @@ impl Store for MemoryStore {
         limit: usize,
     ) -> Result<Vec<IdempotencyKey>, Error> {
         Ok(self
-            .kept()
+            .kept
+            .lock()
             .answers
             .old(before)
             .take(limit)
@@ -217,7 +215,7 @@ impl Store for MemoryStore {
     }
 
     async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let delivered = |id: &&TaskId| !kept.webhooks_of(id).iter().any(|w| kept.has_left(w));
         let ids = kept.index.heavy(before).filter(delivered).take(limit);
         Ok(ids.cloned().collect())
@@ -229,7 +227,7 @@ impl Store for MemoryStore {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<TaskId>, Error> {
-        Ok(self.kept().index.expired(state, before, limit))
+        Ok(self.kept.lock().index.expired(state, before, limit))
     }
 }
 

@@ -2,10 +2,10 @@
 //! that asks for it has the transaction end first.
 
 use std::hash::BuildHasher as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_types::model::TaskId;
 
 use crate::task::{Change, IdempotencyKey};
@@ -68,7 +68,7 @@ impl Fresh {
     }
 
     fn names(&self) -> MutexGuard<'_, Names> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -32,11 +32,12 @@ mod webhooks;
 mod write;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 use tokio::time::Instant;
@@ -106,12 +107,8 @@ struct Writing {
 }
 
 impl Writing {
-    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn commit(&self, changes: &[Change]) -> Result<CommitReport, Error> {
-        let mut writer = self.writer();
+        let mut writer = self.writer.lock();
         let writer = writer.as_mut();
         writer
             .ok_or_else(|| Error::Unavailable("the store is closed".to_owned()))?
@@ -123,7 +120,7 @@ impl Writing {
         if !self.fresh.has(asked) {
             return Ok(());
         }
-        self.writer().as_mut().map_or(Ok(()), Writer::settle)
+        self.writer.lock().as_mut().map_or(Ok(()), Writer::settle)
     }
 
     /// Settles before long what was committed, for those who read the file from outside.
@@ -253,7 +250,7 @@ impl SqliteStore {
                 match writing.settle_for(asked) {
                     Ok(()) => ask(db),
                     // A full disk does not keep anyone from reading.
-                    Err(error) => writing.writer().as_mut().ok_or(error)?.read(ask),
+                    Err(error) => writing.writer.lock().as_mut().ok_or(error)?.read(ask),
                 }
             })
             .await
@@ -420,7 +417,7 @@ impl Store for SqliteStore {
         };
         self.readers.close();
         readers::blocking(move || {
-            drop(writing.writer().take());
+            drop(writing.writer.lock().take());
             Ok(())
         })
         .await

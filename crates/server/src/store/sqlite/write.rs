@@ -2,8 +2,9 @@
 //! stays open over many of them.
 
 use std::fs::File;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 use switchboard_types::model::TaskId;
 
@@ -52,7 +53,7 @@ impl Writer {
         let synced = opened.durability == Durability::PowerLoss;
         let database = Arc::new(Mutex::new(database));
         let behind = Arc::clone(&database);
-        let apply = Aside::start("database", move |()| lock(&behind).apply());
+        let apply = Aside::start("database", move |()| behind.lock().apply());
         let mut writer = Self {
             checkpoint: checkpoint::start(&opened.path, opened.durability)?,
             apply: apply.map_err(unusable)?,
@@ -303,7 +304,7 @@ impl Writer {
     }
 
     fn database(&self) -> MutexGuard<'_, Database> {
-        lock(&self.database)
+        self.database.lock()
     }
 
     #[cfg(test)]
@@ -332,8 +333,4 @@ impl Drop for Writer {
             tracing::warn!(%error, "could not close the journal, the next start replays it");
         }
     }
-}
-
-fn lock(database: &Mutex<Database>) -> MutexGuard<'_, Database> {
-    database.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,7 +7,8 @@ mod recovery;
 mod refusals;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::MutexGuard;
+
+use parking_lot::MutexGuard;
 
 use switchboard_types::model::TaskState;
 use tempfile::TempDir;
@@ -41,7 +42,7 @@ impl DerefMut for Held<'_> {
 }
 
 fn writer(store: &SqliteStore) -> Held<'_> {
-    Held(store.writing.as_ref().unwrap().writer())
+    Held(store.writing.as_ref().unwrap().writer.lock())
 }
 
 /// Runs SQL on the connection that writes, between two of its transactions.
