@@ -9,6 +9,7 @@ mod forwarded;
 mod house;
 mod issuer;
 mod keys;
+mod lists;
 mod logins;
 mod order;
 mod pages;

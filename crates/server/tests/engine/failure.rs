@@ -129,7 +129,9 @@ impl Trouble for Flaky {
                 tokio::time::sleep(self.answers_take).await;
                 return Ok(());
             }
-            Request::Notes(_) | Request::Task(_) | Request::List(_) => return Ok(()),
+            Request::Notes(_) | Request::Task(_) | Request::List(_) | Request::ListById(_) => {
+                return Ok(());
+            }
         };
         if self.full.load(Ordering::SeqCst) {
             return Err(Error::Unavailable("the disk is full".to_owned()));

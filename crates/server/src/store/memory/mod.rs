@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use foldhash::fast::RandomState;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
-use super::{Error, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery, order};
+use super::{Error, Listed, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery, order};
 use crate::task::{
     Answered, Append, Change, DeadLetter, Delivery, Entry, Head, IdempotencyKey, Note, Snapshot,
     StoredTask, UNTOLD, Webhook,
@@ -110,12 +110,16 @@ impl Store for MemoryStore {
         list::list(&query, || self.kept())
     }
 
+    async fn heads(&self, query: TaskQuery) -> Result<Vec<Head>, Error> {
+        Ok(self.kept().heads(&query))
+    }
+
+    async fn list_by_id(&self, ids: Vec<TaskId>, query: TaskQuery) -> Result<Vec<Listed>, Error> {
+        list::list_by_id(&ids, &query, || self.kept())
+    }
+
     async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error> {
-        let kept = self.kept();
-        let heads = kept.tasks.iter().map(|task| &task.head);
-        let mut found: Vec<&Head> = heads.filter(|head| query.matches(head)).collect();
-        found.sort_unstable_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
-        Ok(found.into_iter().take(query.limit).cloned().collect())
+        Ok(self.kept().recent(&query))
     }
 
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
@@ -167,13 +171,8 @@ impl Store for MemoryStore {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<IdempotencyKey>, Error> {
-        Ok(self
-            .kept()
-            .answers
-            .old(before)
-            .take(limit)
-            .cloned()
-            .collect())
+        let kept = self.kept();
+        Ok(kept.answers.old(before).take(limit).cloned().collect())
     }
 
     async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
