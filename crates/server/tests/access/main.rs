@@ -11,6 +11,7 @@ mod issuer;
 mod keys;
 mod lists;
 mod logins;
+mod once;
 mod order;
 mod pages;
 mod rates;
