@@ -30,7 +30,7 @@ use crate::task::{Change, Head, Origin, Owner, TurnRecord, fresh_id};
 use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
-pub use list::{TaskPage, TaskPlace};
+pub use list::{TaskPage, TaskPlace, Visible};
 pub use store_status::StoreStatus;
 pub use task_end::{TASK_LOG, created_at, duration_ms, reason};
 pub use task_log::{BegunTurn, INTERNAL, Joined, NewTask, Received, TaskLog};
