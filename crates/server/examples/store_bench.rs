@@ -164,6 +164,7 @@ fn finished_task() -> Change {
         },
         entries,
         snapshot: None,
+        holder: None,
     })
 }
 

@@ -73,6 +73,7 @@ fn task(name: &str, reference: Option<&str>) -> (Change, Arc<Task>) {
         },
         entries: entries.collect(),
         snapshot: None,
+        holder: None,
     };
     let done = Task {
         status: status(TaskState::Completed, 5),

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::metrics::{Meter, Metrics};
 use crate::shutdown::Tasks;
 use crate::store::{Error, Store};
-use crate::task::{Change, Head, Origin, Owner, TurnRecord, fresh_id};
+use crate::task::{Change, Head, Holder, Origin, Owner, TurnRecord, fresh_id};
 use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
@@ -53,6 +53,8 @@ pub struct Log {
 #[derive(Debug)]
 struct Shared {
     store: Arc<dyn Store>,
+    /// Who appends, to the store: this log.
+    holder: Arc<Holder>,
     queue: Mutex<Queue>,
     /// Rings when the queue is no longer empty.
     work: Notify,
@@ -85,6 +87,7 @@ impl Log {
     pub fn new(store: Arc<dyn Store>) -> Self {
         let shared = Arc::new(Shared {
             store,
+            holder: Holder::new(),
             queue: Mutex::default(),
             work: Notify::new(),
             registry: Registry::default(),
@@ -249,6 +252,15 @@ impl Log {
     /// Bounds how many bytes of large tasks, read from the store, readers may hold at once.
     pub fn limit_loads(&self, bytes: usize) {
         self.shared.loads.limit(bytes);
+    }
+
+    /// Whether this log may work on a task: no other log on the same store does.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot tell.
+    pub async fn claim(&self, task: &TaskId) -> Result<bool, Error> {
+        self.shared.store.claim(task, &self.shared.holder).await
     }
 
     /// Commits a change that is no event.

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
-use crate::store::{Error, Listed, MemoryStore, RecentQuery, Store, TaskList, TaskQuery};
+use crate::store::{
+    CommitReport, Error, Listed, MemoryStore, RecentQuery, Store, TaskList, TaskQuery,
+};
 use crate::task::{
-    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep,
+    Answered, Change, DeadLetter, Entry, Head, Holder, IdempotencyKey, PendingRelease, StoredStep,
     StoredTask, TurnRecord, Webhook,
 };
 
@@ -57,9 +59,13 @@ impl<T> Troubled<T> {
 
 #[async_trait]
 impl<T: Trouble> Store for Troubled<T> {
-    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
+    async fn commit(&self, changes: Vec<Change>) -> Result<CommitReport, Error> {
         self.trouble.meet(Request::Commit(&changes)).await?;
         self.inner.commit(changes).await
+    }
+
+    async fn claim(&self, task: &TaskId, holder: &Arc<Holder>) -> Result<bool, Error> {
+        self.inner.claim(task, holder).await
     }
 
     async fn head(&self, id: &TaskId) -> Result<Option<Head>, Error> {

@@ -47,6 +47,8 @@ pub(super) enum Phase {
     Idle,
     /// The task is over.
     Over,
+    /// Nothing more is committed: `State::trouble` says why.
+    GivenUp,
 }
 
 /// A turn that runs.
@@ -101,14 +103,14 @@ impl Phase {
     pub(super) fn turn(&self) -> Option<&RunningTurn> {
         match self {
             Self::Draft(turn) | Self::Live(turn) => Some(turn),
-            Self::Replying | Self::Replied(_) | Self::Idle | Self::Over => None,
+            Self::Replying | Self::Replied(_) | Self::Idle | Self::Over | Self::GivenUp => None,
         }
     }
 
     /// Whether what is pending may be committed now.
     pub(super) fn may_commit(&self) -> bool {
         match self {
-            Self::Draft(_) | Self::Replying | Self::Replied(_) => false,
+            Self::Draft(_) | Self::Replying | Self::Replied(_) | Self::GivenUp => false,
             Self::Live(turn) => !turn.at_first_poll,
             Self::Idle | Self::Over => true,
         }
@@ -118,7 +120,12 @@ impl Phase {
     pub(super) fn reply(&self) -> Option<&Arc<Message>> {
         match self {
             Self::Replied(message) => Some(message),
-            Self::Draft(_) | Self::Replying | Self::Live(_) | Self::Idle | Self::Over => None,
+            Self::Draft(_)
+            | Self::Replying
+            | Self::Live(_)
+            | Self::Idle
+            | Self::Over
+            | Self::GivenUp => None,
         }
     }
 }
@@ -168,6 +175,22 @@ impl State {
     /// Whether the task waits for a message, and none has come.
     pub(super) fn is_waiting(&self) -> bool {
         self.phase.turn().is_none() && self.ahead.state.is_interrupted()
+    }
+
+    /// The store will not take what is pending: nothing more comes of this log.
+    pub(super) fn give_up(&mut self, error: Error) {
+        if let Some(turn) = self.phase.turn() {
+            turn.canceled.cancel();
+        }
+        self.phase = Phase::GivenUp;
+        self.trouble = Some(error);
+        self.ahead.state = TaskState::Failed;
+        self.ahead.pending.clear();
+        self.ahead.changes.clear();
+    }
+
+    pub(super) fn is_given_up(&self) -> bool {
+        matches!(self.phase, Phase::GivenUp)
     }
 
     /// The number of the latest turn.
@@ -229,6 +252,9 @@ impl State {
 
     /// No turn runs any more. What its message kept secret is erased with the event that ended it.
     pub(super) fn end_turn(&mut self) {
+        if self.is_given_up() {
+            return;
+        }
         self.phase = match self.ahead.state.is_terminal() {
             true => Phase::Over,
             false => Phase::Idle,

@@ -2,6 +2,8 @@
 //! tasks need not outlive the process.
 
 mod answers;
+mod check;
+mod claims;
 mod dead_letters;
 mod index;
 mod list;
@@ -13,16 +15,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
-use super::{Error, Listed, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery, order};
+use super::{CommitReport, Error, Listed, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery};
 use crate::task::{
-    Answered, Append, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, Snapshot,
-    StoredStep, StoredTask, TurnRecord, Webhook,
+    Answered, Append, Change, DeadLetter, Entry, Head, Holder, IdempotencyKey, PendingRelease,
+    Snapshot, StoredStep, StoredTask, TurnRecord, Webhook,
 };
 use answers::Answers;
+use claims::Claims;
 use dead_letters::DeadLetters;
 use index::Index;
 use shards::Shards;
@@ -47,6 +49,7 @@ struct Kept {
     dead_letters: DeadLetters,
     answers: Answers,
     turns: TurnTable,
+    claims: Claims,
 }
 
 /// A task.
@@ -68,13 +71,26 @@ impl MemoryStore {
 
 #[async_trait]
 impl Store for MemoryStore {
-    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
+    async fn commit(&self, changes: Vec<Change>) -> Result<CommitReport, Error> {
         let mut kept = self.kept.lock();
-        kept.check(&changes)?;
+        let refused = check::refused(&kept, &changes);
+        let report = CommitReport { refused };
         for change in changes {
-            kept.apply(change);
+            let is_refused = |task: &TaskId| report.refusal(task).is_some();
+            if !change.task().is_some_and(is_refused) {
+                kept.apply(change);
+            }
         }
-        Ok(())
+        Ok(report)
+    }
+
+    async fn claim(&self, task: &TaskId, holder: &Arc<Holder>) -> Result<bool, Error> {
+        let mut kept = self.kept.lock();
+        let is_free = !kept.claims.is_fenced(task, holder);
+        if let Some(head) = kept.head(task).filter(|_| is_free) {
+            kept.claims.update(&head, Some(holder));
+        }
+        Ok(is_free)
     }
 
     async fn head(&self, id: &TaskId) -> Result<Option<Head>, Error> {
@@ -235,31 +251,6 @@ impl KeptTask {
 }
 
 impl Kept {
-    /// Checks whether all changes can be made.
-    fn check(&self, changes: &[Change]) -> Result<(), Error> {
-        // Where the tasks stand after the changes so far.
-        let mut heads: HashMap<&TaskId, Option<&Head>, RandomState> =
-            HashMap::with_capacity_and_hasher(changes.len(), RandomState::default());
-        let stored = |id| self.tasks.get(id).map(|task| &task.head);
-        for change in changes {
-            match change {
-                Change::Append(append) => {
-                    let head = heads
-                        .entry(&append.head.id)
-                        .or_insert_with_key(|id| stored(*id));
-                    order::check(append, head.map_or(0, |head| head.seq))?;
-                    *head = Some(&append.head);
-                }
-                Change::Remove(id) => {
-                    let head = heads.entry(id).or_insert_with_key(|id| stored(*id));
-                    *head = head.filter(|head| !head.state.is_terminal());
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
     fn apply(&mut self, change: Change) {
         match change {
             Change::Append(append) => self.append(append),
@@ -287,7 +278,9 @@ impl Kept {
             head,
             entries,
             snapshot,
+            holder,
         } = append;
+        self.claims.update(&head, holder.as_ref());
         let Some(task) = self.tasks.get_mut(&head.id) else {
             self.index.insert(&head);
             let task = Box::new(KeptTask {

@@ -74,19 +74,9 @@ impl Fresh {
 
 fn name(change: &Change) -> u64 {
     hash(match change {
-        Change::Append(append) => append.head.id.as_str(),
-        Change::PutWebhook(webhook) => webhook.task.as_str(),
-        Change::DeadLetter(letter) => letter.task.as_str(),
-        Change::DeleteWebhook(task, _) | Change::Delivery(task, _, _) | Change::Remove(task) => {
-            task.as_str()
-        }
-        Change::Fold(snapshot) => snapshot.task.id.as_str(),
         Change::Answered(answered) => &answered.key.key,
         Change::ForgetAnswer(key, _) => &key.key,
-        Change::Turn(turn) => turn.task.as_str(),
-        Change::Step(step) => step.task.as_str(),
-        Change::ReleasePending(release) => release.task.as_str(),
-        Change::Released(task) => task.as_str(),
+        change => change.task().map_or("", TaskId::as_str),
     })
 }
 

@@ -42,7 +42,7 @@ use rusqlite::Connection;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 use tokio::time::Instant;
 
-use super::{Error, Listed, RecentQuery, Store, TaskList, TaskQuery};
+use super::{CommitReport, Error, Listed, RecentQuery, Store, TaskList, TaskQuery};
 use crate::task::{
     Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep,
     StoredTask, TurnRecord, Webhook,
@@ -107,7 +107,7 @@ struct Writing {
 }
 
 impl Writing {
-    fn commit(&self, changes: &[Change]) -> Result<(), Error> {
+    fn commit(&self, changes: &[Change]) -> Result<CommitReport, Error> {
         let mut writer = self.writer.lock();
         let writer = writer.as_mut();
         writer
@@ -259,7 +259,7 @@ impl SqliteStore {
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
+    async fn commit(&self, changes: Vec<Change>) -> Result<CommitReport, Error> {
         let Some(writing) = self.writing.clone() else {
             return Err(Error::Unavailable("opened only to be read".to_owned()));
         };

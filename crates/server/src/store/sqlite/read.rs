@@ -48,7 +48,7 @@ pub(super) fn task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, E
 fn of_task(id: &TaskId, error: Error) -> Error {
     match error {
         Error::Damaged(what) => Error::Damaged(format!("task {id}: {what}")),
-        error @ (Error::Unavailable(_) | Error::Exhausted(_)) => error,
+        error @ (Error::Unavailable(_) | Error::Exhausted(_) | Error::Refused(_)) => error,
     }
 }
 

@@ -134,6 +134,7 @@ impl Story {
             head: self.head.clone(),
             entries: self.entries[from..].to_vec(),
             snapshot: None,
+            holder: None,
         })
     }
 
@@ -220,9 +221,10 @@ impl Story {
     }
 }
 
-/// Commits one set of changes.
+/// Commits one set of changes, of which nothing is refused.
 pub async fn commit<const N: usize>(store: &dyn Store, changes: [Change; N]) {
-    store.commit(Vec::from(changes)).await.unwrap();
+    let report = store.commit(Vec::from(changes)).await.unwrap();
+    assert_eq!(report.refused, []);
 }
 
 /// The tasks of the stories' usual agent and owner.

@@ -49,6 +49,7 @@ fn answer(task: &TaskId) -> Change {
         },
         entries: vec![Entry::new(6, at, event, Some(message.into())).into()],
         snapshot: None,
+        holder: None,
     })
 }
 
