@@ -32,7 +32,7 @@ use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
 pub use head_feed::{HeadFeed, Lagged};
-pub use list::{TaskPage, TaskPlace};
+pub use list::{TaskPage, TaskPlace, Visible};
 pub use store_status::StoreStatus;
 pub use task_end::{TASK_LOG, created_at, duration_ms, reason};
 pub use task_log::{BegunTurn, INTERNAL, Joined, NewTask, Received, TaskLog};

@@ -63,6 +63,14 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// where the budget of the query is used up, with at least one task if there is one.
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error>;
 
+    /// The heads of tasks that match, in the order of [`Store::list`]: `limit` at most. No content is read, so the
+    /// budget of the query does not apply.
+    async fn heads(&self, query: TaskQuery) -> Result<Vec<Head>, Error>;
+
+    /// These tasks in this order, without those that are gone. Of the query, only what it says about content and the
+    /// budget applies: the page ends where that is used up, with at least one task if there is one.
+    async fn list_by_id(&self, ids: Vec<TaskId>, query: TaskQuery) -> Result<Vec<Listed>, Error>;
+
     /// Tasks of all callers that match, latest status first (ties: greatest id first). For operators.
     async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error>;
 

@@ -129,7 +129,11 @@ impl Trouble for Flaky {
                 tokio::time::sleep(self.answers_take).await;
                 return Ok(());
             }
-            Request::Turns(_) | Request::Steps(_) | Request::Task(_) | Request::List(_) => {
+            Request::Turns(_)
+            | Request::Steps(_)
+            | Request::Task(_)
+            | Request::List(_)
+            | Request::ListById(_) => {
                 return Ok(());
             }
         };

@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
-use super::{CommitReport, Error, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery};
+use super::{CommitReport, Error, Listed, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery};
 use crate::task::{
     Answered, Append, Change, DeadLetter, Entry, Head, Holder, IdempotencyKey, PendingRelease,
     Snapshot, StoredStep, StoredTask, TurnRecord, Webhook,
@@ -122,12 +122,16 @@ impl Store for MemoryStore {
         list::list(&query, || self.kept.lock())
     }
 
+    async fn heads(&self, query: TaskQuery) -> Result<Vec<Head>, Error> {
+        Ok(self.kept.lock().heads(&query))
+    }
+
+    async fn list_by_id(&self, ids: Vec<TaskId>, query: TaskQuery) -> Result<Vec<Listed>, Error> {
+        list::list_by_id(&ids, &query, || self.kept.lock())
+    }
+
     async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error> {
-        let kept = self.kept.lock();
-        let heads = kept.tasks.iter().map(|task| &task.head);
-        let mut found: Vec<&Head> = heads.filter(|head| query.matches(head)).collect();
-        found.sort_unstable_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
-        Ok(found.into_iter().take(query.limit).cloned().collect())
+        Ok(self.kept.lock().recent(&query))
     }
 
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
@@ -204,14 +208,8 @@ impl Store for MemoryStore {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<IdempotencyKey>, Error> {
-        Ok(self
-            .kept
-            .lock()
-            .answers
-            .old(before)
-            .take(limit)
-            .cloned()
-            .collect())
+        let kept = self.kept.lock();
+        Ok(kept.answers.old(before).take(limit).cloned().collect())
     }
 
     async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {

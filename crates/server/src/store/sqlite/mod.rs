@@ -42,7 +42,7 @@ use rusqlite::Connection;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 use tokio::time::Instant;
 
-use super::{CommitReport, Error, RecentQuery, Store, TaskList, TaskQuery};
+use super::{CommitReport, Error, Listed, RecentQuery, Store, TaskList, TaskQuery};
 use crate::task::{
     Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep,
     StoredTask, TurnRecord, Webhook,
@@ -294,6 +294,16 @@ impl Store for SqliteStore {
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
         self.read(Asked::All, move |db| list::list(db, &query))
+            .await
+    }
+
+    async fn heads(&self, query: TaskQuery) -> Result<Vec<Head>, Error> {
+        self.read(Asked::All, move |db| list::heads(db, &query))
+            .await
+    }
+
+    async fn list_by_id(&self, ids: Vec<TaskId>, query: TaskQuery) -> Result<Vec<Listed>, Error> {
+        self.read(Asked::All, move |db| list::list_by_id(db, &ids, &query))
             .await
     }
 

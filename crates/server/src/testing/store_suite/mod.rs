@@ -83,6 +83,7 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         listed_tasks_are_complete
         a_page_of_tasks_ends_by_bytes
         a_task_larger_than_a_page_is_listed_without_its_content
+        tasks_are_listed_by_id_in_the_order_asked_for
         live_tasks_are_walked_in_id_order;
     operators:
         operators_list_the_latest_tasks_of_all_callers
