@@ -356,4 +356,34 @@ mod tests {
         one.close().await;
         assert!(two.claim(held.id()).await.unwrap());
     }
+
+    #[tokio::test]
+    async fn followers_see_heads_once_they_are_committed() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let log = Log::new(Arc::clone(&store));
+        begun(&log).0.stored_up_to(2).await.unwrap();
+        let mut feed = log.follow_heads();
+        let (task, _) = begun(&log);
+        let head = feed.next().await.unwrap().unwrap();
+        assert_eq!(store.head(task.id()).await.unwrap(), Some(head.clone()));
+        assert_eq!((head.state, head.seq), (TaskState::Working, 2));
+        goes_to(&task, TaskState::Completed);
+        let head = feed.next().await.unwrap().unwrap();
+        assert_eq!((head.state, head.seq), (TaskState::Completed, 3));
+        assert_eq!(&head.id, task.id());
+    }
+
+    #[tokio::test]
+    async fn a_slow_follower_is_told_how_much_it_has_missed() {
+        let log = Log::new(Arc::new(MemoryStore::new()));
+        let mut feed = log.follow_heads();
+        let tasks: Vec<_> = (0..1500).map(|_| begun(&log).0).collect();
+        for task in &tasks {
+            task.stored_up_to(2).await.unwrap();
+        }
+        let lagged = feed.next().await.unwrap_err();
+        assert_eq!(lagged.missed, 1500 - 1024);
+        let next = feed.next().await.unwrap().unwrap();
+        assert_eq!(&next.id, tasks[1500 - 1024].id());
+    }
 }
