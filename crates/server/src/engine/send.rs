@@ -21,7 +21,7 @@ use crate::log::{Cursor, Joined, NewTask, Received, TaskLog, Until};
 use crate::principal::Principal;
 use crate::store;
 use crate::task::{
-    Delivery, InputRequest, Origin, Webhook, asked_for_secret, asks_for_secret, fresh_ids,
+    Delivery, InputRequest, Origin, Webhook, asked_for_secret, asks_for_secret, fresh_id,
     open_request, redacted, tool_result_id, unasked,
 };
 
@@ -314,12 +314,12 @@ impl Engine {
         decision: Option<Value>,
         claim: Option<Claim>,
     ) -> Result<Sent, Error> {
-        let (id, context) = fresh_ids();
+        let context = send.message.context_id.clone();
         let origin = Origin {
-            id,
+            id: fresh_id(),
             agent: Arc::clone(&self.shared.name),
             owner: scope.principal.owner().clone(),
-            context: send.message.context_id.clone().unwrap_or(context),
+            context: context.unwrap_or_else(fresh_id),
         };
         let webhook = self.webhook_of(scope, &origin.id, &send, 0)?;
         let ticket = self.turn_ticket(scope)?;

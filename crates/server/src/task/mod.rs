@@ -28,7 +28,7 @@ pub use entry::{Entry, LARGE};
 pub use head::{Append, Head, Snapshot, StoredTask};
 pub use holder::Holder;
 pub use idempotency::{Answer, Answered, IdempotencyKey};
-pub(crate) use ids::{fresh_id, fresh_ids, named};
+pub(crate) use ids::{fresh_id, named};
 pub use origin::Origin;
 pub use owner::Owner;
 pub(crate) use question::{

@@ -42,13 +42,12 @@ impl Commit<'_> {
 
     fn create(&mut self, id: IdColumn<'_>, append: &AppendRecord<'_>) -> Result<i64, Error> {
         let scope = self.scope(append.agent, append.owner)?;
-        let context = IdColumn::from(append.context);
         let (events, last) = (append.events.as_bytes(), number(append.last));
         let small = events.len() <= OPENING;
         let made = self.new_task()?.execute(params![
             id,
             scope,
-            (Some(context) != id.twin()).then_some(context),
+            IdColumn::from(append.context),
             append.state,
             append.updated,
             last,

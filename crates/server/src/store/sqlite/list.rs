@@ -201,7 +201,7 @@ fn of_context(
             scope,
             context,
             // The task that began it has no context of its own in its row.
-            context.twin(),
+            context.derived_context(),
             from(query),
             state,
             updated,
@@ -227,7 +227,13 @@ fn count_of_context(
     )?;
     let context = IdColumn::from(context);
     let state = query.state.map(rows::state_number);
-    let params = params![scope, context, context.twin(), from(query), state];
+    let params = params![
+        scope,
+        context,
+        context.derived_context(),
+        from(query),
+        state
+    ];
     Ok(statement.query_row(params, |row| row.get(0))?)
 }
 
@@ -315,7 +321,7 @@ fn recent_in_context(
     let (updated, id) = recent_start(query);
     let mut found = statement.query(params![
         context,
-        context.twin(),
+        context.derived_context(),
         query.agent.as_deref(),
         owner,
         from,

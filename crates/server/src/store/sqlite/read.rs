@@ -235,7 +235,7 @@ fn head(row: &Row<'_>) -> Result<Head, Error> {
 /// The conversation of a task, from the columns of both ids.
 pub(super) fn context(row: &Row<'_>, id: usize, context: usize) -> Result<ContextId, Error> {
     let column = match row.get_ref(context)? {
-        ValueRef::Null => IdColumn::read(row.get_ref(id)?).map(IdColumn::twin),
+        ValueRef::Null => IdColumn::read(row.get_ref(id)?).map(IdColumn::derived_context),
         context => IdColumn::read(context).map(Some),
     };
     let column = column.map_err(rows::damaged)?;

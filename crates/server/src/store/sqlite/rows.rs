@@ -73,13 +73,14 @@ impl<'a> IdColumn<'a> {
         Id::new(text).map_err(FromSqlError::other)
     }
 
-    /// The id that differs from this one in the last bit; of texts we know none.
-    pub(super) fn twin(self) -> Option<Self> {
+    /// The context of a task whose row has none, or the task of such a context: earlier versions made both ids together,
+    /// so that they differ in the last bit, and stored one of them. None of their ids was a text.
+    pub(super) fn derived_context(self) -> Option<Self> {
         match self {
             Self::Text(_) => None,
             Self::Uuid(bytes) => {
-                let twin = u128::from_be_bytes(bytes) ^ 1;
-                Some(Self::Uuid(twin.to_be_bytes()))
+                let derived = u128::from_be_bytes(bytes) ^ 1;
+                Some(Self::Uuid(derived.to_be_bytes()))
             }
         }
     }

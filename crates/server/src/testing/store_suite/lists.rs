@@ -108,7 +108,7 @@ pub(super) async fn only_the_own_tasks_are_listed(store: Arc<dyn Store>) {
     assert_eq!(listed(&*store, nobodys).await, (Vec::new(), 0));
 }
 
-/// The conversation that task 1 began, as the engine named it before contexts had ids of their own.
+/// The context that task 1 began, as earlier versions named it.
 pub(super) const BEGUN_BY_ONE: &str = "0190a5c3-0000-7001-8000-00000000abcc";
 
 /// Twelve tasks in two conversations and three states.

@@ -14,7 +14,7 @@ use switchboard_types::model::TaskState;
 use tempfile::TempDir;
 
 use super::{SqliteOptions, SqliteStore, Writer};
-use crate::store::{Error, Store};
+use crate::store::{Error, RecentQuery, Store, TaskQuery};
 use crate::task::Change;
 use crate::testing::store_suite::{Story, at, commit};
 
@@ -149,18 +149,42 @@ fn numbers<const N: usize>(store: &SqliteStore, sql: &str) -> Vec<[i64; N]> {
 async fn rows_stay_few_and_right_of_each_other() {
     let (_dir, store) = open();
     stored(&store, 1).await;
-    let mut begun = Story::new(2).in_context("0190a5c3-0000-7002-8000-00000000abcc");
+    let mut begun = Story::new(2);
     let mut long = Story::new(3);
     long.tell(long.artifact(&"x".repeat(3000), false), None);
     let step = begun.step(TaskState::Working, at(1));
     commit(&store, [step, long.append(0), begun.say("more")]).await;
-    let tasks = "SELECT key, opened, chunks, context IS NULL FROM task ORDER BY key";
-    assert_eq!(
-        numbers(&store, tasks),
-        [[1, 3, 0, 0], [2, 3, 1, 1], [3, 0, 1, 0]]
-    );
+    let tasks = "SELECT key, opened, chunks FROM task ORDER BY key";
+    assert_eq!(numbers(&store, tasks), [[1, 3, 0], [2, 3, 1], [3, 0, 1]]);
     let events = "SELECT place >> 24, place & ((1 << 24) - 1), last FROM event ORDER BY place";
     assert_eq!(numbers(&store, events), [[2, 4, 4], [3, 1, 1]]);
+}
+
+#[tokio::test]
+async fn a_task_without_a_context_in_its_row_has_the_one_that_was_made_with_it() {
+    let (_dir, store) = open();
+    let mut story = Story::new(1).in_context("0190a5c3-0000-7001-8000-00000000abcc");
+    let mut later = Story::new(2).in_context("0190a5c3-0000-7001-8000-00000000abcc");
+    let begun = story.step(TaskState::Completed, at(1));
+    commit(&store, [begun, later.step(TaskState::Completed, at(2))]).await;
+    run(&store, "UPDATE task SET context = NULL WHERE key = 1");
+    story.assert_stored_in(&store).await;
+    let context = Some(story.head.context.clone());
+    let expected = [later.id().clone(), story.id().clone()];
+    let query = TaskQuery {
+        context: context.clone(),
+        ..TaskQuery::of(story.head.agent.clone(), story.head.owner.clone())
+    };
+    let listed = store.list(query).await.unwrap();
+    let listed: Vec<_> = listed.tasks.into_iter().map(|task| task.head.id).collect();
+    assert_eq!(listed, expected);
+    let query = RecentQuery {
+        context,
+        limit: 9,
+        ..RecentQuery::default()
+    };
+    let recent = store.recent(query).await.unwrap().into_iter();
+    assert_eq!(recent.map(|head| head.id).collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test]
