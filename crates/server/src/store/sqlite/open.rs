@@ -31,7 +31,7 @@ const PAGE_SIZE: u32 = 16 * 1024;
 /// catches up, the writer makes one itself as soon as the write-ahead log has so many pages.
 const CHECKPOINT_PAGES: u32 = 1024;
 /// More than there are statements: each is prepared once per connection.
-const STATEMENTS: usize = 64;
+const STATEMENTS: usize = 128;
 /// How long a connection waits for another one of this process, such as a checkpoint.
 const PATIENCE: Duration = Duration::from_secs(5);
 
