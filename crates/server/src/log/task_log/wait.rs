@@ -14,6 +14,16 @@ use crate::task::{Change, Note};
 /// How many events may wait to be stored before the agent is made to wait.
 const MAX_PENDING: usize = 512;
 
+impl Inner {
+    /// Whether there is room for another event; `None` if the agent has to wait.
+    fn room(&self) -> Option<Result<(), TaskState>> {
+        if self.state.is_terminal() {
+            return Some(Err(self.state));
+        }
+        (self.pending.len() < MAX_PENDING).then_some(Ok(()))
+    }
+}
+
 impl TaskLog {
     /// Waits until event `seq` is stored, or will never be: the agent answered with a bare message.
     ///
@@ -130,18 +140,16 @@ impl TaskLog {
     ///
     /// The state, if the task is over.
     pub async fn room(&self) -> Result<(), TaskState> {
+        // Before anything is registered: nearly always there is room.
+        if let Some(found) = lock(&self.inner).room() {
+            return found;
+        }
         loop {
             let ring = self.changed.notified();
             tokio::pin!(ring);
             ring.as_mut().enable();
-            {
-                let inner = lock(&self.inner);
-                if inner.state.is_terminal() {
-                    return Err(inner.state);
-                }
-                if inner.pending.len() < MAX_PENDING {
-                    return Ok(());
-                }
+            if let Some(found) = lock(&self.inner).room() {
+                return found;
             }
             ring.await;
         }
