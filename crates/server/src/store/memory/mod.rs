@@ -2,6 +2,7 @@
 //! tasks need not outlive the process.
 
 mod answers;
+mod check;
 mod dead_letters;
 mod index;
 mod list;
@@ -12,10 +13,9 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use foldhash::fast::RandomState;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
-use super::{Error, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery, order};
+use super::{Error, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery};
 use crate::task::{
     Answered, Append, Change, DeadLetter, Delivery, Entry, Head, IdempotencyKey, Note, Snapshot,
     StoredTask, UNTOLD, Webhook,
@@ -215,31 +215,6 @@ impl KeptTask {
 }
 
 impl Kept {
-    /// Checks whether all changes can be made.
-    fn check(&self, changes: &[Change]) -> Result<(), Error> {
-        // Where the tasks stand after the changes so far.
-        let mut heads: HashMap<&TaskId, Option<&Head>, RandomState> =
-            HashMap::with_capacity_and_hasher(changes.len(), RandomState::default());
-        let stored = |id| self.tasks.get(id).map(|task| &task.head);
-        for change in changes {
-            match change {
-                Change::Append(append) => {
-                    let head = heads
-                        .entry(&append.head.id)
-                        .or_insert_with_key(|id| stored(*id));
-                    order::check(append, head.map_or(0, |head| head.seq))?;
-                    *head = Some(&append.head);
-                }
-                Change::Remove(id) => {
-                    let head = heads.entry(id).or_insert_with_key(|id| stored(*id));
-                    *head = head.filter(|head| !head.state.is_terminal());
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
     fn apply(&mut self, change: Change) {
         match change {
             Change::Append(append) => self.append(append),
