@@ -50,27 +50,24 @@ impl Database {
         Ok(!self.connection.is_autocommit())
     }
 
-    /// Writes the frame to the open transaction. To be followed by [`Self::keep`] or [`Self::undo`].
+    /// Writes the frame to the open transaction. [`Self::undo`] must follow if the commit is refused.
+    ///
+    /// Not in a savepoint: for one, SQLite copies each page before the first change to it, which costs more than a small
+    /// commit itself. Refused commits are rare, and the journal has what else the transaction held.
     pub(super) fn apply(&mut self) -> Result<(), Error> {
         if self.connection.is_autocommit() {
             self.execute("BEGIN IMMEDIATE")?;
         }
-        self.execute("SAVEPOINT one")?;
         let commit = Commit::new(&self.connection, &mut self.scopes);
-        commit.write(journal::content(&self.frame))
-    }
-
-    /// What was applied stays.
-    pub(super) fn keep(&mut self) -> Result<(), Error> {
+        let applied = commit.write(journal::content(&self.frame));
         self.frame.shrink_to(ROOM);
-        self.execute("RELEASE one")
+        applied
     }
 
-    /// What was applied goes.
+    /// The transaction holds a commit that was refused, or a part of it: all of it goes, before it is used again.
     pub(super) fn undo(&mut self) {
         self.scopes = Scopes::default();
-        let undone = self.execute("ROLLBACK TO one").and_then(|()| self.keep());
-        self.torn = undone.is_err();
+        self.torn = true;
     }
 
     /// Answers a question, within the open transaction.

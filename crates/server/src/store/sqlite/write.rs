@@ -130,7 +130,7 @@ impl Writer {
         self.apply.begin(());
         let synced = written.and_then(|()| self.journal.sync());
         let applied = self.apply.wait();
-        let outcome = applied.and(synced).and_then(|()| self.database().keep());
+        let outcome = applied.and(synced);
         match outcome {
             Ok(()) => {
                 self.last += 1;
@@ -141,8 +141,8 @@ impl Writer {
         outcome
     }
 
-    /// Takes back a commit that was refused, here and in the journal. If it cannot be told from what the
-    /// transaction held before, all of it goes, and [`Self::catch_up`] makes it anew.
+    /// Takes back a commit that was refused, in the journal and with the whole transaction: [`Self::catch_up`] makes that
+    /// anew from the journal, which is never long.
     fn undo(&mut self) {
         self.database().undo();
         if let Err(error) = self.journal.retract() {
