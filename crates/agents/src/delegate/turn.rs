@@ -47,11 +47,11 @@ pub(crate) struct Delegations<'a> {
     pub(crate) emitter: Emitter<'a>,
     pub(crate) peers: &'a dyn Peers,
     /// The task that delegates.
-    pub(crate) task: Arc<Task>,
+    pub(crate) task: &'a Task,
     /// What its agent is called in hop paths.
     pub(crate) hop: Hop,
     pub(crate) aliases: Aliases,
-    pub(crate) canceled: CancellationToken,
+    pub(crate) canceled: &'a CancellationToken,
     /// Locked while it is stored: a later state must not be overwritten by an earlier one.
     pub(crate) ledger: Mutex<BudgetLedger>,
     /// The delegated tasks.
