@@ -1,6 +1,6 @@
 //! The engine of one agent: turns calls into tasks, turns and answers.
 //!
-//! One file per concern: `send` decides between new task and next turn, `by_context` finds the task that an answer
+//! One file per concern: `send` begins tasks, `next_turn` continues them, `by_context` finds the task that an answer
 //! without a task id is for, `answer` waits for what the caller gets, `bounds` says how much is taken, `run` watches the
 //! agent (`recorded` tells a collector of it), `query`, `subscribe`, `cancel`,
 //! `push_config` and `card` answer the rest, [`recover`] leaves no task hanging at start.
@@ -13,6 +13,7 @@ mod card;
 mod client;
 mod events;
 mod idempotency;
+mod next_turn;
 mod push_config;
 mod query;
 mod recorded;
