@@ -180,6 +180,7 @@ impl Engine {
             log: Arc::clone(log),
             since,
             turn: Some(turn),
+            claimed: None,
         })
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Sent {
     pub(super) since: u64,
     /// The turn that begins with it, until it is launched.
     pub(super) turn: Option<BoxFuture<'static, ()>>,
+    /// The fingerprint of the request, if it is the first one here under its idempotency key.
+    pub(super) claimed: Option<u64>,
 }
 
 impl Engine {
@@ -106,7 +108,10 @@ impl Engine {
         if let Some(turn) = sent.turn.take() {
             self.launch(&sent.log, turn);
         }
-        Ok(sent)
+        match sent.claimed {
+            Some(_) => Box::pin(self.first_or_earlier(sent)).await,
+            None => Ok(sent),
+        }
     }
 
     async fn store_message(&self, scope: &Scope, send: Box<SendMessage>) -> Result<Sent, Error> {
@@ -196,6 +201,7 @@ impl Engine {
             log,
             since: 1,
             turn: Some(turn),
+            claimed: None,
         })
     }
 
