@@ -77,6 +77,7 @@ impl House {
             let engine = Engine::new(Parts {
                 name: Arc::clone(&name),
                 agent: Arc::new(ScriptAgent::new(script.clone(), Some(handler))),
+                router: None,
                 profile: profile(&name),
                 settings: Settings::default(),
                 log: log.clone(),

@@ -28,7 +28,7 @@ pub(crate) struct RelayedQuestion {
 
 impl RelayedQuestion {
     /// Whose question a message is, if it was relayed.
-    pub(super) fn of(question: &Message) -> Option<Self> {
+    pub(crate) fn of(question: &Message) -> Option<Self> {
         let delegate: Value = question.metadata.as_ref()?.get(DELEGATE)?;
         Some(Self {
             agent: delegate["agent"].as_str()?.to_owned(),
