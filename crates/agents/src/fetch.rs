@@ -1,13 +1,13 @@
 //! What every backend does alike that is called over HTTP: the client, bounded reads, and texts that keep secrets.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Certificate, Client, ClientBuilder, Response, redirect};
 use serde_json::Value;
 use switchboard_server::clock;
-use switchboard_types::model::Timestamp;
+use switchboard_types::backoff;
 use url::Url;
 
 /// How long it may take to connect.
@@ -148,16 +148,10 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("{begin}…")
 }
 
-/// Reads `Retry-After`: seconds, or a date (RFC 9110 §10.2.3).
+/// How long the upstream asks us to wait, by its `Retry-After` header.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = httpdate::parse_http_date(value).ok()?;
-    let since = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    let micros = i64::try_from(since.as_micros()).ok()?;
-    Some(clock::until(Timestamp::from_micros(micros)))
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    backoff::retry_after(value, clock::system_time())
 }
 
 #[cfg(test)]
@@ -205,17 +199,5 @@ mod tests {
     fn what_others_say_is_short() {
         assert_eq!(quoted(&"é".repeat(501)), format!("{}…", "é".repeat(500)));
         assert_eq!(quoted(" a\n b "), "a b");
-    }
-
-    #[test]
-    fn the_time_to_come_back_is_seconds_or_a_date() {
-        let read = |text: &'static str| {
-            let value = HeaderValue::from_static(text);
-            retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value)]))
-        };
-        assert_eq!(read(" 7 "), Some(Duration::from_secs(7)));
-        assert_eq!(read("Thu, 01 Jan 1970 00:00:10 GMT"), Some(Duration::ZERO));
-        assert!(read("Thu, 01 Jan 2099 00:00:00 GMT").is_some());
-        assert_eq!(read("soon"), None);
     }
 }

@@ -9,6 +9,7 @@
 //! - [`openai`]: agents that are a model behind an OpenAI-compatible chat endpoint.
 //! - [`openclaw`]: agents of an OpenClaw gateway.
 //! - [`profile`]: what an agent's card says about it, whatever stands behind it.
+//! - [`refresh`]: reads what an upstream says about itself again and again.
 //! - [`remote`]: any A2A agent elsewhere.
 //! - [`script`]: agents that follow a scenario written in YAML. The built-in agents are scripts, and so are
 //!   mocks for tests and CI.
@@ -21,6 +22,7 @@ pub mod langgraph;
 pub mod openai;
 pub mod openclaw;
 pub mod profile;
+pub mod refresh;
 pub mod remote;
 pub mod script;
 mod upstream;

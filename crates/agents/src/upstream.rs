@@ -147,7 +147,7 @@ impl<'a> Outage<'a> {
             return Err(AgentError::unavailable(down.to_string()));
         };
         self.attempts = self.attempts.saturating_add(1);
-        let pause = self.pause(down.retry_after);
+        let pause = self.backoff.delay_after(self.attempts, down.retry_after);
         if self.course.is_none() {
             self.course = Some(self.begin().await?);
         }
@@ -292,17 +292,6 @@ impl<'a> Outage<'a> {
             self.url,
             seconds(waited)
         ))
-    }
-
-    /// How long to wait: doubled each time, up to a half taken off at random, so that many tasks do not come back at
-    /// once; never shorter than the upstream asks for.
-    fn pause(&self, asked: Option<Duration>) -> Duration {
-        let doublings = self.attempts.saturating_sub(1).min(16);
-        let longest = self.backoff.first.saturating_mul(1 << doublings);
-        let longest = longest.min(self.backoff.longest);
-        let [random, ..] = uuid::Uuid::new_v4().into_bytes();
-        let pause = longest / 2 + (longest / 2) * u32::from(random) / 255;
-        asked.map_or(pause, |asked| asked.max(pause))
     }
 }
 

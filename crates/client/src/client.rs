@@ -1,9 +1,11 @@
 //! The client: one way in for all operations, and a typed line for each.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
+
+use parking_lot::RwLock;
 
 use switchboard_types::Dialect;
 use switchboard_types::model::{AgentCard, Message, Task};
@@ -120,14 +122,14 @@ impl Client {
     /// The agent's card; the extended one once it was read.
     #[must_use]
     pub fn card(&self) -> Arc<AgentCard> {
-        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.known.read();
         Arc::clone(&known.card)
     }
 
     /// Whether that card is signed by someone we believe: see [`Builder::signatures`].
     #[must_use]
     pub fn signature(&self) -> SignatureState {
-        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.known.read();
         known.signature
     }
 
@@ -208,7 +210,7 @@ impl Client {
                     let signature = self.0.signatures.check(card, None)?;
                     let card = Arc::new((**card).clone());
                     // For the session, instead of the public one (A2A 1.0 §3.1.11).
-                    let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
+                    let mut known = self.0.known.write();
                     *known = Known { card, signature };
                 }
                 Ok(Answer::Response(response))

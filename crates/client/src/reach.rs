@@ -90,7 +90,7 @@ impl Client {
                 continue;
             }
             failed += 1;
-            let pause = self.inner().retry.pause(failed, error.wait());
+            let pause = self.inner().retry.delay_after(failed, error.wait());
             let late = start.elapsed().saturating_add(pause) >= timeout;
             let keyed = options.idempotency_key.is_some();
             if late || failed >= self.inner().retry.attempts || !may_repeat(method, keyed, &error) {

@@ -10,8 +10,8 @@
 use std::time::Duration;
 
 use switchboard_types::ErrorKind;
+use switchboard_types::backoff::Backoff;
 use switchboard_types::operation::Method;
-use uuid::Uuid;
 
 use crate::error::{Error, Kind, Reach};
 
@@ -46,16 +46,11 @@ impl Retry {
         }
     }
 
-    /// How long to wait after the `failed`th failure: doubled each time, up to a half taken off by chance, so that
-    /// many clients do not come back at once. An agent that names a time is obeyed.
-    pub(crate) fn pause(&self, failed: u32, asked: Option<Duration>) -> Duration {
-        let doubled = self
-            .first
-            .saturating_mul(1 << failed.saturating_sub(1).min(16));
-        let longest = doubled.min(self.longest);
-        let [chance, ..] = Uuid::new_v4().into_bytes();
-        let pause = longest / 2 + (longest / 2) * u32::from(chance) / 255;
-        asked.map_or(pause, |asked| asked.max(pause))
+    /// How long to wait after so many failures. An agent that asks for more time gets it.
+    #[must_use]
+    pub fn delay_after(&self, failures: u32, asked: Option<Duration>) -> Duration {
+        let backoff = Backoff::new(self.first, self.longest);
+        backoff.delay_after(failures).max(asked.unwrap_or_default())
     }
 }
 
@@ -178,18 +173,22 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_to_a_bound_and_agents_are_obeyed() {
-        let retry = Retry::default();
-        for failed in 1..40 {
-            let pause = retry.pause(failed, None);
-            let doubled = retry.first * 2_u32.pow((failed - 1).min(6));
-            let longest = doubled.min(retry.longest);
+    fn delays_grow_to_a_bound_and_are_never_shorter_than_asked() {
+        let retry = Retry {
+            attempts: 9,
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(5),
+        };
+        for (failures, longest) in [(1, 1), (2, 2), (3, 4), (4, 5), (40, 5)] {
+            let longest = Duration::from_secs(longest);
+            let delay = retry.delay_after(failures, None);
             assert!(
-                pause >= longest / 2 && pause <= longest,
-                "{failed}: {pause:?}"
+                delay >= longest / 2 && delay <= longest,
+                "{failures}: {delay:?}"
             );
         }
         let asked = Duration::from_secs(60);
-        assert_eq!(retry.pause(1, Some(asked)), asked);
+        assert_eq!(retry.delay_after(1, Some(asked)), asked);
+        assert!(retry.delay_after(40, Some(Duration::from_millis(1))) > Duration::from_secs(1));
     }
 }

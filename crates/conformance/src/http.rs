@@ -1,11 +1,12 @@
 //! Sends what no well-behaved client would, keeps what came back, and tells nobody the credentials.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
 use reqwest::{Client, ClientBuilder, Response, redirect};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
@@ -81,13 +82,13 @@ impl Log {
     /// Keeps an exchange that is over.
     pub(crate) fn keep(&self, exchange: Exchange) -> Arc<Exchange> {
         let exchange = Arc::new(exchange);
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.push(Arc::clone(&exchange));
         exchange
     }
 
     fn take(&self) -> Vec<Arc<Exchange>> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -84,13 +85,13 @@ impl Receiver {
 
     /// Answers the first delivery to a path by 503.
     pub(crate) fn fail_once(&self, path: &str) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.fail_once.insert(path.to_owned());
     }
 
     /// All that has arrived at a path so far.
     pub(crate) fn at(&self, path: &str) -> Vec<Delivery> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         let here = kept
             .deliveries
             .iter()
@@ -145,7 +146,7 @@ async fn take(
     let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
     let path = head.uri.path().to_owned();
     let fails = {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.lock();
         kept.deliveries.push(Delivery {
             path: path.clone(),
             headers: head.headers,

@@ -1,7 +1,9 @@
 //! OpenClaw gateways: one connection for all agents that stand before the same one, as long as one of them does.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use switchboard_agents::openclaw::{Device, Gateway, OpenClawAgent, Transport};
 use switchboard_server::shutdown::Tasks;
@@ -57,7 +59,7 @@ impl Claws {
         config: &Config,
         tasks: &Tasks,
     ) -> anyhow::Result<OpenClawAgent> {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         known.gateways.retain(One::is_of_use);
         let same = known
             .gateways
@@ -108,17 +110,13 @@ impl Claws {
 
 /// Whether nobody needs the gateway any more. From then on it is given to nobody: who wants it then gets another.
 fn is_over(known: &Mutex<Known>, watched: &Weak<Gateway>, over: &CancellationToken) -> bool {
-    let _nobody_takes_it = lock(known);
+    let _nobody_takes_it = known.lock();
     // One of those who have it is the keeper.
     let is_over = watched.strong_count() <= 1;
     if is_over {
         over.cancel();
     }
     is_over
-}
-
-fn lock(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
-    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether two agents share a gateway.
@@ -155,7 +153,7 @@ mod tests {
         };
         let (claws, tasks) = (Claws::default(), Tasks::default());
         let one = |claws: &Claws| {
-            let known = lock(&claws.known);
+            let known = claws.known.lock();
             let over = known.gateways[0].over.clone().unwrap();
             (known.gateways[0].gateway.clone(), over)
         };

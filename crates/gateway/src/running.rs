@@ -264,7 +264,11 @@ impl Running {
             let gate = same.map(|(_, gate)| gate.clone());
             (most, gate.unwrap_or_else(|| Gate::new(most, ground.queue)))
         });
-        let Behind { agent: taker, router, far } = backend(agent, config, ground)?;
+        let Behind {
+            agent: taker,
+            router,
+            far,
+        } = backend(agent, config, ground)?;
         let elsewhere = far.map(|far| Elsewhere {
             far,
             agent: agent.clone(),

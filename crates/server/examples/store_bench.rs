@@ -147,7 +147,7 @@ fn finished_task() -> Change {
     ];
     let entries: Vec<_> = (1..)
         .zip(events)
-        .map(|(seq, event)| Arc::new(Entry::new(seq, event, None)))
+        .map(|(seq, event)| Arc::new(Entry::new(seq, now, event, None)))
         .collect();
     for entry in &entries {
         drop(entry.json(Dialect::V1, entry.ends_the_task()));
@@ -164,6 +164,7 @@ fn finished_task() -> Change {
         },
         entries,
         snapshot: None,
+        holder: None,
     })
 }
 

@@ -4,11 +4,12 @@
 //! It never holds credentials, queries, or what callers and agents say.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use hyper::body::Bytes;
 use hyper::http::request::Parts as Head;
 use hyper::{Method, StatusCode};
+use parking_lot::Mutex;
 use switchboard_types::Error;
 use tokio::time::Instant;
 use tracing::Level;
@@ -60,7 +61,7 @@ impl AccessDetails {
 
     /// The request means this agent.
     pub(crate) fn set_agent(&self, agent: &Arc<str>) {
-        self.lock().agent = Some(Arc::clone(agent));
+        self.0.lock().agent = Some(Arc::clone(agent));
     }
 
     /// The request is this call.
@@ -71,7 +72,7 @@ impl AccessDetails {
         caller: &Principal,
         trace: Option<&Arc<Trace>>,
     ) {
-        let mut details = self.lock();
+        let mut details = self.0.lock();
         details.agent = Some(Arc::clone(agent));
         details.operation = Some(operation);
         details.caller = Some(caller.clone());
@@ -80,16 +81,12 @@ impl AccessDetails {
 
     /// The call was refused, or failed.
     pub(crate) fn set_error(&self, error: &Error) {
-        self.lock().error = Some(error.kind().reason());
+        self.0.lock().error = Some(error.kind().reason());
     }
 
     /// The request was refused before it was a call.
     pub(crate) fn set_refused(&self) {
-        self.lock().error = Some(REFUSED);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Details> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().error = Some(REFUSED);
     }
 }
 
@@ -131,7 +128,7 @@ impl AccessLine {
 
 impl Drop for AccessLine {
     fn drop(&mut self) {
-        let details = self.details.lock();
+        let details = self.details.0.lock();
         let owner = details
             .caller
             .as_ref()

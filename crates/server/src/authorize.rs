@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use switchboard_types::Error;
 use switchboard_types::model::{ContextId, Task, TaskId};
-use switchboard_types::operation::{Method, Operation, Response, TaskView};
+use switchboard_types::operation::{ListTasks, Method, Operation, Response};
 
 use crate::auth::{About, Access, Action, Ask, Audit, TaskFacts, Verdict, noted, skill};
 use crate::call::{Answering, Call, Handler, Reply, ReplyBody};
@@ -14,6 +14,7 @@ use crate::directory::Listing;
 use crate::engine::{Engine, has_gone_on};
 use crate::log::TaskLog;
 use crate::store::access::{AuditEntry, What};
+use crate::task::Head;
 
 /// How often a message looks for the task that it answers by its context.
 const MAX_ANSWER_ATTEMPTS: usize = 8;
@@ -202,21 +203,19 @@ impl Guarded {
     }
 
     /// Lists the tasks that the caller could read one by one.
-    async fn list(self: Arc<Self>, call: Call) -> Result<Reply, Error> {
-        let mut reply = self.engine.handle(call.clone()).await?;
-        if let ReplyBody::Response(Response::Tasks(page)) = &mut reply.body {
-            page.tasks.retain(|TaskView { task, .. }| {
-                let facts = TaskFacts {
-                    id: &task.id,
-                    context: &task.context_id,
-                    state: task.status.state,
-                    updated: task.status.timestamp,
-                };
-                let ask = self.ask(&call, Method::Get, About::Own(facts));
-                self.access.decide(&ask) == Verdict::Allow
-            });
-        }
-        Ok(reply)
+    async fn list(self: Arc<Self>, call: Call, list: ListTasks) -> Result<Reply, Error> {
+        let ask = self.ask(&call, Method::Get, About::Nothing);
+        let visible = |head: &Head| {
+            let facts = TaskFacts {
+                id: &head.id,
+                context: &head.context,
+                state: head.state,
+                updated: Some(head.updated),
+            };
+            let task = About::Own(facts);
+            self.access.decide(&Ask { task, ..ask }) == Verdict::Allow
+        };
+        self.engine.list_visible(&call, &list, &visible).await
     }
 
     fn decide_with(&self, call: &Call, skill: Option<String>, log: &TaskLog) -> Result<(), Error> {
@@ -313,7 +312,10 @@ impl Authorized {
                 Box::pin(Arc::clone(guarded).look_at_repeated(call, skill, names))
             }
             (About::Unseen, _) if again => Box::pin(Arc::clone(guarded).look_at_task(call, skill)),
-            (_, Operation::List(_)) if looks => Box::pin(Arc::clone(guarded).list(call)),
+            (_, Operation::List(list)) if looks => {
+                let list = list.clone();
+                Box::pin(Arc::clone(guarded).list(call, list))
+            }
             _ => guarded.pass(call),
         }
     }

@@ -13,15 +13,21 @@ pub fn now() -> Timestamp {
 
 /// Now, to the microsecond: for what is only measured.
 #[must_use]
+pub fn precise() -> Timestamp {
+    let since_epoch = system_time()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp::from_micros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Now, as the standard library has it: for what is compared with dates of others.
+#[must_use]
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one place that reads the wall clock"
 )]
-pub fn precise() -> Timestamp {
-    let since_epoch = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    Timestamp::from_micros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
+pub fn system_time() -> SystemTime {
+    SystemTime::now()
 }
 
 /// The moment `ago` before now.

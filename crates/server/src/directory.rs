@@ -7,10 +7,11 @@ use hyper::header::HeaderName;
 use switchboard_types::model::Timestamp;
 use switchboard_types::{Error, ErrorKind};
 
-use crate::auth::{Access, Carried, Presented};
+use crate::auth::{Access, Carried, Presented, Refusal};
 use crate::call::Target;
 use crate::card::Profile;
 use crate::metrics::Meter;
+use crate::principal::Principal;
 
 /// There is no agent of that name, as far as the caller may know.
 #[must_use]
@@ -83,8 +84,15 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Whether this caller may know that there is this agent.
-    pub(crate) fn is_seen_by(&self, presented: &Presented, carried: &Carried<'_>) -> bool {
-        self.access.is_seen_by(&self.name, presented, carried)
+    /// Lets a caller in, or says why not; `None` if the caller may not know that there is this agent.
+    pub(crate) fn admit(
+        &self,
+        presented: &Presented,
+        carried: &Carried<'_>,
+    ) -> Option<Result<Principal, Refusal>> {
+        let admitted = self.access.admit(&self.name, presented, carried);
+        let may_use = |caller: &Principal| self.access.shows(&self.name, caller, None);
+        let known = self.access.is_visible() || admitted.as_ref().is_ok_and(may_use);
+        known.then_some(admitted)
     }
 }

@@ -1,9 +1,10 @@
 //! What we sign: our cards (A2A 1.0 §8.4) and our notifications, so that others know that they are ours.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::json;
 use switchboard_keys::{jwks, sha256};
 use switchboard_types::model::{AgentCard, CardSignature};
@@ -88,21 +89,17 @@ impl Signer {
         let mut unsigned = vec![shape as u8];
         encode_card(shape, card, &mut unsigned);
         let print = sha256(&unsigned);
-        let known = self.cards().get(&print).cloned();
+        let known = self.cards.lock().get(&print).cloned();
         let ours = known.unwrap_or_else(|| {
             // Nobody waits meanwhile; two who ask for a new card at once may both sign it.
             let ours = self.signatures(shape, card);
-            let mut cards = self.cards();
+            let mut cards = self.cards.lock();
             if cards.len() >= CARDS && !cards.contains_key(&print) {
                 cards.clear();
             }
             cards.entry(print).or_insert(ours).clone()
         });
         card.signatures = others.into_iter().chain(ours).collect();
-    }
-
-    fn cards(&self) -> MutexGuard<'_, HashMap<[u8; 32], Vec<CardSignature>>> {
-        self.cards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn signatures(&self, shape: CardShape, card: &AgentCard) -> Vec<CardSignature> {
@@ -182,7 +179,7 @@ mod tests {
             let name = number.to_string();
             let first = signed(&signer, &name);
             assert_eq!(signed(&signer, &name), first);
-            assert!(signer.cards.lock().unwrap().len() <= CARDS);
+            assert!(signer.cards.lock().len() <= CARDS);
         }
         for _ in 0..2 {
             let last = signed(&signer, "last");

@@ -1,9 +1,10 @@
 //! The table of agents: path, tenant or default name one, and its engine answers what its policy allows.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use parking_lot::RwLock;
 use switchboard_types::Error;
 use switchboard_types::operation::Operation;
 
@@ -40,7 +41,7 @@ impl Table {
     pub fn change(&self, new: Vec<Authorized>, gone: &[Arc<str>], default: &Arc<str>) {
         // What is let go takes its time: nobody waits for it.
         let mut before = Vec::with_capacity(2 * new.len());
-        let mut agents = self.write();
+        let mut agents = self.agents.write();
         for name in gone {
             if let Some(agent) = agents.known.remove(name) {
                 before.extend(agents.gone.insert(Arc::clone(name), agent));
@@ -58,14 +59,14 @@ impl Table {
 
     /// Nobody can ask any more about what was given to an agent that is gone.
     pub fn forget(&self, gone: &str) {
-        let forgotten = self.write().gone.remove(gone);
+        let forgotten = self.agents.write().gone.remove(gone);
         drop(forgotten);
     }
 
     /// An agent's card says something else from now on. Nothing happens if the agent is not there any more, or is behind
     /// another engine by now.
     pub fn renew(&self, engine: &Engine, profile: Profile) {
-        let mut agents = self.write();
+        let mut agents = self.agents.write();
         if let Some(agent) = agents.known.get_mut(engine.name())
             && agent.engine().is(engine)
         {
@@ -86,20 +87,12 @@ impl Table {
     }
 
     fn known(&self, agent: &str) -> Option<Authorized> {
-        self.read().known.get(agent).cloned()
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Agents> {
-        self.agents.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Agents> {
-        self.agents.write().unwrap_or_else(PoisonError::into_inner)
+        self.agents.read().known.get(agent).cloned()
     }
 
     /// Who answers a call.
     fn answering(&self, call: &Call) -> Result<Authorized, Error> {
-        let agents = self.read();
+        let agents = self.agents.read();
         let found = agents.target(&call.target).cloned();
         if found.is_err()
             && matches!(call.origin, Origin::Agent(_))
@@ -146,16 +139,16 @@ impl Handler for Table {
 
 impl Directory for Table {
     fn find(&self, name: Option<&str>) -> Option<Arc<Listing>> {
-        let agents = self.read();
+        let agents = self.agents.read();
         agents.agent(name, None).ok().map(Authorized::listing)
     }
 
     fn resolve(&self, target: &Target) -> Result<Arc<Listing>, Error> {
-        self.read().target(target).map(Authorized::listing)
+        self.agents.read().target(target).map(Authorized::listing)
     }
 
     fn list(&self) -> Vec<Arc<Listing>> {
-        let agents = self.read();
+        let agents = self.agents.read();
         agents.known.values().map(Authorized::listing).collect()
     }
 }

@@ -1,12 +1,13 @@
 //! A collector: takes spans as protobuf, and reads them by the numbers of the published schema, with code of its own.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -57,9 +58,7 @@ impl Collector {
         let kept = Arc::clone(&got);
         let take = move |headers: HeaderMap, body: Bytes| async move {
             let spans = read(&body).into_iter().map(|span| (headers.clone(), span));
-            kept.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .extend(spans);
+            kept.lock().extend(spans);
             StatusCode::OK
         };
         let app = Router::new().route("/v1/traces", post(take));
@@ -74,10 +73,7 @@ impl Collector {
 
     /// All spans so far, each with the headers of its request.
     pub fn spans(&self) -> Vec<(HeaderMap, Span)> {
-        self.got
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.got.lock().clone()
     }
 
     /// Waits until so many spans have come.

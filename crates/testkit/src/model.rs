@@ -1,8 +1,9 @@
 //! A chat endpoint that answers as a test tells it to, faults and all, and remembers what it was asked.
 
 use std::fmt::Display;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -100,7 +101,7 @@ impl Model {
 
     /// All requests so far.
     pub fn asked(&self) -> Vec<ChatRequest> {
-        self.asked.lock().expect("no panic under the lock").clone()
+        self.asked.lock().clone()
     }
 
     /// Waits until so many have hung up.
@@ -140,7 +141,7 @@ async fn serve(
         return;
     };
     let count = {
-        let mut seen = seen.lock().expect("no panic under the lock");
+        let mut seen = seen.lock();
         seen.push(asked.clone());
         seen.len()
     };

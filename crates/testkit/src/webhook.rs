@@ -1,11 +1,12 @@
 //! A webhook receiver that accepts and keeps everything.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::post;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -50,7 +51,7 @@ impl Receiver {
         let take = post(
             move |uri: Uri, headers: HeaderMap, body: Bytes| async move {
                 let path = uri.path().to_owned();
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = kept.lock();
                 kept.push(Delivery {
                     path,
                     headers,
@@ -71,10 +72,7 @@ impl Receiver {
 
     /// Everything so far.
     pub fn deliveries(&self) -> Vec<Delivery> {
-        self.got
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.got.lock().clone()
     }
 
     /// All that came to a path, once it is as wanted.

@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //!
+//! - [`backoff`]: delays between attempts, and what `Retry-After` says; everything that retries uses it.
 //! - [`model`]: the one strict model. It is shaped like A2A 1.0 and knows no wire: no type in it
 //!   derives serde.
 //! - [`operation`]: the eleven things a caller can ask for, and what is answered.
@@ -14,6 +15,7 @@
 //! Bad input dies in the conversion from wire to model, as an [`error::Error`] that names the path
 //! of the bad field.
 
+pub mod backoff;
 pub mod error;
 pub mod model;
 pub mod operation;

@@ -128,7 +128,9 @@ impl dyn Peers + '_ {
             Ok(_) => Ok(()),
             Err(error) => match error.kind() {
                 ErrorKind::TaskNotCancelable | ErrorKind::TaskNotFound => Ok(()),
-                ErrorKind::Unavailable => Err(AgentError::unavailable(error.message()).release_pending()),
+                ErrorKind::Unavailable => {
+                    Err(AgentError::unavailable(error.message()).release_pending())
+                }
                 _ => {
                     tracing::warn!(agent, %task, %error, "delegated task not canceled");
                     Err(AgentError::over().cancel_refused(error.message()))

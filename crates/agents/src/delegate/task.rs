@@ -7,7 +7,7 @@ use switchboard_server::agent::Said;
 use switchboard_server::budget::Spent;
 use switchboard_server::hops::DELEGATE;
 use switchboard_types::model::{
-    Artifact, Event, Message, Object, Part, TaskId, TaskState, TaskStatus,
+    Artifact, Event, Message, Object, Part, TaskId, TaskState, TaskStatus, apply_artifact,
 };
 
 use super::peers::EventSource;
@@ -101,14 +101,7 @@ impl DelegatedTask {
                 }
             }
             Event::Artifact(update) => {
-                let mut known = self.artifacts.iter_mut();
-                match known.find(|known| known.id == update.artifact.id) {
-                    Some(known) if update.append => {
-                        Arc::make_mut(known).append(&update.artifact.parts);
-                    }
-                    Some(known) => *known = update.artifact,
-                    None => self.artifacts.push(update.artifact),
-                }
+                apply_artifact(&mut self.artifacts, update.artifact, update.append);
             }
         }
         None

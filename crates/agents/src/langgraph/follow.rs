@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchboard_server::agent::{AgentError, AgentErrorKind};
+use switchboard_types::backoff::Backoff;
 use switchboard_types::model::{MessageId, TaskId};
 use tokio::time::{Instant, sleep};
 
 use super::api::Fault;
+use super::checkpoint::Checkpoint;
 use super::events::{Begun, Ending, found, is_old, settled};
 use super::line::Unresolved;
 use super::message;
-use super::checkpoint::Checkpoint;
 use super::run::{BEGINS, Run, Stop, lost};
 use crate::identity::IdentityError;
 use crate::remote::checkpoint::State;
@@ -38,9 +39,14 @@ impl Run<'_> {
         let Some(checkpoint) = &self.checkpoint else {
             return Ok(false);
         };
-        let begun = match (&checkpoint.resume, checkpoint.at.message_id(self.turn.task_id())) {
+        let begun = match (
+            &checkpoint.resume,
+            checkpoint.at.message_id(self.turn.task_id()),
+        ) {
             (Some(value), _) => Begun::Resume(value.clone()),
-            (None, Some(id)) => message::begins(&checkpoint.at.message(self.turn).parts, id.as_str()),
+            (None, Some(id)) => {
+                message::begins(&checkpoint.at.message(self.turn).parts, id.as_str())
+            }
             (None, None) => return Ok(false),
         };
         let (thread, seen) = (checkpoint.thread().to_owned(), checkpoint.seen.clone());
@@ -76,7 +82,7 @@ impl Run<'_> {
     pub(super) async fn follow(&mut self) -> Result<Ending, Stop> {
         let run = self.run().map(str::to_owned).ok_or_else(lost)?;
         let thread = self.thread().to_owned();
-        let mut pause = SOON;
+        let mut polls = Backoff::new(SOON, SELDOM);
         let mut patience = self.patience();
         let over = loop {
             match self.server.run(&self.shown, &thread, &run).await {
@@ -84,8 +90,7 @@ impl Run<'_> {
                 Ok(_) => {
                     patience = self.patience();
                     self.renewed = false;
-                    sleep(pause).await;
-                    pause = (pause * 2).min(SELDOM);
+                    sleep(polls.next_delay()).await;
                 }
                 Err(Fault::Missing(_)) => return Err(AgentError::new(GONE).into()),
                 Err(fault) => self.bear(fault, &mut patience).await?,
@@ -97,7 +102,10 @@ impl Run<'_> {
                 Err(fault) => self.bear(fault, &mut patience).await?,
             }
         };
-        let checkpoint = self.checkpoint.as_ref().filter(|checkpoint| checkpoint.resume.is_none());
+        let checkpoint = self
+            .checkpoint
+            .as_ref()
+            .filter(|checkpoint| checkpoint.resume.is_none());
         let id = checkpoint.and_then(|checkpoint| checkpoint.at.message_id(self.turn.task_id()));
         Ok(settled(&over, state, id.as_ref().map(MessageId::as_str)))
     }
@@ -108,7 +116,9 @@ impl Run<'_> {
     ///
     /// If that may be possible later, or the server refuses.
     pub(super) async fn cancel(&mut self) -> Result<(), AgentError> {
-        let there = |checkpoint: &Checkpoint| checkpoint.at.state != State::Unsent || checkpoint.at.task.is_some();
+        let there = |checkpoint: &Checkpoint| {
+            checkpoint.at.state != State::Unsent || checkpoint.at.task.is_some()
+        };
         if !self.checkpoint.as_ref().is_some_and(there) {
             return Ok(());
         }
@@ -117,7 +127,9 @@ impl Run<'_> {
             && let Err(error) = self.identify().await
         {
             return match error {
-                IdentityError::Unavailable(why) => Err(AgentError::unavailable(why).release_pending()),
+                IdentityError::Unavailable(why) => {
+                    Err(AgentError::unavailable(why).release_pending())
+                }
                 error => Err(refused(task, error.to_string())),
             };
         }
@@ -134,7 +146,9 @@ impl Run<'_> {
         match told {
             Ok(()) => Ok(()),
             Err(Stop::Fault(fault)) if fault.may_pass() => Err(fault.told().release_pending()),
-            Err(Stop::Down(down)) => Err(AgentError::unavailable(down.to_string()).release_pending()),
+            Err(Stop::Down(down)) => {
+                Err(AgentError::unavailable(down.to_string()).release_pending())
+            }
             Err(Stop::Ended(Err(error))) if error.kind() == AgentErrorKind::Unavailable => {
                 Err(error.release_pending())
             }
@@ -154,7 +168,10 @@ impl Run<'_> {
     }
 
     async fn stop(&mut self) -> Result<(), Stop> {
-        let state = self.checkpoint.as_ref().map(|checkpoint| checkpoint.at.state);
+        let state = self
+            .checkpoint
+            .as_ref()
+            .map(|checkpoint| checkpoint.at.state);
         if matches!(state, Some(State::Sending | State::Running)) {
             // That it cannot be written down any more does not matter.
             if self.run().is_none()
@@ -177,7 +194,11 @@ impl Run<'_> {
         let Some(checkpoint) = &self.checkpoint else {
             return Ok(());
         };
-        let task = checkpoint.at.task.as_deref().and_then(|id| TaskId::new(id).ok());
+        let task = checkpoint
+            .at
+            .task
+            .as_deref()
+            .and_then(|id| TaskId::new(id).ok());
         let Some(task) = task else { return Ok(()) };
         if !is_old(&task) {
             let id = self.line.id(&self.shown).await.map_err(|why| match why {
@@ -195,7 +216,10 @@ impl Run<'_> {
         }
         let thread = checkpoint.thread();
         // What stood there before asks for us only if we have answered it: it may be another task's.
-        let answered = checkpoint.seen.as_deref().filter(|_| checkpoint.resume.is_some());
+        let answered = checkpoint
+            .seen
+            .as_deref()
+            .filter(|_| checkpoint.resume.is_some());
         let ours = [checkpoint.run.as_deref(), answered];
         match self.server.state(&self.shown, thread).await {
             Ok(state) if state.is_asked_by(&ours) => self.server.end(&self.shown, thread).await,
@@ -228,18 +252,18 @@ impl Run<'_> {
         if !fault.may_pass() {
             return Err(fault.into());
         }
-        if Instant::now() + patience.pause >= patience.until {
+        let delay = patience.backoff.next_delay();
+        if Instant::now() + delay >= patience.until {
             return Err(Fault::Lost.into());
         }
-        sleep(patience.pause).await;
-        patience.pause = (patience.pause * 2).min(SELDOM);
+        sleep(delay).await;
         Ok(())
     }
 
     fn patience(&self) -> Patience {
         Patience {
             until: Instant::now() + self.line.settings.reconnect,
-            pause: SOON,
+            backoff: Backoff::new(SOON, SELDOM),
         }
     }
 }
@@ -247,7 +271,7 @@ impl Run<'_> {
 /// How long a server that does not answer is waited for.
 struct Patience {
     until: Instant,
-    pause: Duration,
+    backoff: Backoff,
 }
 
 /// The run may go on, and asking again would not help.

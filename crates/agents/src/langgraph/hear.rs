@@ -40,13 +40,20 @@ impl<'a> Run<'a> {
     /// The call that sends the message of the checkpoint.
     pub(super) fn call(&self, streams: bool) -> Result<Vec<u8>, Stop> {
         let checkpoint = self.checkpoint.as_ref().ok_or_else(lost)?;
-        let id = checkpoint.at.message_id(self.turn.task_id()).ok_or_else(lost)?;
+        let id = checkpoint
+            .at
+            .message_id(self.turn.task_id())
+            .ok_or_else(lost)?;
         let parts = match &checkpoint.resume {
             Some(Value::String(text)) => vec![Part::text(text.as_str())],
             Some(value) => vec![Part::data(Json::from(&json!({"resume": value})))],
             None => self.outgoing(&checkpoint.at.message(self.turn).parts)?,
         };
-        let task = checkpoint.at.task.as_deref().filter(|_| checkpoint.resume.is_some());
+        let task = checkpoint
+            .at
+            .task
+            .as_deref()
+            .filter(|_| checkpoint.resume.is_some());
         let send = Box::new(SendMessage {
             message: Message {
                 context_id: checkpoint.at.context_id(),
@@ -180,7 +187,10 @@ impl<'a> Run<'a> {
         let (step, ending) = heard.hear(event);
         match step {
             Some(Step::Task(task)) => {
-                let resumed = self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.resume.is_some());
+                let resumed = self
+                    .checkpoint
+                    .as_ref()
+                    .is_some_and(|checkpoint| checkpoint.resume.is_some());
                 // What goes on after a question is the same task, but another run.
                 let run = (!resumed).then(|| run_of(&task).to_owned());
                 self.know(Some(&task), run).await?;

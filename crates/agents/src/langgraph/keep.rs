@@ -4,7 +4,7 @@ use switchboard_server::agent::AgentError;
 use switchboard_types::model::TaskId;
 
 use super::api::Fault;
-use super::checkpoint::{NAME, Checkpoint};
+use super::checkpoint::{Checkpoint, NAME};
 use super::run::{Run, Stop};
 use crate::remote::checkpoint::{Checkpoint as At, Plan, State};
 
@@ -19,11 +19,16 @@ impl Run<'_> {
     }
 
     pub(super) fn thread(&self) -> &str {
-        self.checkpoint.as_ref().map(Checkpoint::thread).unwrap_or_default()
+        self.checkpoint
+            .as_ref()
+            .map(Checkpoint::thread)
+            .unwrap_or_default()
     }
 
     pub(super) fn run(&self) -> Option<&str> {
-        self.checkpoint.as_ref().and_then(|checkpoint| checkpoint.run.as_deref())
+        self.checkpoint
+            .as_ref()
+            .and_then(|checkpoint| checkpoint.run.as_deref())
     }
 
     /// Writes down which task and which run it is, as soon as that is known.
@@ -94,9 +99,9 @@ impl Run<'_> {
 
     /// Whether nothing of the turn is at the server.
     pub(super) fn is_unsent(&self) -> bool {
-        self.checkpoint
-            .as_ref()
-            .is_none_or(|checkpoint| checkpoint.at.state == State::Unsent && checkpoint.at.task.is_none())
+        self.checkpoint.as_ref().is_none_or(|checkpoint| {
+            checkpoint.at.state == State::Unsent && checkpoint.at.task.is_none()
+        })
     }
 
     pub(super) async fn record_checkpoint(&self) -> Result<(), AgentError> {

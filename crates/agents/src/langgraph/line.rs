@@ -1,16 +1,17 @@
 //! The line to an assistant: which one it is, and its card, kept fresh.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
+use parking_lot::RwLock;
 use switchboard_server::agent::AgentError;
 use switchboard_server::backend::{Drift, Health};
 use switchboard_server::clock;
 use switchboard_types::model::AgentCard;
 use switchboard_types::wire::card::decode_card;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -18,14 +19,13 @@ use super::api::{Assistant, Fault, Server};
 use super::{Invalid, Settings};
 use crate::fetch::{self, place};
 use crate::identity::Outbound;
+use crate::refresh::refresh;
 use crate::remote::card::drift;
 
 /// How long an identity may take to get.
 pub(super) const IDENTITY: Duration = Duration::from_secs(20);
 /// How long it may take to find out whether the server answers.
 const HEALTH: Duration = Duration::from_secs(5);
-/// How soon a server that cannot be reached is asked again; each pause is twice the last.
-const AGAIN: Duration = Duration::from_secs(1);
 /// The first release that takes files.
 const TAKES_FILES: (u32, u32) = (0, 12);
 
@@ -102,29 +102,27 @@ impl Line {
         let is_for_all = found.is_default() || self.identity.wants().is_empty();
         let id: Arc<str> = Arc::from(found.id);
         if is_for_all {
-            let mut known = self.id.write().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.id.write();
             *known = Some(Arc::clone(&id));
         }
         Ok(id)
     }
 
     fn known(&self) -> Option<Arc<str>> {
-        let known = self.id.read();
-        known.unwrap_or_else(PoisonError::into_inner).clone()
+        self.id.read().clone()
     }
 
     /// The assistant is gone: whoever needs it next looks for it again, if it was named.
     pub(super) fn forget(&self) {
         if uuid::Uuid::parse_str(&self.settings.assistant).is_err() {
-            let mut known = self.id.write().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.id.write();
             known.take();
         }
     }
 
     /// What had changed when that was noticed last.
     pub(super) fn drift(&self) -> Option<Arc<Drift>> {
-        let drift = self.drift.read();
-        drift.unwrap_or_else(PoisonError::into_inner).clone()
+        self.drift.read().clone()
     }
 
     /// Whether the server answers.
@@ -152,30 +150,15 @@ impl Line {
 
     /// Looks at the assistant now and then, until `stop`.
     pub(super) async fn keep(&self, agent: &str, stop: &CancellationToken) {
-        let mut failed = 0;
-        loop {
-            let pause = match self.learn(agent).await {
-                Ok(()) => {
-                    failed = 0;
-                    self.settings.refresh
-                }
-                Err(error) => {
-                    if failed == 0 {
-                        tracing::warn!(
-                            agent,
-                            error,
-                            "could not read the assistant card, will retry"
-                        );
-                    }
-                    failed += 1;
-                    (AGAIN * (1 << (failed - 1).min(10))).min(self.settings.refresh)
-                }
-            };
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = sleep(pause) => {}
-            }
-        }
+        let read = || self.learn(agent);
+        let report = |error: &String| {
+            tracing::warn!(
+                agent,
+                error,
+                "could not read the assistant card, will retry"
+            );
+        };
+        refresh(self.settings.refresh, stop, read, report).await;
     }
 
     async fn learn(&self, agent: &str) -> Result<(), String> {
@@ -208,8 +191,7 @@ impl Line {
                 changes,
             };
             tracing::warn!(agent, changes = %drift, "LangGraph assistant changed");
-            let held = self.drift.write();
-            *held.unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(drift));
+            *self.drift.write() = Some(Arc::new(drift));
         }
         self.card.send_replace(Some(Arc::new(card)));
         Ok(())

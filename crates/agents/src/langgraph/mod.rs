@@ -26,13 +26,13 @@
 //! - `message`, `events`: what is said to it and by it. Pure.
 
 mod api;
+mod checkpoint;
 mod events;
 mod follow;
 mod hear;
 mod keep;
 mod line;
 mod message;
-mod checkpoint;
 mod run;
 
 #[cfg(test)]

@@ -12,11 +12,11 @@ use switchboard_types::model::{Artifact, ArtifactId, Part, TaskId};
 use tokio::time::{Instant, timeout};
 
 use super::api::{Fault, Server};
+use super::checkpoint::{Checkpoint, NAME};
 use super::events::{Ending, is_old, question, told};
 use super::hear::{Heeded, Pen};
 use super::line::{IDENTITY, Line, Unresolved};
 use super::message;
-use super::checkpoint::{NAME, Checkpoint};
 use crate::fetch::{quoted, without};
 use crate::identity::IdentityError;
 use crate::remote::checkpoint::{Checkpoint as At, Plan};
@@ -197,7 +197,10 @@ impl<'a> Run<'a> {
     }
 
     async fn carry_out(&mut self) -> Result<Ending, Stop> {
-        let plan = At::plan(self.checkpoint.as_ref().map(|checkpoint| &checkpoint.at), self.turn);
+        let plan = At::plan(
+            self.checkpoint.as_ref().map(|checkpoint| &checkpoint.at),
+            self.turn,
+        );
         if let Err(error) = self.identify().await {
             if error == IdentityError::NoCredential {
                 self.set_aside(&plan).await?;

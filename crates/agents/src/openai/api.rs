@@ -168,7 +168,7 @@ impl Endpoint {
             if failed >= self.retry.attempts || too_late {
                 return Err(Refusal::Failed(error));
             }
-            let pause = pause(&self.retry, failed, asked);
+            let pause = self.retry.delay_after(failed, asked);
             tracing::info!(%error, failed, ?pause, "retrying the model endpoint");
             sleep(pause).await;
         }
@@ -347,15 +347,6 @@ impl Endpoint {
     }
 }
 
-/// How long to wait: twice as long each time, up to a half taken off by chance; never shorter than asked.
-fn pause(retry: &Retry, failed: u32, asked: Option<Duration>) -> Duration {
-    let doubled = retry.first.saturating_mul(1 << (failed - 1).min(16));
-    let longest = doubled.min(retry.longest);
-    let [chance, ..] = uuid::Uuid::new_v4().into_bytes();
-    let pause = longest / 2 + (longest / 2) * u32::from(chance) / 255;
-    asked.map_or(pause, |asked| asked.max(pause))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -375,21 +366,5 @@ mod tests {
         let odd = Settings::new("data:x".parse().unwrap(), "m");
         let refused = Endpoint::new(&odd, Outbound::none()).err();
         assert_eq!(refused, Some(Invalid::Base));
-    }
-
-    #[test]
-    fn pauses_grow_with_chance_and_are_never_shorter_than_asked() {
-        let retry = Retry {
-            attempts: 9,
-            first: Duration::from_secs(1),
-            longest: Duration::from_secs(5),
-        };
-        for (failed, most) in [(1, 1), (2, 2), (3, 4), (4, 5), (40, 5)] {
-            let most = Duration::from_secs(most);
-            let got = pause(&retry, failed, None);
-            assert!(got >= most / 2 && got <= most, "{failed}: {got:?}");
-        }
-        let asked = Duration::from_secs(60);
-        assert_eq!(pause(&retry, 1, Some(asked)), asked);
     }
 }

@@ -6,9 +6,9 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
 use super::ANSWER;
+use super::checkpoint::{Checkpoint, Way};
 use super::events::Told;
 use super::line::Line;
-use super::checkpoint::{Checkpoint, Way};
 use super::prompt::Prompt;
 use super::run::{Followed, Following, Run};
 use super::tools::Tools;

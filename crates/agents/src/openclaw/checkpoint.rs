@@ -88,6 +88,9 @@ mod tests {
         };
         let json = serde_json::to_value(&checkpoint).unwrap();
         assert_eq!(json, serde_json::json!({"way": "http", "known": true}));
-        assert_eq!(serde_json::from_value::<Checkpoint>(json).unwrap(), checkpoint);
+        assert_eq!(
+            serde_json::from_value::<Checkpoint>(json).unwrap(),
+            checkpoint
+        );
     }
 }

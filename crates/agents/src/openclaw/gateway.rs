@@ -6,11 +6,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use reqwest::{Client, ClientBuilder};
 use serde_json::Value;
+use switchboard_types::backoff::jittered;
 use switchboard_types::model::Secret;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -19,7 +21,7 @@ use url::Url;
 use super::Invalid;
 use super::device::Device;
 use super::frame::Heard;
-use super::keep::{AGAIN, INSISTENCE, by_chance};
+use super::keep::{AGAIN, INSISTENCE};
 use super::line::Line;
 use super::refused::Refused;
 use crate::fetch::{self, hidden, in_texts, quoted, trusting};
@@ -179,7 +181,7 @@ impl Gateway {
                 Ok(line) => return Ok(line),
                 Err(refused) => refused,
             };
-            let pause = by_chance(INSISTENCE);
+            let pause = jittered(INSISTENCE);
             if Instant::now() + pause >= by {
                 return Err(refused);
             }
@@ -204,7 +206,9 @@ impl Gateway {
     pub(super) fn listen(self: &Arc<Self>, run: &str) -> (Listening, mpsc::Receiver<Waiting>) {
         let (to, heard) = mpsc::channel(HEARD);
         let room = Arc::new(Semaphore::new(ROOM));
-        self.runs().insert(run.to_owned(), Listener { to, room });
+        self.runs
+            .lock()
+            .insert(run.to_owned(), Listener { to, room });
         let listening = Listening {
             gateway: Arc::clone(self),
             run: run.to_owned(),
@@ -213,7 +217,7 @@ impl Gateway {
     }
 
     pub(super) fn hear(&self, run: &str, heard: Heard) {
-        if let Some(Listener { to, room }) = self.runs().get(run) {
+        if let Some(Listener { to, room }) = self.runs.lock().get(run) {
             // If there is no room, the next one tells it all. What is larger than all of it needs all of it.
             let size = u32::try_from(heard.size.min(ROOM)).unwrap_or(u32::MAX);
             if let Ok(room) = Arc::clone(room).try_acquire_many_owned(size) {
@@ -223,21 +227,17 @@ impl Gateway {
     }
 
     pub(super) fn is_listened_to(&self) -> bool {
-        !self.runs().is_empty()
+        !self.runs.lock().is_empty()
     }
 
     /// One run at a time: a second one with files would be taken for a word to the first.
     pub(super) async fn turn_of(&self, session: &str) -> tokio::sync::OwnedMutexGuard<()> {
         let lock = {
-            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sessions = self.sessions.lock();
             sessions.retain(|_, lock| Arc::strong_count(lock) > 1);
             Arc::clone(sessions.entry(session.to_owned()).or_default())
         };
         lock.lock_owned().await
-    }
-
-    fn runs(&self) -> MutexGuard<'_, HashMap<String, Listener>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -255,7 +255,7 @@ pub(super) struct Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.gateway.runs().remove(&self.run);
+        self.gateway.runs.lock().remove(&self.run);
         // It may have been the last one.
         self.gateway.wake.notify_one();
     }

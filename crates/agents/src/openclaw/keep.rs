@@ -4,6 +4,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_types::backoff::{Backoff, jittered};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +44,7 @@ impl Gateway {
                     let serving = Serving::new(self, given, &hello);
                     let why = serving.until_lost(socket, stop).await;
                     tracing::info!(url, reason = why, "OpenClaw gateway disconnected");
-                    by_chance(AGAIN / 2)
+                    jittered(AGAIN / 2)
                 }
                 Err(refused) => {
                     if warned.as_ref() != Some(&refused) {
@@ -85,19 +86,12 @@ impl Gateway {
     }
 }
 
-/// How long to wait: twice as long each time, up to a half taken off by chance; as long as the gateway says, if it does.
+/// How long to wait: with backoff, or as long as the gateway says, if it does.
 fn pause(refused: &Refused, failed: u32) -> Duration {
-    let doubled = AGAIN.saturating_mul(1 << (failed - 1).min(16));
     match refused {
         Refused::Starting(Some(asked)) => (*asked).min(refused.patience()).max(AGAIN / 5),
-        _ => by_chance(doubled.min(refused.patience())),
+        _ => Backoff::new(AGAIN, refused.patience()).delay_after(failed),
     }
-}
-
-/// Between half of it and all of it: not all come back at once.
-pub(super) fn by_chance(longest: Duration) -> Duration {
-    let [chance, ..] = uuid::Uuid::new_v4().into_bytes();
-    longest / 2 + (longest / 2) * u32::from(chance) / 255
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@
 
 mod begin;
 mod card;
+mod checkpoint;
 mod device;
 mod events;
 mod files;
@@ -32,7 +33,6 @@ mod gateway;
 mod http;
 mod keep;
 mod line;
-mod checkpoint;
 mod prompt;
 mod recover;
 mod refused;
@@ -56,16 +56,16 @@ use switchboard_server::trace::names;
 use switchboard_types::Error;
 use switchboard_types::model::{AgentCard, Message};
 use tokio::sync::watch;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use self::checkpoint::{Checkpoint, Way};
 pub use self::device::Device;
 pub use self::gateway::{Gateway, Place};
-use self::checkpoint::{Checkpoint, Way};
 use self::prompt::Prompt;
 use self::refused::Refused;
 use self::run::Run;
 use crate::fetch::place;
+use crate::refresh::refresh;
 use crate::upstream::Outage;
 
 /// How long it may take to find out whether a gateway is there.
@@ -75,8 +75,6 @@ const HEALTH: Duration = Duration::from_secs(5);
 const ANSWER: &str = "answer";
 /// How long a turn waits for the socket before it does without.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How soon a card that could not be read is read again.
-const AGAIN: Duration = Duration::from_secs(5);
 
 /// Which agent of a gateway stands behind ours, and how it is asked.
 #[derive(Debug, Clone)]
@@ -193,36 +191,25 @@ impl OpenClawAgent {
         if self.settings.transport == Transport::Http {
             return;
         }
-        let mut told = false;
-        loop {
-            let pause = match self.read_card().await {
-                Ok(card) => {
-                    told = false;
-                    self.card.send_if_modified(|known| {
-                        let is_new = known.as_deref() != Some(&card);
-                        if is_new {
-                            *known = Some(Arc::new(card));
-                        }
-                        is_new
-                    });
-                    self.settings.refresh
+        let read = || async {
+            let card = self.read_card().await?;
+            self.card.send_if_modified(|known| {
+                let is_new = known.as_deref() != Some(&card);
+                if is_new {
+                    *known = Some(Arc::new(card));
                 }
-                Err(why) => {
-                    if !std::mem::replace(&mut told, true) {
-                        tracing::warn!(
-                            agent = name,
-                            error = why,
-                            "could not read the OpenClaw agent card, will retry"
-                        );
-                    }
-                    AGAIN.min(self.settings.refresh)
-                }
-            };
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = sleep(pause) => {}
-            }
-        }
+                is_new
+            });
+            Ok(())
+        };
+        let report = |error: &String| {
+            tracing::warn!(
+                agent = name,
+                error,
+                "could not read the OpenClaw agent card, will retry"
+            );
+        };
+        refresh(self.settings.refresh, stop, read, report).await;
     }
 
     async fn read_card(&self) -> Result<AgentCard, String> {
@@ -308,7 +295,9 @@ enum Work {
 #[async_trait]
 impl Agent for OpenClawAgent {
     async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        let checkpoint = Checkpoint::of(&turn).await?.filter(|checkpoint| !checkpoint.unsent);
+        let checkpoint = Checkpoint::of(&turn)
+            .await?
+            .filter(|checkpoint| !checkpoint.unsent);
         if let Some(Checkpoint { way: Way::Http, .. }) = checkpoint {
             return Err(AgentError::new(
                 "Switchboard restarted during the run, and OpenClaw stops a run when its connection closes: \

@@ -16,11 +16,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Settings;
+use super::checkpoint::Checkpoint;
 use super::events::{Ending, Row, Step, Told, ending, waited};
 use super::frame::{Answer, Heard};
 use super::gateway::{Gateway, Listening, Waiting};
 use super::line::{Line, Unanswered};
-use super::checkpoint::Checkpoint;
 use super::prompt::Prompt;
 use super::recover::{REVIVAL, gone};
 use super::refused::Refused;

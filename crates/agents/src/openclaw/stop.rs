@@ -6,9 +6,9 @@ use serde_json::json;
 use switchboard_server::agent::AgentError;
 use tokio::time::{Instant, sleep};
 
+use super::checkpoint::Checkpoint;
 use super::events::successor;
 use super::line::{Line, Unanswered};
-use super::checkpoint::Checkpoint;
 use super::recover::{REVIVAL, history};
 
 /// How soon a run that was not there yet is stopped again.

@@ -10,8 +10,8 @@ use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::{ListTasks, SendMessage};
 use tokio::time::sleep;
 
-use super::line::Line;
 use super::checkpoint::Checkpoint;
+use super::line::Line;
 use super::run::{Run, Stop};
 
 /// Among how many tasks the one is looked for that was begun.

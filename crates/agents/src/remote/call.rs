@@ -13,8 +13,8 @@ use switchboard_types::model::{ContextId, Message, MessageId, Part, Role, TaskId
 use switchboard_types::operation::{SendConfiguration, SendMessage};
 use tokio::time::Instant;
 
+use super::checkpoint::{Checkpoint, NAME, State};
 use super::failure::{may_pass, unknown};
-use super::checkpoint::{NAME, Checkpoint, State};
 use super::run::{Run, Stop};
 use crate::fetch::without;
 use crate::identity::IdentityError;
@@ -45,7 +45,10 @@ impl Run<'_> {
         let Some(checkpoint) = &self.checkpoint else {
             return Ok(());
         };
-        let task = checkpoint.task.as_deref().and_then(|id| TaskId::new(id).ok());
+        let task = checkpoint
+            .task
+            .as_deref()
+            .and_then(|id| TaskId::new(id).ok());
         let may_run = matches!(checkpoint.state, State::Sending | State::Running);
         if task.is_none() && !may_run {
             return Ok(());
@@ -75,11 +78,13 @@ impl Run<'_> {
     /// Whether something may wait or go on upstream for this task, after a failure. A message that never arrived has begun
     /// nothing.
     pub(super) fn leaves(&self, error: &Error) -> bool {
-        self.checkpoint.as_ref().is_some_and(|checkpoint| match checkpoint.state {
-            _ if checkpoint.task.is_some() => true,
-            State::Sending => error.may_have_arrived(),
-            state => state == State::Running,
-        })
+        self.checkpoint
+            .as_ref()
+            .is_some_and(|checkpoint| match checkpoint.state {
+                _ if checkpoint.task.is_some() => true,
+                State::Sending => error.may_have_arrived(),
+                state => state == State::Running,
+            })
     }
 
     /// Cancels an upstream task, unless it is over.
@@ -236,7 +241,9 @@ impl Run<'_> {
     /// What the message of the checkpoint says.
     fn words(&self) -> &Arc<Message> {
         let checkpoint = self.checkpoint.as_ref();
-        checkpoint.map_or(&self.turn.message, |checkpoint| checkpoint.message(self.turn))
+        checkpoint.map_or(&self.turn.message, |checkpoint| {
+            checkpoint.message(self.turn)
+        })
     }
 
     /// The message of the checkpoint. Tasks that it speaks of are ours, and mean nothing upstream.
@@ -286,7 +293,11 @@ impl Run<'_> {
         }
         if !self.line.takes_our_contexts() {
             // One that has begun nothing there knows none.
-            let read = |checkpoint| serde_json::from_value::<Checkpoint>(checkpoint).ok()?.context_id();
+            let read = |checkpoint| {
+                serde_json::from_value::<Checkpoint>(checkpoint)
+                    .ok()?
+                    .context_id()
+            };
             let earlier = self.turn.in_earlier_steps(NAME, EARLIER, read).await?;
             if earlier.is_some() {
                 return Ok(earlier);

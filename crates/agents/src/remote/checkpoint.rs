@@ -211,10 +211,7 @@ mod tests {
         let written = checkpoint(State::Waiting, Some("t"), Some(1));
         let json = serde_json::to_value(&written).unwrap();
         assert_eq!(json["state"], "waiting");
-        assert_eq!(
-            serde_json::from_value::<Checkpoint>(json).unwrap(),
-            written
-        );
+        assert_eq!(serde_json::from_value::<Checkpoint>(json).unwrap(), written);
         let task = TaskId::new("ours").unwrap();
         assert_eq!(written.message_id(&task).unwrap().as_str(), "ours-3");
     }

@@ -40,7 +40,8 @@ impl Run<'_> {
             return;
         };
         self.line.learn_context(ours);
-        let known = checkpoint.state == State::Running && checkpoint.task.as_deref() == Some(task.id.as_str());
+        let known = checkpoint.state == State::Running
+            && checkpoint.task.as_deref() == Some(task.id.as_str());
         if let Some(errand) = self.errand.filter(|_| !known) {
             self.line.is_at(errand, &task.id);
         }

@@ -1,11 +1,12 @@
 //! The line to an upstream agent: its client, made when it is first needed, and its card, kept fresh.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderMap;
+use parking_lot::RwLock;
 use switchboard_client::{
     Address, CallOptions, Client, Credentials, Error, Kind, Origin, Preference, Reference, Retry,
     Tls,
@@ -15,19 +16,18 @@ use switchboard_server::clock;
 use switchboard_types::FileBytes;
 use switchboard_types::model::AgentCard;
 use tokio::sync::{Mutex, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::card::drift;
 use crate::fetch::place;
 use crate::identity::Outbound;
+use crate::refresh::refresh;
 
 /// How long it may take to find an agent.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long it may take to see whether it is there.
 const HEALTH: Duration = Duration::from_secs(5);
-/// How soon an agent that cannot be found is looked for again; each pause is twice the last.
-const AGAIN: Duration = Duration::from_secs(1);
 /// How long a call may take that is answered when the upstream agent is done.
 const BLOCKING: Duration = Duration::from_secs(24 * 3600);
 
@@ -153,14 +153,12 @@ impl Line {
     }
 
     pub(super) fn known(&self) -> Option<Client> {
-        let client = self.client.read();
-        client.unwrap_or_else(PoisonError::into_inner).clone()
+        self.client.read().clone()
     }
 
     /// The agent is not where it was: whoever needs it next looks for it again.
     pub(super) fn forget(&self) {
-        let client = self.client.write();
-        client.unwrap_or_else(PoisonError::into_inner).take();
+        self.client.write().take();
     }
 
     /// Finds the agent. One that asks who we are before it shows its card is told who this agent is, never who a caller
@@ -229,7 +227,7 @@ impl Line {
         let card = client.card();
         let before = self.card.borrow().clone();
         let changes = before.as_ref().map(|before| drift(before, &card));
-        let mut held = self.client.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.client.write();
         if held.is_none() || before.as_ref() != Some(&card) {
             *held = Some(client.clone());
         }
@@ -241,8 +239,7 @@ impl Line {
             };
             let agent = &card.name;
             tracing::warn!(agent, changes = %drift, "remote agent card changed");
-            let held = self.drift.write();
-            *held.unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(drift));
+            *self.drift.write() = Some(Arc::new(drift));
         }
         if before.as_ref() != Some(&card) {
             self.card.send_replace(Some(card));
@@ -251,8 +248,7 @@ impl Line {
 
     /// What had changed on the card when that was noticed last.
     pub(super) fn drift(&self) -> Option<Arc<Drift>> {
-        let drift = self.drift.read();
-        drift.unwrap_or_else(PoisonError::into_inner).clone()
+        self.drift.read().clone()
     }
 
     /// Whether the agent answers, by its card.
@@ -281,36 +277,22 @@ impl Line {
 
     /// Reads the card now and then, until `stop`.
     pub(super) async fn keep(&self, agent: &str, stop: &CancellationToken) {
-        let mut failed = 0;
-        loop {
-            let pause = match timeout(CONNECT, self.connect()).await {
-                Ok(Ok(_)) => {
-                    failed = 0;
-                    self.settings.refresh
-                }
-                found => {
-                    let error = match found {
-                        Ok(found) => found.err().map(|error| error.to_string()),
-                        Err(_) => Some("it does not answer".to_owned()),
-                    };
-                    if failed == 0 {
-                        let error = error.unwrap_or_default();
-                        tracing::warn!(
-                            agent,
-                            url = self.url(),
-                            error,
-                            "could not read the remote agent card, will retry"
-                        );
-                    }
-                    failed += 1;
-                    (AGAIN * (1 << (failed - 1).min(10))).min(self.settings.refresh)
-                }
-            };
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = sleep(pause) => {}
+        let read = || async {
+            match timeout(CONNECT, self.connect()).await {
+                Ok(found) => found.map(drop).map_err(|error| error.to_string()),
+                Err(_) => Err("it does not answer".to_owned()),
             }
-        }
+        };
+        let report = |error: &String| {
+            let url = self.url();
+            tracing::warn!(
+                agent,
+                url,
+                error,
+                "could not read the remote agent card, will retry"
+            );
+        };
+        refresh(self.settings.refresh, stop, read, report).await;
     }
 
     /// Options of a call that waits for the upstream agent to be done.

@@ -3,9 +3,9 @@
 use switchboard_client::Error;
 use switchboard_server::agent::{AgentError, AgentErrorKind};
 
+use super::checkpoint::{Checkpoint, Plan, State};
 use super::events::Ending;
 use super::failure::{down, may_pass, unknown};
-use super::checkpoint::{Checkpoint, Plan, State};
 use super::run::{Run, Stop};
 use crate::identity::IdentityError;
 use crate::upstream::Down;

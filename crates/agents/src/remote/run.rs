@@ -11,10 +11,10 @@ use switchboard_server::agent::{
 use switchboard_types::model::{ContextId, Event, TaskId, TaskState};
 
 use super::begin::{Begun, told_of};
+use super::checkpoint::{Checkpoint, NAME, Plan, State};
 use super::events::{Ending, Heard, Step};
 use super::failure::{down, may_be_keyed, may_pass, scrubbed, told, unknown};
 use super::line::Line;
-use super::checkpoint::{Checkpoint, NAME, Plan, State};
 use crate::fetch::without;
 use crate::identity::IdentityError;
 use crate::upstream::{Down, Outage};
@@ -163,7 +163,8 @@ impl<'a> Run<'a> {
     /// Writes down that a message goes out, before it does.
     async fn write_down(&mut self, to: Option<&TaskId>) -> Result<(), Stop> {
         let context = self.context().await?;
-        let checkpoint = Checkpoint::sending(self.checkpoint.as_ref(), self.turn, to, context.as_ref());
+        let checkpoint =
+            Checkpoint::sending(self.checkpoint.as_ref(), self.turn, to, context.as_ref());
         let value = serde_json::to_value(&checkpoint).map_err(|_| unknown())?;
         self.checkpoint = Some(checkpoint);
         if let Some(progress) = self.progress {

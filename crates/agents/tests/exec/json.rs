@@ -96,20 +96,27 @@ async fn a_question_waits_for_its_answer_and_the_command_is_run_anew() {
         esac"#
     );
     let line = line(speaking(&script));
-    let task = line.send(says("paint")).await.unwrap();
-    assert_eq!(state(&task), TaskState::InputRequired, "{}", said(&task));
-    assert_eq!(said(&task), "which colour?");
-    let answer = Message {
-        task_id: Some(task.id.clone()),
-        ..says("blue")
+    let ask = async || {
+        let task = line.send(says("paint")).await.unwrap();
+        assert_eq!(state(&task), TaskState::InputRequired, "{}", said(&task));
+        assert_eq!(said(&task), "which colour?");
+        task
     };
-    let task = line.send(answer).await.unwrap();
-    assert_eq!(state(&task), TaskState::Completed, "{}", said(&task));
-    let history = json!([
-        { "role": "user", "text": "paint" },
-        { "role": "agent", "text": "which colour?" },
-    ]);
-    assert_eq!(told(&task)["history"], history);
+    // Clients may give the same id to several messages.
+    for id in ["m-blue", "m-paint"] {
+        let answer = Message {
+            id: MessageId::new(id).unwrap(),
+            task_id: Some(ask().await.id.clone()),
+            ..says("blue")
+        };
+        let task = line.send(answer).await.unwrap();
+        assert_eq!(state(&task), TaskState::Completed, "{}", said(&task));
+        let history = json!([
+            { "role": "user", "text": "paint" },
+            { "role": "agent", "text": "which colour?" },
+        ]);
+        assert_eq!(told(&task)["history"], history, "{id}");
+    }
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::testing::agent::{Line, rest, says};
 use switchboard_types::model::{
-    ArtifactUpdate, Content, Event, Message, Part, Secret, Task, TaskState,
+    ArtifactUpdate, Content, Event, Message, MessageId, Part, Secret, Task, TaskState,
 };
 
 /// A command of the shell.

@@ -4,6 +4,7 @@ use http::{HeaderMap, HeaderValue};
 use switchboard_client::{Tls, TokenClient, TokenEndpoint, Tokens};
 use switchboard_server::call::ReplyBody;
 use switchboard_server::testing::agent::send;
+use switchboard_testkit::eventually;
 use switchboard_testkit::model::plain;
 use switchboard_types::operation::{Operation, Response};
 use tokio::net::TcpSocket;
@@ -265,9 +266,7 @@ async fn a_cancel_closes_the_request_before_and_in_the_answer() {
     let line = line(settings(&model));
     for n in 1..=2 {
         let task = line.send_at_once(says(&n.to_string())).await.unwrap();
-        while model.asked().len() < n {
-            tokio::task::yield_now().await;
-        }
+        eventually("the request", async || model.asked().len() == n).await;
         let task = line.cancel(&task.id).await.unwrap();
         assert_eq!(state(&task), TaskState::Canceled);
         model.hung_up(n).await;
@@ -279,9 +278,7 @@ async fn a_cancel_ends_the_wait_for_another_attempt() {
     let model = Model::open(|_, _| plain(429, "retry-after: 5\r\n", "")).await;
     let line = line(settings(&model));
     let task = line.send_at_once(says("hi")).await.unwrap();
-    while model.asked().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    eventually("the request", async || !model.asked().is_empty()).await;
     let begin = Instant::now();
     let task = line.cancel(&task.id).await.unwrap();
     assert_eq!(state(&task), TaskState::Canceled);

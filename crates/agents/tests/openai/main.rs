@@ -14,10 +14,12 @@ use serde_json::{Value, json};
 use switchboard_agents::identity::Outbound;
 use switchboard_agents::openai::{Invalid, OpenAiAgent, Settings};
 use switchboard_client::Retry;
+use switchboard_server::agent::{Outcome, Said};
+use switchboard_server::engine;
 use switchboard_server::engine::recover::recover;
 use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
-use switchboard_server::testing::agent::{Line, rest, says};
+use switchboard_server::testing::agent::{FnAgent, Line, rest, says};
 use switchboard_testkit::model::{self, Model, Step, end, event, events, stream, word};
 use switchboard_types::model::{
     ArtifactUpdate, Content, ContextId, Event, Message, Part, Secret, Task, TaskState,
@@ -252,6 +254,31 @@ async fn the_model_is_told_what_was_said_before_as_far_as_it_fits() {
         "the oldest is gone"
     );
     assert_eq!(last.messages()[0]["content"], "gamma");
+}
+
+/// Clients may give the same id to several messages. The question is of the agent's former backend.
+#[tokio::test]
+async fn the_model_is_told_an_earlier_message_of_the_task_that_has_the_same_id() {
+    let model = Model::saying(&["done"]).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let log = Log::new(store);
+    let asks = FnAgent::new(|_, _| async { Ok(Outcome::InputRequired(Said::text("which one?"))) });
+    let before = Line::new(&log, Arc::new(asks), engine::Settings::default());
+    let task = before.send(says("one")).await.unwrap();
+    let answer = Message {
+        task_id: Some(task.id.clone()),
+        parts: vec![Part::text("that one")],
+        ..says("one")
+    };
+    let task = on(&log, settings(&model)).send(answer).await.unwrap();
+    assert_eq!(state(&task), TaskState::Completed, "{}", said(&task));
+    let asked = model.asked().pop().unwrap();
+    let expected = json!([
+        { "role": "user", "content": "one" },
+        { "role": "assistant", "content": "which one?" },
+        { "role": "user", "content": "that one" },
+    ]);
+    assert_eq!(*asked.messages(), expected);
 }
 
 #[tokio::test]

@@ -2,7 +2,9 @@
 //! (RFC 8693). No card says where they come from, but an operator.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use switchboard_keys::sha256;
 use switchboard_types::model::Secret;
@@ -187,8 +189,8 @@ impl Tokens {
         Arc::clone(all.entry(key).or_default())
     }
 
-    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<Subject, Arc<Held>>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn all(&self) -> parking_lot::MutexGuard<'_, HashMap<Subject, Arc<Held>>> {
+        self.held.lock()
     }
 }
 

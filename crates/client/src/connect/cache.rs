@@ -2,12 +2,13 @@
 //! agent may show different cards to different callers.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, ETAG};
 use http::{HeaderMap, HeaderValue};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use url::Url;
 
@@ -42,7 +43,7 @@ impl CardCache {
     }
 
     pub(super) fn get(&self, url: &Url, version: &'static str, who: u64) -> Option<Kept> {
-        let cards = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cards = self.0.lock();
         cards.get(&(url.clone(), version, who)).cloned()
     }
 
@@ -54,7 +55,7 @@ impl CardCache {
         body: Bytes,
         freshness: Freshness,
     ) {
-        let mut cards = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cards = self.0.lock();
         let key = (url.clone(), version, who);
         if !freshness.is_worth_keeping() {
             cards.remove(&key);

@@ -235,7 +235,7 @@ fn assemble(
     match problem {
         Some(error) if candidates.is_empty() => Err(error),
         _ => Ok(Client::new(Inner {
-            known: std::sync::RwLock::new(known),
+            known: parking_lot::RwLock::new(known),
             candidates,
             current: std::sync::atomic::AtomicUsize::new(0),
             quirks,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_types::model::{
-    Artifact, ArtifactUpdate, Event, Message, StatusUpdate, Task, TaskState, TaskStatus,
+    Event, Message, StatusUpdate, Task, TaskState, TaskStatus, apply_artifact,
 };
 
 /// What is known of a task after `event`. A bare message tells nothing of it.
@@ -25,7 +25,11 @@ pub fn fold(task: &mut Option<Arc<Task>>, event: &Event) {
                 history: Vec::new(),
                 metadata: None,
             });
-            fold_artifact(&mut task.artifacts, update);
+            apply_artifact(
+                &mut task.artifacts,
+                Arc::clone(&update.artifact),
+                update.append,
+            );
         }
     }
 }
@@ -54,28 +58,5 @@ fn fold_status(task: &mut Task, update: &StatusUpdate) {
     let told = |said: &Arc<Message>| task.history.iter().any(|known| known.id == said.id);
     if let Some(said) = gone.filter(|said| !told(said)) {
         task.history.push(said);
-    }
-}
-
-/// `append` adds to the artifact of that id; otherwise it is new, or replaces it. An append to an artifact nobody has
-/// seen begins it.
-fn fold_artifact(artifacts: &mut Vec<Arc<Artifact>>, update: &ArtifactUpdate) {
-    let piece = &update.artifact;
-    match artifacts.iter_mut().find(|known| known.id == piece.id) {
-        Some(known) if update.append => {
-            let known = Arc::make_mut(known);
-            known.append(&piece.parts);
-            if piece.name.is_some() {
-                known.name.clone_from(&piece.name);
-            }
-            if piece.description.is_some() {
-                known.description.clone_from(&piece.description);
-            }
-            if piece.metadata.is_some() {
-                known.metadata.clone_from(&piece.metadata);
-            }
-        }
-        Some(known) => *known = Arc::clone(piece),
-        None => artifacts.push(Arc::clone(piece)),
     }
 }

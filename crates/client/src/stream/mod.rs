@@ -18,12 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
+use switchboard_types::backoff::Backoff;
 use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::{Operation, Subscribe};
 use tokio::time::Instant;
 
 use self::difference::difference;
 use self::late::Deadline;
+use self::reconnect::{MAX_POLL_INTERVAL, MIN_POLL_INTERVAL};
 use self::resume::{Failure, Seen, meaning};
 use crate::client::{Client, Sent};
 use crate::error::{Error, Kind, Reach};
@@ -46,7 +48,7 @@ pub struct Events {
     /// The same for the next time only, from an agent that turned us away.
     wait: Option<Duration>,
     /// How often the task was read since there was news.
-    polls: u32,
+    polls: Backoff,
     /// When the connection was made.
     since: Instant,
     /// A snapshot and the events after it may overlap: nothing is numbered.
@@ -125,7 +127,7 @@ impl Events {
             answered: false,
             patience: None,
             wait: None,
-            polls: 0,
+            polls: Backoff::new(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL),
             since: Instant::now(),
             overlaps: false,
             last_word: None,

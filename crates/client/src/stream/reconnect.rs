@@ -15,8 +15,8 @@ use crate::options::CallOptions;
 use crate::transport::Reply;
 
 /// How soon a task is read that cannot be watched, and how seldom while there is nothing new.
-const FIRST_POLL: Duration = Duration::from_millis(50);
-const POLL: Duration = Duration::from_secs(1);
+pub(super) const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
+pub(super) const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The longest an agent can make us wait before connecting again.
 const MOST_PATIENCE: Duration = Duration::from_secs(300);
@@ -44,8 +44,7 @@ impl Events {
             return Err(interrupted());
         }
         if self.how == How::Poll {
-            sleep(POLL.min(FIRST_POLL * (1 << self.polls.min(10)))).await;
-            self.polls += 1;
+            sleep(self.polls.next_delay()).await;
             return self.polled().await;
         }
         let retry = self.client.retry();
@@ -53,7 +52,7 @@ impl Events {
         let patience = patience.map(|asked| asked.min(MOST_PATIENCE));
         // A task that was never connected to is connected to at once.
         if self.seen.fruitless > 0 {
-            sleep(retry.pause(self.seen.fruitless, patience)).await;
+            sleep(retry.delay_after(self.seen.fruitless, patience)).await;
         }
         // Not where events have ids: what is read ahead would be told again.
         let blind = self.seen.last_id.is_none() && self.seen.fruitless > 1;
@@ -174,7 +173,7 @@ impl Events {
                 self.asked_for_answer |= ends(now.status.state);
                 self.tell_difference(&now);
                 if !self.ready.is_empty() {
-                    self.polls = 0;
+                    self.polls.reset();
                 }
                 if self.seen.is_over() || self.how == How::Poll && self.seen.may_close() {
                     self.ended = true;

@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::Response;
+use switchboard_types::backoff;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
@@ -321,12 +322,8 @@ fn redirected(from: &Url, response: &Response) -> Result<Option<Url>, Error> {
 
 /// `Retry-After`, in seconds or as a date.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let at = httpdate::parse_http_date(text).ok()?;
-    Some(at.duration_since(crate::clock::now()).unwrap_or_default())
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    backoff::retry_after(value, crate::clock::now())
 }
 
 fn asked(out: &Outgoing, url: &Url) -> Exchange {

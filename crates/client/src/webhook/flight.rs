@@ -1,8 +1,8 @@
 //! What is being told right now: the same, posted meanwhile, waits for how that ends.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::seen::{Mark, Marks};
@@ -32,7 +32,7 @@ impl Flight {
     pub(super) fn begin(&self, marks: &Marks) -> Option<Telling<'_>> {
         let signed = marks.signed.map(|(mark, _)| mark);
         let own: Vec<Mark> = marks.plain.into_iter().chain(signed).collect();
-        let mut all = self.marks();
+        let mut all = self.marks.lock();
         if own.iter().any(|mark| all.contains(mark)) {
             return None;
         }
@@ -42,15 +42,11 @@ impl Flight {
             marks: own,
         })
     }
-
-    fn marks(&self) -> MutexGuard<'_, HashSet<Mark>> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Telling<'_> {
     fn drop(&mut self) {
-        let mut all = self.flight.marks();
+        let mut all = self.flight.marks.lock();
         for mark in &self.marks {
             all.remove(mark);
         }

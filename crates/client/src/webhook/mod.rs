@@ -11,10 +11,10 @@ mod seen;
 mod signed;
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use parking_lot::Mutex;
 use switchboard_keys::same;
 use switchboard_types::Dialect;
 use switchboard_types::model::{Event, Secret, TaskId};
@@ -129,13 +129,13 @@ impl Receiver {
 
     /// From now on, notifications about `task` count.
     pub fn expects(&self, task: &TaskId) {
-        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut expected = self.expected.lock();
         expected.insert(task.clone());
     }
 
     /// From now on, they do not.
     pub fn forgets(&self, task: &TaskId) {
-        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut expected = self.expected.lock();
         expected.remove(task);
     }
 
@@ -188,7 +188,7 @@ impl Receiver {
         };
         let id = told.or(signed.filter(|_| proof.numbers_events));
         let id = id.map(str::to_owned);
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         if seen.knows(&marks) {
             // It may be signed anew, and that must not count later either.
             seen.remember(&marks, signed::now());
@@ -199,12 +199,12 @@ impl Receiver {
 
     /// It was told. Whether nobody else was quicker.
     fn remember(&self, marks: &Marks) -> bool {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         seen.remember(marks, signed::now())
     }
 
     fn is_expected(&self, task: Option<&TaskId>) -> bool {
-        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let expected = self.expected.lock();
         self.any_task || task.is_some_and(|task| expected.contains(task))
     }
 

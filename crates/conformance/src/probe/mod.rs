@@ -6,9 +6,10 @@ mod learned;
 mod open;
 mod write;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use switchboard_types::model::{Binding, Interface};
 use switchboard_types::operation::Method;
@@ -200,7 +201,7 @@ impl Probe {
     }
 
     fn note(&self, method: Method, id: Value, answer: &Answer) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         match &answer.outcome {
             Outcome::Result(result) => {
                 let row = (method, result.clone(), Arc::clone(&answer.exchange));
@@ -240,7 +241,7 @@ impl Probe {
 
     /// Keeps the events of a stream for the checks that look at everything.
     pub(crate) fn keep(&self, streamed: &Streamed) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         for item in &streamed.items {
             if item.event.is_object() {
                 let row = (
@@ -260,10 +261,7 @@ impl Probe {
 
     /// All that was seen so far.
     pub(crate) fn seen(&self) -> Seen {
-        self.seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.seen.lock().clone()
     }
 
     /// The address of this interface with a path below it.

@@ -4,10 +4,11 @@
 //! share its result, and nobody waits for an upstream that does not answer.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use switchboard_server::backend::{Health, HealthState};
 use switchboard_server::directory::Directory as _;
 use switchboard_server::metrics::Lines;
@@ -55,7 +56,7 @@ impl Upstreams {
         let check = async move {
             let states = all(&table).await.into_iter();
             let states = states.map(|(name, health)| (name, health.state)).collect();
-            *found.lock().unwrap_or_else(PoisonError::into_inner) = states;
+            *found.lock() = states;
             drop(checked);
         };
         let stopping = self.tasks.stopping().clone();
@@ -72,7 +73,7 @@ impl Upstreams {
         let name = "switchboard_upstream_up";
         let help = "Whether the upstream of an agent answers: 1 if it is up, 0 if it is down.";
         lines.series(name, "gauge", help);
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self.found.lock();
         for (agent, state) in &*found {
             let up = match state {
                 HealthState::Up => 1,

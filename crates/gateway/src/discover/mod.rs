@@ -18,6 +18,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use switchboard_agents::langgraph::{self, Assistant};
 use switchboard_agents::profile::Fact;
+use switchboard_agents::refresh::refresh;
 use switchboard_server::shutdown::Tasks;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
@@ -28,8 +29,8 @@ use self::name::{Named, name};
 use crate::config::{self, Backend, Config, Print};
 use crate::remotes::PATIENCE;
 
-/// How soon a server that cannot be asked is asked again; each pause is twice the last.
-const AGAIN: Duration = Duration::from_secs(1);
+/// How soon a server is asked whose assistants are not known yet.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
 
 /// How many that are gone are called as before if they come back.
 const MOST_GONE: usize = 1_000;
@@ -259,44 +260,26 @@ impl Sources {
 fn begin(source: &Source, told: mpsc::Sender<News>, tasks: &Tasks) -> CancellationToken {
     let over = tasks.stopping().child_token();
     let (template, until) = (source.template.clone(), over.clone());
-    let refresh = refresh(&template);
+    let interval = interval(&template);
     // What is not there yet is looked for soon.
     let pause = match source.answered && !source.named.is_empty() {
-        true => refresh,
-        false => AGAIN.min(refresh),
+        true => interval,
+        false => FIRST_DELAY.min(interval),
     };
     tasks.spawn(async move {
-        tokio::select! {
-            () = look(template, pause, told) => {}
-            () = until.cancelled() => {}
-        }
+        until.run_until_cancelled(sleep(pause)).await;
+        let read = || async {
+            let found = ask(&template).await?;
+            let of = entry(&template);
+            if told.send(News { of, found }).await.is_err() {
+                until.cancel();
+            }
+            Ok(())
+        };
+        let report = |error: &String| warn(&template, error);
+        refresh(interval, &until, read, report).await;
     });
     over
-}
-
-async fn look(template: config::Agent, mut pause: Duration, told: mpsc::Sender<News>) {
-    let refresh = refresh(&template);
-    let mut failed = 0;
-    loop {
-        sleep(pause).await;
-        pause = match ask(&template).await {
-            Ok(found) => {
-                failed = 0;
-                let of = entry(&template);
-                if told.send(News { of, found }).await.is_err() {
-                    return;
-                }
-                refresh
-            }
-            Err(error) => {
-                if failed == 0 {
-                    warn(&template, &error);
-                }
-                failed += 1;
-                (AGAIN * (1 << (failed - 1).min(10))).min(refresh)
-            }
-        };
-    }
 }
 
 async fn ask(template: &config::Agent) -> Result<Vec<Assistant>, String> {
@@ -322,7 +305,7 @@ fn entry(template: &config::Agent) -> Entry {
     (Arc::clone(&template.name), template.print)
 }
 
-fn refresh(template: &config::Agent) -> Duration {
+fn interval(template: &config::Agent) -> Duration {
     match &template.backend {
         Backend::Assistants(settings, _) => settings.refresh,
         _ => Duration::MAX,

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use switchboard_server::trace::Span;
+use switchboard_types::backoff::Backoff;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -84,7 +85,7 @@ impl Worker {
         let spans = u64::try_from(batch.len()).unwrap_or_default();
         let body = Bytes::from(proto::encode(&self.settings.resource, batch));
         let deadline = Instant::now() + self.settings.patience;
-        let mut pause = FIRST_RETRY;
+        let mut backoff = Backoff::new(FIRST_RETRY, self.settings.patience);
         let why = loop {
             let attempt = timeout_at(deadline, self.attempt(body.clone())).await;
             match attempt.unwrap_or(Err(Refused::Gone("no answer in time".to_owned()))) {
@@ -94,12 +95,12 @@ impl Worker {
                 }
                 Err(Refused::Gone(why)) => break why,
                 Err(Refused::NotNow(why)) => {
+                    let pause = backoff.next_delay();
                     if stopping.is_cancelled() || Instant::now() + pause >= deadline {
                         break why;
                     }
                     // The end does not wait for it.
                     drop(timeout(pause, stopping.cancelled()).await);
-                    pause *= 2;
                 }
             }
         };

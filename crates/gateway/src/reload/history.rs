@@ -1,7 +1,9 @@
 //! What became of configurations that were read again, for the admin API and its metrics.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+
+use parking_lot::RwLock;
 
 use switchboard_server::clock;
 use switchboard_types::model::Timestamp;
@@ -48,8 +50,7 @@ impl Reloads {
     /// The latest; nothing if the configuration of the start was not touched.
     #[must_use]
     pub fn latest(&self) -> Option<Arc<Reload>> {
-        let latest = self.latest.read().unwrap_or_else(PoisonError::into_inner);
-        latest.clone()
+        self.latest.read().clone()
     }
 
     /// How often it was tried, and with what success.
@@ -64,7 +65,7 @@ impl Reloads {
     }
 
     pub(super) fn set(&self, reload: Reload) {
-        let mut latest = self.latest.write().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest.write();
         *latest = Some(Arc::new(reload));
     }
 

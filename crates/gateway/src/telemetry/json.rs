@@ -108,8 +108,9 @@ impl fmt::Display for Quoted<'_> {
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::Arc;
 
+    use parking_lot::Mutex;
     use tracing_subscriber::fmt::format::JsonFields;
 
     use super::*;
@@ -119,7 +120,7 @@ mod tests {
 
     impl io::Write for Written {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut written = self.0.lock();
             written.extend_from_slice(bytes);
             Ok(bytes.len())
         }
@@ -145,7 +146,7 @@ mod tests {
             span.record("url", "http://h/\"x\"");
             tracing::warn!(agent = "other", status = 503, up = false, "no \"answer\"");
         });
-        let text = written.0.lock().unwrap().clone();
+        let text = written.0.lock().clone();
         let line: Value = serde_json::from_slice(&text).unwrap();
         for (name, value) in [
             ("level", Value::from("WARN")),

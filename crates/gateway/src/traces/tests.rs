@@ -57,7 +57,10 @@ fn task(name: &str, reference: Option<&str>) -> (Change, Arc<Task>) {
         goes_to(TaskState::Completed, 5),
     ];
     let entries = (1..).zip(events);
-    let entries = entries.map(|(seq, event)| Arc::new(Entry::new(seq, event, None)));
+    let entries = entries.map(|(seq, event)| {
+        let at = Entry::stated_time(&event).unwrap();
+        Arc::new(Entry::new(seq, at, event, None))
+    });
     let append = Append {
         head: Head {
             id: id(name),
@@ -70,6 +73,7 @@ fn task(name: &str, reference: Option<&str>) -> (Change, Arc<Task>) {
         },
         entries: entries.collect(),
         snapshot: None,
+        holder: None,
     };
     let done = Task {
         status: status(TaskState::Completed, 5),

@@ -2,9 +2,9 @@
 //! nobody pays nothing for it.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderName, HeaderValue};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 use switchboard_types::model::Object;
 use switchboard_types::operation::Method;
@@ -148,7 +148,7 @@ impl Errand {
     }
 
     fn inner(&self) -> MutexGuard<'_, Box<Inner>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     /// Whoever is asked is there.

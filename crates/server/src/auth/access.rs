@@ -139,30 +139,6 @@ impl Access {
         self.schemes().next().is_some()
     }
 
-    /// Whether this caller may know that there is this agent.
-    pub(crate) fn is_seen_by(
-        &self,
-        agent: &str,
-        presented: &Presented,
-        carried: &Carried<'_>,
-    ) -> bool {
-        self.visible || {
-            let admitted = self.admit(agent, presented, carried);
-            admitted.is_ok_and(|caller| self.shows(agent, &caller, None))
-        }
-    }
-
-    /// Who reads a card: everyone may, and who is not let in is nobody in particular.
-    pub(crate) fn reader(
-        &self,
-        agent: &str,
-        presented: &Presented,
-        carried: &Carried<'_>,
-    ) -> Principal {
-        let admitted = self.admit(agent, presented, carried);
-        admitted.unwrap_or_else(|_| Principal::anonymous().at(carried.address()))
-    }
-
     /// Turns a caller away who is let in, but has to show who it is for what it asks.
     ///
     /// # Errors
@@ -200,21 +176,6 @@ impl Access {
     /// Whether this caller would be let in.
     pub(crate) fn admits(&self, agent: &str, presented: &Presented) -> bool {
         self.meet(agent, presented).is_ok()
-    }
-
-    /// Lets nobody in yet, but turns those away whom [`Access::admit`] would not let in.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub(crate) fn check(
-        &self,
-        agent: &str,
-        presented: &Presented,
-        carried: &Carried<'_>,
-    ) -> Result<(), Refusal> {
-        let met = self.meet(agent, presented).map(drop);
-        met.map_err(|shut| self.refuse(shut, carried.at(agent)))
     }
 
     /// Lets a caller in.

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::principal::Principal;
@@ -103,21 +104,17 @@ impl Audit {
     /// Writes that down before long.
     pub(crate) fn note(&self, entry: AuditEntry) {
         let Some(shared) = &self.0 else { return };
-        shared.noted().add(entry);
+        shared.noted.lock().add(entry);
     }
 }
 
 impl Shared {
-    fn noted(&self) -> MutexGuard<'_, Noted> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn write(&self, minute: bool) {
-        let entries = self.noted().take(minute);
+        let entries = self.noted.lock().take(minute);
         if !entries.is_empty()
             && let Err(error) = self.store.note(entries.clone()).await
         {
-            let lost = self.noted().put_back(entries);
+            let lost = self.noted.lock().put_back(entries);
             tracing::error!(%error, lost, "could not write the audit log, will retry");
         }
     }

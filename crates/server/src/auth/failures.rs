@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::net::network;
@@ -59,7 +59,7 @@ impl Failures {
         if !self.any.load(Ordering::Relaxed) {
             return None;
         }
-        let seen = *self.seen().get(&network(address))?;
+        let seen = *self.seen.lock().get(&network(address))?;
         let wait = seen.until.saturating_duration_since(Instant::now());
         (seen.count >= self.allowed && !wait.is_zero()).then_some(wait)
     }
@@ -68,7 +68,7 @@ impl Failures {
     pub(super) fn note(&self, address: IpAddr) {
         self.any.store(true, Ordering::Relaxed);
         let now = Instant::now();
-        let mut seen = self.seen();
+        let mut seen = self.seen.lock();
         let address = network(address);
         if seen.len() >= MOST && !seen.contains_key(&address) {
             if !self.may_sweep(now) {
@@ -93,16 +93,12 @@ impl Failures {
 
     /// Looking through all of them takes a while: not at every failure.
     fn may_sweep(&self, now: Instant) -> bool {
-        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut swept = self.swept.lock();
         let may = swept.is_none_or(|last| now.duration_since(last) >= SWEEP);
         if may {
             *swept = Some(now);
         }
         may
-    }
-
-    fn seen(&self) -> MutexGuard<'_, HashMap<IpAddr, Seen>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -176,7 +172,7 @@ mod tests {
         for n in 0..u128::try_from(MOST).unwrap() * 2 {
             failures.note(Ipv6Addr::from_bits((n + 1) << 64).into());
         }
-        assert!(failures.seen().len() <= MOST);
+        assert!(failures.seen.lock().len() <= MOST);
         assert!(failures.wait(guesser).is_some());
     }
 }

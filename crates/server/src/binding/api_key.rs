@@ -13,9 +13,9 @@ use switchboard_types::model::{Secret, Timestamp};
 use switchboard_types::wire::rest;
 use switchboard_types::{Dialect, Error, ErrorKind};
 
-use super::{Authentication, JSON, Service, challenge, tell_scopes, tell_when_to_retry};
+use super::{Destination, JSON, Service, challenge, tell_scopes, tell_when_to_retry};
 use crate::auth::keys::{By, NewKey, may_make};
-use crate::auth::{About, Action, Ask, Carried, Refusal};
+use crate::auth::{About, Action, Ask, Refusal};
 use crate::call::Origin;
 use crate::clock;
 use crate::directory::no_such_agent;
@@ -69,12 +69,11 @@ async fn make(
     peer: &Peer,
     agent: &str,
 ) -> Result<(KeyRecord, Secret), Refusal> {
-    let Authentication { presented, listing } =
-        service.authenticate(head, peer, Some(agent)).await?;
-    let carried = Carried::new(head, peer, &service.base_url);
-    let listing = listing.ok_or_else(|| no_such_agent(agent))?;
+    let authentication = service.authenticate(head, peer, Some(agent)).await?;
+    let destination = authentication.destination;
+    let Destination { listing, admitted } = destination.ok_or_else(|| no_such_agent(agent))?;
     let (name, access) = (&listing.name, &listing.access);
-    let caller = access.admit(name, &presented, &carried)?;
+    let caller = admitted?;
     let desk = service.key_desk().ok_or_else(|| {
         let nowhere = "API keys are created with `switchboard key create` only";
         Error::new(ErrorKind::MethodNotFound, nowhere)

@@ -19,7 +19,39 @@ use crate::store::access::AuditEntry;
 pub(super) struct Authentication {
     pub(super) presented: Presented,
     /// The agent that the head of the request names, if the caller may know of it.
-    pub(super) listing: Option<Arc<Listing>>,
+    pub(super) destination: Option<Destination>,
+}
+
+impl Authentication {
+    /// The agent that the head of the request names, if the caller may know of it.
+    pub(super) fn listing(&self) -> Option<&Listing> {
+        self.destination.as_ref().map(|known| &*known.listing)
+    }
+}
+
+/// An agent that a request asks. Its access is evaluated once for each request: who needs the outcome finds it here.
+#[derive(Debug)]
+pub(super) struct Destination {
+    pub(super) listing: Arc<Listing>,
+    pub(super) admitted: Result<Principal, Refusal>,
+}
+
+impl Destination {
+    /// Evaluates the access of an agent; `None` if the caller may not know of it.
+    pub(super) fn evaluate(
+        listing: Arc<Listing>,
+        presented: &Presented,
+        carried: &Carried<'_>,
+    ) -> Option<Self> {
+        let admitted = listing.admit(presented, carried)?;
+        Some(Self { listing, admitted })
+    }
+
+    /// The agent, and who reads its card: everyone may, and who is not let in is nobody in particular.
+    fn into_reader(self, carried: &Carried<'_>) -> (Arc<Listing>, Principal) {
+        let nobody = |_| Principal::anonymous().at(carried.address());
+        (self.listing, self.admitted.unwrap_or_else(nobody))
+    }
 }
 
 impl Service {
@@ -36,48 +68,57 @@ impl Service {
         let named = listing.as_ref().filter(|_| agent.is_some());
         let at = named.map_or(carried, |listing| carried.at(&listing.name));
         let presented = self.identify(&at).await;
-        let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
-        else {
+        let destination =
+            listing.and_then(|listing| Destination::evaluate(listing, &presented, &carried));
+        let Some(destination) = destination else {
             // Whoever it is: there is no such agent.
             return Ok(Authentication {
                 presented,
-                listing: None,
+                destination: None,
             });
         };
-        let elsewhere = |other: &Arc<Listing>| other.access.admits(&other.name, &presented);
-        let (name, access) = (&listing.name, &listing.access);
+        let Destination { listing, admitted } = &destination;
+        let (name, rate) = (&listing.name, listing.access.rate());
         if agent.is_some()
             && let Some(details) = AccessDetails::of(head)
         {
             details.set_agent(name);
         }
-        let checked = access.check(name, &presented, &carried);
-        let counted = self
-            .tallies
-            .count(&head.extensions, name, access.rate(), || {
-                match access.admit(name, &presented, &carried) {
-                    Ok(caller) => Caller::of(&caller),
-                    Err(_) => Caller::at(carried.address()),
-                }
-            });
+        let caller = || match admitted {
+            Ok(caller) => Caller::of(caller),
+            Err(_) => Caller::at(carried.address()),
+        };
+        let counted = self.tallies.count(&head.extensions, name, rate, caller);
         // The body may mean another agent: only then is it sure who refuses.
+        let elsewhere = |other: &Arc<Listing>| other.access.admits(&other.name, &presented);
         let later =
-            agent.is_none() && (checked.is_ok() || self.directory.list().iter().any(elsewhere));
-        if !later {
-            if checked.is_err() && presented.is_nothing() && carried.certificate().is_some() {
-                let refused = AuditEntry {
-                    agent: Some(name.to_string()),
-                    ..refused_certificate(carried.address(), "Unknown")
-                };
-                self.audit().note(refused);
-            }
-            checked?;
+            agent.is_none() && (admitted.is_ok() || self.directory.list().iter().any(elsewhere));
+        if admitted.is_ok() && !later {
             counted.inspect_err(|_| listing.meter.rate_limited())?;
         }
-        Ok(Authentication {
-            presented,
-            listing: Some(listing),
-        })
+        match destination {
+            Destination {
+                listing,
+                admitted: Err(refusal),
+            } if !later => {
+                self.note_certificate(&listing.name, &presented, &carried);
+                Err(refusal)
+            }
+            destination => Ok(Authentication {
+                presented,
+                destination: Some(destination),
+            }),
+        }
+    }
+
+    /// Writes down that a certificate alone, which no scheme knows, was not enough for this agent.
+    fn note_certificate(&self, agent: &str, presented: &Presented, carried: &Carried<'_>) {
+        if presented.is_nothing() && carried.certificate().is_some() {
+            self.audit().note(AuditEntry {
+                agent: Some(agent.to_owned()),
+                ..refused_certificate(carried.address(), "Unknown")
+            });
+        }
     }
 
     /// Everyone the request may come from.
@@ -121,16 +162,16 @@ impl Service {
             Some(listing) => self.identify(&carried.at(&listing.name)).await,
             None => self.identify(&carried).await,
         };
-        let Some(listing) = listing.filter(|listing| listing.is_seen_by(&presented, &carried))
-        else {
+        let destination =
+            listing.and_then(|listing| Destination::evaluate(listing, &presented, &carried));
+        let Some(destination) = destination else {
             let known = self.visible_names(&presented, &carried);
             return Err(no_such_agent_but(agent.unwrap_or_default(), &known));
         };
         if let Some(details) = AccessDetails::of(head) {
-            details.set_agent(&listing.name);
+            details.set_agent(&destination.listing.name);
         }
-        let caller = listing.access.reader(&listing.name, &presented, &carried);
-        Ok((listing, caller))
+        Ok(destination.into_reader(&carried))
     }
 
     /// All agents, as far as this caller may know.
@@ -141,13 +182,10 @@ impl Service {
     ) -> Vec<(Arc<Listing>, Principal)> {
         let carried = Carried::new(head, peer, &self.base_url);
         let presented = self.identify(&carried).await;
-        let mut seen = self.directory.list();
-        seen.retain(|listing| listing.is_seen_by(&presented, &carried));
-        let read_by = |listing: Arc<Listing>| {
-            let reader = listing.access.reader(&listing.name, &presented, &carried);
-            (listing, reader)
-        };
-        seen.into_iter().map(read_by).collect()
+        let agents = self.directory.list().into_iter();
+        let visible =
+            agents.filter_map(|listing| Destination::evaluate(listing, &presented, &carried));
+        visible.map(|agent| agent.into_reader(&carried)).collect()
     }
 
     /// The names of agents that this caller may know of, for an error about one that it may not: in order, and one more
@@ -159,10 +197,11 @@ impl Service {
     ) -> Vec<Arc<str>> {
         let mut known = self.directory.list();
         known.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let seen = known
-            .iter()
-            .filter(|listing| listing.is_seen_by(presented, carried));
-        let names = seen.map(|listing| Arc::clone(&listing.name));
+        let is_visible = |listing: &&Arc<Listing>| {
+            listing.access.is_visible() || listing.admit(presented, carried).is_some()
+        };
+        let visible = known.iter().filter(is_visible);
+        let names = visible.map(|listing| Arc::clone(&listing.name));
         names.take(MAX_LISTED_AGENTS + 1).collect()
     }
 

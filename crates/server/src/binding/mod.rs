@@ -38,7 +38,7 @@ use crate::auth::Refusal;
 use crate::call::{Call, ReplyBody};
 use crate::http::{Body, Head};
 
-use authn::Authentication;
+use authn::{Authentication, Destination};
 use frames::Frames;
 use request_head::RequestHead;
 pub use service::{Parts, Service};

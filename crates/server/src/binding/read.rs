@@ -59,7 +59,7 @@ impl Service {
                 });
             }
         };
-        let nobody = agent.is_some() && authentication.listing.is_none();
+        let nobody = agent.is_some() && authentication.destination.is_none();
         let request = RequestHead::new(self, &head, &peer, agent, authentication);
         let body = match nobody {
             // It is refused whatever it says: strangers get no more room than that takes.
@@ -159,7 +159,7 @@ impl Service {
             Ok(authentication) => authentication,
             Err(refusal) => return chat::refuse(&refusal),
         };
-        let body = match authentication.listing {
+        let body = match authentication.destination {
             None => self.read_refused(head, incoming).await,
             Some(_) => self.read_body(head, incoming).await,
         };

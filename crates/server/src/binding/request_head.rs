@@ -8,11 +8,11 @@ use switchboard_types::operation::Operation;
 use switchboard_types::{Dialect, Error, ErrorKind, FileBytes, VersionHeader};
 
 use super::headers::{Headers, extensions};
-use super::{Authentication, Service, file_bytes, version_in_query};
+use super::{Authentication, Destination, Service, file_bytes, version_in_query};
 use crate::access_log::AccessDetails;
 use crate::auth::{Carried, Presented, Refusal};
 use crate::call::{Call, Origin, ServiceParams, Target};
-use crate::directory::{Listing, no_such_agent, no_such_agent_but, no_such_tenant};
+use crate::directory::{no_such_agent, no_such_agent_but, no_such_tenant};
 use crate::hops::Hops;
 use crate::http::{Body, Head};
 use crate::net::Peer;
@@ -43,7 +43,7 @@ pub(super) struct RequestHead<'a> {
     extended: bool,
     presented: Presented,
     /// The agent that the path names, if the caller may know of it.
-    listing: Option<Arc<Listing>>,
+    destination: Option<Destination>,
     /// A header that cannot be read: it must not pass for one that is absent.
     odd: Option<Error>,
 }
@@ -54,16 +54,20 @@ impl<'a> RequestHead<'a> {
         head: &'a Head,
         peer: &'a Peer,
         agent: Option<&'a str>,
-        Authentication { presented, listing }: Authentication,
+        authentication: Authentication,
     ) -> Self {
+        let Authentication {
+            presented,
+            destination,
+        } = authentication;
         let (read, odd) = Headers::read(&head.headers);
         let version = read
             .version
             .or_else(|| head.uri.query().and_then(version_in_query))
             .unwrap_or_default();
         let content_type = read.content_type.unwrap_or_default();
-        let known = |name| match &listing {
-            Some(listing) => Ok(Some(Arc::clone(&listing.name))),
+        let known = |name| match &destination {
+            Some(known) => Ok(Some(Arc::clone(&known.listing.name))),
             None => Err(name),
         };
         Self {
@@ -81,7 +85,7 @@ impl<'a> RequestHead<'a> {
             traced: read.traced,
             extended: read.extended,
             presented,
-            listing,
+            destination,
             odd,
         }
     }
@@ -103,7 +107,7 @@ impl<'a> RequestHead<'a> {
 
     /// The form of files that the caller writes and reads, where `dialect` has two.
     pub(super) fn file_bytes(&self, dialect: Dialect) -> FileBytes {
-        let listing = self.listing.as_deref();
+        let listing = self.destination.as_ref().map(|known| &*known.listing);
         let two_forms = dialect.files().is_some();
         let found = two_forms.then(|| file_bytes::of_caller(listing, &self.head.headers));
         found.unwrap_or_default()
@@ -149,20 +153,18 @@ impl<'a> RequestHead<'a> {
         };
         let carried = Carried::new(self.head, self.peer, &self.service.base_url);
         let tenant = target.tenant.as_deref().filter(|name| !name.is_empty());
-        let listing = match (&self.listing, tenant) {
-            (Some(listing), None) => Arc::clone(listing),
-            (_, tenant) => {
+        let destination = match (self.destination, tenant) {
+            (Some(named), None) => named,
+            (named, tenant) => {
                 let listing = self.service.directory.resolve(&target)?;
-                if !listing.is_seen_by(&self.presented, &carried) {
-                    return Err(tenant
-                        .map_or_else(|| no_such_agent(""), no_such_tenant)
-                        .into());
-                }
-                listing
+                let same = named.filter(|named| Arc::ptr_eq(&named.listing, &listing));
+                same.or_else(|| Destination::evaluate(listing, &self.presented, &carried))
+                    .ok_or_else(|| tenant.map_or_else(|| no_such_agent(""), no_such_tenant))?
             }
         };
+        let Destination { listing, admitted } = destination;
         let (name, access) = (&listing.name, &listing.access);
-        let mut principal = access.admit(name, &self.presented, &carried)?;
+        let mut principal = admitted?;
         self.service.count(self.head, &listing, &principal)?;
         if matches!(operation, Operation::ExtendedCard)
             && listing.profile.has_extended()

@@ -2,7 +2,9 @@
 //! one's answer, while it runs and after a restart.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use switchboard_keys::sha256;
 use switchboard_types::model::{Message, TaskId};
@@ -273,8 +275,8 @@ impl Drop for Asking<'_> {
 }
 
 impl InFlight {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<IdempotencyKey, Slot>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, HashMap<IdempotencyKey, Slot>> {
+        self.0.lock()
     }
 
     /// The answer is in the store, or there is none.

@@ -27,9 +27,10 @@ mod turn_end;
 mod turns;
 mod unanswered;
 
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
 use hyper::header::HeaderName;
+use parking_lot::RwLock;
 use switchboard_types::Error;
 use switchboard_types::model::TaskId;
 use switchboard_types::operation::{GetTask, Operation, Response, Subscribe};
@@ -136,14 +137,12 @@ impl Engine {
     /// go on to their end where they are.
     pub fn take_over(&self) {
         self.shared.meter.comes();
-        let latest = self.shared.lineage.latest.write();
-        *latest.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&self.shared);
+        *self.shared.lineage.latest.write() = Arc::downgrade(&self.shared);
     }
 
     /// The engine that begins turns now.
     fn latest(&self) -> Self {
-        let latest = self.shared.lineage.latest.read();
-        let latest = latest.unwrap_or_else(PoisonError::into_inner).upgrade();
+        let latest = self.shared.lineage.latest.read().upgrade();
         latest.map_or_else(|| self.clone(), |shared| Self { shared })
     }
 
@@ -204,13 +203,12 @@ impl Engine {
     #[must_use]
     pub fn profile(&self) -> Arc<Profile> {
         let profile = self.shared.profile.read();
-        Arc::clone(&profile.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&profile)
     }
 
     /// Another card from now on.
     pub(crate) fn set_profile(&self, profile: Arc<Profile>) {
-        let held = self.shared.profile.write();
-        *held.unwrap_or_else(PoisonError::into_inner) = profile;
+        *self.shared.profile.write() = profile;
     }
 
     /// Its numbers.

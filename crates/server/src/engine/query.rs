@@ -10,9 +10,11 @@ use switchboard_types::model::{TaskId, Timestamp};
 use switchboard_types::operation::{GetTask, ListTasks, Response, TaskPage, TaskView};
 
 use super::{Engine, Scope};
-use crate::log::TaskPlace;
+use crate::call::{Call, Reply, ReplyBody};
+use crate::log::{TaskPlace, Visible};
 use crate::store;
 use crate::store::TaskQuery;
+use crate::task::Owner;
 
 /// The page size when the caller names none (A2A 1.0 §3.1.4).
 const PAGE_SIZE: u32 = 50;
@@ -39,8 +41,34 @@ impl Engine {
     }
 
     pub(super) async fn list(&self, scope: &Scope, list: &ListTasks) -> Result<Response, Error> {
+        let page = self.page(scope.principal.owner(), list, None).await?;
+        Ok(Response::Tasks(page))
+    }
+
+    /// Answers a list with those of the caller's tasks that are visible.
+    pub(crate) async fn list_visible(
+        &self,
+        call: &Call,
+        list: &ListTasks,
+        visible: Visible<'_>,
+    ) -> Result<Reply, Error> {
+        let extensions = self.profile().activate(&call.params.extensions)?;
+        let page = self.page(call.principal.owner(), list, Some(visible));
+        Ok(Reply {
+            body: ReplyBody::Response(Response::Tasks(page.await?)),
+            extensions,
+            about: None,
+        })
+    }
+
+    async fn page(
+        &self,
+        owner: &Owner,
+        list: &ListTasks,
+        visible: Option<Visible<'_>>,
+    ) -> Result<TaskPage, Error> {
         let page_size = list.page_size.unwrap_or(PAGE_SIZE);
-        let filter = filter_mark(scope, list);
+        let filter = filter_mark(owner, list);
         let after = match list.page_token.as_deref() {
             None | Some("") => None,
             Some(token) => Some(read_token(token, filter).ok_or_else(|| {
@@ -58,35 +86,32 @@ impl Engine {
             history: Some(list.history_length.unwrap_or(0)),
             artifacts: list.include_artifacts,
             bytes: MAX_PAGE_BYTES,
-            ..TaskQuery::of(
-                Arc::clone(&self.shared.name),
-                scope.principal.owner().clone(),
-            )
+            ..TaskQuery::of(Arc::clone(&self.shared.name), owner.clone())
         };
-        let found = self
-            .shared
-            .log
-            .list(query)
-            .await
-            .map_err(store::Error::for_caller)?;
+        let log = &self.shared.log;
+        let found = match visible {
+            Some(visible) => log.list_visible(query, visible).await,
+            None => log.list(query).await,
+        };
+        let found = found.map_err(store::Error::for_caller)?;
         let next = found.next.as_ref().map(|place| write_token(place, filter));
-        Ok(Response::Tasks(TaskPage {
+        Ok(TaskPage {
             tasks: found.tasks,
             next_page_token: next.unwrap_or_default(),
             page_size,
             total_size: found.total,
-        }))
+        })
     }
 }
 
 /// Tells one query from another, so that a token is not used with other filters.
-fn filter_mark(scope: &Scope, list: &ListTasks) -> u32 {
+fn filter_mark(owner: &Owner, list: &ListTasks) -> u32 {
     let text = format!(
         "{:?}|{:?}|{:?}|{}",
         list.context_id,
         list.status,
         list.status_timestamp_after,
-        scope.principal.owner().as_str()
+        owner.as_str()
     );
     let [a, b, c, d, ..] = sha256(text.as_bytes());
     u32::from_be_bytes([a, b, c, d])

@@ -45,6 +45,10 @@ pub async fn recover(log: &Log, engines: &HashMap<Arc<str>, Engine>) -> Result<R
         };
         after = Some(last.id.clone());
         for head in page {
+            // Another log on the same store may be working on it.
+            if !log.claim(&head.id).await? {
+                continue;
+            }
             let Some(task) = log.open_internal(&head.id).await? else {
                 continue;
             };

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_types::backoff::Backoff;
 use switchboard_types::model::{Event, TaskId, TaskStatus, Timestamp};
 use switchboard_types::wire;
 use tokio::time::{sleep, timeout};
@@ -76,7 +77,7 @@ impl Engine {
         let max_age = i64::try_from(MAX_RELEASE_AGE.as_micros()).unwrap_or(i64::MAX);
         let last_attempt = Timestamp::from_micros(ended.as_micros().saturating_add(max_age));
         let stopping = self.shared.tasks.stopping().clone();
-        let mut delay = FIRST_RETRY_DELAY;
+        let mut backoff = Backoff::new(FIRST_RETRY_DELAY, MAX_RETRY_DELAY);
         loop {
             self = self.latest();
             let stopped = async {
@@ -100,7 +101,7 @@ impl Engine {
                     tracing::warn!(%error, agent, task = %id, "upstream release gave up");
                     break;
                 }
-                Err(error) if delay == FIRST_RETRY_DELAY => {
+                Err(error) if backoff.failures() == 0 => {
                     tracing::warn!(%error, agent, task = %id, "could not release upstream, will retry");
                 }
                 Err(error) => {
@@ -108,10 +109,9 @@ impl Engine {
                 }
             }
             tokio::select! {
-                () = sleep(delay) => {}
+                () = sleep(backoff.next_delay()) => {}
                 () = stopping.cancelled() => return,
             }
-            delay = (delay * 2).min(MAX_RETRY_DELAY);
         }
         if let Err(error) = self.shared.log.commit(Change::Released(id.clone())).await {
             tracing::warn!(agent = %self.shared.name, task = %id, %error, "could not record upstream release, will retry");

@@ -188,7 +188,10 @@ impl Engine {
         let deadline = self.shared.settings.blocking_deadline;
         let turn = tokio::time::timeout(deadline, turn).await;
         let _next = turn.map_err(|_| busy(log))?;
-        self.once(scope, send, go_on).await
+        // A hot reload may have replaced the engine meanwhile.
+        let latest = self.latest();
+        let go_on = |send, claim: Option<Claim>| latest.go_on(scope, log, send, claim.as_ref());
+        latest.once(scope, send, go_on).await
     }
 
     /// Whether a message may belong to a task that is there.

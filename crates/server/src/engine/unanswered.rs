@@ -1,8 +1,10 @@
 //! Questions that nobody answers in time.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use switchboard_types::ErrorKind;
 use switchboard_types::model::{TaskId, TaskState};
@@ -89,7 +91,7 @@ impl InputDeadlines {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

@@ -8,11 +8,12 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::{Buf, Bytes};
 use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, abortable};
+use parking_lot::Mutex;
 
 use super::pulse::{Busy, MAX_UNREAD_INTERVALS, Pulse};
 use crate::shutdown::Tasks;
@@ -112,7 +113,7 @@ impl Http2Streams {
     /// that the connection must end.
     pub(super) fn reset_unread(&self) -> bool {
         let mut stuck = false;
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.retain_mut(|stream| {
             let Some(handover) = stream.handover.upgrade() else {
                 return false;
@@ -139,7 +140,7 @@ impl Http2Streams {
             CURRENT.with(|handover| handover.ended.store(true, Ordering::Relaxed));
         });
         let (stream, abort) = abortable(watched);
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if open.len() == open.capacity() {
             open.retain(|stream| stream.handover.strong_count() > 0);
         }

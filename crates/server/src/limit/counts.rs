@@ -1,10 +1,11 @@
 //! How many of something each one has at once.
 
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 
 /// How many each one has. Who has none is not remembered.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl<K: Hash + Eq + Clone> Counts<K> {
 
     /// One more, unless there are too many.
     pub(crate) fn take(&self, key: K) -> Option<Counted<K>> {
-        let mut held = lock(&self.held);
+        let mut held = self.held.lock();
         match held.get_mut(&key) {
             Some(count) if *count >= self.most => return None,
             Some(count) => *count += 1,
@@ -56,7 +57,7 @@ impl<K: Hash + Eq + Clone> Counts<K> {
 
 impl<K: Hash + Eq> Drop for Counted<K> {
     fn drop(&mut self) {
-        let mut held = lock(&self.held);
+        let mut held = self.held.lock();
         if let Some(count) = held.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {
@@ -64,10 +65,6 @@ impl<K: Hash + Eq> Drop for Counted<K> {
             }
         }
     }
-}
-
-fn lock<K: Hash + Eq>(held: &Held<K>) -> MutexGuard<'_, HashMap<K, usize, RandomState>> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -85,9 +82,9 @@ mod tests {
         let third = counts.take("a").unwrap();
         assert!(counts.take("a").is_none());
         drop((second, third, other));
-        assert!(lock(&counts.held).is_empty());
+        assert!(counts.held.lock().is_empty());
         let none = Counts::new(0);
         assert!(none.take("a").is_none());
-        assert!(lock(&none.held).is_empty());
+        assert!(none.held.lock().is_empty());
     }
 }

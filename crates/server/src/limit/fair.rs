@@ -5,10 +5,10 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::Caller;
@@ -98,7 +98,7 @@ impl Fair {
             return Ok(Ticket::Now(Permit(gate)));
         }
         let who = who();
-        let mut line = gate.line();
+        let mut line = gate.line.lock();
         if gate.enters(&line) {
             drop(line);
             return Ok(Ticket::Now(Permit(gate)));
@@ -121,7 +121,7 @@ impl Fair {
         if gate.try_enter() {
             return Ticket::Now(Permit(gate));
         }
-        let mut line = gate.line();
+        let mut line = gate.line.lock();
         if gate.enters(&line) {
             drop(line);
             return Ticket::Now(Permit(gate));
@@ -156,7 +156,7 @@ impl Fair {
         if self.state.fetch_update(left, failed, one_more).is_ok() {
             return;
         }
-        let mut line = self.line();
+        let mut line = self.line.lock();
         let mut next = std::iter::from_fn(|| line.next());
         if !next.any(|next| next.call.send(()).is_ok()) {
             self.state.fetch_add(1, Ordering::AcqRel);
@@ -166,7 +166,7 @@ impl Fair {
 
     /// One does not wait any longer.
     fn give_up(&self, who: &Caller, number: u64) {
-        let mut line = self.line();
+        let mut line = self.line.lock();
         let waited = line.remove(who, number);
         self.settle(&line);
         drop(line);
@@ -181,10 +181,6 @@ impl Fair {
         if line.waiting == 0 {
             self.state.fetch_and(!AWAITED, Ordering::AcqRel);
         }
-    }
-
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -410,6 +406,6 @@ mod tests {
         assert!(tasks.drain(std::time::Duration::from_secs(60)).await);
         assert_eq!(done.load(Ordering::Relaxed), 12, "all came through");
         assert_eq!(gate.state.load(Ordering::Relaxed), 3);
-        assert_eq!(gate.line().waiting, 0);
+        assert_eq!(gate.line.lock().waiting, 0);
     }
 }

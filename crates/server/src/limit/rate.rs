@@ -2,11 +2,12 @@
 //! grow without end.
 
 use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::Caller;
@@ -119,9 +120,7 @@ impl Rates {
     fn shard(&self, key: &Key) -> MutexGuard<'_, Shard> {
         // Bits from the middle: a table uses those at both ends itself.
         let at = usize::try_from(self.hasher.hash_one(key) >> 32).unwrap_or_default() % SHARDS;
-        self.shards[at]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shards[at].lock()
     }
 }
 
@@ -250,9 +249,7 @@ mod tests {
         }
         let kept = || {
             let shards = rates.shards.iter();
-            shards
-                .map(|s| s.lock().unwrap().full_at.len())
-                .sum::<usize>()
+            shards.map(|s| s.lock().full_at.len()).sum::<usize>()
         };
         assert_eq!(kept(), SHARDS * MOST);
         assert!(ask(1).is_some(), "those who are known are remembered");

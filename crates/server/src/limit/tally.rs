@@ -1,10 +1,11 @@
 //! What a request was counted as: known once its agent is, told with its answer, whatever the answer is.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::http::Extensions;
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_types::{Error, ErrorKind};
 
 use super::Caller;
@@ -111,7 +112,7 @@ impl Tally {
     }
 
     fn counted(&self) -> MutexGuard<'_, Option<Counted>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

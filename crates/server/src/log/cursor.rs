@@ -6,6 +6,7 @@ use switchboard_types::model::{Event, StatusUpdate, TaskId, TaskStatus};
 
 use super::task_log::Found;
 use super::{TaskLog, trimmed};
+use crate::clock;
 use crate::store::Error;
 use crate::task::{Entry, awaits_credentials_out_of_band};
 
@@ -111,7 +112,7 @@ impl Cursor {
             Found::InStore => self.read_store().await.map(Some),
             Found::Reply(message) => {
                 self.ended = true;
-                let entry = Arc::new(Entry::new(0, Event::Message(message), None));
+                let entry = Arc::new(Entry::new(0, clock::now(), Event::Message(message), None));
                 Ok(Some(vec![Item { entry, last: true }]))
             }
             Found::Nothing => {
@@ -160,7 +161,7 @@ impl Cursor {
         });
         let whole = Event::Task(task);
         let item = |event, last| Item {
-            entry: Arc::new(Entry::new(head.seq, event, None)),
+            entry: Arc::new(Entry::new(head.seq, head.updated, event, None)),
             last,
         };
         let mut items = vec![item(whole, false)];

@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
+use parking_lot::Mutex;
 use switchboard_types::model::{Task, TaskId};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 use tokio::time::timeout;

@@ -15,7 +15,9 @@ mod trimmed;
 mod upkeep;
 mod writer;
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use switchboard_types::model::{Message, Task, TaskId};
 use tokio::sync::{Notify, oneshot};
@@ -24,11 +26,11 @@ use tokio_util::sync::CancellationToken;
 use crate::metrics::{Meter, Metrics};
 use crate::shutdown::Tasks;
 use crate::store::{Error, Store};
-use crate::task::{Change, Head, Origin, Owner, TurnRecord, fresh_id};
+use crate::task::{Change, Head, Holder, Origin, Owner, TurnRecord, fresh_id};
 use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
-pub use list::{TaskPage, TaskPlace};
+pub use list::{TaskPage, TaskPlace, Visible};
 pub use store_status::StoreStatus;
 pub use task_end::{TASK_LOG, created_at, duration_ms, reason};
 pub use task_log::{BegunTurn, INTERNAL, Joined, NewTask, Received, TaskLog};
@@ -51,6 +53,8 @@ pub struct Log {
 #[derive(Debug)]
 struct Shared {
     store: Arc<dyn Store>,
+    /// Who appends, to the store: this log.
+    holder: Arc<Holder>,
     queue: Mutex<Queue>,
     /// Rings when the queue is no longer empty.
     work: Notify,
@@ -83,6 +87,7 @@ impl Log {
     pub fn new(store: Arc<dyn Store>) -> Self {
         let shared = Arc::new(Shared {
             store,
+            holder: Holder::new(),
             queue: Mutex::default(),
             work: Notify::new(),
             registry: Registry::default(),
@@ -249,6 +254,15 @@ impl Log {
         self.shared.loads.limit(bytes);
     }
 
+    /// Whether this log may work on a task: no other log on the same store does.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot tell.
+    pub async fn claim(&self, task: &TaskId) -> Result<bool, Error> {
+        self.shared.store.claim(task, &self.shared.holder).await
+    }
+
     /// Commits a change that is no event.
     ///
     /// # Errors
@@ -305,5 +319,5 @@ impl Shared {
 
 /// Locks, also after a panic elsewhere: every critical section leaves its data whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

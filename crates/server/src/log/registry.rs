@@ -1,9 +1,10 @@
 //! Which task logs are in memory. Busy ones stay; idle ones stay while there is room.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use parking_lot::Mutex;
 use switchboard_types::model::TaskId;
 
 use super::{TaskLog, lock};

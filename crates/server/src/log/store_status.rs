@@ -1,9 +1,9 @@
 //! Whether the store accepts commits: for readiness, and for a log that a store that refuses does not fill.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::lock;

@@ -5,8 +5,10 @@
 //! counts those that were left out. At `debug` all are written. All failures are in the store: `switchboard tasks --failed`.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use switchboard_types::model::{Task, TaskId, TaskState, Timestamp};
 use tokio::time::Instant;
@@ -112,7 +114,7 @@ impl TaskEndLog {
     /// Counts the lines that were left out and that no later line has counted.
     pub(super) fn flush(&self) {
         for (state, window) in ENDS.iter().zip(&self.0) {
-            let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut window = window.lock();
             tell_suppressed(*state, std::mem::take(&mut window.suppressed));
         }
     }
@@ -123,7 +125,7 @@ impl TaskEndLog {
             return Some(0);
         }
         let at = ENDS.iter().position(|end| *end == state)?;
-        let mut window = self.0[at].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.0[at].lock();
         let now = Instant::now();
         if window.since.is_none_or(|since| now - since >= WINDOW) {
             let suppressed = window.suppressed;

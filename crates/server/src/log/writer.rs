@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_types::backoff::Backoff;
 use switchboard_types::model::TaskId;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -10,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::task_log::Batch;
 use super::{Queue, Shared, TaskLog, lock};
-use crate::store::Error;
+use crate::store::{CommitReport, Error};
 use crate::task::Change;
 
 /// How long the writer waits before it tries again what the store refused, at first and at most.
@@ -19,10 +20,9 @@ const RETRY_LAST: Duration = Duration::from_secs(5);
 
 /// Tasks whose events the store refused, to be tried again, and when to try. Without tasks, the store itself is tried:
 /// callers who were told that it is not ready send nothing by which it could be seen to recover.
-#[derive(Default)]
 struct Retry {
     logs: Vec<Arc<TaskLog>>,
-    delay: Option<Duration>,
+    backoff: Backoff,
     at: Option<Instant>,
 }
 
@@ -31,9 +31,9 @@ type Ack = oneshot::Sender<Result<(), Error>>;
 /// How often the writer lets others go first while more and more comes into the queue.
 const GATHER: usize = 16;
 
-/// Commits what waits until `stop` fires and nothing waits any more.
+/// Commits what waits until `stop` fires and nothing waits any more. Then others may work on the tasks.
 pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut retry = Retry::default();
+    let mut retry = Retry::new();
     loop {
         gather(&shared).await;
         let mut queue = take(&shared);
@@ -51,6 +51,7 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
                 }
                 () = stop.cancelled() => {
                     if close(&shared) {
+                        shared.holder.release();
                         return;
                     }
                     continue;
@@ -107,7 +108,8 @@ fn close(shared: &Shared) -> bool {
 struct Work {
     changes: Vec<Change>,
     batches: Vec<(Arc<TaskLog>, Batch)>,
-    acks: Vec<Ack>,
+    /// Who waits for a change, and the task that it is about.
+    acks: Vec<(Option<TaskId>, Ack)>,
     /// Tasks with new webhooks: one that was made while its task went on may have events to hear already.
     armed: Vec<TaskId>,
 }
@@ -125,8 +127,8 @@ impl Work {
             work.batches.push((log, batch));
         }
         for (change, ack) in queue.changes {
+            work.acks.push((change.task().cloned(), ack));
             work.changes.push(change);
-            work.acks.push(ack);
         }
         work.armed.extend(work.changes.iter().filter_map(armed));
         work
@@ -136,12 +138,16 @@ impl Work {
         std::mem::take(&mut self.changes)
     }
 
-    /// Tells everyone what became of it.
-    fn conclude(self, shared: &Shared, outcome: &Result<(), Error>) {
+    /// Tells everyone what became of it. A task that was refused is not tried again: what is stored of it is not what its
+    /// log expects.
+    fn conclude(self, shared: &Shared, outcome: &Result<CommitReport, Error>) {
         match outcome {
-            Ok(()) => {
+            Ok(report) => {
                 for (log, batch) in self.batches {
-                    log.commit(batch.entries);
+                    match report.refusal(log.id()) {
+                        None => log.commit(batch.entries),
+                        Some(refusal) => log.refuse(refusal),
+                    }
                 }
                 if !self.armed.is_empty() {
                     lock(&shared.to_push).extend(self.armed);
@@ -157,9 +163,16 @@ impl Work {
                 shared.work.notify_one();
             }
         }
-        for ack in self.acks {
+        for (task, ack) in self.acks {
+            let done = match outcome {
+                Ok(report) => match task.and_then(|task| report.refusal(&task).cloned()) {
+                    Some(refusal) => Err(refusal.into()),
+                    None => Ok(()),
+                },
+                Err(error) => Err(error.clone()),
+            };
             // Whoever asked may be gone; the change is stored all the same.
-            drop(ack.send(outcome.clone()));
+            drop(ack.send(done));
         }
     }
 }
@@ -173,26 +186,32 @@ fn armed(change: &Change) -> Option<TaskId> {
 }
 
 impl Retry {
+    const fn new() -> Self {
+        Self {
+            logs: Vec::new(),
+            backoff: Backoff::new(RETRY_FIRST, RETRY_LAST),
+            at: None,
+        }
+    }
+
     /// Tries these again when it is time.
     fn add(&mut self, mut refused: Vec<Arc<TaskLog>>) {
         self.logs.append(&mut refused);
     }
 
     /// A commit of so many tasks was made, or refused: then the next attempt is due, each time after a longer pause.
-    fn note(&mut self, shared: &Shared, outcome: &Result<(), Error>, tasks: usize) {
+    fn note(&mut self, shared: &Shared, outcome: &Result<CommitReport, Error>, tasks: usize) {
         let now = Instant::now();
         match outcome {
-            Ok(()) => {
+            Ok(_) => {
                 shared.status.accepted();
-                self.delay = None;
+                self.backoff.reset();
                 self.at = Some(now).filter(|_| !self.logs.is_empty());
             }
             Err(error) => {
                 shared.status.refused(error, tasks);
                 if self.at.is_none_or(|at| at <= now) {
-                    let delay = self.delay.map_or(RETRY_FIRST, |d| (d * 2).min(RETRY_LAST));
-                    self.delay = Some(delay);
-                    self.at = Some(now + delay);
+                    self.at = Some(now + self.backoff.next_delay());
                 }
             }
         }
@@ -203,5 +222,138 @@ impl Retry {
             Some(at) => tokio::time::sleep_until(at).await,
             None => std::future::pending().await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_types::model::{Event, StatusUpdate, Task, TaskState, TaskStatus};
+
+    use super::*;
+    use crate::clock;
+    use crate::log::{Cursor, Log, NewTask, Until};
+    use crate::store::{MemoryStore, Refusal, Store};
+    use crate::task::{Origin, Owner, fresh_id};
+
+    /// A task that begins to work in a log.
+    fn begun(log: &Log) -> (Arc<TaskLog>, CancellationToken) {
+        let origin = Origin {
+            id: fresh_id(),
+            agent: "echo".into(),
+            owner: Owner::new("ann"),
+            context: fresh_id(),
+        };
+        let task = log.create(origin);
+        let canceled = task.begin(NewTask {
+            task: Arc::new(Task {
+                id: task.id().clone(),
+                context_id: task.origin().context.clone(),
+                status: status(TaskState::Submitted),
+                artifacts: Vec::new(),
+                history: Vec::new(),
+                metadata: None,
+            }),
+            changes: Vec::new(),
+            decision: None,
+            trace: None,
+            draft: false,
+        });
+        goes_to(&task, TaskState::Working);
+        task.uncork();
+        (task, canceled)
+    }
+
+    fn status(state: TaskState) -> TaskStatus {
+        TaskStatus {
+            state,
+            message: None,
+            timestamp: Some(clock::now()),
+        }
+    }
+
+    fn goes_to(task: &Arc<TaskLog>, state: TaskState) -> u64 {
+        let event = Event::Status(StatusUpdate {
+            task_id: task.id().clone(),
+            context_id: task.origin().context.clone(),
+            status: status(state),
+            metadata: None,
+        });
+        task.append(event).unwrap()
+    }
+
+    fn is_fenced(error: &Error) -> bool {
+        matches!(error, Error::Refused(Refusal::Fenced))
+    }
+
+    /// A task on which one log works, opened by another one.
+    async fn shared_task() -> (Log, Log, Arc<TaskLog>, Arc<TaskLog>) {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let (one, two) = (Log::new(Arc::clone(&store)), Log::new(store));
+        let (held, _) = begun(&one);
+        held.stored_up_to(2).await.unwrap();
+        let opened = two.open(held.id()).await.unwrap().unwrap();
+        (one, two, held, opened)
+    }
+
+    #[tokio::test]
+    async fn a_refused_task_costs_no_stranger() {
+        let (_one, two, held, opened) = shared_task().await;
+        let mut strangers = Vec::new();
+        for n in 0..8_652 {
+            if n == 4_000 {
+                goes_to(&opened, TaskState::Completed);
+            }
+            strangers.push(begun(&two).0);
+            if n % 500 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        let mut refused = 0;
+        for stranger in &strangers {
+            refused += usize::from(stranger.stored_up_to(2).await.is_err());
+        }
+        assert_eq!(refused, 0);
+        let error = opened.stored_up_to(3).await.unwrap_err();
+        assert!(is_fenced(&error), "{error}");
+        assert!(two.store_status().error().is_none());
+        goes_to(&held, TaskState::Completed);
+        held.stored_up_to(3).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_refused_log_is_read_again_from_the_store() {
+        let (_one, two, held, opened) = shared_task().await;
+        let mut reader = Cursor::after(Arc::clone(&opened), 2, Until::TaskEnds);
+        let seq = goes_to(&opened, TaskState::Failed);
+        assert!(is_fenced(&opened.stored_up_to(seq).await.unwrap_err()));
+        assert!(is_fenced(&reader.next().await.unwrap_err()));
+        opened.kept(seq).await;
+
+        goes_to(&held, TaskState::Completed);
+        held.stored_up_to(3).await.unwrap();
+        let again = two.open(held.id()).await.unwrap().unwrap();
+        assert!(!Arc::ptr_eq(&again, &opened));
+        let (head, _) = again.view().unwrap();
+        assert_eq!((head.state, head.seq), (TaskState::Completed, 3));
+    }
+
+    #[tokio::test]
+    async fn a_refusal_cancels_the_turn() {
+        let (_one, _two, held, opened) = shared_task().await;
+        let canceled = opened.resume_turn(2, None).unwrap();
+        goes_to(&opened, TaskState::Working);
+        canceled.cancelled().await;
+        opened.turn_ended().await;
+        goes_to(&held, TaskState::Working);
+        held.stored_up_to(3).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_task_is_free_when_the_log_that_works_on_it_is_closed() {
+        let (one, two, held, _) = shared_task().await;
+        assert!(one.claim(held.id()).await.unwrap());
+        assert!(!two.claim(held.id()).await.unwrap());
+        one.close().await;
+        assert!(two.claim(held.id()).await.unwrap());
     }
 }

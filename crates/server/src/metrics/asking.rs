@@ -1,8 +1,9 @@
 //! What agents ask of what stands behind them: how long it took, and how many tokens it cost.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::histogram::{Histogram, LONG_SECONDS, TOKENS};
 use super::text::Lines;
@@ -50,7 +51,7 @@ impl Default for Numbers {
 
 impl Asked {
     pub(super) fn count(&self, asking: &Asking, took: Duration, tokens: [Option<u64>; 2]) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let numbers = match (known.contains_key(asking), asking) {
             (false, Asking::GenAi(operation, _)) if known.len() >= MOST => {
                 known.entry(Asking::gen_ai(operation, OTHER))
@@ -122,7 +123,7 @@ fn each<'a>(
     mut told: impl FnMut(&'a str, &Asking, &Numbers),
 ) {
     for (agent, asked) in agents {
-        let known = asked.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = asked.0.lock();
         for (asking, numbers) in &*known {
             told(agent, asking, numbers);
         }

@@ -9,9 +9,11 @@ mod meter;
 mod text;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
+
+use parking_lot::RwLock;
 
 pub(crate) use asking::Asking;
 use histogram::{COMMIT_SECONDS, Histogram};
@@ -67,18 +69,18 @@ pub(crate) enum Delivered {
 impl Metrics {
     /// The numbers of an agent; made if there are none yet.
     pub fn agent(&self, name: &Arc<str>) -> Arc<Meter> {
-        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        let agents = self.agents.read();
         if let Some(meter) = agents.get(name) {
             return Arc::clone(meter);
         }
         drop(agents);
-        let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
+        let mut agents = self.agents.write();
         Arc::clone(agents.entry(Arc::clone(name)).or_default())
     }
 
     /// An agent is not there any more.
     pub fn gone(&self, name: &str) {
-        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        let agents = self.agents.read();
         if let Some(meter) = agents.get(name) {
             meter.present.store(false, Ordering::Relaxed);
         }
@@ -86,7 +88,7 @@ impl Metrics {
 
     /// An agent is not there any more, and nobody asks about it. Its numbers go once its tasks are over.
     pub fn forget(&self, name: &str) {
-        let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
+        let mut agents = self.agents.write();
         agents.retain(|known, meter| **known != *name || meter.is_told());
     }
 

@@ -1,7 +1,6 @@
 //! The metrics as Prometheus reads them (text format 0.0.4).
 
 use std::fmt::{self, Display, Write as _};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use switchboard_types::operation::Method;
@@ -80,7 +79,7 @@ impl Display for Labels<'_> {
 impl Metrics {
     /// Writes all numbers.
     pub fn write(&self, out: &mut Lines) {
-        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        let agents = self.agents.read();
         // What is no agent's has no name.
         let named = agents
             .iter()

@@ -1,7 +1,8 @@
 //! Fingerprints of secrets: what is compared in their place.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use switchboard_keys::sha256;
 
@@ -27,7 +28,7 @@ impl LastFingerprint {
         if secret.len() > MAX_CACHED {
             return sha256(secret.as_bytes());
         }
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         match &*last {
             Some(last) if *last.secret == *secret => last.fingerprint,
             _ => {

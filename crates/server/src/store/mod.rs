@@ -13,6 +13,7 @@ mod memory;
 mod order;
 mod page;
 mod query;
+mod report;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
@@ -25,19 +26,27 @@ use switchboard_types::{Error as CallerError, ErrorKind};
 
 use crate::task::lifecycle::MissingBeginning;
 use crate::task::{
-    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep,
+    Answered, Change, DeadLetter, Entry, Head, Holder, IdempotencyKey, PendingRelease, StoredStep,
     StoredTask, TurnRecord, Webhook,
 };
 
 pub use memory::MemoryStore;
 pub(crate) use page::shortened;
 pub use query::{Listed, RecentQuery, TaskList, TaskQuery};
+pub use report::{CommitReport, Refusal};
 
 /// Keeps tasks, events, webhooks and idempotency keys.
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
-    /// Makes all changes durable, in order, or none of them.
-    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error>;
+    /// Makes all changes durable, in order, but for those of tasks that the report names: nothing of these is made. What is
+    /// refused of one task changes nothing for the others. After an error, nothing at all was made.
+    async fn commit(&self, changes: Vec<Change>) -> Result<CommitReport, Error>;
+
+    /// Whether `holder` may work on a task from now on: no other living one does. It holds the task until a commit ends its
+    /// turn; a task that waits for its caller is held by nobody. A store that only one process can open has one holder.
+    async fn claim(&self, _task: &TaskId, _holder: &Arc<Holder>) -> Result<bool, Error> {
+        Ok(true)
+    }
 
     /// Where a task stands.
     async fn head(&self, id: &TaskId) -> Result<Option<Head>, Error>;
@@ -53,6 +62,14 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Tasks that match, latest status first (ties: greatest id first), and how many match in all. The page ends
     /// where the budget of the query is used up, with at least one task if there is one.
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error>;
+
+    /// The heads of tasks that match, in the order of [`Store::list`]: `limit` at most. No content is read, so the
+    /// budget of the query does not apply.
+    async fn heads(&self, query: TaskQuery) -> Result<Vec<Head>, Error>;
+
+    /// These tasks in this order, without those that are gone. Of the query, only what it says about content and the
+    /// budget applies: the page ends where that is used up, with at least one task if there is one.
+    async fn list_by_id(&self, ids: Vec<TaskId>, query: TaskQuery) -> Result<Vec<Listed>, Error>;
 
     /// Tasks of all callers that match, latest status first (ties: greatest id first). For operators.
     async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error>;
@@ -144,6 +161,9 @@ pub enum Error {
     /// A row cannot be read.
     #[error("stored data is damaged: {0}")]
     Damaged(String),
+    /// The changes of one task were refused; a [`CommitReport`] says so to the writer, and this to those who wait.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
 }
 
 impl Error {
@@ -153,9 +173,13 @@ impl Error {
         match self {
             Self::Unavailable(_) => CallerError::new(ErrorKind::Unavailable, self.to_string()),
             Self::Exhausted(why) => CallerError::new(ErrorKind::ResourceExhausted, why),
-            Self::Damaged(cause) => {
+            Self::Damaged(cause) | Self::Refused(Refusal::Damaged(cause)) => {
                 tracing::error!(%cause, "stored data is damaged");
                 CallerError::internal()
+            }
+            Self::Refused(refusal) => {
+                let text = format!("{refusal}: try again");
+                CallerError::new(ErrorKind::Unavailable, text)
             }
         }
     }

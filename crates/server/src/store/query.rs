@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_types::model::{ContextId, Task, TaskId, TaskState, Timestamp};
+use switchboard_types::operation::TaskView;
 
 use crate::task::{Head, Owner};
 
@@ -47,6 +48,15 @@ impl TaskQuery {
             history: None,
             artifacts: true,
             bytes: usize::MAX,
+        }
+    }
+
+    /// As much of a task as is asked for.
+    pub(crate) fn view(&self, task: Arc<Task>) -> TaskView {
+        TaskView {
+            task,
+            history_length: self.history,
+            artifacts: self.artifacts,
         }
     }
 }

@@ -3,7 +3,7 @@
 use switchboard_types::model::{PushConfigId, TaskId, Timestamp};
 
 use super::{
-    Answered, Append, DeadLetter, Delivery, IdempotencyKey, PendingRelease, Snapshot, Step,
+    Answer, Answered, Append, DeadLetter, Delivery, IdempotencyKey, PendingRelease, Snapshot, Step,
     TurnRecord, Webhook,
 };
 
@@ -20,7 +20,8 @@ pub enum Change {
     Delivery(TaskId, PushConfigId, Delivery),
     /// A delivery was given up.
     DeadLetter(DeadLetter),
-    /// An answer to remember under an idempotency key; the first one stays.
+    /// An answer to remember under an idempotency key; the first one stays. If the answer is a task and another one was
+    /// given before, everything about the task is refused.
     Answered(Answered),
     /// The snapshot now holds everything up to its `seq`: the events before it may go.
     Fold(Snapshot),
@@ -36,4 +37,29 @@ pub enum Change {
     ReleasePending(PendingRelease),
     /// The upstream of a task was released, or never will be.
     Released(TaskId),
+}
+
+impl Change {
+    /// The task that it is about, and with whose other changes it is made or refused.
+    #[must_use]
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            Self::Append(append) => Some(&append.head.id),
+            Self::PutWebhook(webhook) => Some(&webhook.task),
+            Self::DeadLetter(letter) => Some(&letter.task),
+            Self::Fold(snapshot) => Some(&snapshot.task.id),
+            Self::Turn(turn) => Some(&turn.task),
+            Self::Step(step) => Some(&step.task),
+            Self::ReleasePending(release) => Some(&release.task),
+            Self::DeleteWebhook(task, _)
+            | Self::Delivery(task, _, _)
+            | Self::Remove(task)
+            | Self::Released(task) => Some(task),
+            Self::Answered(answered) => match &answered.answer {
+                Answer::Task(task) => Some(task),
+                Answer::Message(_) => None,
+            },
+            Self::ForgetAnswer(..) => None,
+        }
+    }
 }

@@ -4,13 +4,15 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use switchboard_types::model::{Event, Message};
+use switchboard_types::model::{Event, Message, Timestamp};
 use switchboard_types::{Dialect, wire};
 
 /// One event of a task's log.
 pub struct Entry {
     /// Its place: 1, 2, 3 … without gaps. Also its SSE `id`.
     pub seq: u64,
+    /// When: the time of its status, or when it was appended. It leaves by A2A only as the time of a status.
+    pub at: Timestamp,
     /// What happened.
     pub event: Event,
     /// The client's message that made it happen, if one did. It goes into the task's history; the
@@ -32,16 +34,27 @@ const ENTRY: usize = 128;
 type Encoded = [OnceLock<Bytes>; 2 * Dialect::ALL.len()];
 
 impl Entry {
-    /// An entry at place `seq`.
+    /// The event with number `seq`, which happened `at` that time.
     #[must_use]
-    pub fn new(seq: u64, event: Event, received: Option<Arc<Message>>) -> Self {
+    pub fn new(seq: u64, at: Timestamp, event: Event, received: Option<Arc<Message>>) -> Self {
         let message = received.as_ref().map_or(0, |message| message.weight());
         Self {
             seq,
+            at,
             weight: ENTRY + event.weight() + message,
             event,
             received,
             encoded: OnceLock::new(),
+        }
+    }
+
+    /// The time that an event states itself: that of its status.
+    #[must_use]
+    pub fn stated_time(event: &Event) -> Option<Timestamp> {
+        match event {
+            Event::Status(update) => update.status.timestamp,
+            Event::Task(task) => task.status.timestamp,
+            Event::Artifact(_) | Event::Message(_) => None,
         }
     }
 
@@ -102,7 +115,9 @@ impl Entry {
 
 impl PartialEq for Entry {
     fn eq(&self, other: &Self) -> bool {
-        self.seq == other.seq && self.event == other.event && self.received == other.received
+        (self.seq, self.at) == (other.seq, other.at)
+            && self.event == other.event
+            && self.received == other.received
     }
 }
 
@@ -112,6 +127,7 @@ impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry")
             .field("seq", &self.seq)
+            .field("at", &self.at)
             .field("event", &self.event)
             .field("received", &self.received)
             .finish_non_exhaustive()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use switchboard_types::model::{ContextId, Task, TaskId, TaskState, Timestamp};
 
-use super::{Entry, Owner};
+use super::{Entry, Holder, Owner};
 
 /// New events of one task.
 #[derive(Debug, Clone)]
@@ -15,6 +15,8 @@ pub struct Append {
     pub entries: Vec<Arc<Entry>>,
     /// A snapshot to keep, if the events since the last one have grown large.
     pub snapshot: Option<Snapshot>,
+    /// Who appends; a store may refuse it if another one works on the task. Nobody is never refused.
+    pub holder: Option<Arc<Holder>>,
 }
 
 /// Where a task stands: what queries need.

@@ -30,6 +30,14 @@ pub struct Answered {
     pub at: Timestamp,
 }
 
+impl Answered {
+    /// Whether both are the same answer to the same request, at whatever time.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint && self.answer == other.answer
+    }
+}
+
 /// The answer to a send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {

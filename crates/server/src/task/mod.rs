@@ -4,13 +4,14 @@
 //! - [`lifecycle`]: which event may follow in which state, and what a task is after it.
 //! - `entry`: one event of a task, with its wire forms.
 //! - `origin`, `owner`, `ids`: where a task comes from, whose it is, how it is named.
-//! - `head`: a task as it is stored; `change`: what a commit can change.
+//! - `head`: a task as it is stored; `change`: what a commit can change; `holder`: who works on it.
 //! - `turn_record`, `step`, `release`, `webhook`, `idempotency`: the records beside its events.
 //! - `question`: what a task asks its caller, and the messages that answer.
 
 mod change;
 mod entry;
 mod head;
+mod holder;
 mod idempotency;
 mod ids;
 pub mod lifecycle;
@@ -25,6 +26,7 @@ mod webhook;
 pub use change::Change;
 pub use entry::{Entry, LARGE};
 pub use head::{Append, Head, Snapshot, StoredTask};
+pub use holder::Holder;
 pub use idempotency::{Answer, Answered, IdempotencyKey};
 pub(crate) use ids::{fresh_id, fresh_ids, named};
 pub use origin::Origin;

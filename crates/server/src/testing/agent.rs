@@ -19,7 +19,7 @@ use switchboard_types::wire::card::CardShape;
 use crate::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use crate::call::{Call, EventStream, Handler, Origin, ReplyBody, ServiceParams, Target};
 use crate::card::{Interfaces, Profile};
-use crate::egress::Guard;
+use crate::egress::{Guard, SealingKey};
 use crate::engine::{Engine, Parts, Settings};
 use crate::log::Log;
 use crate::principal::Principal;
@@ -116,7 +116,10 @@ impl Line {
             profile,
             settings,
             log: log.clone(),
-            guard: Arc::new(Guard::new(Vec::new())),
+            // Always the same, so that a restarted engine opens what the one before sealed.
+            guard: Arc::new(
+                Guard::new(Vec::new()).sealing(Arc::new(SealingKey::from_bytes([7; 32]))),
+            ),
             tasks: Tasks::default(),
         });
         engine.take_over();

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
-use crate::store::{Error, MemoryStore, RecentQuery, Store, TaskList, TaskQuery};
+use crate::store::{
+    CommitReport, Error, Listed, MemoryStore, RecentQuery, Store, TaskList, TaskQuery,
+};
 use crate::task::{
-    Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep,
+    Answered, Change, DeadLetter, Entry, Head, Holder, IdempotencyKey, PendingRelease, StoredStep,
     StoredTask, TurnRecord, Webhook,
 };
 
@@ -21,12 +23,14 @@ pub enum Request<'a> {
     Live,
     /// For that task.
     Task(&'a TaskId),
-    /// For those tasks.
+    /// For those tasks, or their heads.
     List(&'a TaskQuery),
     /// For the turns of that task.
     Turns(&'a TaskId),
     /// For steps of that task.
     Steps(&'a TaskId),
+    /// For the tasks of these ids.
+    ListById(&'a [TaskId]),
     /// For what was answered. That is read already: it may be old when it is told.
     Answered,
 }
@@ -55,9 +59,13 @@ impl<T> Troubled<T> {
 
 #[async_trait]
 impl<T: Trouble> Store for Troubled<T> {
-    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
+    async fn commit(&self, changes: Vec<Change>) -> Result<CommitReport, Error> {
         self.trouble.meet(Request::Commit(&changes)).await?;
         self.inner.commit(changes).await
+    }
+
+    async fn claim(&self, task: &TaskId, holder: &Arc<Holder>) -> Result<bool, Error> {
+        self.inner.claim(task, holder).await
     }
 
     async fn head(&self, id: &TaskId) -> Result<Option<Head>, Error> {
@@ -81,6 +89,16 @@ impl<T: Trouble> Store for Troubled<T> {
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
         self.trouble.meet(Request::List(&query)).await?;
         self.inner.list(query).await
+    }
+
+    async fn heads(&self, query: TaskQuery) -> Result<Vec<Head>, Error> {
+        self.trouble.meet(Request::List(&query)).await?;
+        self.inner.heads(query).await
+    }
+
+    async fn list_by_id(&self, ids: Vec<TaskId>, query: TaskQuery) -> Result<Vec<Listed>, Error> {
+        self.trouble.meet(Request::ListById(&ids)).await?;
+        self.inner.list_by_id(ids, query).await
     }
 
     async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error> {

@@ -196,7 +196,7 @@ impl Drop for Recording {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -209,7 +209,7 @@ mod tests {
         }
 
         fn record(&self, span: Span) {
-            self.0.lock().unwrap().push(span);
+            self.0.lock().push(span);
         }
     }
 
@@ -225,7 +225,7 @@ mod tests {
         recording.set("twice", "one");
         recording.set("twice", "two");
         drop(recording);
-        let spans = kept.0.lock().unwrap();
+        let spans = kept.0.lock();
         let Attribute::Texts(texts) = &spans[0].attributes[0].1 else {
             panic!("{spans:?}");
         };

@@ -15,6 +15,7 @@ use switchboard_server::auth::{Access, Alternative, Authenticator, Scheme};
 use switchboard_server::http::Limits;
 use switchboard_server::limit::Queue;
 use switchboard_server::shutdown::Tasks;
+use switchboard_testkit::eventually;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::Instant;
@@ -59,23 +60,17 @@ async fn say(house: &House, token: &str) -> Answer {
 
 /// Waits until so many tasks of ann's are at work at the stall.
 async fn at_work(house: &House, count: u64) {
-    let begun = Instant::now();
-    loop {
+    eventually("tasks at work", async || {
         let listed = house.rpc("/a2a/stall", "ann", "ListTasks", json!({})).await;
-        if listed.json()["result"]["totalSize"] == count {
-            return;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "{listed:?}");
-    }
+        listed.json()["result"]["totalSize"] == count
+    })
+    .await;
 }
 
 /// Says something until the answer has that status.
 async fn until(house: &House, status: u16) {
-    let begun = Instant::now();
-    while say(house, "ann").await.status != status {
-        assert!(begun.elapsed() < Duration::from_secs(20), "never {status}");
-        tokio::task::yield_now().await;
-    }
+    let what = format!("status {status}");
+    eventually(&what, async || say(house, "ann").await.status == status).await;
 }
 
 #[tokio::test]
@@ -296,10 +291,10 @@ async fn one_caller_has_so_many_streams_and_others_have_theirs() {
     let others = begin(&house, "bob", "SendStreamingMessage").await;
     assert_eq!(others.status(), 200);
     open.pop();
-    let begun = Instant::now();
-    while begin(&house, "ann", "SendStreamingMessage").await.status() != 200 {
-        assert!(begun.elapsed() < Duration::from_secs(20), "no room again");
-    }
+    eventually("room for a stream", async || {
+        begin(&house, "ann", "SendStreamingMessage").await.status() == 200
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -328,10 +323,10 @@ async fn one_address_has_so_many_connections_and_others_have_theirs() {
     let (other, _) = ask(elsewhere.connect(house.address).await.unwrap()).await;
     assert_eq!(other, "200");
     drop(kept);
-    let begun = Instant::now();
-    while ask(connect().await.unwrap()).await.0 != "200" {
-        assert!(begun.elapsed() < Duration::from_secs(20), "no room again");
-    }
+    eventually("room for a connection", async || {
+        ask(connect().await.unwrap()).await.0 == "200"
+    })
+    .await;
     drop(also_kept);
 }
 

@@ -270,6 +270,7 @@ pub(crate) async fn serve_with(
                 "porter" => agent.forwarding(&[AUTHORIZATION, HeaderName::from_static("x-trace")]),
                 _ => agent,
             }),
+            router: None,
             name,
             profile,
             settings: Settings::default(),

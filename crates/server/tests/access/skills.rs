@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use prost_types::value::Kind;
 use serde_json::{Value, json};
 use switchboard_proto::{v0_3, v1_0};
-use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn};
+use switchboard_server::agent::{Agent, AgentError, Outcome, Router, Said};
 use switchboard_server::auth::{
     Access, Alternative, Ask, Authenticator, Denial, Policy, Scheme, SkillAccess, Verdict,
 };
 use switchboard_server::authorize::Authorized;
 use switchboard_server::call::{Call, Handler, Origin, ServiceParams, Target};
-use switchboard_server::engine::Settings;
+use switchboard_server::egress::Guard;
+use switchboard_server::engine::{Engine, Parts, Settings};
 use switchboard_server::log::Log;
 use switchboard_server::principal::Principal;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::MemoryStore;
-use switchboard_server::testing::agent::{FnAgent, Line, owner, says, send};
+use switchboard_server::testing::agent::{FnAgent, owner, profile, says, send};
 use switchboard_types::ErrorKind;
 use switchboard_types::model::Object;
-use switchboard_types::operation::Operation;
+use switchboard_types::operation::{Operation, SendMessage};
 
 use crate::house::{Books, House, open, serve};
 use crate::schemes::Bearer;
@@ -349,34 +349,44 @@ async fn a_rule_that_tells_its_name_does_not_tell_which_skills_there_are() {
     }
 }
 
-/// An agent that decides by what a message says.
+/// Rules that look at what a message says, and decide nothing.
 #[derive(Debug)]
-struct Ruled(FnAgent);
+struct Undecided;
 
-#[async_trait]
-impl Agent for Ruled {
-    async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        self.0.run(turn, progress).await
+impl Router for Undecided {
+    fn reads_messages(&self) -> bool {
+        true
     }
 
-    fn has_rules(&self) -> bool {
-        true
+    fn decide(&self, _: &SendMessage, _: &Principal) -> Option<Value> {
+        None
+    }
+
+    fn agent(&self, _: &Value) -> Result<Arc<dyn Agent>, AgentError> {
+        Err(AgentError::new("nothing was decided"))
     }
 }
 
 #[tokio::test]
 async fn two_skills_are_refused_before_rules_that_everyone_may_reach() {
-    let agent = || FnAgent::new(|_, _| async { Ok(Outcome::Completed(Said::default())) });
-    let ruled: Arc<dyn Agent> = Arc::new(Ruled(agent()));
-    let plain: Arc<dyn Agent> = Arc::new(agent());
     let named = |skill: &str| json!({"skillId": skill}).as_object().map(Object::from);
-    for (agent, skill, is_refused) in [
-        (&ruled, "cheap", false),
-        (&ruled, "admin", true),
-        (&plain, "admin", false),
+    for (has_rules, skill, is_refused) in [
+        (true, "cheap", false),
+        (true, "admin", true),
+        (false, "admin", false),
     ] {
         let log = Log::new(Arc::new(MemoryStore::new()));
-        let engine = Line::new(&log, Arc::clone(agent), Settings::default()).engine;
+        let agent = FnAgent::new(|_, _| async { Ok(Outcome::Completed(Said::default())) });
+        let engine = Engine::new(Parts {
+            name: Arc::from("agent"),
+            agent: Arc::new(agent),
+            router: has_rules.then(|| Arc::new(Undecided) as _),
+            profile: profile(),
+            settings: Settings::default(),
+            log: log.clone(),
+            guard: Arc::new(Guard::new(Vec::new())),
+            tasks: Tasks::default(),
+        });
         let door = Authorized::new(engine, Arc::new(Access::open()));
         let mut send = send(says("x"));
         send.metadata = named("cheap");

@@ -129,7 +129,11 @@ impl Trouble for Flaky {
                 tokio::time::sleep(self.answers_take).await;
                 return Ok(());
             }
-            Request::Turns(_) | Request::Steps(_) | Request::Task(_) | Request::List(_) => {
+            Request::Turns(_)
+            | Request::Steps(_)
+            | Request::Task(_)
+            | Request::List(_)
+            | Request::ListById(_) => {
                 return Ok(());
             }
         };
@@ -278,13 +282,13 @@ async fn a_note_is_not_kept_before_what_was_said_before_it() {
     let task = line.send_at_once(says("hello")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert!(!noted.load(Ordering::SeqCst), "it was not told that it is");
-    let notes = store.notes(&task.id).await.unwrap();
-    let names: Vec<&str> = notes.iter().map(|note| &*note.name).collect();
+    let steps = store.steps(&task.id, 0, 9).await.unwrap();
+    let names: Vec<&str> = steps.iter().map(|stored| &*stored.step.name).collect();
     assert_eq!(names, ["first"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_note_that_could_not_be_read_again_is_refused() {
+async fn a_step_that_could_not_be_read_again_is_refused() {
     let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     let agent = FnAgent::new(move |turn, progress| async move {
         progress.record("shallow", nested(100)).await?;
@@ -296,6 +300,6 @@ async fn a_note_that_could_not_be_read_again_is_refused() {
     let done = line(agent).send(says("hello")).await.unwrap();
     assert_eq!(
         error_of(&done),
-        "what the agent noted is nested too deep to be read again"
+        "what the agent recorded is nested too deep to be read again"
     );
 }

@@ -7,13 +7,13 @@ mod cancel;
 mod failure;
 mod idempotency;
 mod input;
+mod next_message;
+mod release;
 mod send;
 mod stream;
 mod succession;
 mod traces;
 mod turns;
-mod untold;
-mod waiting;
 mod withdrawn;
 
 use std::sync::Arc;

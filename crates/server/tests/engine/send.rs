@@ -227,12 +227,8 @@ async fn two_messages_at_once_for_one_task_are_both_heard() {
         task_id: Some(task.id.clone()),
         ..says(text)
     };
-    let (a, b) = tokio::join!(
-        line.send_at_once(more("second")),
-        line.send_at_once(more("third"))
-    );
+    let (a, b) = tokio::join!(line.send(more("second")), line.send(more("third")));
     assert_eq!((&a.unwrap().id, &b.unwrap().id), (&task.id, &task.id));
-    tokio::time::sleep(Duration::from_secs(5)).await;
     let done = line.send(more("bye")).await.unwrap();
     let said: Vec<String> = done
         .history
@@ -450,14 +446,14 @@ async fn a_message_that_waits_is_heard_as_its_own_senders() {
         })
     };
     let line = line(agent);
-    let ask = async |message: Message, scope: &str| {
+    let ask = async |message: Message, scope: &str, waits: bool| {
         let identity = Identity {
             subject: "ann".into(),
             scopes: vec![scope.into()],
             ..Identity::default()
         };
         let mut send = send(message);
-        send.configuration.return_immediately = true;
+        send.configuration.return_immediately = !waits;
         let asked = line.ask(Operation::Send(send.into()), |call| {
             call.principal = Principal::from(identity);
         });
@@ -466,13 +462,12 @@ async fn a_message_that_waits_is_heard_as_its_own_senders() {
             other => panic!("{other:?}"),
         }
     };
-    let task = ask(says("first"), "write").await;
+    let task = ask(says("first"), "write", false).await;
     let more = Message {
         task_id: Some(task),
         ..says("second")
     };
-    ask(more, "read").await;
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    ask(more, "read", true).await;
     assert_eq!(*heard.lock().unwrap(), ["first: write", "second: read"]);
 }
 

@@ -67,7 +67,11 @@ async fn a_turn_ends_where_it_began_and_the_next_begins_at_the_new_engine() {
         task_id: Some(task.id.clone()),
         ..says("two")
     };
-    old.send_at_once(more).await.unwrap();
+    let waits = {
+        let old = old.clone();
+        tokio::spawn(async move { old.send(more).await })
+    };
+    settle().await;
     let new = next(&old, named("new", &go), patient());
     let said = async || {
         let task = new.get(&task.id).await.unwrap();
@@ -85,6 +89,8 @@ async fn a_turn_ends_where_it_began_and_the_next_begins_at_the_new_engine() {
     go.add_permits(1);
     settle().await;
     assert_eq!(said().await, (TaskState::InputRequired, "new".to_owned()));
+    let answer = waits.await.unwrap().unwrap();
+    assert_eq!(answer.status.message.as_ref().unwrap().text(), "new");
 }
 
 #[tokio::test(start_paused = true)]

@@ -104,17 +104,12 @@ async fn what_only_operators_hear_is_kept_in_order_and_within_bounds() {
     let line = line(agent);
     let mut cursor = line.stream(says("hello")).await.unwrap();
     let events = rest(&mut cursor).await;
-    let notes = line.log.store().notes(cursor.task_id()).await.unwrap();
-    let kept: Vec<&Value> = notes
-        .iter()
-        .filter(|note| note.name.starts_with(INTERNAL))
-        .map(|note| &note.value)
-        .collect();
-    assert_eq!(kept.len(), 200);
-    assert_eq!(kept[0]["name"], "llm-call");
+    let kept = internal(&line, cursor.task_id()).await;
+    assert_eq!(kept.len(), 302);
+    assert_eq!(kept[0]["name"], "internal:llm-call");
     assert_eq!(kept[0]["value"], json!({ "model": "m", "durationMs": 12 }));
     assert_eq!(kept[1]["value"]["left_out"], "10002 bytes: more than 4096");
-    assert_eq!(kept[199]["value"], 197);
+    assert_eq!(kept[301]["value"], 299);
     let task = line.get(cursor.task_id()).await.unwrap();
     for told in [format!("{events:?}"), format!("{task:?}")] {
         assert!(
@@ -126,12 +121,12 @@ async fn what_only_operators_hear_is_kept_in_order_and_within_bounds() {
 
 /// What operators are told of a task.
 async fn internal(line: &Line, task: &TaskId) -> Vec<Value> {
-    let notes = line.log.store().notes(task).await.unwrap();
-    let internal = notes
-        .iter()
-        .filter(|note| note.name.starts_with(INTERNAL))
-        .map(|note| json!({ "name": note.value["name"], "value": note.value["value"] }));
-    internal.collect()
+    let steps = line.log.store().steps(task, 0, 999).await.unwrap();
+    let internal = steps.iter().map(|stored| &stored.step);
+    let internal = internal.filter(|step| step.name.starts_with(INTERNAL));
+    internal
+        .map(|step| json!({ "name": step.name, "value": step.value }))
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,12 +167,12 @@ async fn what_an_agent_asks_for_is_a_part_of_its_turn_and_told_when_it_is_over()
     assert_eq!(
         internal(&line, &task.id).await,
         [
-            json!({ "name": "llm-call", "value": { "model": "m", "attempt": 1, "durationMs": 20, "error": "too many" } }),
-            json!({ "name": "llm-call", "value": {
+            json!({ "name": "internal:llm-call", "value": { "model": "m", "attempt": 1, "durationMs": 20, "error": "too many" } }),
+            json!({ "name": "internal:llm-call", "value": {
                 "model": "m", "attempt": 2, "durationMs": 30, "usage": { "inputTokens": 7, "outputTokens": 3 },
             } }),
-            json!({ "name": "llm-call", "value": { "model": "m", "attempt": 3, "durationMs": 0, "error": "it was given up" } }),
-            json!({ "name": "delegation", "value": { "agent": "far", "taskId": "t-1", "url": "http://h/", "elsewhere": true } }),
+            json!({ "name": "internal:llm-call", "value": { "model": "m", "attempt": 3, "durationMs": 0, "error": "it was given up" } }),
+            json!({ "name": "internal:delegation", "value": { "agent": "far", "taskId": "t-1", "url": "http://h/", "elsewhere": true } }),
         ]
     );
     let mut lines = Lines::default();

@@ -197,17 +197,6 @@ async fn who_waits_for_a_turn_can_be_canceled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_to_a_task_at_work_needs_no_room() {
-    let go = Arc::new(Semaphore::new(0));
-    let line = line_with(told_by(&go), room(1, 0));
-    let first = line.send_at_once(says("one")).await.unwrap();
-    let mut more = says("more");
-    more.task_id = Some(first.id.clone());
-    line.send_at_once(more).await.unwrap();
-    assert!(line.send_at_once(says("two")).await.is_err());
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_answer_that_finds_no_room_is_refused_and_the_question_stands() {
     let line = line_with(asks(), room(1, 0));
     let asked = line.send(says("a shirt")).await.unwrap();

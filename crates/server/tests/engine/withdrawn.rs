@@ -8,18 +8,18 @@ use async_trait::async_trait;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn};
 use switchboard_server::engine::Settings;
 use switchboard_server::limit::{Gate, Turns};
-use switchboard_server::log::Log;
+use switchboard_server::log::{Log, NewTask};
 use switchboard_server::store::MemoryStore;
 use switchboard_server::task::{Change, Origin};
 use switchboard_server::testing::agent::{Line, owner, says};
 use switchboard_server::testing::store_suite::{Story, at};
 use switchboard_types::model::{Event, StatusUpdate, TaskId, TaskState, TaskStatus};
 
-/// Asks at once; or when it is told to stop; or works until it is told to. It remembers what it was let go of, and what was
+/// Asks at once; or when it is told to stop; or works until it is told to. It remembers what it released, and what was
 /// open then.
 #[derive(Debug, Default)]
 struct Asker {
-    let_go: Mutex<Vec<(TaskId, TaskState, String)>>,
+    released: Mutex<Vec<(TaskId, TaskState, String)>>,
 }
 
 #[async_trait]
@@ -40,7 +40,7 @@ impl Agent for Asker {
         let status = &turn.task.status;
         let said = status.message.as_ref().map(|message| message.text());
         let open = (turn.task.id.clone(), status.state, said.unwrap_or_default());
-        self.let_go.lock().unwrap().push(open);
+        self.released.lock().unwrap().push(open);
         Ok(())
     }
 }
@@ -52,14 +52,14 @@ fn asker(settings: Settings) -> (Line, Arc<Asker>) {
     (line, agent)
 }
 
-/// What it was let go of, some time later.
-async fn release(agent: &Asker) -> Vec<(TaskId, TaskState, String)> {
+/// What it released, some time later.
+async fn released(agent: &Asker) -> Vec<(TaskId, TaskState, String)> {
     tokio::time::sleep(Duration::from_secs(60)).await;
-    agent.let_go.lock().unwrap().clone()
+    agent.released.lock().unwrap().clone()
 }
 
 async fn ids(agent: &Asker) -> Vec<TaskId> {
-    let all = let_go(agent).await;
+    let all = released(agent).await;
     all.into_iter().map(|(id, ..)| id).collect()
 }
 
@@ -110,7 +110,7 @@ async fn a_question_that_comes_when_the_task_is_over_is_withdrawn_and_told_to_no
         TaskState::InputRequired,
         "which one?".to_owned(),
     );
-    assert_eq!(let_go(&agent).await, slice::from_ref(&open));
+    assert_eq!(released(&agent).await, slice::from_ref(&open));
     // The same if it has taken too long.
     let slow = line.send(says("show")).await.unwrap();
     assert_eq!(slow.status.state, TaskState::Failed);
@@ -119,7 +119,7 @@ async fn a_question_that_comes_when_the_task_is_over_is_withdrawn_and_told_to_no
         TaskState::AuthRequired,
         "who are you?".to_owned(),
     );
-    assert_eq!(let_go(&agent).await, [open, shows]);
+    assert_eq!(released(&agent).await, [open, shows]);
 }
 
 /// However closely they come one after the other.
@@ -131,7 +131,7 @@ async fn a_cancel_that_comes_with_the_question_cancels() {
         let canceled = tokio::time::timeout(Duration::from_secs(20), line.cancel(&asked.id));
         let canceled = canceled.await.expect("it is never answered").unwrap();
         assert_eq!(canceled.status.state, TaskState::Canceled);
-        let told = || agent.let_go.lock().unwrap().len() > round;
+        let told = || agent.released.lock().unwrap().len() > round;
         while !told() {
             tokio::task::yield_now().await;
         }
@@ -149,7 +149,13 @@ async fn a_question_does_not_end_the_turn_of_a_task_that_was_canceled() {
         owner: owner(),
         context: story.task().context_id,
     });
-    task.begin(Arc::new(story.task()), Vec::new(), None, false);
+    task.begin(NewTask {
+        task: Arc::new(story.task()),
+        changes: Vec::new(),
+        decision: None,
+        trace: None,
+        draft: false,
+    });
     task.uncork();
     let stands = |state| {
         Event::Status(StatusUpdate {
@@ -163,15 +169,13 @@ async fn a_question_does_not_end_the_turn_of_a_task_that_was_canceled() {
             metadata: None,
         })
     };
-    let working = || stands(TaskState::Working);
-    task.work_begins(working()).unwrap();
+    task.append(stands(TaskState::Working)).unwrap();
     let note = Change::Remove(task.id().clone());
     assert!(task.cancel(stands(TaskState::Canceled), note).unwrap());
     for asks in [TaskState::InputRequired, TaskState::AuthRequired] {
-        let refused = task.end_turn(stands(asks), None, working);
-        assert_eq!(refused.unwrap_err(), stands(asks));
+        let refused = task.end_turn(stands(asks), None);
+        assert_eq!(*refused.unwrap_err(), stands(asks));
     }
-    task.end_turn(stands(TaskState::Canceled), None, working)
-        .unwrap();
+    task.end_turn(stands(TaskState::Canceled), None).unwrap();
     assert_eq!(task.last().1, TaskState::Canceled);
 }

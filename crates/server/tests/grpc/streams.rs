@@ -9,6 +9,7 @@ use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use switchboard_proto::v1_0 as wire;
 use switchboard_server::http::Limits;
+use switchboard_testkit::eventually;
 use tokio::net::TcpStream;
 use tonic::Code;
 use wire::stream_response::Payload as Item;
@@ -53,13 +54,11 @@ async fn a_slow_reader_gets_everything_in_order() {
         status: wire::TaskState::Completed.into(),
         ..Default::default()
     };
-    loop {
+    eventually("the end of the task", async || {
         let page: wire::ListTasksResponse = caller.call(rpc("ListTasks"), &over).await.unwrap();
-        if page.total_size == 1 {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
+        page.total_size == 1
+    })
+    .await;
     let seen: Vec<wire::StreamResponse> = all(slow).await;
     assert_eq!(chunks(&seen), (0..2000).collect::<Vec<u64>>());
     server.drain().await;
@@ -278,13 +277,11 @@ async fn a_stream_that_is_not_read_is_reset_and_its_connection_stays() {
         .unwrap();
     let mut unread = caller.stream(rpc("GetTask"), &get).await.unwrap();
     // The room of the answer is free once its stream is reset.
-    let again: wire::Task = loop {
-        match caller.call(rpc("GetTask"), &get).await {
-            Ok(task) => break task,
-            Err(refused) => assert_eq!(refused.code(), Code::ResourceExhausted),
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    };
+    let again: wire::Task = eventually("room for the answer", async || {
+        let answered = caller.call(rpc("GetTask"), &get).await;
+        answered.inspect_err(|refused| assert_eq!(refused.code(), Code::ResourceExhausted))
+    })
+    .await;
     assert_eq!(again, task);
     assert!(unread.message().await.is_err(), "it was cut off");
 

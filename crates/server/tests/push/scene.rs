@@ -5,18 +5,17 @@ use std::time::Duration;
 
 use switchboard_server::clock;
 use switchboard_server::egress::{Allow, Guard};
-use switchboard_server::log::{Log, TaskLog};
+use switchboard_server::log::{Log, NewTask, TaskLog};
 use switchboard_server::push::{Outbox, Settings};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::task::{Change, DeadLetter, Delivery, Origin, Owner, Webhook};
+use switchboard_testkit::eventually;
 use switchboard_types::Dialect;
 use switchboard_types::model::{
     Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, Part, PushConfig, PushConfigId,
     StatusUpdate, Task, TaskId, TaskState, TaskStatus,
 };
-
-use crate::receiver::soon;
 
 /// Whose tasks those are that no test gives to anyone else.
 const OWNER: &str = "owner";
@@ -122,8 +121,13 @@ impl Scene {
             history: Vec::new(),
             metadata: None,
         };
-        let beside = webhooks.map(Change::PutWebhook).collect();
-        log.begin(task.into(), beside, None, false);
+        log.begin(NewTask {
+            task: task.into(),
+            changes: webhooks.map(Change::PutWebhook).collect(),
+            decision: None,
+            trace: None,
+            draft: false,
+        });
         log.uncork();
         log
     }
@@ -145,15 +149,8 @@ impl Scene {
         webhook: &str,
         wanted: impl Fn(&Delivery) -> bool,
     ) -> Delivery {
-        soon(async {
-            loop {
-                if let Some(delivery) = self.delivery(task, webhook).await
-                    && wanted(&delivery)
-                {
-                    return delivery;
-                }
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
+        eventually("the delivery", async || {
+            self.delivery(task, webhook).await.filter(&wanted)
         })
         .await
     }
@@ -207,7 +204,7 @@ impl Happen for Arc<TaskLog> {
             status: status(state),
             metadata: None,
         };
-        self.append(Event::Status(update), None).unwrap();
+        self.append(Event::Status(update)).unwrap();
     }
 
     fn produces(&self, text: &str) {
@@ -219,6 +216,6 @@ impl Happen for Arc<TaskLog> {
             last_chunk: false,
             metadata: None,
         };
-        self.append(Event::Artifact(update), None).unwrap();
+        self.append(Event::Artifact(update)).unwrap();
     }
 }

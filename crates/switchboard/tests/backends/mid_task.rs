@@ -102,7 +102,7 @@ async fn a_run_that_a_new_gateway_does_not_go_on_with_fails_and_is_not_sent_agai
     let ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
     eventually("a request", async || claw.calls("agent").len() == 1).await;
-    claw.world.manner.lock().unwrap().recovers = false;
+    claw.world.manner.lock().recovers = false;
     claw.die().await;
     claw.revive().await;
     let failed = ours.until("bot", &task, &["failed"]).await;

@@ -109,13 +109,13 @@ agents: {{bot: {{on_disconnect: cancel, openclaw: {{url: '{url}', token: '${{TOK
 #[tokio::test]
 async fn a_message_that_was_sent_anew_is_not_taken_for_cut_off_after_a_crash_either() {
     let mut claw = Claw::start().await;
-    claw.world.manner.lock().unwrap().asked = Reaction::Deaf;
+    claw.world.manner.lock().asked = Reaction::Deaf;
     let mut ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("break")).await["id"].clone();
     eventually("a request", async || claw.calls("agent").len() == 1).await;
     claw.die().await;
     // The next one takes it, and ours never hears of that.
-    claw.world.manner.lock().unwrap().asked = Reaction::Mute;
+    claw.world.manner.lock().asked = Reaction::Mute;
     claw.revive().await;
     eventually("the end of the run", async || {
         claw.world.is_over(task.as_str().unwrap())
@@ -133,14 +133,14 @@ async fn a_message_that_was_sent_anew_is_not_taken_for_cut_off_after_a_crash_eit
 #[tokio::test]
 async fn a_message_that_was_sent_anew_to_a_new_gateway_is_not_taken_for_cut_off() {
     let mut claw = Claw::start().await;
-    claw.world.manner.lock().unwrap().asked = Reaction::Deaf;
+    claw.world.manner.lock().asked = Reaction::Deaf;
     let ours = front(&claw, "").await;
     let said = with("break", file("a.txt", "text/plain", "eA=="));
     let said = json!({"message": said["message"], "configuration": {"blocking": false}});
     let task = ours.result("bot", "message/send", said).await["id"].clone();
     eventually("a request", async || claw.calls("chat.send").len() == 1).await;
     claw.die().await;
-    claw.world.manner.lock().unwrap().asked = Reaction::Runs;
+    claw.world.manner.lock().asked = Reaction::Runs;
     claw.revive().await;
     let failed = ours.until("bot", &task, &["completed", "failed"]).await;
     assert_eq!(why(&failed), "the agent failed: the model broke");
@@ -182,7 +182,7 @@ async fn a_run_that_a_new_gateway_goes_on_with_is_followed_there() {
 async fn whatever_a_new_gateway_says_of_a_run_it_is_followed_where_it_goes_on() {
     for left_as in ["running", "failed", "lost"] {
         let mut claw = Claw::start().await;
-        claw.world.manner.lock().unwrap().left_as = left_as;
+        claw.world.manner.lock().left_as = left_as;
         let mut ours = front(&claw, "").await;
         let task = some_of(&ours, say(COUNT)).await;
         claw.die().await;

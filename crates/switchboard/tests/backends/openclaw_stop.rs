@@ -90,7 +90,7 @@ async fn what_was_canceled_while_the_gateway_was_away_is_stopped_after_a_crash_o
 #[tokio::test]
 async fn a_new_gateway_does_not_go_on_with_what_was_canceled_while_it_was_away() {
     let mut claw = Claw::start().await;
-    claw.world.manner.lock().unwrap().goes_on = "hang";
+    claw.world.manner.lock().goes_on = "hang";
     let ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
     eventually("a request", async || claw.calls("agent").len() == 1).await;
@@ -104,7 +104,7 @@ async fn a_new_gateway_does_not_go_on_with_what_was_canceled_while_it_was_away()
 #[tokio::test]
 async fn nor_with_what_it_had_gone_on_with_before() {
     let mut claw = Claw::start().await;
-    claw.world.manner.lock().unwrap().goes_on = "hang";
+    claw.world.manner.lock().goes_on = "hang";
     let mut ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hang")).await["id"].clone();
     eventually("a request", async || claw.calls("agent").len() == 1).await;
@@ -126,7 +126,7 @@ async fn nor_with_what_it_had_gone_on_with_before() {
 async fn what_cannot_be_stopped_does_not_keep_ours_from_its_end() {
     let ends = async |away| {
         let mut claw = Claw::start().await;
-        claw.world.manner.lock().unwrap().asked = Reaction::Deaf;
+        claw.world.manner.lock().asked = Reaction::Deaf;
         let mut ours = ending_within("15s", &claw).await;
         canceled(&ours, &mut claw, away).await;
         ours.stop().await;
@@ -151,12 +151,12 @@ async fn a_gateway_that_answers_nothing_does_not_keep_ours_from_its_end() {
 #[tokio::test]
 async fn a_run_that_a_gateway_did_not_begin_because_it_starts_is_begun_again_and_not_stopped() {
     let claw = Claw::start().await;
-    claw.world.manner.lock().unwrap().asked = Reaction::Starting;
+    claw.world.manner.lock().asked = Reaction::Starting;
     let ours = front(&claw, "").await;
     let task = ours.result("bot", "message/send", begin("hello")).await;
     let text = "is unavailable, retrying for up to 120 s: the gateway is starting";
     ours.until_says("bot", &task["id"], text).await;
-    claw.world.manner.lock().unwrap().asked = Reaction::Runs;
+    claw.world.manner.lock().asked = Reaction::Runs;
     let done = ours
         .until("bot", &task["id"], &["completed", "failed"])
         .await;
@@ -169,7 +169,7 @@ async fn a_task_whose_run_was_cut_off_can_be_canceled() {
     let mut claw = Claw::start().await;
     let ours = front(&claw, "").await;
     let task = some_of(&ours, say(COUNT)).await;
-    claw.world.manner.lock().unwrap().recovers = false;
+    claw.world.manner.lock().recovers = false;
     claw.die().await;
     claw.revive().await;
     eventually("a lookup", async || !claw.calls("chat.history").is_empty()).await;

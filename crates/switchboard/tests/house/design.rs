@@ -81,6 +81,20 @@ fn nobody_is_let_in_past_the_door() {
     none("callers that passed no door", &found);
 }
 
+/// A lock that poisons needs a word about panics wherever it is taken.
+#[test]
+fn locks_are_those_of_parking_lot() {
+    let poisons = |line: &str| {
+        line.contains("std::sync::") && ["Mutex", "RwLock"].iter().any(|lock| line.contains(lock))
+    };
+    let mut found = Vec::new();
+    for source in sources().into_iter().filter(|source| !source.is_test()) {
+        let lines = source.statements().filter(|(_, line)| poisons(line));
+        found.extend(lines.map(|(at, _)| format!("{}:{at}", source.path)));
+    }
+    none("locks of the standard library", &found);
+}
+
 /// The drawing at the top of the server is the tree.
 #[test]
 fn the_hops_that_are_drawn_exist() {

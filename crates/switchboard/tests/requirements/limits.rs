@@ -1,7 +1,7 @@
 //! How often, and how much at once (S1 §10.2, S2 rate limiting).
 
 use serde_json::{Value, json};
-use switchboard_testkit::{Server, answer, say};
+use switchboard_testkit::{Server, answer, eventually, say};
 
 fn call(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -63,12 +63,10 @@ async fn s1_040_tasks_beyond_the_limit_wait_and_are_kept() {
         .await;
     assert_eq!(canceled.body["result"]["status"]["state"], "canceled");
     let get = call("tasks/get", &json!({"id": second.body["result"]["id"]}));
-    let began = tokio::time::timeout(std::time::Duration::from_secs(20), async {
-        while server.post("/a2a/slow", &get).await.body["result"]["status"]["state"] != "working" {
-            tokio::task::yield_now().await;
-        }
-    });
-    assert!(began.await.is_ok(), "the second one has its turn");
+    eventually("the turn of the second one", async || {
+        server.post("/a2a/slow", &get).await.body["result"]["status"]["state"] == "working"
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ pub(super) async fn serve(world: &World, mut stream: TcpStream) {
         return;
     };
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    if !world.manner.lock().unwrap().http {
+    if !world.manner.lock().http {
         return plain(&mut stream, "404 Not Found", "text/plain", "Not Found").await;
     }
     if header(&head, "authorization") != Some(format!("Bearer {TOKEN}")) {

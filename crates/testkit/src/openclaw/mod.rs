@@ -9,9 +9,10 @@ mod socket;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
@@ -146,7 +147,7 @@ impl Claw {
     pub async fn live(&mut self) {
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.address = listener.local_addr().unwrap();
-        self.world.inner().boot += 1;
+        self.world.inner.lock().boot += 1;
         (self.life, self.death) = (TaskTracker::new(), CancellationToken::new());
         let (life, death) = (self.life.clone(), self.death.clone());
         let world = Arc::clone(&self.world);
@@ -154,7 +155,7 @@ impl Claw {
             while let Some(Ok((stream, _))) = death.run_until_cancelled(listener.accept()).await {
                 let (world, death) = (Arc::clone(&world), death.clone());
                 life.spawn(async move {
-                    let boot = world.inner().boot;
+                    let boot = world.inner.lock().boot;
                     death.run_until_cancelled(serve(&world, stream, boot)).await;
                 });
             }
@@ -164,8 +165,8 @@ impl Claw {
     /// Comes to life after it died. What ran then runs no more; it may go on with it, in a run of another name.
     pub async fn revive(&mut self) {
         let mut cut_off = Vec::new();
-        let left_as = self.world.manner.lock().unwrap().left_as;
-        for row in &mut self.world.inner().rows {
+        let left_as = self.world.manner.lock().left_as;
+        for row in &mut self.world.inner.lock().rows {
             if row["status"] == "running" {
                 row["status"] = left_as.into();
                 row["error"] = "Task execution process exited before restart.".into();
@@ -173,14 +174,14 @@ impl Claw {
             }
         }
         self.live().await;
-        let manner = *self.world.manner.lock().unwrap();
+        let manner = *self.world.manner.lock();
         if !manner.recovers {
             return;
         }
         for run in cut_off {
-            let (world, boot) = (Arc::clone(&self.world), self.world.inner().boot);
+            let (world, boot) = (Arc::clone(&self.world), self.world.inner.lock().boot);
             let key = json!(format!("{run}:user"));
-            let rows = world.inner().history.clone();
+            let rows = world.inner.lock().history.clone();
             let (session, _) = rows
                 .iter()
                 .find(|(_, row)| row["idempotencyKey"] == key)
@@ -190,7 +191,7 @@ impl Claw {
             work.spawn(async move {
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 let ended = watch::Sender::new(None);
-                world.inner().runs.insert(run.clone(), ended);
+                world.inner.lock().runs.insert(run.clone(), ended);
                 world
                     .run(run, session, manner.goes_on.to_owned(), boot)
                     .await;
@@ -201,7 +202,7 @@ impl Claw {
     /// Dies as a process does that is killed: with all connections and runs, and all that it had in memory.
     pub async fn die(&mut self) {
         self.cut_off().await;
-        self.world.inner().runs.clear();
+        self.world.inner.lock().runs.clear();
     }
 
     /// Cuts all connections and takes no others, and lives on.
@@ -214,7 +215,7 @@ impl Claw {
 
     /// Can be reached again.
     pub async fn back(&mut self) {
-        self.world.inner().boot -= 1;
+        self.world.inner.lock().boot -= 1;
         self.live().await;
     }
 
@@ -231,35 +232,31 @@ impl Claw {
 
     /// What it was asked for by that name.
     pub fn calls(&self, method: &str) -> Vec<Value> {
-        let inner = self.world.inner();
+        let inner = self.world.inner.lock();
         let calls = inner.calls.iter().filter(|(name, _)| name == method);
         calls.map(|(_, params)| params.clone()).collect()
     }
 
     /// How many sockets were opened.
     pub fn connections(&self) -> u32 {
-        self.world.inner().connections
+        self.world.inner.lock().connections
     }
 
     /// It has one more skill from now on.
     pub fn learns(&self, skill: &str) {
-        self.world.inner().skills.push(skill.to_owned());
+        self.world.inner.lock().skills.push(skill.to_owned());
     }
 
     /// Its owner approves of the device.
     pub fn approve(&self) {
-        self.world.manner.lock().unwrap().pairs = false;
+        self.world.manner.lock().pairs = false;
     }
 }
 
 impl World {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap()
-    }
-
     /// A run of that name, and whether it was known.
     fn know(&self, run: &str) -> (bool, watch::Sender<Option<Value>>) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let known = inner.runs.contains_key(run);
         let ended = inner.runs.entry(run.to_owned());
         let ended = ended.or_insert_with(|| watch::Sender::new(None));
@@ -267,11 +264,15 @@ impl World {
     }
 
     fn ended(&self, run: &str) -> Option<watch::Receiver<Option<Value>>> {
-        self.inner().runs.get(run).map(watch::Sender::subscribe)
+        self.inner
+            .lock()
+            .runs
+            .get(run)
+            .map(watch::Sender::subscribe)
     }
 
     fn connected(&self) {
-        self.inner().connections += 1;
+        self.inner.lock().connections += 1;
     }
 
     fn listen(&self) -> broadcast::Receiver<String> {
@@ -279,23 +280,27 @@ impl World {
     }
 
     fn rows(&self) -> Vec<Value> {
-        self.inner().rows.clone()
+        self.inner.lock().rows.clone()
     }
 
     fn history(&self) -> Vec<(String, Value)> {
-        self.inner().history.clone()
+        self.inner.lock().history.clone()
     }
 
     fn skills(&self) -> Vec<String> {
-        self.inner().skills.clone()
+        self.inner.lock().skills.clone()
     }
 
     fn note(&self, method: &str, params: Value) {
-        self.inner().calls.push((method.to_owned(), params));
+        self.inner.lock().calls.push((method.to_owned(), params));
     }
 
     fn was_asked(&self, method: &str) -> bool {
-        self.inner().calls.iter().any(|(name, _)| name == method)
+        self.inner
+            .lock()
+            .calls
+            .iter()
+            .any(|(name, _)| name == method)
     }
 
     fn tell(&self, event: &str, payload: &Value) {
@@ -311,7 +316,7 @@ impl World {
     }
 
     fn set_row(&self, run: &str, status: &str) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         inner.rows.retain(|row| row["runId"] != run);
         inner
             .rows
@@ -319,7 +324,7 @@ impl World {
     }
 
     fn write(&self, session: &str, row: Value) {
-        self.inner().history.push((session.to_owned(), row));
+        self.inner.lock().history.push((session.to_owned(), row));
     }
 
     /// Runs an agent as it was recorded.
@@ -349,7 +354,7 @@ impl World {
         let says =
             |text: &str| self.say(&run, "assistant", &json!({"text": text, "itemId": "i:1"}));
         let is_over = || {
-            let inner = self.inner();
+            let inner = self.inner.lock();
             inner.boot != boot
                 || inner
                     .runs
@@ -434,20 +439,20 @@ impl World {
     }
 
     fn end(&self, run: &str, end: Value) {
-        if let Some(ended) = self.inner().runs.get(run) {
+        if let Some(ended) = self.inner.lock().runs.get(run) {
             ended.send_replace(Some(end));
         }
     }
 
     /// Whether a run goes on.
     pub fn is_running(&self, run: &str) -> bool {
-        let runs = &self.inner().runs;
+        let runs = &self.inner.lock().runs;
         runs.get(run).is_some_and(|ended| ended.borrow().is_none())
     }
 
     /// Whether a run has ended.
     pub fn is_over(&self, run: &str) -> bool {
-        let inner = self.inner();
+        let inner = self.inner.lock();
         inner
             .runs
             .get(run)
@@ -456,7 +461,7 @@ impl World {
 
     /// Whether there was something to stop.
     pub fn stop(&self, run: &str) -> bool {
-        let runs = self.inner().runs.get(run).cloned();
+        let runs = self.inner.lock().runs.get(run).cloned();
         let Some(ended) = runs.filter(|ended| ended.borrow().is_none()) else {
             return false;
         };

@@ -77,7 +77,7 @@ fn greeted(world: &World, params: &Value, boot: u32) -> Value {
         (&json!("n-1"), &json!(17))
     );
     assert_eq!(params["client"]["id"], "gateway-client");
-    if world.manner.lock().unwrap().pairs {
+    if world.manner.lock().pairs {
         let details = json!({"code": "PAIRING_REQUIRED", "reason": "not-paired", "requestId": "98ca4865-586e"});
         return refuse(
             "NOT_PAIRED",
@@ -132,7 +132,7 @@ impl Request {
         if twice && params["agentId"] != "main" {
             return self.no("invalid agent params: unknown agent id").await;
         }
-        let manner = world.manner.lock().unwrap().asked;
+        let manner = world.manner.lock().asked;
         match manner {
             Reaction::Deaf => return,
             Reaction::Starting => {

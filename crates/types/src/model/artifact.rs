@@ -1,5 +1,7 @@
 //! Artifacts: what a task produces.
 
+use std::sync::Arc;
+
 use super::{ArtifactId, Object, Part};
 
 /// One output of a task.
@@ -49,6 +51,32 @@ impl Artifact {
             }
         }
         joined
+    }
+}
+
+/// Makes an artifact update part of the artifacts of a task: `append` adds parts to the artifact of that id; otherwise it is
+/// new, or replaces it (A2A 1.0 §4.2.2). An append to an artifact nobody has seen begins it.
+///
+/// Amortised, a piece costs as much as it is long: the text grows in place, unless someone still reads the artifact as it
+/// was before. Readers keep what they hold, since that is copied first.
+pub fn apply_artifact(artifacts: &mut Vec<Arc<Artifact>>, piece: Arc<Artifact>, append: bool) {
+    // The latest artifact is nearly always the one being streamed.
+    match artifacts.iter_mut().rfind(|known| known.id == piece.id) {
+        None => artifacts.push(piece),
+        Some(known) if append => {
+            let known = Arc::make_mut(known);
+            known.append(&piece.parts);
+            if piece.name.is_some() {
+                known.name.clone_from(&piece.name);
+            }
+            if piece.description.is_some() {
+                known.description.clone_from(&piece.description);
+            }
+            if piece.metadata.is_some() {
+                known.metadata.clone_from(&piece.metadata);
+            }
+        }
+        Some(known) => *known = piece,
     }
 }
 
@@ -148,6 +176,32 @@ mod tests {
             let pieces: Vec<&[Part]> = pieces.iter().map(Vec::as_slice).collect();
             assert_eq!(appended(&pieces), expected);
         }
+    }
+
+    #[test]
+    fn an_update_begins_extends_or_replaces_the_artifact_of_its_id() {
+        let piece = |id: &str, words: &str, name: Option<&str>| {
+            let id = ArtifactId::new(id).unwrap();
+            let mut piece = Artifact::new(id, vec![Part::text(words)]);
+            piece.name = name.map(str::to_owned);
+            Arc::new(piece)
+        };
+        let mut artifacts = Vec::new();
+        apply_artifact(&mut artifacts, piece("a", "Hel", Some("greeting")), true);
+        let reader = Arc::clone(&artifacts[0]);
+        apply_artifact(&mut artifacts, piece("b", "other", None), false);
+        apply_artifact(&mut artifacts, piece("a", "lo", None), true);
+        let merged = piece("a", "Hello", Some("greeting"));
+        assert_eq!(artifacts, [merged, piece("b", "other", None)]);
+        assert_eq!(
+            reader.parts,
+            [Part::text("Hel")],
+            "readers keep what they hold"
+        );
+        apply_artifact(&mut artifacts, piece("a", "!", Some("shout")), true);
+        assert_eq!(artifacts[0], piece("a", "Hello!", Some("shout")));
+        apply_artifact(&mut artifacts, piece("a", "Bye", None), false);
+        assert_eq!(artifacts[0], piece("a", "Bye", None));
     }
 
     #[test]

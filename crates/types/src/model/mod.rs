@@ -13,7 +13,7 @@ mod task;
 mod time;
 mod weight;
 
-pub use artifact::{Artifact, append_parts};
+pub use artifact::{Artifact, append_parts, apply_artifact};
 pub use card::{
     AgentCard, Binding, Capabilities, CardSignature, Extension, Interface, Provider, Skill,
 };

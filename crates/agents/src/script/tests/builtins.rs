@@ -148,7 +148,7 @@ async fn desk_asks_those_who_know() {
     let play = agent("desk").agents(helpers());
     let played = play.clone().text("plan a team lunch").run().await;
     assert_eq!(played.events.last().unwrap(), "plan. echoed + found");
-    let asked = play.agents.asked.lock().unwrap().join("\n");
+    let asked = play.agents.asked.lock().join("\n");
     assert!(
         asked.contains(": plan a team lunch in 4 chunks every 400ms"),
         "{asked}"

@@ -40,7 +40,7 @@ async fn passes_on_progress_and_brings_back_the_answer() {
             "result. one two + three",
         ]
     );
-    let asked = play.agents.asked.lock().unwrap();
+    let asked = play.agents.asked.lock();
     assert_eq!(*asked, [r#"send helper t1-1-1 for ["t1"]: do hello there"#]);
 }
 
@@ -56,7 +56,7 @@ async fn every_call_has_its_own_key() {
         .agents(helpful())
         .after(vec![user("m0", vec![])]);
     play.run().await;
-    let asked = play.agents.asked.lock().unwrap();
+    let asked = play.agents.asked.lock();
     let keys: Vec<&str> = asked.iter().filter_map(|a| a.split(' ').nth(2)).collect();
     assert_eq!(keys, ["t1-2-1", "t1-2-2"]);
 }
@@ -140,7 +140,7 @@ async fn a_cancel_goes_on_to_the_other_agent() {
     let (played, ()) = tokio::join!(play.run(), canceled);
     assert_eq!(played.end, "failed: the task is over");
     assert_eq!(played.took, Duration::from_millis(3500));
-    let asked = play.agents.asked.lock().unwrap();
+    let asked = play.agents.asked.lock();
     assert_eq!(asked.last().unwrap(), "cancel helper child");
 }
 
@@ -154,7 +154,7 @@ async fn a_cancel_reaches_a_call_that_nothing_was_heard_of_yet() {
     };
     let (played, ()) = tokio::join!(play.run(), canceled);
     assert_eq!(played.end, "failed: the task is over");
-    let asked = play.agents.asked.lock().unwrap();
+    let asked = play.agents.asked.lock();
     assert_eq!(asked.last().unwrap(), "cancel helper child");
 }
 
@@ -167,7 +167,7 @@ async fn a_run_canceled_as_it_is_taken_up_again_cancels_the_call_it_had_made() {
         let played = play.run().await;
         assert_eq!(played.end, "failed: the task is over");
         assert!(played.events.is_empty());
-        let asked = play.agents.asked.lock().unwrap();
+        let asked = play.agents.asked.lock();
         assert_eq!(asked.last().unwrap(), "cancel helper child");
     }
     let play = script("- wait: 1s\n- say: hello").emitted(0);
@@ -228,7 +228,7 @@ async fn the_answer_goes_to_the_agent_that_asked() {
         ["working: passed to a", "working: a: thanks"]
     );
     assert_eq!(played.end, "completed: done");
-    let asked = play.agents.asked.lock().unwrap().join(", ");
+    let asked = play.agents.asked.lock().join(", ");
     assert_eq!(
         asked,
         r#"tell a t1-2-1 in Some("child"): yes, follow a child after 7"#
@@ -242,7 +242,7 @@ async fn an_answer_is_not_given_twice() {
     let given = vec![user("t1-2-1", vec![Part::text("yes")])];
     let play = script(ANSWER).after(history).agents(waiting(given));
     assert_eq!(play.run().await.end, "completed: done");
-    let asked = play.agents.asked.lock().unwrap();
+    let asked = play.agents.asked.lock();
     assert_eq!(*asked, ["follow a child after 7"]);
 }
 
@@ -260,7 +260,7 @@ async fn an_agent_that_has_gone_on_without_the_answer_is_told_it_unless_it_is_ov
         let mut play = script(ANSWER).after(history.clone()).agents(agents);
         play.timed_out = timed_out;
         assert_eq!(play.run().await.end, "completed: done");
-        let asked = play.agents.asked.lock().unwrap();
+        let asked = play.agents.asked.lock();
         assert_eq!(asked[0].starts_with("tell"), told, "{state:?}: {asked:?}");
     }
 }
@@ -293,7 +293,7 @@ async fn a_cancel_goes_on_at_once_to_an_agent_that_has_been_given_its_answer() {
     };
     let (played, ()) = tokio::join!(play.run(), canceled);
     assert_eq!(played.took, Duration::from_millis(500));
-    let asked = play.agents.asked.lock().unwrap();
+    let asked = play.agents.asked.lock();
     assert_eq!(asked.last().unwrap(), "cancel a child");
 }
 
@@ -351,7 +351,7 @@ async fn an_agent_that_not_everyone_may_know_of_is_not_named() {
         played.events,
         ["working: passed to #1", "working: #1: thanks"]
     );
-    let asked = answered.agents.asked.lock().unwrap().join(", ");
+    let asked = answered.agents.asked.lock().join(", ");
     assert!(asked.starts_with("tell a t1-2-1"), "{asked}");
 }
 
@@ -385,7 +385,7 @@ async fn several_delegated_tasks_run_at_once_and_one_can_be_canceled() {
     assert_eq!((a.as_str(), b.as_str()), ("a", "b"));
     assert_eq!(begin.elapsed(), Duration::from_secs(2));
     delegations.cancel(&mut c).await.unwrap();
-    let asked = play.agents.asked.lock().unwrap();
+    let asked = play.agents.asked.lock();
     assert_eq!(asked.len(), 4, "{asked:?}");
     assert_eq!(asked[0], r#"send a t1-a for ["t1"]: hello there"#);
     assert_eq!(asked[3], "cancel c child");

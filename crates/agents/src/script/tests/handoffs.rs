@@ -33,7 +33,7 @@ async fn what_the_other_agent_makes_is_passed_on_as_it_comes() {
     );
     let whose = r#"{"delegate":{"agent":"poet","taskId":"child"}}"#;
     assert_eq!(played.end, format!("completed: bye #{whose}"));
-    let asked = play.agents.asked.lock().unwrap();
+    let asked = play.agents.asked.lock();
     assert_eq!(
         *asked,
         [r#"send poet t1-1-1 for ["t1"]: hello there"#],
@@ -100,7 +100,7 @@ async fn a_question_comes_back_and_its_answer_goes_on() {
         .agents(waiting);
     let played = play.run().await;
     assert_eq!(played.events, ["working: passed to a", "a one"]);
-    let asked = play.agents.asked.lock().unwrap().join(", ");
+    let asked = play.agents.asked.lock().join(", ");
     assert_eq!(
         asked,
         r#"tell a t1-2-1 in Some("child"): yes, follow a child after 7"#
@@ -118,7 +118,7 @@ async fn a_cancel_goes_on_to_it() {
     };
     let (played, ()) = tokio::join!(play.run(), canceled);
     assert_eq!(played.end, "failed: the task is over");
-    let asked = play.agents.asked.lock().unwrap();
+    let asked = play.agents.asked.lock();
     assert_eq!(asked.last().unwrap(), "cancel poet child");
 }
 

@@ -8,10 +8,11 @@ mod secrets;
 mod steps;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use switchboard_server::agent::{AgentError, Outcome, Said};
 use switchboard_server::call::ServiceParams;
@@ -163,7 +164,7 @@ impl Play {
         let delegations = self.delegations(&recorder, &task);
         let begin = tokio::time::Instant::now();
         let outcome = Run::new(delegations, scope).script(&self.script).await;
-        let events = recorder.0.into_inner().unwrap();
+        let events = recorder.0.into_inner();
         Played {
             events,
             end: ended(outcome),
@@ -272,7 +273,7 @@ impl Agents {
     }
 
     fn note(&self, what: String) {
-        self.asked.lock().unwrap().push(what);
+        self.asked.lock().push(what);
     }
 
     fn events(&self, agent: &str) -> Result<PeerReply, Error> {
@@ -327,7 +328,7 @@ impl Peers for Agents {
                     .get(agent)
                     .ok_or_else(|| error("task not found"))?;
                 let mut task = task.clone();
-                if self.ends && !self.asked.lock().unwrap().is_empty() {
+                if self.ends && !self.asked.lock().is_empty() {
                     task.status.state = TaskState::Completed;
                 }
                 Ok(PeerReply::Response(Response::Task(TaskView {
@@ -362,7 +363,7 @@ struct Recorder(Mutex<Vec<String>>);
 
 impl Recorder {
     fn add(&self, event: String) {
-        self.0.lock().unwrap().push(event);
+        self.0.lock().push(event);
     }
 }
 

@@ -30,7 +30,7 @@ fn login(state: TaskState) -> Agents {
 }
 
 fn asked_of(play: &Play) -> Vec<String> {
-    play.agents.asked.lock().unwrap().clone()
+    play.agents.asked.lock().clone()
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,7 @@
 //! Files of `NAME=value` lines.
+//!
+//! Not read with `dotenvy`: its errors have no line number and quote the line, which may hold a secret, and it replaces
+//! `$NAME` within values, which may be part of one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,9 @@
 //! The rules of an agent, and what they were asked.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use switchboard_server::auth::{About, Ask, Policy, Verdict};
 
@@ -32,10 +34,7 @@ impl Heard {
     }
 
     pub(super) fn log(&self) -> Vec<Asked> {
-        self.log
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.log.lock().clone()
     }
 
     fn decide(&self, ask: &Ask<'_>) -> Verdict {
@@ -81,7 +80,7 @@ impl Heard {
             asked.decided = Some((by.unwrap_or_default(), because));
         }
         let verdict = walk.verdict;
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.log.lock();
         log.push(asked);
         verdict
     }

@@ -15,8 +15,9 @@ pub(crate) mod stored;
 mod tests;
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use serde_json::{Value, json};
 use switchboard_agents::script::{InvalidTemplate, Pattern, Template};
 use switchboard_server::clock;
@@ -260,15 +261,14 @@ impl Routes {
     pub(crate) fn now(&self) -> Arc<Rules> {
         let changes = self.stored.changes();
         {
-            let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+            let all = self.all.read();
             if all.0 == changes {
                 return Arc::clone(&all.1);
             }
         }
         let stored = self.stored.of(&self.agent);
         let rules = Arc::new(Rules::new([self.written.clone(), stored].concat()));
-        let all = self.all.write();
-        *all.unwrap_or_else(PoisonError::into_inner) = (changes, Arc::clone(&rules));
+        *self.all.write() = (changes, Arc::clone(&rules));
         rules
     }
 }

@@ -1,9 +1,10 @@
 //! Rules that operators store while the server runs.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use serde_json::Value;
 use switchboard_server::store::access::{AccessStore, AuditEntry, RuleRecord, What};
 use switchboard_server::{clock, store};
@@ -75,13 +76,13 @@ impl Stored {
 
     /// The rules of an agent.
     pub(crate) fn of(&self, agent: &str) -> Vec<Arc<Route>> {
-        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        let rules = self.rules.read();
         rules.get(agent).cloned().unwrap_or_default()
     }
 
     /// An agent has these rules in the file.
     pub(crate) fn beside(&self, agent: &str, written: Vec<Arc<Route>>) {
-        let mut all = self.written.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.written.write();
         match written.is_empty() {
             true => all.remove(agent),
             false => all.insert(agent.to_owned(), written),
@@ -90,7 +91,7 @@ impl Stored {
 
     /// The rules of an agent in the file.
     pub(crate) fn written(&self, agent: &str) -> Vec<Arc<Route>> {
-        let all = self.written.read().unwrap_or_else(PoisonError::into_inner);
+        let all = self.written.read();
         all.get(agent).cloned().unwrap_or_default()
     }
 
@@ -162,7 +163,7 @@ impl Stored {
             }
         }
         let any = !rules.is_empty();
-        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        *self.rules.write() = rules;
         self.any.store(any, Ordering::Release);
         self.changes.fetch_add(1, Ordering::Release);
         Ok(())

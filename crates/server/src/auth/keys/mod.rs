@@ -11,10 +11,11 @@ mod scheme;
 
 use std::collections::HashMap;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
+use parking_lot::{RwLock, RwLockReadGuard};
 use serde_json::Map;
 use switchboard_keys::sha256;
 use switchboard_types::Error;
@@ -171,8 +172,7 @@ impl ApiKeys {
         }
         let made = issue(&*self.0.store, new, by).await?;
         let key = Arc::new(Key::new(&made.0, &self.0.scheme));
-        let known = self.0.known.write();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.known.write();
         known.keys.insert(made.0.hash, key);
         Ok(Some(made))
     }
@@ -211,7 +211,7 @@ impl ApiKeys {
             (record.hash, key)
         });
         let keys = keys.collect();
-        let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.known.write();
         let before = mem::replace(&mut *known, Known { revision, keys });
         for (hash, key) in before.keys {
             let stays = known.keys.get(&hash);
@@ -239,13 +239,12 @@ impl ApiKeys {
             }
         }
         if wrong {
-            let known = self.0.known.write();
-            known.unwrap_or_else(PoisonError::into_inner).revision = NEVER;
+            self.0.known.write().revision = NEVER;
         }
     }
 
     fn known(&self) -> RwLockReadGuard<'_, Known> {
-        self.0.known.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.known.read()
     }
 
     /// Keeps when keys were used last.

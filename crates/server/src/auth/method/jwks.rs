@@ -1,9 +1,10 @@
 //! Where the keys of an issuer come from: fetched by one task, kept in memory, renewed before they are old.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::CACHE_CONTROL;
+use parking_lot::{Mutex, RwLock};
 use reqwest::{Client, Response, Url, redirect};
 use serde::Deserialize;
 use switchboard_keys::{KeyError, PublicKeys};
@@ -124,7 +125,7 @@ impl KeySource {
 
     /// The keys at hand and their version, unless they are too old to be believed.
     pub(super) fn current(&self) -> Option<(Arc<PublicKeys>, u64)> {
-        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.read();
         let kept = kept.as_ref()?;
         let young = kept.fetched.elapsed() < LAST_RESORT;
         young.then(|| (Arc::clone(&kept.keys), kept.version))
@@ -138,7 +139,7 @@ impl KeySource {
                 Some(_) => ASK_AGAIN,
                 None => ASK_AGAIN_SOON,
             };
-            let mut asking = self.asking();
+            let mut asking = self.asking.lock();
             let may = asking.last.is_none_or(|last| last.elapsed() >= gap);
             if may && !asking.under_way {
                 asking.under_way = true;
@@ -163,10 +164,10 @@ impl KeySource {
                     ASK_AGAIN
                 }
             };
-            self.asking().under_way = false;
+            self.asking.lock().under_way = false;
             self.over.send_modify(|attempt| *attempt += 1);
             tokio::select! {
-                () = sleep(next) => self.asking().under_way = true,
+                () = sleep(next) => self.asking.lock().under_way = true,
                 () = self.wanted.notified() => {}
             }
         }
@@ -190,7 +191,7 @@ impl KeySource {
             }
             read => read?,
         };
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.write();
         let before = kept.as_ref().map_or(0, |kept| kept.version);
         // The same keys again: what was checked with them stays checked.
         let same = kept.as_ref().is_some_and(|kept| kept.json == json);
@@ -243,10 +244,6 @@ impl KeySource {
             status if status.is_success() => Ok(response),
             status => Err(Missing::Refused(status.as_u16())),
         }
-    }
-
-    fn asking(&self) -> std::sync::MutexGuard<'_, Asking> {
-        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn place(&self) -> &str {

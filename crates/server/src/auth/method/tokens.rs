@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_types::model::Timestamp;
 
 use crate::net::Fingerprint;
@@ -84,7 +84,7 @@ impl Tokens {
 
     fn shard(&self, fingerprint: &Fingerprint) -> MutexGuard<'_, Shard> {
         let shard = &self.shards[usize::from(fingerprint[0]) % SHARDS];
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
+        shard.lock()
     }
 }
 
@@ -126,7 +126,7 @@ impl Strangers {
     fn place(&self, token: &str) -> (u64, MutexGuard<'_, HashSet<u64, RandomState>>) {
         let mark = self.hasher.hash_one(token);
         let shard = &self.shards[(mark >> 60) as usize % SHARDS];
-        (mark, shard.lock().unwrap_or_else(PoisonError::into_inner))
+        (mark, shard.lock())
     }
 }
 
@@ -184,10 +184,7 @@ mod tests {
         for n in 0..SHARDS * MOST * 2 {
             strangers.keep(&n.to_string());
         }
-        let kept = strangers
-            .shards
-            .iter()
-            .map(|shard| shard.lock().unwrap().len());
+        let kept = strangers.shards.iter().map(|shard| shard.lock().len());
         assert!(kept.sum::<usize>() <= SHARDS * MOST);
     }
 
@@ -215,7 +212,7 @@ mod tests {
             assert!(tokens.find(&used, 1, at(0)).is_some(), "{n}");
         }
         for shard in &tokens.shards {
-            let shard = shard.lock().unwrap();
+            let shard = shard.lock();
             assert_eq!((shard.known.len(), shard.order.len()), (MOST, MOST));
         }
     }

@@ -186,6 +186,7 @@ mod tests {
     use switchboard_types::{FileBytes, ProtocolVersion};
 
     use super::*;
+    use crate::clock;
     use crate::task::Entry;
 
     /// The same event for callers with both ways of files, one of whom is left with it.
@@ -200,7 +201,7 @@ mod tests {
             },
             metadata: None,
         });
-        let entry = Arc::new(Entry::new(1, event, None));
+        let entry = Arc::new(Entry::new(1, clock::now(), event, None));
         [(FileBytes::Raw, false), (FileBytes::Base64, true)].map(|(files, last)| {
             let entry = Arc::clone(&entry);
             encode(Spoken::new(version, files), &Item { entry, last })

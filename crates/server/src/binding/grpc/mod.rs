@@ -73,7 +73,7 @@ pub(super) async fn answer(
             return refuse(turned_away(version, &refusal));
         }
     };
-    let read = match authentication.listing {
+    let read = match authentication.destination {
         // As for calls over HTTP: whoever asks an agent that is not there is heard no longer.
         None if agent(head).is_some() => service.read_refused(head, incoming).await,
         _ => service.read_body(head, incoming).await,
@@ -87,7 +87,7 @@ pub(super) async fn answer(
             return refuse(status(version, &error));
         }
     };
-    let files = file_bytes::of_caller(authentication.listing.as_deref(), &head.headers);
+    let files = file_bytes::of_caller(authentication.listing(), &head.headers);
     let rpc = Rpc {
         service,
         head,

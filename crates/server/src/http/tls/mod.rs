@@ -10,8 +10,9 @@ mod watch;
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rustls::{CertificateError, ServerConfig};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
@@ -73,12 +74,11 @@ impl Tls {
     }
 
     fn current(&self) -> Current {
-        let current = self.current.read();
-        current.unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 
     fn replace(&self, new: Current) {
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.write();
         *current = new;
     }
 }

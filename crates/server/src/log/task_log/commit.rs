@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 use super::state::Phase;
 use super::{TaskLog, lock};
 use crate::log::task_end::EndedTask;
-use crate::store::{Error, MAX_EVENT_PAGE};
-use crate::task::{Append, Change, Entry, Head};
+use crate::store::{Error, MAX_EVENT_PAGE, Refusal};
+use crate::task::{Append, Change, Entry, Head, Origin};
 
 /// With so many changes pending they are committed without an event.
 const MAX_CHANGES: usize = 256;
@@ -43,9 +43,10 @@ impl TaskLog {
         }
         let committed = &state.committed;
         if after >= committed.seq {
-            return match (&state.trouble, committed.seq) {
-                (Some(trouble), 0) => Err(trouble.clone()),
-                _ => Ok(Found::Nothing),
+            let trouble = state.trouble.as_ref();
+            return match trouble.filter(|_| state.is_given_up()) {
+                Some(trouble) => Err(trouble.clone()),
+                None => Ok(Found::Nothing),
             };
         }
         let first = committed.tail.front().map_or(u64::MAX, |e| e.seq);
@@ -141,6 +142,7 @@ impl TaskLog {
             head: self.head(ahead.state, ahead.updated, ahead.seq),
             entries: batch.entries.clone(),
             snapshot,
+            holder: Some(Arc::clone(&self.shared.holder)),
         };
         changes.push(Change::Append(append));
         changes.extend(batch.changes.iter().cloned());
@@ -180,31 +182,40 @@ impl TaskLog {
         }
     }
 
+    /// The store does not take what this log has to say, and never will: what it holds of the task is not what is stored.
+    /// Its turn is canceled, readers and callers get an error, and the next one who asks for the task reads it anew.
+    pub(in crate::log) fn refuse(&self, refusal: &Refusal) {
+        if !matches!(refusal, Refusal::AlreadyAnswered(_)) {
+            let Origin { id, agent, .. } = &self.origin;
+            tracing::warn!(%agent, task = %id, %refusal, "commit refused, dropping the task from memory");
+        }
+        let error = Error::Refused(refusal.clone());
+        lock(&self.state).give_up(error);
+        self.shared.registry.forget(self.id());
+        self.changed.notify_waiters();
+    }
+
     /// The batch could not be committed. A task that nobody knows yet is given up (`false`); one that exists keeps its
     /// events for another try (`true`).
     pub(in crate::log) fn rollback(&self, mut batch: Batch, error: &Error) -> bool {
         let keep = {
             let mut state = lock(&self.state);
-            state.trouble = Some(error.clone());
             let keep = state.committed.seq > 0;
-            let ahead = &mut state.ahead;
             if keep {
+                state.trouble = Some(error.clone());
+                let ahead = &mut state.ahead;
                 batch.entries.append(&mut ahead.pending);
                 ahead.pending = batch.entries;
                 batch.changes.append(&mut ahead.changes);
                 ahead.changes = batch.changes;
                 ahead.in_queue = true;
             } else {
-                ahead.state = TaskState::Failed;
-                if let Some(turn) = state.phase.turn() {
-                    turn.canceled.cancel();
-                }
-                state.phase = Phase::Over;
+                state.give_up(error.clone());
             }
             keep
         };
         if !keep {
-            self.shared.registry.forget(&self.origin.id);
+            self.shared.registry.forget(self.id());
         }
         self.changed.notify_waiters();
         keep

@@ -10,7 +10,9 @@ mod view;
 mod wait;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use switchboard_types::model::{Event, Message, Task, TaskId, TaskState};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard, Notify};

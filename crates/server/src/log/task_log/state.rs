@@ -6,6 +6,7 @@ use std::sync::Arc;
 use switchboard_types::model::{Event, Message, Task, TaskId, TaskState, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use crate::clock;
 use crate::store::Error;
 use crate::task::lifecycle::{self, IllegalTransition};
 use crate::task::{Change, Entry, LARGE, Snapshot, TurnRecord};
@@ -46,6 +47,8 @@ pub(super) enum Phase {
     Idle,
     /// The task is over.
     Over,
+    /// Nothing more is committed: `State::trouble` says why.
+    GivenUp,
 }
 
 /// A turn that runs.
@@ -100,14 +103,14 @@ impl Phase {
     pub(super) fn turn(&self) -> Option<&RunningTurn> {
         match self {
             Self::Draft(turn) | Self::Live(turn) => Some(turn),
-            Self::Replying | Self::Replied(_) | Self::Idle | Self::Over => None,
+            Self::Replying | Self::Replied(_) | Self::Idle | Self::Over | Self::GivenUp => None,
         }
     }
 
     /// Whether what is pending may be committed now.
     pub(super) fn may_commit(&self) -> bool {
         match self {
-            Self::Draft(_) | Self::Replying | Self::Replied(_) => false,
+            Self::Draft(_) | Self::Replying | Self::Replied(_) | Self::GivenUp => false,
             Self::Live(turn) => !turn.at_first_poll,
             Self::Idle | Self::Over => true,
         }
@@ -117,7 +120,12 @@ impl Phase {
     pub(super) fn reply(&self) -> Option<&Arc<Message>> {
         match self {
             Self::Replied(message) => Some(message),
-            Self::Draft(_) | Self::Replying | Self::Live(_) | Self::Idle | Self::Over => None,
+            Self::Draft(_)
+            | Self::Replying
+            | Self::Live(_)
+            | Self::Idle
+            | Self::Over
+            | Self::GivenUp => None,
         }
     }
 }
@@ -167,6 +175,22 @@ impl State {
     /// Whether the task waits for a message, and none has come.
     pub(super) fn is_waiting(&self) -> bool {
         self.phase.turn().is_none() && self.ahead.state.is_interrupted()
+    }
+
+    /// The store will not take what is pending: nothing more comes of this log.
+    pub(super) fn give_up(&mut self, error: Error) {
+        if let Some(turn) = self.phase.turn() {
+            turn.canceled.cancel();
+        }
+        self.phase = Phase::GivenUp;
+        self.trouble = Some(error);
+        self.ahead.state = TaskState::Failed;
+        self.ahead.pending.clear();
+        self.ahead.changes.clear();
+    }
+
+    pub(super) fn is_given_up(&self) -> bool {
+        matches!(self.phase, Phase::GivenUp)
     }
 
     /// The number of the latest turn.
@@ -219,14 +243,18 @@ impl State {
         if let Some(trace) = &self.trace {
             trace.stamp(&mut event);
         }
+        let at = Entry::stated_time(&event).unwrap_or_else(clock::now);
         ahead
             .pending
-            .push(Arc::new(Entry::new(ahead.seq, event, received)));
+            .push(Arc::new(Entry::new(ahead.seq, at, event, received)));
         ahead.seq
     }
 
     /// No turn runs any more. What its message kept secret is erased with the event that ended it.
     pub(super) fn end_turn(&mut self) {
+        if self.is_given_up() {
+            return;
+        }
         self.phase = match self.ahead.state.is_terminal() {
             true => Phase::Over,
             false => Phase::Idle,

@@ -43,8 +43,7 @@ impl TaskLog {
     pub async fn kept(&self, seq: u64) {
         let kept = |state: &State| {
             let committed = state.committed.seq;
-            let given_up = committed == 0 && state.trouble.is_some();
-            committed >= seq || state.phase.reply().is_some() || given_up
+            committed >= seq || state.phase.reply().is_some() || state.is_given_up()
         };
         loop {
             let ring = self.changed.notified();

@@ -10,11 +10,13 @@ use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::{Body, Response, Url};
 use switchboard_keys::{sha256_hex, sha256_hex_of};
+use switchboard_types::backoff::retry_after;
 use switchboard_types::model::Secret;
 
+use super::Settings;
 use super::clients::Clients;
 use super::render::{Notice, NoticeBody};
-use super::{Settings, backoff};
+use crate::clock;
 use crate::egress::Guard;
 use crate::sign::{Outgoing, Signer};
 use crate::task::Webhook;
@@ -261,7 +263,7 @@ fn judge(response: &Response) -> Result<(), Failure> {
         gone: status == StatusCode::GONE,
         retry_after: asked
             .and_then(|value| value.to_str().ok())
-            .and_then(backoff::retry_after),
+            .and_then(|value| retry_after(value, clock::system_time())),
     })
 }
 

@@ -343,7 +343,12 @@ impl Turn<'_> {
                     return Ok(entries);
                 }
                 let whole = Event::Task(task);
-                Ok(vec![Arc::new(Entry::new(head.seq, whole, None))])
+                Ok(vec![Arc::new(Entry::new(
+                    head.seq,
+                    head.updated,
+                    whole,
+                    None,
+                ))])
             }
             _ => Ok(Vec::new()),
         }

@@ -1,9 +1,9 @@
 //! Keys and audit in memory: gone with the process.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_types::model::Timestamp;
 
 use super::{AccessStore, AuditEntry, AuditQuery, KeyId, KeyRecord, RuleRecord};
@@ -41,7 +41,7 @@ impl MemoryAccess {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

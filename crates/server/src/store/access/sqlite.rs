@@ -2,10 +2,11 @@
 //! each writes in short transactions and waits for the others.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior, named_params, params};
 use serde_json::Value;
 use switchboard_types::model::Timestamp;
@@ -151,9 +152,7 @@ impl SqliteAccess {
         F: FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
     {
         let connection = Arc::clone(&self.0);
-        let done = task::spawn_blocking(move || {
-            work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
-        });
+        let done = task::spawn_blocking(move || work(&mut connection.lock()));
         done.await
             .map_err(|_| Error::Unavailable("the store has stopped".to_owned()))?
     }

@@ -2,6 +2,8 @@
 //! tasks need not outlive the process.
 
 mod answers;
+mod check;
+mod claims;
 mod dead_letters;
 mod index;
 mod list;
@@ -10,18 +12,19 @@ mod turns;
 mod webhooks;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use foldhash::fast::RandomState;
+use parking_lot::Mutex;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 
-use super::{Error, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery, order};
+use super::{CommitReport, Error, Listed, MAX_EVENT_PAGE, RecentQuery, Store, TaskList, TaskQuery};
 use crate::task::{
-    Answered, Append, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, Snapshot,
-    StoredStep, StoredTask, TurnRecord, Webhook,
+    Answered, Append, Change, DeadLetter, Entry, Head, Holder, IdempotencyKey, PendingRelease,
+    Snapshot, StoredStep, StoredTask, TurnRecord, Webhook,
 };
 use answers::Answers;
+use claims::Claims;
 use dead_letters::DeadLetters;
 use index::Index;
 use shards::Shards;
@@ -46,6 +49,7 @@ struct Kept {
     dead_letters: DeadLetters,
     answers: Answers,
     turns: TurnTable,
+    claims: Claims,
 }
 
 /// A task.
@@ -63,29 +67,38 @@ impl MemoryStore {
     pub fn new() -> Self {
         Self::default()
     }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[async_trait]
 impl Store for MemoryStore {
-    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
-        let mut kept = self.kept();
-        kept.check(&changes)?;
+    async fn commit(&self, changes: Vec<Change>) -> Result<CommitReport, Error> {
+        let mut kept = self.kept.lock();
+        let refused = check::refused(&kept, &changes);
+        let report = CommitReport { refused };
         for change in changes {
-            kept.apply(change);
+            let is_refused = |task: &TaskId| report.refusal(task).is_some();
+            if !change.task().is_some_and(is_refused) {
+                kept.apply(change);
+            }
         }
-        Ok(())
+        Ok(report)
+    }
+
+    async fn claim(&self, task: &TaskId, holder: &Arc<Holder>) -> Result<bool, Error> {
+        let mut kept = self.kept.lock();
+        let is_free = !kept.claims.is_fenced(task, holder);
+        if let Some(head) = kept.head(task).filter(|_| is_free) {
+            kept.claims.update(&head, Some(holder));
+        }
+        Ok(is_free)
     }
 
     async fn head(&self, id: &TaskId) -> Result<Option<Head>, Error> {
-        Ok(self.kept().head(id))
+        Ok(self.kept.lock().head(id))
     }
 
     async fn task(&self, id: &TaskId) -> Result<Option<StoredTask>, Error> {
-        Ok(self.kept().tasks.get(id).map(KeptTask::stored))
+        Ok(self.kept.lock().tasks.get(id).map(KeptTask::stored))
     }
 
     async fn events(
@@ -94,7 +107,7 @@ impl Store for MemoryStore {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Arc<Entry>>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let later = kept.tasks.get(id).map_or(&[][..], |task| task.later(after));
         let mut weight = 0;
         let page = later.iter().take(limit).take_while(|entry| {
@@ -106,25 +119,29 @@ impl Store for MemoryStore {
     }
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
-        list::list(&query, || self.kept())
+        list::list(&query, || self.kept.lock())
+    }
+
+    async fn heads(&self, query: TaskQuery) -> Result<Vec<Head>, Error> {
+        Ok(self.kept.lock().heads(&query))
+    }
+
+    async fn list_by_id(&self, ids: Vec<TaskId>, query: TaskQuery) -> Result<Vec<Listed>, Error> {
+        list::list_by_id(&ids, &query, || self.kept.lock())
     }
 
     async fn recent(&self, query: RecentQuery) -> Result<Vec<Head>, Error> {
-        let kept = self.kept();
-        let heads = kept.tasks.iter().map(|task| &task.head);
-        let mut found: Vec<&Head> = heads.filter(|head| query.matches(head)).collect();
-        found.sort_unstable_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
-        Ok(found.into_iter().take(query.limit).cloned().collect())
+        Ok(self.kept.lock().recent(&query))
     }
 
     async fn live(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Head>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let ids = kept.index.live(after).take(limit);
         Ok(ids.filter_map(|id| kept.head(id)).collect())
     }
 
     async fn webhooks(&self, task: &TaskId) -> Result<Vec<Webhook>, Error> {
-        Ok(self.kept().webhooks_of(task).to_vec())
+        Ok(self.kept.lock().webhooks_of(task).to_vec())
     }
 
     async fn undelivered(
@@ -132,7 +149,7 @@ impl Store for MemoryStore {
         after: Option<(TaskId, PushConfigId)>,
         limit: usize,
     ) -> Result<Vec<Webhook>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let open = kept.index.open_webhooks(after);
         let webhooks = open.filter_map(|id| kept.webhook(id));
         let left = webhooks.filter(|webhook| kept.has_left(webhook));
@@ -140,23 +157,23 @@ impl Store for MemoryStore {
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         Ok(kept.dead_letters.newest().take(limit).cloned().collect())
     }
 
     async fn turn(&self, task: &TaskId) -> Result<Option<TurnRecord>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         Ok(kept.has(task).then(|| kept.turns.latest(task)))
     }
 
     async fn turns(&self, task: &TaskId) -> Result<Vec<TurnRecord>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let turns = kept.has(task).then(|| kept.turns.of(task));
         Ok(turns.unwrap_or_default())
     }
 
     async fn step(&self, task: &TaskId, name: &str) -> Result<Option<StoredStep>, Error> {
-        Ok(self.kept().turns.step(task, name).cloned())
+        Ok(self.kept.lock().turns.step(task, name).cloned())
     }
 
     async fn steps(
@@ -165,11 +182,11 @@ impl Store for MemoryStore {
         after: u64,
         limit: usize,
     ) -> Result<Vec<StoredStep>, Error> {
-        Ok(self.kept().turns.steps(task, after, limit))
+        Ok(self.kept.lock().turns.steps(task, after, limit))
     }
 
     async fn pending_release(&self, task: &TaskId) -> Result<Option<PendingRelease>, Error> {
-        Ok(self.kept().turns.release(task).cloned())
+        Ok(self.kept.lock().turns.release(task).cloned())
     }
 
     async fn pending_releases(
@@ -177,13 +194,13 @@ impl Store for MemoryStore {
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<Vec<Head>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let ids = kept.turns.pending_after(after).take(limit);
         Ok(ids.filter_map(|id| kept.head(id)).collect())
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Answered>, Error> {
-        Ok(self.kept().answers.get(key).cloned())
+        Ok(self.kept.lock().answers.get(key).cloned())
     }
 
     async fn old_answers(
@@ -191,17 +208,12 @@ impl Store for MemoryStore {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<IdempotencyKey>, Error> {
-        Ok(self
-            .kept()
-            .answers
-            .old(before)
-            .take(limit)
-            .cloned()
-            .collect())
+        let kept = self.kept.lock();
+        Ok(kept.answers.old(before).take(limit).cloned().collect())
     }
 
     async fn foldable(&self, before: Timestamp, limit: usize) -> Result<Vec<TaskId>, Error> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let delivered = |id: &&TaskId| !kept.webhooks_of(id).iter().any(|w| kept.has_left(w));
         let ids = kept.index.heavy(before).filter(delivered).take(limit);
         Ok(ids.cloned().collect())
@@ -213,7 +225,7 @@ impl Store for MemoryStore {
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<TaskId>, Error> {
-        Ok(self.kept().index.expired(state, before, limit))
+        Ok(self.kept.lock().index.expired(state, before, limit))
     }
 }
 
@@ -239,31 +251,6 @@ impl KeptTask {
 }
 
 impl Kept {
-    /// Checks whether all changes can be made.
-    fn check(&self, changes: &[Change]) -> Result<(), Error> {
-        // Where the tasks stand after the changes so far.
-        let mut heads: HashMap<&TaskId, Option<&Head>, RandomState> =
-            HashMap::with_capacity_and_hasher(changes.len(), RandomState::default());
-        let stored = |id| self.tasks.get(id).map(|task| &task.head);
-        for change in changes {
-            match change {
-                Change::Append(append) => {
-                    let head = heads
-                        .entry(&append.head.id)
-                        .or_insert_with_key(|id| stored(*id));
-                    order::check(append, head.map_or(0, |head| head.seq))?;
-                    *head = Some(&append.head);
-                }
-                Change::Remove(id) => {
-                    let head = heads.entry(id).or_insert_with_key(|id| stored(*id));
-                    *head = head.filter(|head| !head.state.is_terminal());
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
     fn apply(&mut self, change: Change) {
         match change {
             Change::Append(append) => self.append(append),
@@ -291,7 +278,9 @@ impl Kept {
             head,
             entries,
             snapshot,
+            holder,
         } = append;
+        self.claims.update(&head, holder.as_ref());
         let Some(task) = self.tasks.get_mut(&head.id) else {
             self.index.insert(&head);
             let task = Box::new(KeptTask {

@@ -6,7 +6,7 @@ use super::commit::Commit;
 use super::record::{AppendRecord, SnapshotRecord};
 use super::rows::{self, FORMAT, IdColumn, LAST_LIVE_STATE, number};
 use super::schema::PLACES;
-use crate::store::{Error, MAX_EVENT_PAGE};
+use crate::store::{Error, MAX_EVENT_PAGE, order};
 
 /// How many bytes of events the row of a task holds: what a quick agent says to a short message, few enough
 /// that a row that is written anew whenever its task goes on stays on one page.
@@ -59,7 +59,7 @@ impl Commit<'_> {
         ])?;
         if made == 0 {
             let id = append.id;
-            return Err(Error::Damaged(format!("task {id} is there already")));
+            return Err(order::conflict(format!("task {id} is there already")));
         }
         let key = self.db.last_insert_rowid();
         if !small {
@@ -72,11 +72,11 @@ impl Commit<'_> {
     fn extend(&mut self, id: IdColumn<'_>, append: &AppendRecord<'_>) -> Result<i64, Error> {
         let Some(old) = self.stands(id)? else {
             let id = append.id;
-            return Err(Error::Damaged(format!("there is no task {id}")));
+            return Err(order::conflict(format!("there is no task {id}")));
         };
         if append.first != old.seq + 1 {
             let (id, first, last) = (append.id, append.first, old.seq);
-            return Err(Error::Damaged(format!(
+            return Err(order::conflict(format!(
                 "task {id}: event {first} cannot follow event {last}"
             )));
         }

@@ -107,7 +107,7 @@ pub(super) fn unreadable(found: &JournalContent, id: u64, settled: u64) -> Optio
         return None;
     }
     if found.last > settled
-        && let Err(error) = found.of_database(id)
+        && let Err(error) = found.require_database(id)
     {
         return Some(error.to_string());
     }

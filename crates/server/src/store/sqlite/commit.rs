@@ -1,12 +1,14 @@
 //! One commit in the database: its records, written within the transaction that is open.
 
-use hashbrown::{Equivalent, HashMap};
+use hashbrown::{Equivalent, HashMap, HashSet};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
+use super::read;
 use super::record::{self, AnsweredRecord, KeyRecord, Record};
 use super::rows::{FORMAT, IdColumn, LAST_LIVE_STATE};
 use super::schema::PLACES;
-use crate::store::Error;
+use crate::store::{Error, Refusal};
+use crate::task::{Answer, IdempotencyKey, Owner};
 
 /// How many scopes are remembered; beyond, they are looked up anew.
 const SCOPES: usize = 10_000;
@@ -29,6 +31,8 @@ pub(super) struct Commit<'a> {
     /// The statements of the hot path, once they are needed: looking them up takes as long as half an insert.
     new_task: Option<CachedStatement<'a>>,
     new_event: Option<CachedStatement<'a>>,
+    /// It was acknowledged before, by this version or an earlier one.
+    is_replayed: bool,
 }
 
 impl Equivalent<(Box<str>, Box<str>)> for ScopeName<'_> {
@@ -45,6 +49,15 @@ impl<'a> Commit<'a> {
             tallies: HashMap::new(),
             new_task: None,
             new_event: None,
+            is_replayed: false,
+        }
+    }
+
+    /// A commit that is read from the journal.
+    pub(super) fn replayed(db: &'a Connection, scopes: &'a mut Scopes) -> Self {
+        Self {
+            is_replayed: true,
+            ..Self::new(db, scopes)
         }
     }
 
@@ -71,13 +84,26 @@ impl<'a> Commit<'a> {
     }
 
     /// Writes all records of a frame.
-    pub(super) fn write(mut self, mut frame: &[u8]) -> Result<(), Error> {
+    pub(super) fn write(self, frame: &[u8]) -> Result<(), Error> {
+        self.write_but(frame, &HashSet::new())
+            .map_err(|(_, error)| error)
+    }
+
+    /// Writes the records of a frame, but for those of some tasks. An error comes with the task that it is about.
+    pub(super) fn write_but<'f>(
+        mut self,
+        mut frame: &'f [u8],
+        left_out: &HashSet<&str>,
+    ) -> Result<(), (Option<&'f str>, Error)> {
         while !frame.is_empty() {
-            let (record, rest) = record::read(frame)?;
-            self.apply(&record)?;
+            let (record, rest) = record::read(frame).map_err(|error| (None, error))?;
+            let task = record.task();
+            if !task.is_some_and(|task| left_out.contains(task)) {
+                self.apply(&record).map_err(|error| (task, error))?;
+            }
             frame = rest;
         }
-        self.finish()
+        self.finish().map_err(|error| (None, error))
     }
 
     fn apply(&mut self, record: &Record<'_>) -> Result<(), Error> {
@@ -144,7 +170,8 @@ impl<'a> Commit<'a> {
     fn answered(&mut self, answered: &AnsweredRecord<'_>) -> Result<(), Error> {
         let key = &answered.key;
         let scope = self.scope(key.agent, key.owner)?;
-        self.db
+        let made = self
+            .db
             .prepare_cached(
                 "INSERT INTO answer (scope, key, fingerprint, at, task, format, message)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
@@ -158,7 +185,28 @@ impl<'a> Commit<'a> {
                 FORMAT,
                 answered.message.map(str::as_bytes),
             ])?;
-        Ok(())
+        // Earlier versions let the task be made all the same, and so did what is replayed.
+        match answered.task.filter(|_| made == 0 && !self.is_replayed) {
+            Some(task) => self.require_same(answered, task),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a task under a key that has another answer already.
+    fn require_same(&self, answered: &AnsweredRecord<'_>, task: &str) -> Result<(), Error> {
+        let key = IdempotencyKey {
+            agent: answered.key.agent.into(),
+            owner: Owner::new(answered.key.owner),
+            key: answered.key.key.to_owned(),
+        };
+        let Some(first) = read::answered(self.db, key)? else {
+            return Ok(());
+        };
+        let is_task = matches!(&first.answer, Answer::Task(id) if id.as_str() == task);
+        if is_task && first.fingerprint == answered.fingerprint {
+            return Ok(());
+        }
+        Err(Refusal::AlreadyAnswered(Box::new(first)).into())
     }
 
     fn forget_answer(&mut self, key: &KeyRecord<'_>, before: i64) -> Result<(), Error> {

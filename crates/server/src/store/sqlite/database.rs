@@ -1,9 +1,10 @@
 //! The connection that writes, and the transaction on it that stays open over many commits.
 
+use hashbrown::HashSet;
 use rusqlite::Connection;
 
 use super::commit::{Commit, Scopes};
-use super::frames::{self, Frame};
+use super::frames::{self, JournalContent};
 use super::rows::{self, number};
 use super::{journal, migrate_v5, schema};
 use crate::store::Error;
@@ -50,14 +51,31 @@ impl Database {
         Ok(!self.connection.is_autocommit())
     }
 
-    /// Writes the frame to the open transaction. To be followed by [`Self::keep`] or [`Self::undo`].
-    pub(super) fn apply(&mut self) -> Result<(), Error> {
+    /// Begins a commit in the open transaction. To be followed by [`Self::keep`] or [`Self::undo`].
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
         if self.connection.is_autocommit() {
             self.execute("BEGIN IMMEDIATE")?;
         }
-        self.execute("SAVEPOINT one")?;
+        self.execute("SAVEPOINT one")
+    }
+
+    /// Begins a commit, and writes the frame.
+    pub(super) fn apply(&mut self) -> Result<(), Error> {
+        self.begin()?;
         let commit = Commit::new(&self.connection, &mut self.scopes);
         commit.write(journal::content(&self.frame))
+    }
+
+    /// Writes the records of one task to the commit that was begun, all of them or none.
+    pub(super) fn apply_task(&mut self, records: &[u8]) -> Result<(), Error> {
+        self.execute("SAVEPOINT task")?;
+        let written = Commit::new(&self.connection, &mut self.scopes).write(records);
+        if written.is_err() {
+            self.scopes = Scopes::default();
+            self.execute("ROLLBACK TO task")?;
+        }
+        self.execute("RELEASE task")?;
+        written
     }
 
     /// What was applied stays.
@@ -89,16 +107,11 @@ impl Database {
         self.execute("COMMIT")
     }
 
-    /// Writes the commits after `settled`, up to `last`, to a new transaction: all of them, or none.
-    pub(super) fn replay(
-        &mut self,
-        frames: &[Frame],
-        settled: u64,
-        last: u64,
-    ) -> Result<(), Error> {
+    /// Writes the commits of a journal after `settled` to a new transaction: all of them, or none.
+    pub(super) fn replay(&mut self, found: &JournalContent, settled: u64) -> Result<(), Error> {
         self.scopes = Scopes::default();
         self.execute("BEGIN IMMEDIATE")?;
-        let replayed = self.replay_each(frames, settled, last);
+        let replayed = self.replay_each(found, settled);
         if replayed.is_err() {
             self.scopes = Scopes::default();
             self.torn = self.execute("ROLLBACK").is_err();
@@ -111,16 +124,11 @@ impl Database {
         schema::is_outdated(&self.connection)
     }
 
-    /// Takes the last step of the schema and the commits after `settled`, up to `last`, to a new transaction: all of it,
-    /// or nothing. Together, since only both show how tasks stood in the earlier version.
-    pub(super) fn upgrade(
-        &mut self,
-        frames: &[Frame],
-        settled: u64,
-        last: u64,
-    ) -> Result<(), Error> {
+    /// Takes the last step of the schema and the commits after `settled` to a new transaction: all of it, or nothing.
+    /// Together, since only both show how tasks stood in the earlier version.
+    pub(super) fn upgrade(&mut self, found: &JournalContent, settled: u64) -> Result<(), Error> {
         self.execute("BEGIN IMMEDIATE")?;
-        let upgraded = self.upgrade_each(frames, settled, last);
+        let upgraded = self.upgrade_each(found, settled);
         self.scopes = Scopes::default();
         if upgraded.is_err() {
             self.torn = self.execute("ROLLBACK").is_err();
@@ -128,14 +136,15 @@ impl Database {
         upgraded
     }
 
-    fn upgrade_each(&mut self, frames: &[Frame], settled: u64, last: u64) -> Result<(), Error> {
+    fn upgrade_each(&mut self, found: &JournalContent, settled: u64) -> Result<(), Error> {
         schema::begin_last_step(&self.connection)?;
-        self.replay_each(frames, settled, last)?;
+        self.replay_each(found, settled)?;
         migrate_v5::convert(&self.connection)?;
         schema::end_last_step(&self.connection)
     }
 
-    fn replay_each(&mut self, frames: &[Frame], settled: u64, last: u64) -> Result<(), Error> {
+    fn replay_each(&mut self, found: &JournalContent, settled: u64) -> Result<(), Error> {
+        let (frames, last) = (&found.frames, found.last);
         if let Some(number) = frames::missing(frames, settled, last) {
             let affected = last - number + 1;
             let behind = last - settled;
@@ -151,10 +160,34 @@ impl Database {
         }
         for frame in frames {
             if frame.number > settled && frame.number <= last {
-                Commit::new(&self.connection, &mut self.scopes).write(&frame.content)?;
+                let is_acknowledged = frame.number < last || frame.number == found.marked;
+                self.replay_frame(&frame.content, is_acknowledged)?;
             }
         }
         Ok(())
+    }
+
+    /// Writes one commit of the journal. One that was not acknowledged may hold changes that are to be refused: the process
+    /// ended before it could write the commit without them. They are left out, as it would have done.
+    fn replay_frame(&mut self, content: &[u8], is_acknowledged: bool) -> Result<(), Error> {
+        let mut left_out = HashSet::new();
+        loop {
+            self.execute("SAVEPOINT frame")?;
+            let commit = Commit::replayed(&self.connection, &mut self.scopes);
+            let Err((task, error)) = commit.write_but(content, &left_out) else {
+                return self.execute("RELEASE frame");
+            };
+            self.scopes = Scopes::default();
+            self.execute("ROLLBACK TO frame")?;
+            self.execute("RELEASE frame")?;
+            match (task, &error) {
+                (Some(task), Error::Damaged(_) | Error::Refused(_)) if !is_acknowledged => {
+                    tracing::warn!(task, %error, "left out changes that were never acknowledged");
+                    left_out.insert(task);
+                }
+                _ => return Err(error),
+            }
+        }
     }
 
     /// Whether it never held a task.

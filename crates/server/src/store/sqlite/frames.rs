@@ -41,6 +41,8 @@ pub(super) struct FileContent {
     pub(super) frames: Vec<Frame>,
     /// The last commit that is known to have been acknowledged, whether or not it can be read.
     pub(super) last: u64,
+    /// The last commit whose end mark was found; later ones may have been acknowledged or not.
+    pub(super) marked: u64,
     /// The first commit that can be verified, and how many can.
     pub(super) first: u64,
     pub(super) readable: u64,
@@ -54,6 +56,8 @@ pub(super) struct JournalContent {
     pub(super) frames: Vec<Frame>,
     /// The last commit that is known to have been acknowledged, whether or not it can be read.
     pub(super) last: u64,
+    /// The last commit whose end mark was found.
+    pub(super) marked: u64,
 }
 
 impl JournalContent {
@@ -63,18 +67,20 @@ impl JournalContent {
         frames.sort_by_key(|frame| frame.number);
         frames.dedup_by_key(|frame| frame.number);
         let last = files.iter().map(|file| file.last).max().unwrap_or(0);
+        let marked = files.iter().map(|file| file.marked).max().unwrap_or(0);
         Self {
             files,
             frames,
             last,
+            marked,
         }
     }
 
-    /// The commits, if they are of the database with that id.
-    pub(super) fn of_database(&self, id: u64) -> Result<&[Frame], Error> {
+    /// Requires that the commits are of the database with that id.
+    pub(super) fn require_database(&self, id: u64) -> Result<(), Error> {
         let mut files = self.files.iter().filter(|file| file.last > 0);
         match files.find(|file| file.database != id) {
-            None => Ok(&self.frames),
+            None => Ok(()),
             Some(other) => Err(Error::Damaged(format!(
                 "{} holds acknowledged commits of another database than the one beside it. Nothing was changed. \
                  Put the database back that belongs to it, or move the journal to the directory of that database; \
@@ -156,6 +162,7 @@ fn read_known(path: PathBuf, data: &[u8]) -> FileContent {
         }
         if let Some(number) = mark(content.database, rest) {
             content.last = content.last.max(number);
+            content.marked = content.marked.max(number);
             if is_whole {
                 break;
             }

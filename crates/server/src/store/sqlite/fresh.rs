@@ -2,10 +2,10 @@
 //! that asks for it has the transaction end first.
 
 use std::hash::BuildHasher as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_types::model::TaskId;
 
 use crate::task::{Change, IdempotencyKey};
@@ -68,25 +68,15 @@ impl Fresh {
     }
 
     fn names(&self) -> MutexGuard<'_, Names> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
 fn name(change: &Change) -> u64 {
     hash(match change {
-        Change::Append(append) => append.head.id.as_str(),
-        Change::PutWebhook(webhook) => webhook.task.as_str(),
-        Change::DeadLetter(letter) => letter.task.as_str(),
-        Change::DeleteWebhook(task, _) | Change::Delivery(task, _, _) | Change::Remove(task) => {
-            task.as_str()
-        }
-        Change::Fold(snapshot) => snapshot.task.id.as_str(),
         Change::Answered(answered) => &answered.key.key,
         Change::ForgetAnswer(key, _) => &key.key,
-        Change::Turn(turn) => turn.task.as_str(),
-        Change::Step(step) => step.task.as_str(),
-        Change::ReleasePending(release) => release.task.as_str(),
-        Change::Released(task) => task.as_str(),
+        change => change.task().map_or("", TaskId::as_str),
     })
 }
 

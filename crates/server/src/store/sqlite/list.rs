@@ -4,12 +4,12 @@
 use std::cmp::Ordering;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use switchboard_types::model::{TaskId, TaskState, Timestamp};
+use switchboard_types::model::{ContextId, TaskId, TaskState, Timestamp};
 
 use super::read;
 use super::rows::{self, IdColumn, ReadId};
 use crate::store::page::Page;
-use crate::store::{Error, RecentQuery, TaskList, TaskQuery};
+use crate::store::{Error, Listed, RecentQuery, TaskList, TaskQuery};
 use crate::task::Head;
 
 /// A place in the order of the list.
@@ -23,28 +23,51 @@ fn by_place(a: &Place, b: &Place) -> Ordering {
 
 /// Tasks that match, and how many do.
 pub(super) fn list(db: &Connection, query: &TaskQuery) -> Result<TaskList, Error> {
-    let scope = db
-        .prepare_cached("SELECT id FROM scope WHERE agent = ?1 AND owner = ?2")?
-        .query_row((&query.agent, query.owner.as_str()), |row| row.get(0))
-        .optional()?;
-    let Some(scope) = scope else {
+    let Some(scope) = scope(db, query)? else {
         return Ok(TaskList {
             tasks: Vec::new(),
             more: false,
             total: 0,
         });
     };
-    let (places, total) = if query.context.is_some() {
-        of_context(db, scope, query)?
-    } else {
-        of_scope(db, scope, query)?
+    let total = total(db, scope, query)?;
+    // One more than asked for tells whether there is another page.
+    let mut ids = page(db, scope, query, query.limit.saturating_add(1))?;
+    let beyond = ids.len() > query.limit;
+    ids.truncate(query.limit);
+    let (tasks, cut) = fill(db, &ids, query)?;
+    Ok(TaskList {
+        tasks,
+        more: beyond || cut,
+        total,
+    })
+}
+
+/// The heads of tasks that match.
+pub(super) fn heads(db: &Connection, query: &TaskQuery) -> Result<Vec<Head>, Error> {
+    let Some(scope) = scope(db, query)? else {
+        return Ok(Vec::new());
     };
+    let ids = page(db, scope, query, query.limit)?;
+    let heads = ids.iter().map(|id| read::head_of(db, id));
+    heads.filter_map(Result::transpose).collect()
+}
+
+/// These tasks, as far as the budget of the query reaches.
+pub(super) fn list_by_id(
+    db: &Connection,
+    ids: &[TaskId],
+    query: &TaskQuery,
+) -> Result<Vec<Listed>, Error> {
+    Ok(fill(db, ids, query)?.0)
+}
+
+/// A page of these tasks, and whether it ends before they do.
+fn fill(db: &Connection, ids: &[TaskId], query: &TaskQuery) -> Result<(Vec<Listed>, bool), Error> {
     let mut page = Page::new(query);
-    let mut more = places.len() > query.limit;
-    for (_, id) in places.iter().take(query.limit) {
+    for id in ids {
         if !page.has_room() {
-            more = true;
-            break;
+            return Ok((page.into_tasks(), true));
         }
         match read::size(db, id)?.filter(|size| page.is_large(*size)) {
             Some(size) => {
@@ -59,36 +82,56 @@ pub(super) fn list(db: &Connection, query: &TaskQuery) -> Result<TaskList, Error
             }
         }
     }
-    Ok(TaskList {
-        tasks: page.into_tasks(),
-        more,
-        total,
+    Ok((page.into_tasks(), false))
+}
+
+/// The number of the agent and owner, if they have had tasks.
+fn scope(db: &Connection, query: &TaskQuery) -> Result<Option<i64>, Error> {
+    let mut statement =
+        db.prepare_cached("SELECT id FROM scope WHERE agent = ?1 AND owner = ?2")?;
+    let whose = (&query.agent, query.owner.as_str());
+    Ok(statement.query_row(whose, |row| row.get(0)).optional()?)
+}
+
+/// How many tasks match, pages apart.
+fn total(db: &Connection, scope: i64, query: &TaskQuery) -> Result<u64, Error> {
+    rows::unsigned(match &query.context {
+        Some(context) => count_of_context(db, scope, context, query)?,
+        None => count_of_scope(db, scope, query)?,
     })
 }
 
-/// One more than asked for tells whether there is another page.
-fn one_more(query: &TaskQuery) -> usize {
-    query.limit.saturating_add(1)
+/// The ids of a page of so many tasks.
+fn page(
+    db: &Connection,
+    scope: i64,
+    query: &TaskQuery,
+    limit: usize,
+) -> Result<Vec<TaskId>, Error> {
+    let places = match &query.context {
+        Some(context) => of_context(db, scope, context, query, limit)?,
+        None => of_scope(db, scope, query, limit)?,
+    };
+    Ok(places.into_iter().map(|(_, id)| id).collect())
 }
 
-/// The tasks of a scope, in one state or in all.
-fn of_scope(db: &Connection, scope: i64, query: &TaskQuery) -> Result<(Vec<Place>, u64), Error> {
+/// The first tasks of a scope, in one state or in all.
+fn of_scope(
+    db: &Connection,
+    scope: i64,
+    query: &TaskQuery,
+    limit: usize,
+) -> Result<Vec<Place>, Error> {
     let mut page = db.prepare_cached(
         "SELECT updated, id FROM task INDEXED BY task_list
          WHERE scope = ?1 AND state = ?2 AND updated >= ?3 AND (updated, id) < (?4, ?5)
          ORDER BY updated DESC, id DESC LIMIT ?6",
     )?;
-    let from = query.updated_from.map_or(i64::MIN, Timestamp::as_micros);
+    let (updated, id) = start(query);
     let mut places = Vec::new();
-    let mut total = 0;
-    for (state, tasks) in tallies(db, scope, query.state)? {
-        total += match query.updated_from {
-            Some(_) => count_from(db, scope, state, from)?,
-            None => tasks,
-        };
-        let (updated, id) = start(query);
+    for (state, _) in tallies(db, scope, query.state)? {
         let found = page.query_map(
-            params![scope, state, from, updated, id, rows::size(one_more(query))],
+            params![scope, state, from(query), updated, id, rows::size(limit)],
             |row| Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0)),
         )?;
         for place in found {
@@ -96,8 +139,19 @@ fn of_scope(db: &Connection, scope: i64, query: &TaskQuery) -> Result<(Vec<Place
         }
     }
     places.sort_unstable_by(|a, b| by_place(b, a));
-    places.truncate(one_more(query));
-    Ok((places, rows::unsigned(total)?))
+    places.truncate(limit);
+    Ok(places)
+}
+
+fn count_of_scope(db: &Connection, scope: i64, query: &TaskQuery) -> Result<i64, Error> {
+    let mut total = 0;
+    for (state, tasks) in tallies(db, scope, query.state)? {
+        total += match query.updated_from {
+            Some(_) => count_from(db, scope, state, from(query))?,
+            None => tasks,
+        };
+    }
+    Ok(total)
 }
 
 /// The states in which a scope has tasks, and how many.
@@ -123,23 +177,14 @@ fn count_from(db: &Connection, scope: i64, state: i64, from: i64) -> Result<i64,
     Ok(statement.query_row([scope, state, from], |row| row.get(0))?)
 }
 
-/// The tasks of a conversation.
-fn of_context(db: &Connection, scope: i64, query: &TaskQuery) -> Result<(Vec<Place>, u64), Error> {
-    let context = query.context.as_ref().map(IdColumn::from);
-    // The task that began it has no context of its own in its row.
-    let first = context.and_then(IdColumn::twin);
-    let state = query.state.map(rows::state_number);
-    let from = query.updated_from.map_or(i64::MIN, Timestamp::as_micros);
-    let total: i64 = db
-        .prepare_cached(
-            "SELECT count(*) FROM task WHERE key IN
-             (SELECT key FROM task INDEXED BY task_context WHERE context = ?2
-              UNION ALL SELECT key FROM task WHERE id = ?3 AND context IS NULL)
-             AND scope = ?1 AND updated >= ?4 AND (?5 IS NULL OR state = ?5)",
-        )?
-        .query_row(params![scope, context, first, from, state], |row| {
-            row.get(0)
-        })?;
+/// The first tasks of a conversation.
+fn of_context(
+    db: &Connection,
+    scope: i64,
+    context: &ContextId,
+    query: &TaskQuery,
+    limit: usize,
+) -> Result<Vec<Place>, Error> {
     let mut page = db.prepare_cached(
         "SELECT updated, id FROM task WHERE key IN
          (SELECT key FROM task INDEXED BY task_context WHERE context = ?2
@@ -148,21 +193,47 @@ fn of_context(db: &Connection, scope: i64, query: &TaskQuery) -> Result<(Vec<Pla
          AND (updated, id) < (?6, ?7)
          ORDER BY updated DESC, id DESC LIMIT ?8",
     )?;
+    let context = IdColumn::from(context);
+    let state = query.state.map(rows::state_number);
     let (updated, id) = start(query);
     let found = page.query_map(
         params![
             scope,
             context,
-            first,
-            from,
+            // The task that began it has no context of its own in its row.
+            context.twin(),
+            from(query),
             state,
             updated,
             id,
-            rows::size(one_more(query))
+            rows::size(limit)
         ],
         |row| Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0)),
     )?;
-    Ok((found.collect::<Result<_, _>>()?, rows::unsigned(total)?))
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+fn count_of_context(
+    db: &Connection,
+    scope: i64,
+    context: &ContextId,
+    query: &TaskQuery,
+) -> Result<i64, Error> {
+    let mut statement = db.prepare_cached(
+        "SELECT count(*) FROM task WHERE key IN
+         (SELECT key FROM task INDEXED BY task_context WHERE context = ?2
+          UNION ALL SELECT key FROM task WHERE id = ?3 AND context IS NULL)
+         AND scope = ?1 AND updated >= ?4 AND (?5 IS NULL OR state = ?5)",
+    )?;
+    let context = IdColumn::from(context);
+    let state = query.state.map(rows::state_number);
+    let params = params![scope, context, context.twin(), from(query), state];
+    Ok(statement.query_row(params, |row| row.get(0))?)
+}
+
+/// The least time of a status that matches.
+fn from(query: &TaskQuery) -> i64 {
+    query.updated_from.map_or(i64::MIN, Timestamp::as_micros)
 }
 
 /// Where the page begins: before everything, or after the last task of the page before.

@@ -26,21 +26,23 @@ mod schema;
 pub(super) mod snapshot;
 #[cfg(test)]
 mod tests;
+mod times;
 mod turns;
 mod webhooks;
 mod write;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use switchboard_types::model::{PushConfigId, TaskId, TaskState, Timestamp};
 use tokio::time::Instant;
 
-use super::{Error, RecentQuery, Store, TaskList, TaskQuery};
+use super::{CommitReport, Error, Listed, RecentQuery, Store, TaskList, TaskQuery};
 use crate::task::{
     Answered, Change, DeadLetter, Entry, Head, IdempotencyKey, PendingRelease, StoredStep,
     StoredTask, TurnRecord, Webhook,
@@ -105,12 +107,8 @@ struct Writing {
 }
 
 impl Writing {
-    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn commit(&self, changes: &[Change]) -> Result<(), Error> {
-        let mut writer = self.writer();
+    fn commit(&self, changes: &[Change]) -> Result<CommitReport, Error> {
+        let mut writer = self.writer.lock();
         let writer = writer.as_mut();
         writer
             .ok_or_else(|| Error::Unavailable("the store is closed".to_owned()))?
@@ -122,7 +120,7 @@ impl Writing {
         if !self.fresh.has(asked) {
             return Ok(());
         }
-        self.writer().as_mut().map_or(Ok(()), Writer::settle)
+        self.writer.lock().as_mut().map_or(Ok(()), Writer::settle)
     }
 
     /// Settles before long what was committed, for those who read the file from outside.
@@ -252,7 +250,7 @@ impl SqliteStore {
                 match writing.settle_for(asked) {
                     Ok(()) => ask(db),
                     // A full disk does not keep anyone from reading.
-                    Err(error) => writing.writer().as_mut().ok_or(error)?.read(ask),
+                    Err(error) => writing.writer.lock().as_mut().ok_or(error)?.read(ask),
                 }
             })
             .await
@@ -261,7 +259,7 @@ impl SqliteStore {
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
+    async fn commit(&self, changes: Vec<Change>) -> Result<CommitReport, Error> {
         let Some(writing) = self.writing.clone() else {
             return Err(Error::Unavailable("opened only to be read".to_owned()));
         };
@@ -296,6 +294,16 @@ impl Store for SqliteStore {
 
     async fn list(&self, query: TaskQuery) -> Result<TaskList, Error> {
         self.read(Asked::All, move |db| list::list(db, &query))
+            .await
+    }
+
+    async fn heads(&self, query: TaskQuery) -> Result<Vec<Head>, Error> {
+        self.read(Asked::All, move |db| list::heads(db, &query))
+            .await
+    }
+
+    async fn list_by_id(&self, ids: Vec<TaskId>, query: TaskQuery) -> Result<Vec<Listed>, Error> {
+        self.read(Asked::All, move |db| list::list_by_id(db, &ids, &query))
             .await
     }
 
@@ -419,7 +427,7 @@ impl Store for SqliteStore {
         };
         self.readers.close();
         readers::blocking(move || {
-            drop(writing.writer().take());
+            drop(writing.writer.lock().take());
             Ok(())
         })
         .await

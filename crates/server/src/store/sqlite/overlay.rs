@@ -61,15 +61,16 @@ impl Overlay {
         };
         let mut database = Database::new(open::replayer(&self.path)?);
         let (id, settled) = database.noted()?;
-        let found = journal::read_in(&self.dir)?;
-        let frames = found.of_database(id)?;
-        let (last, is_outdated) = (found.last.max(settled), database.is_outdated()?);
-        if last == settled && !is_outdated {
+        let mut found = journal::read_in(&self.dir)?;
+        found.require_database(id)?;
+        let is_outdated = database.is_outdated()?;
+        found.last = found.last.max(settled);
+        if found.last == settled && !is_outdated {
             return Ok(None);
         }
         match is_outdated {
-            true => database.upgrade(frames, settled, last)?,
-            false => database.replay(frames, settled, last)?,
+            true => database.upgrade(&found, settled)?,
+            false => database.replay(&found, settled)?,
         }
         Ok(Some(Replayed {
             database,

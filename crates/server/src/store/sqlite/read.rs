@@ -9,6 +9,7 @@ use switchboard_types::{Dialect, wire};
 
 use super::rows::{self, Entries, IdColumn, ReadId, number};
 use super::schema::PLACES;
+use super::times;
 use crate::store::Error;
 use crate::task::{Answer, Answered, Entry, Head, IdempotencyKey, Owner, Snapshot, StoredTask};
 
@@ -47,7 +48,7 @@ pub(super) fn task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, E
 fn of_task(id: &TaskId, error: Error) -> Error {
     match error {
         Error::Damaged(what) => Error::Damaged(format!("task {id}: {what}")),
-        error @ (Error::Unavailable(_) | Error::Exhausted(_)) => error,
+        error @ (Error::Unavailable(_) | Error::Exhausted(_) | Error::Refused(_)) => error,
     }
 }
 
@@ -74,6 +75,7 @@ fn read_task(db: &Connection, id: &TaskId) -> Result<Option<StoredTask>, Error> 
     if row.get::<_, i64>(9)? > 0 {
         read_events(db, key, whose, folded, &mut entries)?;
     }
+    times::complete(db, id, &mut entries)?;
     Ok(Some(StoredTask {
         head,
         snapshot,
@@ -106,6 +108,7 @@ fn read_tail(
         let context = context(row, 0, 1)?;
         read_opening(row, 3, (id, &context), after, &mut entries)?;
         read_events(db, row.get(2)?, (id, &context), after, &mut entries)?;
+        times::complete(db, id, &mut entries)?;
     }
     Ok(entries.into_inner())
 }
@@ -230,7 +233,7 @@ fn head(row: &Row<'_>) -> Result<Head, Error> {
 }
 
 /// The conversation of a task, from the columns of both ids.
-fn context(row: &Row<'_>, id: usize, context: usize) -> Result<ContextId, Error> {
+pub(super) fn context(row: &Row<'_>, id: usize, context: usize) -> Result<ContextId, Error> {
     let column = match row.get_ref(context)? {
         ValueRef::Null => IdColumn::read(row.get_ref(id)?).map(IdColumn::twin),
         context => IdColumn::read(context).map(Some),
@@ -241,7 +244,7 @@ fn context(row: &Row<'_>, id: usize, context: usize) -> Result<ContextId, Error>
 }
 
 /// Adds the events after `after` that stand in the row of their task, in the columns from `opened` on.
-fn read_opening(
+pub(super) fn read_opening(
     row: &Row<'_>,
     opened: usize,
     whose: (&TaskId, &ContextId),

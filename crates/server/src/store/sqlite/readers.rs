@@ -1,8 +1,9 @@
 //! A few connections for reading, opened when they are first needed.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 use tokio::task;
@@ -50,7 +51,7 @@ impl Readers {
                 .and_then(|transaction| ask(&transaction));
             // One that could not end its transaction is of no more use.
             if connection.is_autocommit() {
-                readers.idle().push(connection);
+                readers.idle.lock().push(connection);
             }
             answer
         })
@@ -59,16 +60,12 @@ impl Readers {
 
     /// Closes those that nobody uses.
     pub(super) fn close(&self) {
-        self.idle().clear();
+        self.idle.lock().clear();
     }
 
     fn take(&self) -> Result<Connection, Error> {
-        let idle = self.idle().pop();
+        let idle = self.idle.lock().pop();
         idle.map_or_else(|| open::reader(&self.path), Ok)
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -34,6 +34,28 @@ pub(super) enum Record<'a> {
     Released(&'a str),
 }
 
+impl<'a> Record<'a> {
+    /// The task that it is about: see [`Change::task`].
+    pub(super) fn task(&self) -> Option<&'a str> {
+        match self {
+            Self::Append(append) => Some(append.id),
+            Self::PutWebhook(webhook) => Some(webhook.task),
+            Self::DeadLetter(letter) => Some(letter.task),
+            Self::Note(note) => Some(note.task),
+            Self::Turn(turn) => Some(turn.task),
+            Self::Step(step) => Some(step.task),
+            Self::ReleasePending(release) => Some(release.task),
+            Self::DeleteWebhook(task, _)
+            | Self::Delivery(task, _, _)
+            | Self::Fold(task, _)
+            | Self::Remove(task)
+            | Self::Released(task) => Some(task),
+            Self::Answered(answered) => answered.task,
+            Self::ForgetAnswer(..) => None,
+        }
+    }
+}
+
 /// Events of a task, and where it stands after them.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct AppendRecord<'a> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use switchboard_types::Dialect;
-use switchboard_types::model::{ContextId, Id, TaskId, TaskState};
+use switchboard_types::model::{ContextId, Event, Id, Message, TaskId, TaskState, Timestamp};
 use switchboard_types::wire;
 use uuid::Uuid;
 
@@ -18,6 +18,10 @@ pub(super) const FORMAT: i64 = 1;
 
 /// Begins a line that holds the message an event was caused by; event lines begin with `{`.
 const RECEIVED: u8 = b'<';
+
+/// Begins the line of an event that states no time itself: the time follows, in microseconds since 1970, then the event.
+/// Versions before format 5 of the database wrote none.
+const TIME: u8 = b'@';
 
 /// States up to this one are not over.
 pub(super) const LAST_LIVE_STATE: i64 = 4;
@@ -131,6 +135,10 @@ pub(super) fn write_entries(head: &Head, entries: &[Arc<Entry>], data: &mut Vec<
             wire::encode_message(Dialect::V1, message, data);
             data.push(b'\n');
         }
+        if Entry::stated_time(&entry.event) != Some(entry.at) {
+            data.push(TIME);
+            data.extend_from_slice(entry.at.as_micros().to_string().as_bytes());
+        }
         wire::encode_stored(&entry.event, &head.id, &head.context, data);
         data.push(b'\n');
     }
@@ -164,7 +172,9 @@ pub(super) struct Entries {
     limit: usize,
     max_weight: usize,
     weight: usize,
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Entry>,
+    /// How many of the first ones were written without a time, and before any that has one.
+    untimed: usize,
 }
 
 impl Entries {
@@ -184,6 +194,7 @@ impl Entries {
             max_weight,
             weight: 0,
             entries: Vec::new(),
+            untimed: 0,
         }
     }
 
@@ -191,13 +202,50 @@ impl Entries {
         self.entries.len() >= self.limit || self.weight >= self.max_weight
     }
 
-    fn push(&mut self, entry: Entry) {
+    /// Adds an event; without a time, it has that of the event before it.
+    fn push(
+        &mut self,
+        seq: u64,
+        at: Option<Timestamp>,
+        event: Event,
+        received: Option<Arc<Message>>,
+    ) {
+        let at = at.unwrap_or_else(|| {
+            let before = self.entries.last().map(|entry| entry.at);
+            if self.untimed == self.entries.len() {
+                self.untimed += 1;
+            }
+            before.unwrap_or(Timestamp::from_micros(0))
+        });
+        let entry = Entry::new(seq, at, event, received);
         self.weight += entry.weight();
-        self.entries.push(Arc::new(entry));
+        self.entries.push(entry);
+    }
+
+    /// The first event, if it has no time, nor has one before it.
+    pub(super) fn first_untimed(&self) -> Option<u64> {
+        let first = self.entries.first().filter(|_| self.untimed > 0);
+        first.map(|entry| entry.seq)
+    }
+
+    /// Gives the first ones that time, if they have none.
+    pub(super) fn set_time(&mut self, at: Timestamp) {
+        for entry in self.entries.iter_mut().take(self.untimed) {
+            entry.at = at;
+        }
+        self.untimed = 0;
+    }
+
+    /// The time of the last event that states one, up to `last`.
+    pub(super) fn last_stated_time(&self, last: u64) -> Option<Timestamp> {
+        let entries = self.entries.iter().filter(|entry| entry.seq <= last);
+        entries
+            .rev()
+            .find_map(|entry| Entry::stated_time(&entry.event))
     }
 
     pub(super) fn into_inner(self) -> Vec<Arc<Entry>> {
-        self.entries
+        self.entries.into_iter().map(Arc::new).collect()
     }
 }
 
@@ -225,12 +273,25 @@ pub(super) fn read_entries(
             continue;
         }
         if seq > after {
+            let (at, line) = split_time(line)?;
             let event = wire::decode_stored(line, task, context).map_err(damaged)?;
-            entries.push(Entry::new(seq, event, received.take()));
+            let at = at.or_else(|| Entry::stated_time(&event));
+            entries.push(seq, at, event, received.take());
         }
         seq += 1;
     }
     Ok(seq)
+}
+
+/// The time at the beginning of a line, if there is one, and the event after it.
+fn split_time(line: &str) -> Result<(Option<Timestamp>, &str), Error> {
+    let Some(line) = line.strip_prefix(char::from(TIME)) else {
+        return Ok((None, line));
+    };
+    let end = line.find('{').unwrap_or(line.len());
+    let (micros, line) = line.split_at(end);
+    let micros = micros.parse().map_err(damaged)?;
+    Ok((Some(Timestamp::from_micros(micros)), line))
 }
 
 /// An unsigned number as SQLite keeps it; ours never reach the sign bit.

@@ -141,7 +141,8 @@ const V4: &str = "
 CREATE INDEX note_untold ON note (task) WHERE name = 'switchboard/untold';
 ";
 
-/// The tables of the fifth step.
+/// The tables of the fifth step. Since then, lines of `event.data` and `task.opening` also hold the time of events that
+/// state none: see `rows`.
 macro_rules! v5_tables {
     () => {
         "

@@ -2,9 +2,11 @@
 //! stays open over many of them.
 
 use std::fs::File;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
+use switchboard_types::model::TaskId;
 
 use super::Durability;
 use super::aside::Aside;
@@ -14,7 +16,7 @@ use super::fresh::Fresh;
 use super::journal::{self, Journal};
 use super::open::Opened;
 use super::record;
-use crate::store::{Error, files};
+use crate::store::{CommitReport, Error, Refusal, files, order};
 use crate::task::Change;
 
 /// How much room for encoding is kept from one commit to the next.
@@ -51,7 +53,7 @@ impl Writer {
         let synced = opened.durability == Durability::PowerLoss;
         let database = Arc::new(Mutex::new(database));
         let behind = Arc::clone(&database);
-        let apply = Aside::start("database", move |()| lock(&behind).apply());
+        let apply = Aside::start("database", move |()| behind.lock().apply());
         let mut writer = Self {
             checkpoint: checkpoint::start(&opened.path, opened.durability)?,
             apply: apply.map_err(unusable)?,
@@ -78,8 +80,8 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Makes all changes durable, or none.
-    pub(super) fn commit(&mut self, changes: &[Change]) -> Result<(), Error> {
+    /// Makes all changes durable, but for those of tasks that are refused; after an error, none.
+    pub(super) fn commit(&mut self, changes: &[Change]) -> Result<CommitReport, Error> {
         self.recover()?;
         self.catch_up()?;
         let full = self.journal.is_full();
@@ -115,13 +117,28 @@ impl Writer {
         self.database().read(ask)
     }
 
-    fn write(&mut self, changes: &[Change]) -> Result<(), Error> {
+    /// Writes a commit. Nearly always nothing of it is to be refused, so it is written as one piece to the journal and to
+    /// the database at once. Only if that fails it is undone in both, and written again task by task.
+    ///
+    /// The frame that replay finds must not hold what was refused: who was told so must not find it made after a restart.
+    /// The second attempt therefore asks the database first, and writes to the journal what the database has taken, in
+    /// place of the first frame. If the process ends in between, the first frame may be found: it was not acknowledged, and
+    /// replay leaves out what cannot be made.
+    fn write(&mut self, changes: &[Change]) -> Result<CommitReport, Error> {
+        self.fresh.add(changes);
+        match self.write_at_once(changes) {
+            Ok(()) => Ok(CommitReport::default()),
+            Err(Error::Damaged(_) | Error::Refused(_)) => self.write_by_task(changes),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write_at_once(&mut self, changes: &[Change]) -> Result<(), Error> {
         let mut frame = std::mem::take(&mut self.database().frame);
         journal::clear(&mut frame);
         for change in changes {
             record::write(change, &mut self.json, &mut frame)?;
         }
-        self.fresh.add(changes);
         let written = self.journal.write(self.last + 1, &mut frame);
         let end = self.journal.after(&frame);
         self.database().frame = frame;
@@ -130,7 +147,62 @@ impl Writer {
         self.apply.begin(());
         let synced = written.and_then(|()| self.journal.sync());
         let applied = self.apply.wait();
-        let outcome = applied.and(synced).and_then(|()| self.database().keep());
+        self.conclude(applied.and(synced), end)
+    }
+
+    fn write_by_task(&mut self, changes: &[Change]) -> Result<CommitReport, Error> {
+        self.catch_up()?;
+        self.database().begin()?;
+        let mut frame = Vec::new();
+        journal::clear(&mut frame);
+        let refused = match self.take_by_task(changes, &mut frame) {
+            Ok(refused) => refused,
+            Err(error) => {
+                self.database().undo();
+                return Err(error);
+            }
+        };
+        let report = CommitReport { refused };
+        if journal::content(&frame).is_empty() {
+            self.database().undo();
+            return Ok(report);
+        }
+        let written = self.journal.write(self.last + 1, &mut frame);
+        let end = self.journal.after(&frame);
+        let synced = written.and_then(|()| self.journal.sync());
+        self.conclude(synced, end)?;
+        Ok(report)
+    }
+
+    /// Writes to the database what it takes, and fills the frame with it. Returns the tasks whose changes it does not take.
+    fn take_by_task(
+        &mut self,
+        changes: &[Change],
+        frame: &mut Vec<u8>,
+    ) -> Result<Vec<(TaskId, Refusal)>, Error> {
+        let mut refused = Vec::new();
+        for (task, changes) in order::by_task(changes) {
+            let start = frame.len();
+            let mut encoded = changes
+                .iter()
+                .map(|c| record::write(c, &mut self.json, frame));
+            let written = encoded.try_for_each(|encoded| encoded);
+            let taken = written.and_then(|()| self.database().apply_task(&frame[start..]));
+            let refusal = match (taken, task) {
+                (Ok(()), _) => continue,
+                (Err(Error::Damaged(why)), Some(_)) => Refusal::Damaged(why),
+                (Err(Error::Refused(refusal)), Some(_)) => refusal,
+                (Err(error), _) => return Err(error),
+            };
+            frame.truncate(start);
+            refused.extend(task.map(|task| (task.clone(), refusal)));
+        }
+        Ok(refused)
+    }
+
+    /// The commit stays, in the journal and in the database, or goes from both.
+    fn conclude(&mut self, outcome: Result<(), Error>, end: u64) -> Result<(), Error> {
+        let outcome = outcome.and_then(|()| self.database().keep());
         match outcome {
             Ok(()) => {
                 self.last += 1;
@@ -153,9 +225,9 @@ impl Writer {
     /// Makes the open transaction anew from the journal, if an error has ended or torn it.
     fn catch_up(&mut self) -> Result<(), Error> {
         if !self.database().is_open()? && self.last > self.settled {
-            let found = self.journal.read()?;
-            self.database()
-                .replay(&found.frames, self.settled, self.last)?;
+            let mut found = self.journal.read()?;
+            (found.last, found.marked) = (self.last, self.last);
+            self.database().replay(&found, self.settled)?;
         }
         Ok(())
     }
@@ -163,8 +235,8 @@ impl Writer {
     /// Writes what an earlier process has left in the journal to a transaction. If that was an earlier version, its tables
     /// are brought up to date in the same one, which ends here: a server does not start on tables that it cannot use.
     fn take_over(&mut self, id: u64) -> Result<(), Error> {
-        let found = self.journal.read()?;
-        let frames = match found.complete_database() {
+        let mut found = self.journal.read()?;
+        match found.complete_database() {
             // The database was lost before anything of it was durable, which versions that did not sync a new one
             // allowed. The journal has all of it.
             Some(lost) if lost != id && self.database().is_new()? => {
@@ -174,20 +246,19 @@ impl Writer {
                 );
                 self.database().take_id(lost)?;
                 self.journal.belong_to(lost);
-                &found.frames
             }
-            _ => found.of_database(id)?,
-        };
+            _ => found.require_database(id)?,
+        }
         if self.database().is_outdated()? {
-            let last = found.last.max(self.settled);
-            self.database().upgrade(frames, self.settled, last)?;
-            self.database().settle(last)?;
-            (self.last, self.settled) = (last, last);
+            found.last = found.last.max(self.settled);
+            self.database().upgrade(&found, self.settled)?;
+            self.database().settle(found.last)?;
+            (self.last, self.settled) = (found.last, found.last);
             return Ok(());
         }
         if found.last > self.settled {
             self.fresh.add_any();
-            self.database().replay(frames, self.settled, found.last)?;
+            self.database().replay(&found, self.settled)?;
             let commits = found.last - self.settled;
             tracing::info!(commits, "journal replayed");
             self.last = found.last;
@@ -233,7 +304,7 @@ impl Writer {
     }
 
     fn database(&self) -> MutexGuard<'_, Database> {
-        lock(&self.database)
+        self.database.lock()
     }
 
     #[cfg(test)]
@@ -262,8 +333,4 @@ impl Drop for Writer {
             tracing::warn!(%error, "could not close the journal, the next start replays it");
         }
     }
-}
-
-fn lock(database: &Mutex<Database>) -> MutexGuard<'_, Database> {
-    database.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use switchboard_types::model::{Artifact, Event, StateClass, Task, TaskId, TaskState};
+use switchboard_types::model::{Event, StateClass, Task, TaskId, TaskState, apply_artifact};
 
 use super::{Entry, StoredTask};
 
@@ -85,32 +85,6 @@ pub fn apply(task: &mut Task, entry: &Entry) {
             Arc::clone(&update.artifact),
             update.append,
         );
-    }
-}
-
-/// `append` adds parts to the artifact of that id; otherwise it is new, or replaces it (A2A 1.0 §4.2.2).
-/// An append to an artifact nobody has seen begins it.
-///
-/// Amortised, a piece costs as much as it is long: the text grows in place, unless someone still reads the artifact as it
-/// was before. Readers keep what they hold, since that is copied first.
-fn apply_artifact(artifacts: &mut Vec<Arc<Artifact>>, piece: Arc<Artifact>, append: bool) {
-    // The latest artifact is nearly always the one being streamed.
-    match artifacts.iter_mut().rfind(|a| a.id == piece.id) {
-        None => artifacts.push(piece),
-        Some(known) if append => {
-            let known = Arc::make_mut(known);
-            known.append(&piece.parts);
-            if piece.name.is_some() {
-                known.name.clone_from(&piece.name);
-            }
-            if piece.description.is_some() {
-                known.description.clone_from(&piece.description);
-            }
-            if piece.metadata.is_some() {
-                known.metadata.clone_from(&piece.metadata);
-            }
-        }
-        Some(known) => *known = piece,
     }
 }
 

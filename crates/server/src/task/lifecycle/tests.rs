@@ -3,10 +3,15 @@
 use proptest::prelude::*;
 use switchboard_types::model::{
     Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, Message, MessageId, Part, Role,
-    StatusUpdate, Task, TaskId, TaskState, TaskStatus,
+    StatusUpdate, Task, TaskId, TaskState, TaskStatus, Timestamp,
 };
 
 use super::*;
+
+/// The event with that number, at any time.
+fn entry_of(seq: u64, event: Event, received: Option<Arc<Message>>) -> Entry {
+    Entry::new(seq, Timestamp::from_micros(0), event, received)
+}
 
 fn task(state: TaskState) -> Task {
     Task {
@@ -127,7 +132,7 @@ fn pieces_are_appended_replaced_or_begun() {
     .into_iter()
     .enumerate()
     {
-        apply(&mut task, &Entry::new(seq as u64, event, None));
+        apply(&mut task, &entry_of(seq as u64, event, None));
     }
     let texts: Vec<Vec<&str>> = task
         .artifacts
@@ -144,7 +149,7 @@ fn a_streamed_text_grows_in_place_and_readers_keep_what_they_hold() {
     let (mut moves, mut at) = (0, std::ptr::null());
     let mut held = Vec::new();
     for n in 0..CHUNKS {
-        let entry = Entry::new(n as u64, piece("a", "0123456789", n > 0), None);
+        let entry = entry_of(n as u64, piece("a", "0123456789", n > 0), None);
         apply(Arc::make_mut(&mut task), &entry);
         let [part] = task.artifacts[0].parts.as_slice() else {
             panic!("{:?}", task.artifacts[0].parts.len());
@@ -171,9 +176,9 @@ fn the_question_and_its_answer_go_into_the_history() {
     let mut task = task(TaskState::Working);
     let question = message(Role::Agent, "which one?");
     let asks = says(TaskState::InputRequired, Some(question));
-    apply(&mut task, &Entry::new(2, asks, None));
+    apply(&mut task, &entry_of(2, asks, None));
     let answer = message(Role::User, "the red one");
-    let goes_on = Entry::new(3, becomes(TaskState::Working), Some(answer.into()));
+    let goes_on = entry_of(3, becomes(TaskState::Working), Some(answer.into()));
     apply(&mut task, &goes_on);
     let said: Vec<String> = task.history.iter().map(|m| m.text()).collect();
     assert_eq!(said, ["hello", "which one?", "the red one"]);
@@ -198,7 +203,7 @@ proptest! {
             match check(state, &event) {
                 Ok(next) => {
                     prop_assert_eq!(ended_as, None);
-                    apply(&mut task, &Entry::new(seq as u64 + 2, event, None));
+                    apply(&mut task, &entry_of(seq as u64 + 2, event, None));
                     state = next;
                     ended_as = state.is_terminal().then_some(state);
                 }
@@ -217,11 +222,11 @@ proptest! {
     ) {
         let mut state = TaskState::Submitted;
         let begin = Event::Task(task(state).into());
-        let mut entries = vec![Arc::new(Entry::new(1, begin, None))];
+        let mut entries = vec![Arc::new(entry_of(1, begin, None))];
         for event in events {
             if let Ok(next) = check(state, &event) {
                 state = next;
-                entries.push(Arc::new(Entry::new(entries.len() as u64 + 1, event, None)));
+                entries.push(Arc::new(entry_of(entries.len() as u64 + 1, event, None)));
             }
         }
         let head = crate::task::Head {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use serde_json::Value;
 use switchboard_types::model::{
     Content, Event, Json, Message, MessageId, Object, Part, Role, TaskId, TaskState,
 };
 
-use super::story::{Story, at, commit};
-use crate::store::{Error, MAX_EVENT_PAGE, Store};
-use crate::task::{Append, Change};
+use super::story::{Story, all, at, commit, listed};
+use crate::store::{MAX_EVENT_PAGE, Refusal, Store, TaskQuery};
+use crate::task::{Append, Change, Owner, Step, TurnRecord};
 
 pub(super) async fn a_task_is_read_as_it_was_written(store: Arc<dyn Store>) {
     let mut uuid = Story::new(1);
@@ -168,46 +169,80 @@ pub(super) async fn events_do_not_leave_a_gap(store: Arc<dyn Store>) {
     refuse(&*store, vec![begin.clone()]).await;
     refuse(&*store, vec![next.clone()]).await;
     refuse(&*store, vec![next.clone(), skipped.clone()]).await;
+    refuse(&*store, vec![skipped.clone(), skipped.clone()]).await;
     begun.assert_stored_in(&*store).await;
     commit(&*store, [skipped, next.clone()]).await;
     refuse(&*store, vec![next]).await;
     story.assert_stored_in(&*store).await;
 }
 
+/// Commits changes of one task that does not stand where they expect it.
 async fn refuse(store: &dyn Store, changes: Vec<Change>) {
-    let refused = store.commit(changes).await;
-    assert!(matches!(refused, Err(Error::Damaged(_))), "{refused:?}");
+    let task = changes[0].task().cloned().unwrap();
+    let report = store.commit(changes).await.unwrap();
+    let refused: Vec<_> = report.refused.iter().map(|(task, _)| task).collect();
+    assert_eq!(refused, [&task]);
+    let refusal = report.refusal(&task);
+    assert!(matches!(refusal, Some(Refusal::Conflict(_))), "{refusal:?}");
 }
 
-pub(super) async fn a_commit_is_made_whole_or_not_at_all(store: Arc<dyn Store>) {
+pub(super) async fn a_refused_task_costs_no_other(store: Arc<dyn Store>) {
     let mut old = Story::new(1);
     commit(&*store, [old.step(TaskState::Working, at(1))]).await;
-    let before = old.clone();
     let mut new = Story::new(2).at_agent("never seen").owned_by("nobody");
-    let mut gap = Story::new(3);
+    let mut gap = Story::new(3).at_agent("not seen either");
     gap.say("missing");
+    let step = Step {
+        task: gap.id().clone(),
+        turn: 1,
+        at: at(1),
+        name: "run".to_owned(),
+        value: Value::Null,
+    };
     let changes = vec![
+        Change::Turn(TurnRecord::first(gap.id().clone())),
         new.step(TaskState::Working, at(2)),
-        old.step(TaskState::Completed, at(2)),
         gap.say("out of place"),
+        old.step(TaskState::Completed, at(2)),
+        Change::Step(step),
     ];
-    refuse(&*store, changes).await;
-    before.assert_stored_in(&*store).await;
-    assert!(store.task(new.id()).await.unwrap().is_none());
-    assert!(store.task(gap.id()).await.unwrap().is_none());
-
-    // What was undone leaves no trace in what comes after.
-    let mut again = Story::new(2).at_agent("never seen").owned_by("nobody");
-    commit(
-        &*store,
-        [
-            again.step(TaskState::Working, at(3)),
-            old.append(before.entries.len()),
-        ],
-    )
-    .await;
-    again.assert_stored_in(&*store).await;
+    refuse_one(&*store, changes, &gap).await;
     old.assert_stored_in(&*store).await;
+    new.assert_stored_in(&*store).await;
+    assert!(store.task(gap.id()).await.unwrap().is_none());
+    let tallied = TaskQuery::of("never seen".into(), Owner::new("nobody"));
+    assert_eq!(listed(&*store, tallied).await.1, 1);
+
+    // What was refused leaves no trace in what comes after.
+    let mut again = Story::new(3).at_agent("not seen either");
+    let changes = [again.step(TaskState::Working, at(3)), new.say("more")];
+    commit(&*store, changes).await;
+    again.assert_stored_in(&*store).await;
+    new.assert_stored_in(&*store).await;
+    assert_eq!(store.steps(again.id(), 0, 9).await.unwrap(), []);
+}
+
+/// Commits changes of several tasks, of which one is refused as it does not stand where they expect it.
+async fn refuse_one(store: &dyn Store, changes: Vec<Change>, task: &Story) {
+    let report = store.commit(changes).await.unwrap();
+    let [(refused, Refusal::Conflict(_))] = report.refused.as_slice() else {
+        panic!("{report:?}");
+    };
+    assert_eq!(refused, task.id());
+}
+
+pub(super) async fn one_of_thousands_is_refused(store: Arc<dyn Store>) {
+    let mut gap = Story::new(5000);
+    gap.say("missing");
+    let mut strangers: Vec<Story> = (0..8_652).map(Story::new).collect();
+    strangers.remove(5000);
+    let mut changes: Vec<Change> = strangers
+        .iter_mut()
+        .map(|story| story.step(TaskState::Completed, at(1)))
+        .collect();
+    changes.insert(4000, gap.say("out of place"));
+    refuse_one(&*store, changes, &gap).await;
+    assert_eq!(listed(&*store, all()).await.1, 8_651);
 }
 
 pub(super) async fn a_snapshot_stands_for_the_events_before_it(store: Arc<dyn Store>) {

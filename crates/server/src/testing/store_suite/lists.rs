@@ -6,7 +6,7 @@ use switchboard_types::model::{ContextId, TaskId, TaskState, Timestamp};
 
 use super::story::{Story, all, at, commit, ids, listed};
 use crate::store::{RecentQuery, Store, TaskQuery};
-use crate::task::{Change, Owner, Snapshot};
+use crate::task::{Change, Head, Owner, Snapshot};
 
 /// Stores a story of each: its number, its state, since when.
 async fn tell(store: &dyn Store, stories: &[(u32, TaskState, i64)]) -> Vec<Story> {
@@ -29,6 +29,8 @@ async fn pages(store: &dyn Store, query: &TaskQuery, limit: usize) -> Vec<TaskId
     loop {
         let page = store.list(query.clone()).await.unwrap();
         assert!(page.tasks.len() <= limit);
+        let heads: Vec<Head> = page.tasks.iter().map(|task| task.head.clone()).collect();
+        assert_eq!(store.heads(query.clone()).await.unwrap(), heads);
         let Some(last) = page.tasks.last() else {
             assert_eq!(page.total, u64::try_from(seen.len()).unwrap());
             return seen;
@@ -379,6 +381,39 @@ pub(super) async fn a_task_larger_than_a_page_is_listed_without_its_content(stor
         };
         commit(&*store, [Change::Fold(snapshot)]).await;
     }
+}
+
+pub(super) async fn tasks_are_listed_by_id_in_the_order_asked_for(store: Arc<dyn Store>) {
+    let mut stories: Vec<Story> = (1..=4).map(Story::new).collect();
+    for story in &mut stories {
+        commit(&*store, [story.step(TaskState::Working, at(1))]).await;
+        commit(&*store, [story.say(&"x".repeat(100_000))]).await;
+    }
+    commit(&*store, [stories[3].say(&"x".repeat(300_000))]).await;
+    let order = [&stories[2], &Story::new(9), &stories[0], &stories[1]];
+    let listed = async |query: TaskQuery| {
+        let listed = store.list_by_id(ids(order), query).await.unwrap();
+        let heads = listed.iter().map(|listed| listed.head.id.clone());
+        (heads.collect::<Vec<_>>(), listed)
+    };
+    let (found, whole) = listed(all()).await;
+    assert_eq!(found, ids([&stories[2], &stories[0], &stories[1]]));
+    assert_eq!(whole[0].head, stories[2].head);
+    assert_eq!(whole[0].task.as_deref(), Some(&stories[2].whole()));
+
+    let bytes = 150_000;
+    let (found, _) = listed(TaskQuery { bytes, ..all() }).await;
+    assert_eq!(found, ids([&stories[2], &stories[0]]), "the bytes end it");
+    let narrow = TaskQuery {
+        bytes,
+        artifacts: false,
+        ..all()
+    };
+    let (found, short) = listed(narrow.clone()).await;
+    assert_eq!(found.len(), 3);
+    assert!(short[0].task.as_ref().unwrap().artifacts.is_empty());
+    let large = store.list_by_id(ids([&stories[3]]), narrow).await.unwrap();
+    assert!(large[0].task.is_none() && large[0].head == stories[3].head);
 }
 
 pub(super) async fn live_tasks_are_walked_in_id_order(store: Arc<dyn Store>) {

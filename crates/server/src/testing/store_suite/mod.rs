@@ -63,7 +63,8 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         a_page_of_events_ends_by_bytes
         an_unknown_task_is_not_there_and_has_no_events
         events_do_not_leave_a_gap
-        a_commit_is_made_whole_or_not_at_all
+        a_refused_task_costs_no_other
+        one_of_thousands_is_refused
         a_snapshot_stands_for_the_events_before_it
         folding_lets_the_events_before_the_snapshot_go
         folding_an_unknown_task_changes_nothing
@@ -82,6 +83,7 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         listed_tasks_are_complete
         a_page_of_tasks_ends_by_bytes
         a_task_larger_than_a_page_is_listed_without_its_content
+        tasks_are_listed_by_id_in_the_order_asked_for
         live_tasks_are_walked_in_id_order;
     webhooks:
         webhooks_stay_in_the_order_they_were_made
@@ -109,6 +111,8 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         steps_go_with_their_task;
     upkeep:
         the_first_answer_stays
+        a_task_under_a_key_that_was_used_is_not_made
+        of_two_tasks_under_one_key_the_first_is_made
         answers_are_kept_apart_by_caller_and_agent
         old_answers_are_forgotten
         finished_tasks_expire_oldest_first

@@ -116,8 +116,12 @@ impl Story {
     /// Any event.
     pub fn tell(&mut self, event: Event, received: Option<Message>) {
         self.head.seq += 1;
+        // Artifacts have a time of their own, a moment after the status before them.
+        let later = self.head.updated.as_micros() + i64::try_from(self.head.seq).unwrap();
+        let at = Entry::stated_time(&event).unwrap_or(Timestamp::from_micros(later));
         self.entries.push(Arc::new(Entry::new(
             self.head.seq,
+            at,
             event,
             received.map(Arc::new),
         )));
@@ -130,6 +134,7 @@ impl Story {
             head: self.head.clone(),
             entries: self.entries[from..].to_vec(),
             snapshot: None,
+            holder: None,
         })
     }
 
@@ -216,9 +221,10 @@ impl Story {
     }
 }
 
-/// Commits one set of changes.
+/// Commits one set of changes, of which nothing is refused.
 pub async fn commit<const N: usize>(store: &dyn Store, changes: [Change; N]) {
-    store.commit(Vec::from(changes)).await.unwrap();
+    let report = store.commit(Vec::from(changes)).await.unwrap();
+    assert_eq!(report.refused, []);
 }
 
 /// The tasks of the stories' usual agent and owner.

@@ -6,7 +6,7 @@ use switchboard_types::model::{PushConfigId, Role, TaskState};
 
 use super::story::{Story, all, at, commit, ids, listed};
 use super::webhooks::webhook;
-use crate::store::Store;
+use crate::store::{Refusal, Store};
 use crate::task::{Answer, Answered, Change, DeadLetter, Delivery, IdempotencyKey, Owner};
 
 fn key(owner: &str, agent: &str, key: &str) -> IdempotencyKey {
@@ -33,16 +33,69 @@ pub(super) async fn the_first_answer_stays(store: Arc<dyn Store>) {
     let message = story.message("m", Role::Agent, "hello");
     let first = answered(key.clone(), 1, Answer::Message(message));
     let second = answered(key.clone(), 2, Answer::Task(story.head.id.clone()));
-    commit(
-        &*store,
-        [
-            Change::Answered(first.clone()),
-            Change::Answered(second.clone()),
-        ],
-    )
-    .await;
-    commit(&*store, [Change::Answered(second)]).await;
+    let changes = [first.clone(), second.clone()].map(Change::Answered);
+    refuse_answered(&*store, Vec::from(changes), &first).await;
+    refuse_answered(&*store, vec![Change::Answered(second)], &first).await;
+    // A message that comes second was said already.
+    let third = Answer::Message(story.message("n", Role::Agent, "hello again"));
+    commit(&*store, [Change::Answered(answered(key.clone(), 3, third))]).await;
     assert_eq!(store.answered(&key).await.unwrap(), Some(first));
+}
+
+/// Commits changes of which those of one task are refused: its key has another answer.
+async fn refuse_answered(store: &dyn Store, changes: Vec<Change>, first: &Answered) {
+    let report = store.commit(changes).await.unwrap();
+    let [(_, Refusal::AlreadyAnswered(answered))] = report.refused.as_slice() else {
+        panic!("{report:?}");
+    };
+    assert_eq!(**answered, *first);
+}
+
+pub(super) async fn a_task_under_a_key_that_was_used_is_not_made(store: Arc<dyn Store>) {
+    let key = key("caller-a", "echo", "k");
+    let (mut one, mut two, mut other) = (Story::new(1), Story::new(2), Story::new(3));
+    let first = answered(key.clone(), 1, Answer::Task(one.id().clone()));
+    let second = answered(key.clone(), 2, Answer::Task(two.id().clone()));
+    let made = one.step(TaskState::Working, at(1));
+    commit(&*store, [made, Change::Answered(first.clone())]).await;
+    let changes = vec![
+        two.step(TaskState::Working, at(2)),
+        other.step(TaskState::Working, at(2)),
+        Change::Answered(second),
+    ];
+    refuse_answered(&*store, changes, &first).await;
+    assert!(store.task(two.id()).await.unwrap().is_none());
+    other.assert_stored_in(&*store).await;
+    // The same answer is no other one.
+    let again = Answered { at: at(5), ..first };
+    commit(&*store, [one.say("more"), Change::Answered(again)]).await;
+    one.assert_stored_in(&*store).await;
+}
+
+pub(super) async fn of_two_tasks_under_one_key_the_first_is_made(store: Arc<dyn Store>) {
+    let key = key("caller-a", "echo", "k");
+    let (mut refused, mut one, mut two) = (Story::new(1), Story::new(2), Story::new(3));
+    refused.say("missing");
+    let claim = |story: &Story| {
+        let task = Answer::Task(story.id().clone());
+        answered(key.clone(), 1, task)
+    };
+    let changes = vec![
+        Change::Answered(claim(&refused)),
+        one.step(TaskState::Working, at(1)),
+        Change::Answered(claim(&one)),
+        two.step(TaskState::Working, at(1)),
+        Change::Answered(claim(&two)),
+        refused.say("out of place"),
+    ];
+    let report = store.commit(changes).await.unwrap();
+    let refusals: Vec<_> = report.refused.iter().map(|(task, _)| task).collect();
+    assert_eq!(refusals, [refused.id(), two.id()]);
+    let first = Refusal::AlreadyAnswered(Box::new(claim(&one)));
+    assert_eq!(report.refusal(two.id()), Some(&first));
+    assert_eq!(store.answered(&key).await.unwrap(), Some(claim(&one)));
+    one.assert_stored_in(&*store).await;
+    assert!(store.task(two.id()).await.unwrap().is_none());
 }
 
 pub(super) async fn answers_are_kept_apart_by_caller_and_agent(store: Arc<dyn Store>) {

@@ -34,17 +34,12 @@ async fn a_key_ends_when_it_was_said_to() {
     };
     let noted = AuditEntry::new(What::KeyCreated, "operator");
     house.access.put_key(record, noted).await.unwrap();
-    let refused = async {
-        loop {
-            let refused = house.knock("shop", &header(&key)).await;
-            assert_eq!(refused.status, 401, "{refused:?}");
-            if refused.error().contains("the credentials have expired") {
-                return;
-            }
-            sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(SOON, refused).await.unwrap();
+    eventually("the reason", async || {
+        let refused = house.knock("shop", &header(&key)).await;
+        assert_eq!(refused.status, 401, "{refused:?}");
+        refused.error().contains("the credentials have expired")
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -62,9 +57,7 @@ async fn the_streams_of_a_revoked_key_end() {
             let listed = house.rpc("/a2a/stall", &key, "ListTasks", json!({})).await;
             listed.json()["result"]["totalSize"].as_u64()
         };
-        while tasks().await != Some(1) {
-            sleep(Duration::from_millis(20)).await;
-        }
+        eventually("the task", async || tasks().await == Some(1)).await;
         let by = By::here("operator");
         assert!(revoke(&*house.access, &record.id, &by).await.unwrap());
     };
@@ -85,17 +78,12 @@ async fn who_waits_for_an_answer_does_not_get_it_once_its_key_is_revoked() {
         json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}});
     let answer = house.rpc("/a2a/stall", &key, "SendMessage", params);
     let taken_back = async {
-        let listed = async || {
+        let task = eventually("the task", async || {
             let listed = house.rpc("/a2a/stall", &key, "ListTasks", json!({})).await;
             let id = &listed.json()["result"]["tasks"][0]["id"];
             id.as_str().map(str::to_owned)
-        };
-        let task = loop {
-            if let Some(task) = listed().await {
-                break task;
-            }
-            sleep(Duration::from_millis(20)).await;
-        };
+        })
+        .await;
         let by = By::here("operator");
         assert!(revoke(&*house.access, &record.id, &by).await.unwrap());
         house.becomes("stall", &key, 401).await;

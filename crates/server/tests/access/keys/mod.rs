@@ -15,9 +15,10 @@ use switchboard_server::store::access::{
     AccessStore, AuditEntry, AuditQuery, KeyRecord, MemoryAccess, SqliteAccess, What,
 };
 use switchboard_server::task::Owner;
+use switchboard_testkit::eventually;
 use switchboard_types::model::{TaskId, Timestamp};
 use switchboard_types::operation::{CancelTask, Operation};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::house::{DAY, House, MOST_KEYS, open, open_with};
 use crate::wire::{Answer, WAYS, bearer};
@@ -52,14 +53,9 @@ impl House {
 
     /// Knocks until the answer has that status.
     async fn becomes(&self, agent: &str, key: &str, status: u16) {
-        let asked = async {
-            while self.knock(agent, &header(key)).await.status != status {
-                sleep(Duration::from_millis(20)).await;
-            }
-        };
-        let Ok(()) = timeout(SOON, asked).await else {
-            panic!("not {status} at {agent} within {SOON:?}");
-        };
+        let what = format!("{status} at {agent}");
+        let knock = async || self.knock(agent, &header(key)).await.status;
+        eventually(&what, async || knock().await == status).await;
     }
 
     async fn order(&self, path: &str, headers: &[(&'static str, String)], body: &str) -> Answer {
@@ -189,12 +185,7 @@ async fn a_token_makes_so_many_keys_and_none_that_lasts_for_ever() {
     // One that is taken back makes room for another.
     let by = By::here("operator");
     assert!(revoke(&*house.access, &keys[0].id, &by).await.unwrap());
-    let again = async {
-        while order("").await.status != 201 {
-            sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(SOON, again).await.unwrap();
+    eventually("room for a key", async || order("").await.status == 201).await;
 }
 
 #[tokio::test]
@@ -438,19 +429,13 @@ async fn it_is_kept_when_a_key_was_used_last() {
     make(&*house.access, opens(&["shop"])).await;
     house.becomes("shop", &key, 404).await;
     house.stop();
-    let kept = async {
-        loop {
-            let keys = house.access.keys().await.unwrap();
-            let (used, unused): (Vec<_>, Vec<_>) =
-                keys.into_iter().partition(|key| key.last_used.is_some());
-            if let [used] = &*used {
-                assert_eq!(used.id, record.id);
-                assert!(used.last_used >= Some(record.made), "{used:?}");
-                assert_eq!(unused.len(), 1);
-                return;
-            }
-            sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(SOON, kept).await.unwrap();
+    let (used, unused) = eventually("a key that was used", async || {
+        let keys = house.access.keys().await.unwrap().into_iter();
+        let (mut used, unused): (Vec<_>, Vec<_>) = keys.partition(|key| key.last_used.is_some());
+        used.pop().map(|key| (key, unused))
+    })
+    .await;
+    assert_eq!(used.id, record.id);
+    assert!(used.last_used >= Some(record.made), "{used:?}");
+    assert_eq!(unused.len(), 1);
 }

@@ -167,7 +167,10 @@ fn a_journal_of_another_database_is_refused_by_name() {
     let (dir, _) = with_three_frames();
     let other = Journal::open(dir.path(), DATABASE + 1, true).unwrap();
     let found = other.read().unwrap();
-    let text = found.of_database(DATABASE + 1).unwrap_err().to_string();
+    let text = found
+        .require_database(DATABASE + 1)
+        .unwrap_err()
+        .to_string();
     assert!(text.contains("switchboard.journal-a"), "{text}");
     assert!(text.contains("another database"), "{text}");
     assert!(

@@ -1,5 +1,5 @@
-//! Tasks that are over, of which what stands behind the agent was not told: it is told until it was heard, whenever the
-//! server is killed.
+//! Tasks that ended before their upstream learned of it: the upstream is released until that succeeds, whenever the server
+//! is killed.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -12,9 +12,9 @@ use serde_json::json;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn};
 use switchboard_server::engine::recover::recover;
 use switchboard_server::engine::{OnInputTimeout, Settings, refused_cancel};
-use switchboard_server::log::{INTERNAL, Log};
+use switchboard_server::log::Log;
 use switchboard_server::store::{MemoryStore, Store};
-use switchboard_server::task::{Change, Note, UNTOLD};
+use switchboard_server::task::{Change, PendingRelease};
 use switchboard_server::testing::agent::{Line, says};
 use switchboard_server::testing::store_suite::{Story, at, commit};
 use switchboard_types::model::{TaskId, TaskState};
@@ -112,38 +112,42 @@ impl Life {
         told.map(|(_, task, asked)| (task, asked)).collect()
     }
 
-    /// Of which tasks it is noted that it is still to be told.
-    async fn untold(&self) -> Vec<TaskId> {
-        let heads = self.store.untold(None, 99).await.unwrap();
+    /// The tasks whose upstream must still be released.
+    async fn release_pending(&self) -> Vec<TaskId> {
+        let heads = self.store.pending_releases(None, 99).await.unwrap();
         heads.into_iter().map(|head| head.id).collect()
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_told_is_told_again_with_longer_pauses_until_it_is_heard() {
+async fn a_release_is_retried_with_backoff_until_it_succeeds() {
     let life = Life::first(8).await;
     let task = life.canceled("ask").await;
     sleep(Duration::from_secs(600)).await;
     let told = life.agent.told.lock().unwrap().clone();
     assert!(told.iter().all(|(_, id, _)| *id == task));
-    let pauses: Vec<u64> = told
-        .windows(2)
-        .map(|pair| (pair[1].0 - pair[0].0).as_secs())
-        .collect();
-    assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
+    let pauses: Vec<Duration> = told.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    let longest = [1, 2, 4, 8, 16, 32, 60, 60].map(Duration::from_secs);
+    assert_eq!(pauses.len(), longest.len());
+    for (pause, longest) in pauses.iter().zip(longest) {
+        let slack = Duration::from_millis(10);
+        assert!(
+            *pause >= longest / 2 && *pause <= longest + slack,
+            "{pauses:?}"
+        );
+    }
     assert!(life.release_pending().await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_day_after_its_end_a_task_is_not_told_of_any_more() {
+async fn a_release_is_given_up_a_day_after_the_end() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let mut story = Story::new(1).at_agent("agent");
-    let note = Change::Note(Note {
+    let pending = Change::ReleasePending(PendingRelease {
         task: story.id().clone(),
-        name: UNTOLD.to_owned(),
-        value: json!(true),
+        question: None,
     });
-    commit(&*store, [story.step(TaskState::Canceled, at(1)), note]).await;
+    commit(&*store, [story.step(TaskState::Canceled, at(1)), pending]).await;
     let life = Life::begin(store, usize::MAX, Settings::default()).await;
     sleep(Duration::from_secs(600)).await;
     assert_eq!(life.told().len(), 1);
@@ -151,7 +155,7 @@ async fn a_day_after_its_end_a_task_is_not_told_of_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_ends_a_task_that_could_not_be_told_it_is_told_after_a_crash() {
+async fn a_pending_release_survives_a_crash_whatever_ended_the_task() {
     for (text, state) in [
         ("ask", TaskState::Canceled),
         ("ask late", TaskState::Canceled),
@@ -170,7 +174,11 @@ async fn whatever_ends_a_task_that_could_not_be_told_it_is_told_after_a_crash() 
                 failed.id.clone()
             }
         };
-        assert_eq!(life.release_pending().await, slice::from_ref(&task), "{text}");
+        assert_eq!(
+            life.release_pending().await,
+            slice::from_ref(&task),
+            "{text}"
+        );
         let life = life.next().await;
         sleep(Duration::from_secs(1)).await;
         let asked = if text.starts_with("ask late") {
@@ -205,7 +213,7 @@ async fn a_question_that_expired_is_withdrawn_after_a_crash() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_told_in_its_turn_is_not_told_again() {
+async fn an_upstream_that_learned_of_the_end_in_its_turn_is_not_released() {
     let life = Life::first(0).await;
     life.canceled("tell").await;
     assert!(life.release_pending().await.is_empty());
@@ -214,7 +222,7 @@ async fn what_was_told_in_its_turn_is_not_told_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_comes_back_tells_what_failed_while_it_was_gone() {
+async fn an_agent_that_comes_back_releases_what_failed_while_it_was_gone() {
     let life = Life::first(0).await;
     let task = life.line.send_at_once(says("work")).await.unwrap();
     life.line.log.stopping().cancel();
@@ -258,11 +266,11 @@ async fn operators_learn_that_an_upstream_refused_to_stop_after_the_end() {
     sleep(Duration::from_secs(600)).await;
     assert_eq!(life.told(), [(task.clone(), String::new())], "once");
     assert_eq!(life.release_pending().await, []);
-    let notes = life.store.notes(&task).await.unwrap();
-    let mut notes = notes.iter().filter(|note| note.name.starts_with(INTERNAL));
-    let note = &notes.next().unwrap().value;
-    assert_eq!(note["name"], "cancel-refused");
+    let steps = life.store.steps(&task, 0, 9).await.unwrap();
+    let [recorded] = steps.as_slice() else {
+        panic!("{steps:?}")
+    };
+    assert_eq!(recorded.step.name, "internal:cancel-refused");
     let error = "the upstream refused to cancel and may go on: it cannot stop";
-    assert_eq!(note["value"]["error"], error);
-    assert_eq!(notes.next(), None);
+    assert_eq!(recorded.step.value["error"], error);
 }
