@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use switchboard_agents::script::builtin::{self, Builtin};
 use switchboard_agents::script::{Script, ScriptAgent};
+use switchboard_keys::SealingKey;
 use switchboard_server::auth::Access;
 use switchboard_server::authorize::Authorized;
 use switchboard_server::call::{
@@ -353,16 +354,43 @@ async fn two_messages_that_say_the_same_under_one_id_are_two_calls() {
     let script = Script::parse(yaml).unwrap();
     let house = House::with(&store(), Some(("twice", &script)));
     let task = house.send("twice", "listen", None, false).await;
-    for _ in 0..2 {
-        house.send("twice", "again", Some(&task.id), false).await;
+    // Both wait until the task asks.
+    let again = || house.send("twice", "again", Some(&task.id), true);
+    let (one, two) = tokio::join!(again(), again());
+    for answered in [one, two] {
+        let question = answered.status.message.as_ref().unwrap().text();
+        assert_eq!(question, "what else?");
     }
-    tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(house.tasks("echo").await.len(), 2);
 }
 
-/// An agent that asks for credentials, and for more when it has heard some. It tells so only to who looks.
+/// An agent that asks for credentials, and for more when it has received some. It tells so only to who looks.
 #[derive(Debug)]
 struct Insatiable(Mutex<Task>);
+
+impl Insatiable {
+    fn new() -> Self {
+        let status = TaskStatus {
+            state: TaskState::AuthRequired,
+            message: None,
+            timestamp: None,
+        };
+        Self(Mutex::new(Task {
+            id: TaskId::new("other").unwrap(),
+            context_id: ContextId::new("c").unwrap(),
+            status,
+            artifacts: Vec::new(),
+            history: Vec::new(),
+            metadata: None,
+        }))
+    }
+
+    /// The answers that it has received.
+    fn received(&self) -> Vec<String> {
+        let task = self.0.lock().unwrap();
+        task.history.iter().map(|message| message.text()).collect()
+    }
+}
 
 impl Handler for Insatiable {
     fn handle(&self, call: Call) -> Answering {
@@ -390,33 +418,37 @@ impl Handler for Insatiable {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_was_told_before_a_restart_is_not_asked_for_again_though_more_is() {
-    let status = TaskStatus {
-        state: TaskState::AuthRequired,
-        message: None,
-        timestamp: None,
-    };
-    let other: Arc<dyn Handler> = Arc::new(Insatiable(Mutex::new(Task {
-        id: TaskId::new("other").unwrap(),
-        context_id: ContextId::new("c").unwrap(),
-        status,
-        artifacts: Vec::new(),
-        history: Vec::new(),
-        metadata: None,
-    })));
-    let script = Script::parse("- hand_off: other").unwrap();
-    let store = store();
+/// Answers with a secret, after which `yaml` goes on for a second, and crashes after that many milliseconds. Whether the
+/// secret had arrived by then; what the agent that asked has received in the end, what became of the tasks at recovery, and
+/// the state of the task.
+async fn crash_with_secret(
+    key: Option<SealingKey>,
+    moment: u64,
+) -> (bool, Vec<String>, Recovered, TaskState) {
+    let yaml = "- choose: [{ when: { turn: 2 }, do: [{ wait: 1s }] }]\n- hand_off: other";
+    let script = Script::parse(yaml).unwrap();
+    let other = Arc::new(Insatiable::new());
+    let (store, key) = (store(), key.map(Arc::new));
     let line = async || {
-        let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(&other)));
-        let line = Line::new(
-            &Log::new(Arc::clone(&store)),
-            Arc::new(agent),
-            Settings::default(),
-        );
-        let engines = [(Arc::from("agent"), line.engine.clone())].into();
-        let recovered = recover(&line.log, &engines).await.unwrap();
-        (line, recovered)
+        let handler: Arc<dyn Handler> = other.clone();
+        let (log, guard) = (Log::new(Arc::clone(&store)), Guard::new(Vec::new()));
+        let engine = Engine::new(Parts {
+            name: Arc::from("agent"),
+            agent: Arc::new(ScriptAgent::new(script.clone(), Some(handler))),
+            router: None,
+            profile: profile("agent"),
+            settings: Settings::default(),
+            log: log.clone(),
+            guard: Arc::new(match &key {
+                Some(key) => guard.sealing(Arc::clone(key)),
+                None => guard,
+            }),
+            tasks: Tasks::default(),
+        });
+        engine.take_over();
+        let engines = [(Arc::from("agent"), engine.clone())].into();
+        let recovered = recover(&log, &engines).await.unwrap();
+        (Line { engine, log }, recovered)
     };
     let (before, _) = line().await;
     let asked = before.send(says("log me in")).await.unwrap();
@@ -426,10 +458,36 @@ async fn what_was_told_before_a_restart_is_not_asked_for_again_though_more_is() 
         ..says("hunter2")
     };
     before.send_at_once(answer).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(moment)).await;
     before.log.stopping().cancel();
     before.log.close().await;
-    let (_line, recovered) = line().await;
-    assert_eq!((recovered.resumed, recovered.waiting), (1, 0));
+    let arrived = !other.received().is_empty();
+    let (line, recovered) = line().await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let task = line.get(&asked.id).await.unwrap();
+    let mut shown = task.history.iter().map(|message| message.text());
+    assert!(!shown.any(|text| text.contains("hunter2")), "{task:?}");
+    (arrived, other.received(), recovered, task.status.state)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_in_flight_at_a_crash_reaches_the_agent_that_asked_exactly_once() {
+    for (moment, arrives_before) in [(500, false), (2000, true)] {
+        let key = Some(SealingKey::from_bytes([1; 32]));
+        let (arrived, received, recovered, state) = crash_with_secret(key, moment).await;
+        assert_eq!(arrived, arrives_before);
+        assert_eq!(received, ["hunter2"]);
+        assert_eq!((recovered.resumed, recovered.waiting), (1, 0));
+        assert_eq!(state, TaskState::Working);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_could_not_be_sealed_fails_its_task_at_a_restart() {
+    let (_, received, recovered, state) = crash_with_secret(None, 500).await;
+    assert!(received.is_empty(), "{received:?}");
+    assert_eq!((recovered.resumed, recovered.failed), (0, 1));
+    assert_eq!(state, TaskState::Failed);
 }
 
 /// Runs `text` once in peace and once with a crash at `moment`; the same must be told.

@@ -135,13 +135,11 @@ impl Play {
         let question = self.history.last().and_then(RelayedQuestion::of);
         let question = question.map(|question| question.resolve(None, &self.aliases));
         let received = self.history.iter().filter(|m| m.role == Role::User);
-        let public = match self.secret {
-            true => received.clone().next_back(),
-            false => None,
-        };
+        let message = Arc::new(self.message.clone());
+        let public = received.clone().next_back().filter(|_| self.secret);
         TurnInput {
-            last_public: Arc::new(public.unwrap_or(&self.message).clone()),
-            received: Arc::new(self.message.clone()),
+            last_public: public.map_or_else(|| Arc::clone(&message), |m| Arc::new(m.clone())),
+            received: message,
             turn: u32::try_from(received.count() + 1).unwrap(),
             is_secret: self.secret,
             timed_out: self.timed_out,
