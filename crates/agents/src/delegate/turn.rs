@@ -158,7 +158,15 @@ impl Delegations<'_> {
         let is_answer = |message: &Arc<Message>| message.id.as_str() == work.key;
         if input.is_expected_by(&task) && !task.history.iter().any(is_answer) {
             let message = self.message(work, Budget::default(), Some(id.clone()))?;
-            if let Err(reason) = self.peers.answer(agent, message, input.is_secret).await {
+            let answered = tokio::select! {
+                biased;
+                () = self.canceled.cancelled() => {
+                    self.cancel(&mut delegated).await?;
+                    return Err(AgentError::over());
+                }
+                answered = self.peers.answer(agent, message, input.is_secret) => answered,
+            };
+            if let Err(reason) = answered {
                 let task = self.peers.task(agent, id.clone()).await;
                 // Its result counts even if it ended before the answer came.
                 if !task.is_ok_and(|task| task.status.state.is_terminal()) {

@@ -174,7 +174,9 @@ impl Engine {
         if scope.params.only_if_waiting {
             return self.once(scope, send, go_on).await;
         }
-        if send.configuration.return_immediately {
+        // An agent that passes an answer on can wait: the task may have gone on without it, and ask again.
+        let is_network = scope.origin == call::Origin::Network;
+        if send.configuration.return_immediately && is_network {
             return match log.is_busy() {
                 true => Err(busy(log)),
                 false => self.once(scope, send, go_on).await,
