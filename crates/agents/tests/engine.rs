@@ -34,6 +34,7 @@ use switchboard_types::operation::{
     CancelTask, ListTasks, Operation, Response, SendConfiguration, SendMessage, Subscribe, TaskView,
 };
 use switchboard_types::wire::card::CardShape;
+use tokio::runtime::Runtime;
 
 /// All agents of a house, and who calls whom.
 #[derive(Debug, Default)]
@@ -418,76 +419,104 @@ impl Handler for Insatiable {
     }
 }
 
-/// Answers with a secret, after which `yaml` goes on for a second, and crashes after that many milliseconds. Whether the
-/// secret had arrived by then; what the agent that asked has received in the end, what became of the tasks at recovery, and
-/// the state of the task.
-async fn crash_with_secret(
-    key: Option<SealingKey>,
-    moment: u64,
-) -> (bool, Vec<String>, Recovered, TaskState) {
-    let yaml = "- choose: [{ when: { turn: 2 }, do: [{ wait: 1s }] }]\n- hand_off: other";
-    let script = Script::parse(yaml).unwrap();
-    let other = Arc::new(Insatiable::new());
-    let (store, key) = (store(), key.map(Arc::new));
-    let line = async || {
-        let handler: Arc<dyn Handler> = other.clone();
-        let (log, guard) = (Log::new(Arc::clone(&store)), Guard::new(Vec::new()));
-        let engine = Engine::new(Parts {
-            name: Arc::from("agent"),
-            agent: Arc::new(ScriptAgent::new(script.clone(), Some(handler))),
-            router: None,
-            profile: profile("agent"),
-            settings: Settings::default(),
-            log: log.clone(),
-            guard: Arc::new(match &key {
-                Some(key) => guard.sealing(Arc::clone(key)),
-                None => guard,
-            }),
-            tasks: Tasks::default(),
-        });
-        engine.take_over();
-        let engines = [(Arc::from("agent"), engine.clone())].into();
-        let recovered = recover(&log, &engines).await.unwrap();
-        (Line { engine, log }, recovered)
-    };
-    let (before, _) = line().await;
-    let asked = before.send(says("log me in")).await.unwrap();
-    assert_eq!(asked.status.state, TaskState::AuthRequired);
-    let answer = Message {
-        task_id: Some(asked.id.clone()),
-        ..says("hunter2")
-    };
-    before.send_at_once(answer).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(moment)).await;
-    before.log.stopping().cancel();
-    before.log.close().await;
-    let arrived = !other.received().is_empty();
-    let (line, recovered) = line().await;
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    let task = line.get(&asked.id).await.unwrap();
-    let mut shown = task.history.iter().map(|message| message.text());
-    assert!(!shown.any(|text| text.contains("hunter2")), "{task:?}");
-    (arrived, other.received(), recovered, task.status.state)
+/// One life of a process: what it has spawned is gone when it is dropped.
+fn life() -> Runtime {
+    let mut life = tokio::runtime::Builder::new_current_thread();
+    life.enable_all().start_paused(true).build().unwrap()
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_secret_in_flight_at_a_crash_reaches_the_agent_that_asked_exactly_once() {
+/// An agent that passes answers on to `other` after a second.
+async fn slow_to_answer(
+    store: &Arc<dyn Store>,
+    other: &Arc<Insatiable>,
+    guard: Guard,
+) -> (Line, Recovered) {
+    let yaml = "- choose: [{ when: { turn: 2 }, do: [{ wait: 1s }] }]\n- hand_off: other";
+    let (log, handler) = (Log::new(Arc::clone(store)), Arc::clone(other));
+    let engine = Engine::new(Parts {
+        name: Arc::from("agent"),
+        agent: Arc::new(ScriptAgent::new(
+            Script::parse(yaml).unwrap(),
+            Some(handler),
+        )),
+        router: None,
+        profile: profile("agent"),
+        settings: Settings::default(),
+        log: log.clone(),
+        guard: Arc::new(guard),
+        tasks: Tasks::default(),
+    });
+    engine.take_over();
+    let engines = [(Arc::from("agent"), engine.clone())].into();
+    let recovered = recover(&log, &engines).await.unwrap();
+    (Line { engine, log }, recovered)
+}
+
+/// What came of a secret after a crash.
+struct AfterCrash {
+    /// It had arrived before.
+    arrived_before: bool,
+    /// What the agent that asked has received, all in all.
+    received: Vec<String>,
+    recovered: Recovered,
+    state: TaskState,
+}
+
+/// Answers with a secret, and crashes after that many milliseconds.
+fn crash_with_secret(guard: impl Fn() -> Guard, moment: u64) -> AfterCrash {
+    let (store, other) = (store(), Arc::new(Insatiable::new()));
+    let first = life();
+    let id = first.block_on(async {
+        let (line, _) = slow_to_answer(&store, &other, guard()).await;
+        let asked = line.send(says("log me in")).await.unwrap();
+        assert_eq!(asked.status.state, TaskState::AuthRequired);
+        let answer = Message {
+            task_id: Some(asked.id.clone()),
+            ..says("hunter2")
+        };
+        line.send_at_once(answer).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(moment)).await;
+        line.log.stopping().cancel();
+        line.log.close().await;
+        asked.id.clone()
+    });
+    drop(first);
+    let arrived_before = !other.received().is_empty();
+    life().block_on(async {
+        let (line, recovered) = slow_to_answer(&store, &other, guard()).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let task = line.get(&id).await.unwrap();
+        let mut shown = task.history.iter().map(|message| message.text());
+        assert!(!shown.any(|text| text.contains("hunter2")), "{task:?}");
+        AfterCrash {
+            arrived_before,
+            received: other.received(),
+            recovered,
+            state: task.status.state,
+        }
+    })
+}
+
+#[test]
+fn a_secret_in_flight_at_a_crash_reaches_the_agent_that_asked_exactly_once() {
+    let key = Arc::new(SealingKey::from_bytes([1; 32]));
+    let guard = || Guard::new(Vec::new()).sealing(Arc::clone(&key));
     for (moment, arrives_before) in [(500, false), (2000, true)] {
-        let key = Some(SealingKey::from_bytes([1; 32]));
-        let (arrived, received, recovered, state) = crash_with_secret(key, moment).await;
-        assert_eq!(arrived, arrives_before);
-        assert_eq!(received, ["hunter2"]);
-        assert_eq!((recovered.resumed, recovered.waiting), (1, 0));
-        assert_eq!(state, TaskState::Working);
+        let after = crash_with_secret(guard, moment);
+        assert_eq!(after.arrived_before, arrives_before);
+        assert_eq!(after.received, ["hunter2"]);
+        assert_eq!((after.recovered.resumed, after.recovered.waiting), (1, 0));
+        assert_eq!(after.state, TaskState::Working);
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_secret_that_could_not_be_sealed_fails_its_task_at_a_restart() {
-    let (_, received, recovered, state) = crash_with_secret(None, 500).await;
-    assert!(received.is_empty(), "{received:?}");
-    assert_eq!((recovered.resumed, recovered.failed), (0, 1));
-    assert_eq!(state, TaskState::Failed);
+#[test]
+fn a_secret_that_could_not_be_sealed_fails_its_task_at_a_restart() {
+    let after = crash_with_secret(|| Guard::new(Vec::new()), 500);
+    assert!(!after.arrived_before);
+    assert!(after.received.is_empty(), "{:?}", after.received);
+    assert_eq!((after.recovered.resumed, after.recovered.failed), (0, 1));
+    assert_eq!(after.state, TaskState::Failed);
 }
 
 /// Runs `text` once in peace and once with a crash at `moment`; the same must be told.
