@@ -362,7 +362,13 @@ pub(super) fn beside(
     claim: Option<&Claim>,
     task: &TaskId,
 ) -> Vec<Change> {
-    let webhook = webhook.map(Change::PutWebhook);
-    let answered = claim.map(|claim| claim.answered_by_task(task));
-    webhook.into_iter().chain(answered).collect()
+    let mut changes = Vec::new();
+    // Pushed one by one: a change is large, and mostly there is none to move.
+    if let Some(webhook) = webhook {
+        changes.push(Change::PutWebhook(webhook));
+    }
+    if let Some(claim) = claim {
+        changes.push(claim.answered_by_task(task));
+    }
+    changes
 }

@@ -1,5 +1,6 @@
 //! The one writer: takes everything that waits, commits it in one transaction, then wakes the readers.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,11 +32,20 @@ type Ack = oneshot::Sender<Result<(), Error>>;
 /// How often the writer lets others go first while more and more comes into the queue.
 const GATHER: usize = 16;
 
+/// Where tasks come one by one, the writer lets others go first only before every so many commits: to find that nobody
+/// comes costs as much as a small commit.
+const GATHER_INTERVAL: u32 = 16;
+
 /// Commits what waits until `stop` fires and nothing waits any more. Then others may work on the tasks.
 pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
     let mut retry = Retry::new();
+    // Registered once, not for every commit.
+    let mut stopped = pin!(stop.cancelled());
+    let mut lone_commits = 0_u32;
     loop {
-        gather(&shared).await;
+        if lone_commits.is_multiple_of(GATHER_INTERVAL) {
+            gather(&shared).await;
+        }
         let mut queue = take(&shared);
         retry.add(std::mem::take(&mut queue.refused));
         if queue.logs.is_empty() && queue.changes.is_empty() {
@@ -49,7 +59,7 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
                     lock(&shared.queue).logs.append(&mut retry.logs);
                     continue;
                 }
-                () = stop.cancelled() => {
+                () = &mut stopped => {
                     if close(&shared) {
                         shared.holder.release();
                         return;
@@ -59,6 +69,10 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
             }
         }
         let mut work = Work::of(queue);
+        lone_commits = match work.batches.len() {
+            0 | 1 => lone_commits.wrapping_add(1),
+            _ => 0,
+        };
         let began = Instant::now();
         let outcome = shared.store.commit(work.take_changes()).await;
         if outcome.is_ok() {
@@ -201,14 +215,14 @@ impl Retry {
 
     /// A commit of so many tasks was made, or refused: then the next attempt is due, each time after a longer pause.
     fn note(&mut self, shared: &Shared, outcome: &Result<CommitReport, Error>, tasks: usize) {
-        let now = Instant::now();
         match outcome {
             Ok(_) => {
                 shared.status.accepted();
                 self.backoff.reset();
-                self.at = Some(now).filter(|_| !self.logs.is_empty());
+                self.at = (!self.logs.is_empty()).then(Instant::now);
             }
             Err(error) => {
+                let now = Instant::now();
                 shared.status.refused(error, tasks);
                 if self.at.is_none_or(|at| at <= now) {
                     self.at = Some(now + self.backoff.next_delay());
