@@ -132,45 +132,7 @@ async fn fill(store: &SqliteStore) {
         commit(store, [Change::Append(Append { snapshot, ..append })]).await;
     }
     let id = PushConfigId::new("hook").unwrap();
-    let turn = TurnRecord {
-        number: 2,
-        message_at: None,
-        begins_at: 3,
-        answers: Some(2),
-        decision: Some(json!({ "rule": "billing" })),
-        trace: Some(json!({ "traceparent": "00-01-02-01" })),
-        queued: true,
-        secret: Some("sealed".to_owned()),
-        ..TurnRecord::first(working.head.id.clone())
-    };
-    let step = |name: &str, value| Step {
-        task: working.head.id.clone(),
-        turn: 2,
-        at: at(11),
-        name: name.to_owned(),
-        value,
-    };
-    let steps = [
-        step("upstream", json!({ "task": "theirs", "turn": 2 })),
-        step("internal:delegation", json!("to another")),
-        step("upstream", Value::Null),
-    ];
-    let release = |story: &Story, question| {
-        Change::ReleasePending(PendingRelease {
-            task: story.head.id.clone(),
-            question,
-        })
-    };
-    commit(store, [Change::Turn(turn)]).await;
-    commit(store, steps.map(Change::Step)).await;
-    commit(
-        store,
-        [
-            release(&folded, None),
-            release(&snapped, Some(json!({ "statusUpdate": {} }))),
-        ],
-    )
-    .await;
+    fill_turns(store, &working, &folded, &snapped).await;
     let webhook = Webhook {
         task: working.head.id.clone(),
         id: id.clone(),
@@ -223,6 +185,49 @@ async fn fill(store: &SqliteStore) {
     )
     .await;
     commit(store, answers).await;
+}
+
+/// Turns and steps of one task, and pending releases of two that are over.
+async fn fill_turns(store: &SqliteStore, working: &Story, folded: &Story, snapped: &Story) {
+    let turn = TurnRecord {
+        number: 2,
+        message_at: None,
+        begins_at: 3,
+        answers: Some(2),
+        decision: Some(json!({ "rule": "billing" })),
+        trace: Some(json!({ "traceparent": "00-01-02-01" })),
+        queued: true,
+        secret: Some("sealed".to_owned()),
+        ..TurnRecord::first(working.head.id.clone())
+    };
+    let step = |name: &str, value| Step {
+        task: working.head.id.clone(),
+        turn: 2,
+        at: at(11),
+        name: name.to_owned(),
+        value,
+    };
+    let steps = [
+        step("upstream", json!({ "task": "theirs", "turn": 2 })),
+        step("internal:delegation", json!("to another")),
+        step("upstream", Value::Null),
+    ];
+    let release = |story: &Story, question| {
+        Change::ReleasePending(PendingRelease {
+            task: story.head.id.clone(),
+            question,
+        })
+    };
+    commit(store, [Change::Turn(turn)]).await;
+    commit(store, steps.map(Change::Step)).await;
+    commit(
+        store,
+        [
+            release(folded, None),
+            release(snapped, Some(json!({ "statusUpdate": {} }))),
+        ],
+    )
+    .await;
 }
 
 /// Everything the store knows, in words that do not depend on how it is stored.

@@ -25,7 +25,7 @@ pub struct HeadFeed(Receiver<Head>);
 /// A follower was too slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{missed} changes were missed: list the tasks again")]
-pub struct Lagged {
+pub struct FeedGap {
     /// How many heads it has missed.
     pub missed: u64,
 }
@@ -36,11 +36,11 @@ impl HeadFeed {
     /// # Errors
     ///
     /// If heads were missed. The next call goes on after them.
-    pub async fn next(&mut self) -> Result<Option<Head>, Lagged> {
+    pub async fn next(&mut self) -> Result<Option<Head>, FeedGap> {
         match self.0.recv().await {
             Ok(head) => Ok(Some(head)),
             Err(RecvError::Closed) => Ok(None),
-            Err(RecvError::Lagged(missed)) => Err(Lagged { missed }),
+            Err(RecvError::Lagged(missed)) => Err(FeedGap { missed }),
         }
     }
 }

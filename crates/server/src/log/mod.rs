@@ -31,7 +31,7 @@ use crate::task::{Change, Head, Holder, Origin, Owner, TurnRecord, fresh_id};
 use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
-pub use head_feed::{HeadFeed, Lagged};
+pub use head_feed::{FeedGap, HeadFeed};
 pub use list::{TaskPage, TaskPlace, Visible};
 pub use store_status::StoreStatus;
 pub use task_end::{TASK_LOG, created_at, duration_ms, reason};

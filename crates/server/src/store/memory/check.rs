@@ -10,7 +10,7 @@ use crate::store::{Error, Refusal, order};
 use crate::task::{Answer, Answered, Change, Head, IdempotencyKey};
 
 /// What the changes so far lead to.
-struct Check<'a> {
+struct CommitCheck<'a> {
     kept: &'a Kept,
     /// How many changes come after the one that is looked at. What the last one leads to is of no interest, and most
     /// commits are of one change.
@@ -21,11 +21,11 @@ struct Check<'a> {
 
 /// The tasks whose changes are to be refused. What is refused of one task changes nothing for another.
 pub(super) fn refused(kept: &Kept, changes: &[Change]) -> Vec<(TaskId, Refusal)> {
-    let mut check = Check::new(kept, changes.len());
+    let mut check = CommitCheck::new(kept, changes.len());
     if changes.iter().all(|change| check.see(change).is_ok()) {
         return Vec::new();
     }
-    let mut check = Check::new(kept, changes.len());
+    let mut check = CommitCheck::new(kept, changes.len());
     let mut refused = Vec::new();
     for (task, changes) in order::by_task(changes) {
         if let (Some(task), Err(refusal)) = (task, check.see_all(&changes)) {
@@ -35,7 +35,7 @@ pub(super) fn refused(kept: &Kept, changes: &[Change]) -> Vec<(TaskId, Refusal)>
     refused
 }
 
-impl<'a> Check<'a> {
+impl<'a> CommitCheck<'a> {
     fn new(kept: &'a Kept, changes: usize) -> Self {
         Self {
             kept,

@@ -10,9 +10,9 @@ use crate::task::{Head, Holder};
 
 /// The tasks on which holders work.
 #[derive(Debug, Default)]
-pub(super) struct Claims(HashMap<TaskId, Weak<Holder>, RandomState>);
+pub(super) struct TaskClaims(HashMap<TaskId, Weak<Holder>, RandomState>);
 
-impl Claims {
+impl TaskClaims {
     /// Whether a living holder other than `holder` works on a task.
     pub(super) fn is_fenced(&self, task: &TaskId, holder: &Arc<Holder>) -> bool {
         let held = self.0.get(task).and_then(Weak::upgrade);

@@ -24,7 +24,7 @@ use crate::task::{
     Snapshot, StoredStep, StoredTask, TurnRecord, Webhook,
 };
 use answers::Answers;
-use claims::Claims;
+use claims::TaskClaims;
 use dead_letters::DeadLetters;
 use index::Index;
 use shards::Shards;
@@ -49,7 +49,7 @@ struct Kept {
     dead_letters: DeadLetters,
     answers: Answers,
     turns: TurnTable,
-    claims: Claims,
+    claims: TaskClaims,
 }
 
 /// A task.

@@ -141,11 +141,8 @@ const V4: &str = "
 CREATE INDEX note_untold ON note (task) WHERE name = 'switchboard/untold';
 ";
 
-/// The tables of the fifth step. Since then, lines of `event.data` and `task.opening` also hold the time of events that
-/// state none: see `rows`.
-macro_rules! v5_tables {
-    () => {
-        "
+/// Since this step, lines of `event.data` and `task.opening` also hold the time of events that state none: see `rows`.
+const V5: &str = "
 -- Turns of tasks. The first turn of a task is not here if the task implies it: message 1, working at 2.
 CREATE TABLE turn (
     task       INTEGER NOT NULL, -- task.key
@@ -177,11 +174,13 @@ CREATE TABLE pending_release (
     task     ANY NOT NULL PRIMARY KEY,
     question TEXT                      -- JSON
 ) STRICT, WITHOUT ROWID;
-"
-    };
-}
 
-const V5: &str = concat!(v5_tables!(), "DROP TABLE note;");
+-- Once they are converted:
+DROP TABLE note;
+";
+
+/// Divides the last step: notes are converted in between.
+const CONVERTED: &str = "-- Once they are converted:";
 
 /// Whether the fifth step is missing, the last one. It is taken with what an earlier version has left in the journal:
 /// see [`Database::upgrade`](super::database::Database::upgrade).
@@ -196,12 +195,14 @@ pub(super) fn begin_last_step(connection: &Connection) -> Result<(), Error> {
     for step in STEPS.get(version(connection)?..before).unwrap_or_default() {
         connection.execute_batch(step)?;
     }
-    Ok(connection.execute_batch(v5_tables!())?)
+    let tables = V5.split(CONVERTED).next().unwrap_or_default();
+    Ok(connection.execute_batch(tables)?)
 }
 
 /// Ends it, once the notes are converted.
 pub(super) fn end_last_step(connection: &Connection) -> Result<(), Error> {
-    connection.execute_batch("DROP TABLE note")?;
+    let rest = V5.split(CONVERTED).nth(1).unwrap_or_default();
+    connection.execute_batch(rest)?;
     connection.pragma_update(None, "user_version", super::rows::size(STEPS.len()))?;
     Ok(())
 }
