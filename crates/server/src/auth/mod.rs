@@ -33,7 +33,7 @@ pub use failures::Failures;
 pub use policy::{About, Action, AllowAll, Ask, Denial, Policy, TaskFacts, Verdict};
 pub use skill::{SKILL, SkillAccess, asked_for as skill_of};
 
-pub(crate) use access::Refusal;
+pub(crate) use access::{Refusal, reader};
 pub(crate) use audit::noted;
 use authenticator::Rejected;
 pub(crate) use authenticator::{KeyDesk, Presented, refused_certificate};

@@ -117,14 +117,14 @@ impl Play {
         self
     }
 
-    fn delegations<'a>(&'a self, effects: &'a dyn Effects, task: &Task) -> Delegations<'a> {
+    fn delegations<'a>(&'a self, effects: &'a dyn Effects, task: &'a Task) -> Delegations<'a> {
         Delegations {
             emitter: Emitter::new(effects, self.emitted, true),
             peers: &*self.agents,
-            task: Arc::new(task.clone()),
+            task,
             hop: Hop::new(|| "desk@here".into()),
             aliases: self.aliases.clone(),
-            canceled: self.canceled.clone(),
+            canceled: &self.canceled,
             ledger: tokio::sync::Mutex::default(),
             references: tokio::sync::Mutex::default(),
         }
