@@ -1,6 +1,7 @@
 //! Credentials of callers that are missing, have expired, or are lost with a restart: nothing that was said is lost with
 //! them. And they are told to nobody.
 
+use axum::http::StatusCode;
 use serde_json::{Value, json};
 use switchboard_testkit::{Server, answer, say, text_of};
 
@@ -27,6 +28,13 @@ const WAYS: [&str; 2] = [
 
 /// What is said with a key, to a task or to begin one. It is answered at once, or when it is over.
 pub(crate) async fn tell(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -> Value {
+    let told = answer_to(ours, key, text, task, waits).await;
+    assert_eq!(told.get("error"), None);
+    told["result"].clone()
+}
+
+/// The same, and the whole answer.
+async fn answer_to(ours: &Server, key: &str, text: &str, task: &Value, waits: bool) -> Value {
     let mut params = say(text);
     params["configuration"] = json!({"blocking": waits});
     if !task.is_null() {
@@ -34,9 +42,7 @@ pub(crate) async fn tell(ours: &Server, key: &str, text: &str, task: &Value, wai
     }
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
     let request = ours.http.post(ours.url("/a2a/desk")).json(&body);
-    let told = answer(request.header("x-key", key)).await;
-    assert_eq!(told.body.get("error"), None);
-    told.body["result"].clone()
+    answer(request.header("x-key", key)).await.body
 }
 
 pub(crate) fn state(task: &Value) -> &str {
@@ -137,47 +143,27 @@ async fn a_remote_task_is_found_again_after_any_number_of_restarts() {
     assert_eq!(keeper.heard(), ["long"]);
 }
 
-/// What was said before a task asked for credentials is said after they have come, to the question that it answers.
+/// It brings the credentials, and no more than that.
 #[tokio::test]
-async fn what_waits_behind_a_turn_that_asks_for_credentials_is_sent_in_the_end() {
-    for crash in [false, true] {
-        let (keeper, mut ours) = pair().await;
-        let task = tell(&ours, "right", "long", &Value::Null, false).await["id"].clone();
+async fn what_waits_for_a_turn_that_asks_for_credentials_answers_that() {
+    let (keeper, ours) = pair().await;
+    let task = tell(&ours, "right", "long", &Value::Null, false).await["id"].clone();
+    keeper.until_followed().await;
+    let waits = tell(&ours, "left", "green", &task, true);
+    let (asked, ()) = tokio::join!(waits, async {
+        keeper.asks_for("left");
         keeper.until_followed().await;
-        tell(&ours, "right", "green", &task, false).await;
-        if crash {
-            ours.kill().await;
-            ours.restart().await;
-        } else {
-            keeper.asks_for("left");
-        }
-        ours.until("desk", &task, &["auth-required"]).await;
-        let key = if crash { "right" } else { "left" };
-        let mut rounds = 0;
-        loop {
-            // It is known who sent it, but not any more with what.
-            tell(&ours, key, "go on", &task, false).await;
-            rounds += 1;
-            if rounds == 1 {
-                keeper.until_followed().await;
-                keeper.asks();
-            }
-            let now = ours
-                .until("desk", &task, &["auth-required", "completed", "failed"])
-                .await;
-            if state(&now) != "auth-required" {
-                assert_eq!(text_of(&now["status"]["message"]), "took green", "{now}");
-                break;
-            }
-        }
-        assert_eq!(keeper.heard(), ["long", "green"], "{crash}");
-        assert_eq!(rounds, 2);
-    }
+        keeper.asks();
+    });
+    assert_eq!(state(&asked), "input-required", "{asked}");
+    assert_eq!(text_of(&asked["history"][2]), "[redacted]", "{asked}");
+    let done = tell(&ours, "left", "blue", &task, true).await;
+    assert_eq!(text_of(&done["status"]["message"]), "took blue", "{done}");
+    assert_eq!(keeper.heard(), ["long", "blue"]);
 }
 
-/// A secret that the other side has is not asked for again, though we have not kept it.
 #[tokio::test]
-async fn what_the_other_side_knows_is_not_asked_for_again_after_a_restart() {
+async fn a_secret_that_the_other_side_has_is_not_sent_again_after_a_restart() {
     for way in WAYS {
         let keeper = Keeper::start().await;
         let mut ours = Server::serve(&way.replace("URL", &keeper.base)).await;
@@ -197,7 +183,36 @@ async fn what_the_other_side_knows_is_not_asked_for_again_after_a_restart() {
     }
 }
 
-/// A message that waits answers the next question, whoever has asked it.
+/// It is stored meanwhile, but nobody can read it.
+#[tokio::test]
+async fn a_secret_that_did_not_reach_the_other_side_is_sent_after_a_restart() {
+    for way in WAYS {
+        let keeper = Keeper::start().await;
+        let mut ours = Server::serve(&way.replace("URL", &keeper.base)).await;
+        let asked = tell(&ours, "", "login", &Value::Null, true).await;
+        assert_eq!(state(&asked), "auth-required", "{asked}");
+        let task = &asked["id"];
+        keeper.is_away(Some(StatusCode::TOO_MANY_REQUESTS));
+        tell(&ours, "", "swordfish", task, false).await;
+        ours.until_says("desk", task, "is unavailable, retrying").await;
+        ours.kill().await;
+        for file in std::fs::read_dir(ours.data()).unwrap() {
+            let file = file.unwrap().path();
+            let bytes = std::fs::read(&file).unwrap();
+            let in_clear = bytes.windows(9).any(|text| text == b"swordfish");
+            assert!(!in_clear, "{}", file.display());
+        }
+        keeper.is_away(None);
+        ours.restart().await;
+        let states = ["completed", "failed", "auth-required"];
+        let done = ours.until("desk", task, &states).await;
+        let text = text_of(&done["status"]["message"]);
+        assert_eq!(text, "took swordfish", "{done}");
+        assert_eq!(keeper.heard(), ["login", "swordfish"], "{way}");
+    }
+}
+
+/// A message that waits answers the next question, whoever has asked it. One whose sender does not wait is refused.
 #[tokio::test]
 async fn what_waits_answers_a_question_that_was_passed_on() {
     for (way, crash) in [(WAYS[0], false), (WAYS[1], false), (WAYS[1], true)] {
@@ -205,16 +220,16 @@ async fn what_waits_answers_a_question_that_was_passed_on() {
         let mut ours = Server::serve(&way.replace("URL", &keeper.base)).await;
         let task = tell(&ours, "", "long", &Value::Null, false).await["id"].clone();
         keeper.until_followed().await;
-        tell(&ours, "", "green", &task, false).await;
+        let refused = answer_to(&ours, "", "red", &task, false).await;
+        let reason = &refused["error"]["data"]["reason"];
+        assert_eq!(reason, "UNSUPPORTED_OPERATION", "{refused}");
         if crash {
             ours.kill().await;
             ours.restart().await;
             keeper.until_followed().await;
         }
-        keeper.asks();
-        let done = ours
-            .until("desk", &task, &["completed", "failed", "input-required"])
-            .await;
+        let waits = tell(&ours, "", "green", &task, true);
+        let (done, ()) = tokio::join!(waits, async { keeper.asks() });
         assert_eq!(text_of(&done["status"]["message"]), "took green", "{done}");
         assert_eq!(keeper.heard(), ["long", "green"], "{way}");
         assert_eq!(keeper.tasks(), 1, "{way}");

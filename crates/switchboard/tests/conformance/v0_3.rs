@@ -315,6 +315,8 @@ async fn a_task_that_works_longer_than_a_caller_waits_is_returned_as_it_stands()
         (&same["id"], &same["contextId"]),
         (&task["id"], &task["contextId"])
     );
+    // The message waited for the question, and answers it.
+    assert_eq!(same["status"]["state"], "input-required", "{same}");
 }
 
 #[tokio::test]

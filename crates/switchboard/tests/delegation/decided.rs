@@ -76,8 +76,12 @@ async fn a_second_message_before_a_task_has_begun_changes_nobody_s_mind() {
     let task = task.body["result"].clone();
     let mut more = at_once("and more");
     more["message"]["taskId"] = task["id"].clone();
-    let told = call(&server, "ann", "desk", "message/send", more).await;
-    assert_eq!(told.body["result"]["id"], task["id"], "{}", told.body);
+    let refused = call(&server, "ann", "desk", "message/send", more.clone()).await;
+    assert_eq!(refused.body["error"]["code"], -32004, "{}", refused.body);
+    // Whoever waits is refused when the task is over.
+    more["configuration"] = json!({"blocking": true});
+    let refused = call(&server, "ann", "desk", "message/send", more).await;
+    assert_eq!(refused.body["error"]["code"], -32004, "{}", refused.body);
     let done = over(&server, "ann", "desk", &task).await;
     assert_eq!(made(&done), "the best", "{done}");
 }
