@@ -111,12 +111,21 @@ async fn an_agent_that_is_away_when_its_task_is_canceled_is_told_after_a_crash()
             keeper.is_away(None);
             ours.restart().await;
             keeper.until_canceled().await;
-            // It is told once, if that can be noted.
             ours.stop().await;
             ours.restart().await;
             let next = begin(&ours, "hello", None).await;
             ours.until("desk", &next, &["completed"]).await;
-            assert_eq!(keeper.canceled(), ["task-0"], "{agents} {text}");
+            // Once more if the server stopped before it recorded the first, which is harmless; then never again.
+            let canceled = keeper.canceled();
+            assert!(
+                canceled == ["task-0"] || canceled == ["task-0", "task-0"],
+                "{agents} {text}: {canceled:?}"
+            );
+            ours.stop().await;
+            ours.restart().await;
+            let next = begin(&ours, "hello", None).await;
+            ours.until("desk", &next, &["completed"]).await;
+            assert_eq!(keeper.canceled(), canceled, "{agents} {text}");
         }
     }
 }
