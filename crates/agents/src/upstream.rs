@@ -6,7 +6,7 @@
 //! reported yet, so a long outage does not fill the log of the task. When the agent's `timeouts.upstream` is used up,
 //! [`Outage::wait`] returns the error that fails the task.
 //!
-//! The beginning of the outage is stored as a note of the task, so that a restart neither extends the time nor reports the
+//! The beginning of the outage is stored as a step of the task, so that a restart neither extends the time nor reports the
 //! same cause twice.
 //!
 //! A message that *may* have arrived is not retried here. Each backend has its own rules for that.
@@ -21,7 +21,7 @@ use switchboard_server::clock;
 use switchboard_types::model::{Object, Timestamp};
 use tokio::time::{Instant, sleep};
 
-/// The name of the note that holds when the outage began.
+/// The name of the step that holds when the outage began.
 const STEP: &str = "upstream";
 /// Backoff between attempts: starts here, doubles, and stays at the second.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(500);

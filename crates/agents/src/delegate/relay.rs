@@ -47,17 +47,18 @@ impl RelayedQuestion {
     /// The same of a question that the task of a turn asked.
     pub(super) async fn asked_in(question: &Message, turn: &Turn) -> Option<Self> {
         let question = Self::of(question)?;
-        let noted = turn.last_step(WHO_ASKS).await.unwrap_or_default();
-        Some(question.resolve(noted.as_ref(), &Aliases::default()))
+        let recorded = turn.last_step(WHO_ASKS).await.unwrap_or_default();
+        Some(question.resolve(recorded.as_ref(), &Aliases::default()))
     }
 
-    /// The same by the name that its agent really has: the note's if it is about this question, else whoever has the alias.
-    pub(crate) fn resolve(mut self, noted: Option<&Value>, aliases: &Aliases) -> Self {
-        let noted = noted.filter(|noted| noted["taskId"] == *self.task.as_str());
-        let noted = noted.and_then(|noted| noted["agent"].as_str());
+    /// The same by the name that its agent really has: the recorded one if it is about this question, else
+    /// whoever has the alias.
+    pub(crate) fn resolve(mut self, recorded: Option<&Value>, aliases: &Aliases) -> Self {
+        let recorded = recorded.filter(|recorded| recorded["taskId"] == *self.task.as_str());
+        let recorded = recorded.and_then(|recorded| recorded["agent"].as_str());
         let mut hidden = aliases.0.iter();
         let aliased = hidden.find(|(_, alias)| **alias == self.agent);
-        if let Some(name) = noted.or(aliased.map(|(name, _)| name.as_str())) {
+        if let Some(name) = recorded.or(aliased.map(|(name, _)| name.as_str())) {
             self.agent = name.to_owned();
         }
         self

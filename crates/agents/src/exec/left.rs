@@ -38,7 +38,7 @@ pub(super) async fn was_begun(turn: &Turn, life: &str) -> Result<bool, AgentErro
     Ok(begun(turn, life).await?.is_some())
 }
 
-/// What was noted about a command that was begun for the turn before a restart.
+/// What was recorded about a command that was begun for the turn before a restart.
 async fn begun(turn: &Turn, life: &str) -> Result<Option<Value>, AgentError> {
     let step = turn.last_step(STEP).await?;
     Ok(step.filter(|step| is_of(step, turn) && step["life"] != life))
@@ -50,11 +50,11 @@ pub(super) async fn is_cut_off(
     life: &str,
     grace: Duration,
 ) -> Result<bool, AgentError> {
-    let Some(note) = begun(turn, life).await? else {
+    let Some(step) = begun(turn, life).await? else {
         return Ok(false);
     };
     let task = turn.task_id().clone();
-    let found = seen(move || vec![Left::of(task, &note)]).await;
+    let found = seen(move || vec![Left::of(task, &step)]).await;
     end(found, grace).await;
     Ok(true)
 }
@@ -105,8 +105,8 @@ struct Left {
 }
 
 impl Left {
-    fn of(task: TaskId, note: &Value) -> Self {
-        let groups = left(note, &task);
+    fn of(task: TaskId, step: &Value) -> Self {
+        let groups = left(step, &task);
         Self { task, groups }
     }
 }
@@ -144,7 +144,7 @@ async fn seen<T: Default + Send + 'static>(look: impl FnOnce() -> T + Send + 'st
     spawn_blocking(look).await.unwrap_or_default()
 }
 
-/// Notes that the command is about to begin, in this life of Switchboard.
+/// Records that the command is about to begin, in this life of Switchboard.
 pub(super) async fn begins(turn: &Turn, life: &str, progress: &Progress) -> Result<(), AgentError> {
     let step = json!({ "turn": turn.number, "life": life });
     progress.record(STEP, step).await
@@ -158,7 +158,7 @@ fn is_of(step: &Value, turn: &Turn) -> bool {
     }
 }
 
-/// Notes who it is.
+/// Records who it is.
 pub(super) async fn runs(
     turn: &Turn,
     life: &str,
@@ -175,17 +175,17 @@ pub(super) async fn runs(
 
 /// The process groups that are left of a command. The number of a group is not given to others as long as anyone is in
 /// it, so one that has someone of ours in it is ours.
-fn left(note: &Value, task: &TaskId) -> Vec<Pid> {
-    let noted = note["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
+fn left(step: &Value, task: &TaskId) -> Vec<Pid> {
+    let recorded = step["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
     let is_tagged = |one: &Live| one.task().as_deref() == Some(task.as_str());
     // It may be the command that has started us.
     let mut others = live().filter(|one| one.group != getpgrp());
-    let Some(group) = noted.and_then(Pid::from_raw) else {
-        // It began, and who it was could not be noted any more.
+    let Some(group) = recorded.and_then(Pid::from_raw) else {
+        // It began, and who it was could not be recorded any more.
         return others.filter(is_tagged).map(|one| one.group).collect();
     };
     let is_ours = |one: &Live| {
-        let is_first = one.id == group && note["began"] == one.began;
+        let is_first = one.id == group && step["began"] == one.began;
         // The first may have gone, and left others behind.
         is_first || one.group == group && is_tagged(one)
     };
@@ -280,13 +280,13 @@ mod tests {
         };
         let task = |n| TaskId::new(name(n)).unwrap();
         let (ours, others) = (task(1), task(2));
-        let noted = |began: &str| json!({ "pid": pid.as_raw_nonzero().get(), "began": began });
-        assert_eq!(left(&noted(&known.began), &others), [pid]);
-        assert_eq!(left(&noted("another time"), &ours), [pid]);
-        // Nobody had the time to note who it was.
+        let recorded = |began: &str| json!({ "pid": pid.as_raw_nonzero().get(), "began": began });
+        assert_eq!(left(&recorded(&known.began), &others), [pid]);
+        assert_eq!(left(&recorded("another time"), &ours), [pid]);
+        // Nobody had the time to record who it was.
         assert_eq!(left(&json!({ "turn": 1 }), &ours), [pid]);
         // Another one that has the number of ours now.
-        assert!(left(&noted("another time"), &others).is_empty());
+        assert!(left(&recorded("another time"), &others).is_empty());
         assert!(left(&json!({ "turn": 1 }), &others).is_empty());
         // What is in our own group is us, or has started us.
         let mut command = Command::new("sleep");
@@ -300,7 +300,7 @@ mod tests {
         while Live::of(pid.as_raw_nonzero().get()).is_some() {
             std::thread::yield_now();
         }
-        assert!(left(&noted(&known.began), &ours).is_empty());
+        assert!(left(&recorded(&known.began), &ours).is_empty());
         child.wait().unwrap();
     }
 

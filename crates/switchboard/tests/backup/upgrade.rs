@@ -15,25 +15,42 @@ agents:
   bot: { script: [{ complete: done }] }
 ";
 
-/// Tasks in every stored database: one that is over, and one that was at work.
-const OVER: &str = "0190a5c3-0000-7002-8000-00000000abcd";
-const AT_WORK: &str = "0190a5c3-0000-7001-8000-00000000abcd";
+/// A database that an earlier version has written.
+struct Stored {
+    version: u32,
+    sql: String,
+    /// A task that is over, and one that was at work.
+    tasks: [&'static str; 2],
+}
 
 /// The databases that each version has written, from the server's own tests.
-fn stored() -> Vec<(u32, String)> {
+fn stored() -> Vec<Stored> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/stored");
-    let mut versions: Vec<(u32, String)> = fs::read_dir(dir)
+    let mut versions: Vec<Stored> = fs::read_dir(dir)
         .unwrap()
         .map(|folder| {
             let folder = folder.unwrap();
             let name = folder.file_name().into_string().unwrap();
             let sql = fs::read_to_string(folder.path().join("database.sql")).unwrap();
-            // Nobody is to be called for a task of then.
-            let sql = format!("{sql}\nDELETE FROM webhook;");
-            (name.trim_start_matches('v').parse().unwrap(), sql)
+            let (version, tasks) = match name.strip_suffix("-turns") {
+                Some(version) => (version, ["completed", "mid-turn"]),
+                None => {
+                    let over = "0190a5c3-0000-7002-8000-00000000abcd";
+                    (
+                        name.as_str(),
+                        [over, "0190a5c3-0000-7001-8000-00000000abcd"],
+                    )
+                }
+            };
+            Stored {
+                version: version.trim_start_matches('v').parse().unwrap(),
+                // Nobody is to be called for a task of then.
+                sql: format!("{sql}\nDELETE FROM webhook;"),
+                tasks,
+            }
         })
         .collect();
-    versions.sort();
+    versions.sort_by_key(|stored| stored.version);
     versions
 }
 
@@ -62,14 +79,14 @@ fn fill(data: &Path, sql: &str) {
 }
 
 /// What was there can be read, and what was at work comes to an end.
-async fn assert_migrated(server: &Server, latest: u32) {
+async fn assert_migrated(server: &Server, [over, at_work]: [&str; 2], latest: u32) {
     assert_eq!(version(&server.data(), "switchboard.db"), latest);
     assert!(version(&server.data(), "access.db") > 1);
-    let over = look(server, &format!("/admin/traces/{OVER}")).await.body;
+    let over = look(server, &format!("/admin/traces/{over}")).await.body;
     assert_eq!(over["status"], "SUCCESS", "{over}");
     let begun = tokio::time::Instant::now();
     loop {
-        let path = format!("/admin/traces/{AT_WORK}");
+        let path = format!("/admin/traces/{at_work}");
         let at_work = look(server, &path).await.body;
         if at_work["status"] != "PENDING" {
             break;
@@ -83,30 +100,31 @@ async fn assert_migrated(server: &Server, latest: u32) {
 #[tokio::test]
 async fn a_server_starts_on_the_data_directory_of_every_version() {
     let versions = stored();
-    let latest = versions.last().unwrap().0;
+    let latest = versions.last().unwrap().version;
     let mut server = Server::serve(AGENTS).await;
     server.stop().await;
-    for (version, sql) in versions {
-        fill(&server.data(), &sql);
+    for stored in versions {
+        fill(&server.data(), &stored.sql);
         server.restart().await;
-        assert_migrated(&server, latest).await;
+        assert_migrated(&server, stored.tasks, latest).await;
         // And again, after a crash.
         server.kill().await;
         server.restart().await;
-        assert_migrated(&server, latest).await;
+        assert_migrated(&server, stored.tasks, latest).await;
         server.stop().await;
-        assert!(version <= latest);
+        assert!(stored.version <= latest);
     }
 }
 
 #[tokio::test]
 async fn a_backup_of_an_earlier_version_is_not_changed_and_migrates_when_it_starts() {
     let versions = stored();
-    let latest = versions.last().unwrap().0;
+    let latest = versions.last().unwrap().version;
     let mut server = Server::serve(AGENTS).await;
     server.stop().await;
-    for (old, sql) in versions {
-        fill(&server.data(), &sql);
+    for stored in versions {
+        let old = stored.version;
+        fill(&server.data(), &stored.sql);
         let place = scratch();
         let copy = place.path().join("copy");
         printed(&backup(&server.data(), &copy));
@@ -116,7 +134,7 @@ async fn a_backup_of_an_earlier_version_is_not_changed_and_migrates_when_it_star
         printed(&restore(&copy, &server.data()));
         assert_eq!(version(&server.data(), "switchboard.db"), old);
         server.restart().await;
-        assert_migrated(&server, latest).await;
+        assert_migrated(&server, stored.tasks, latest).await;
         server.stop().await;
     }
 }

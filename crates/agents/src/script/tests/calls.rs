@@ -325,16 +325,16 @@ async fn an_agent_that_not_everyone_may_know_of_is_not_named() {
     let failed = script(CALL).agents(failing).hiding("helper").run().await;
     assert_eq!(failed.end, "failed: #1: broken");
 
-    // Its question does not name it either; a note does, for when it is answered.
+    // Its question does not name it either; a step does, for when it is answered.
     let asking =
         Agents::default().agent("helper", vec![stands(TaskState::InputRequired, "which?")]);
     let asks = script(CALL).agents(asking).hiding("helper").run().await;
-    let noted = asks
+    let recorded = asks
         .events
         .iter()
         .find(|event| event.starts_with("records who-asks"));
     assert!(
-        noted.is_some_and(|noted| noted.contains("helper")),
+        recorded.is_some_and(|recorded| recorded.contains("helper")),
         "{:?}",
         asks.events
     );
