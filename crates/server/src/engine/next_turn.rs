@@ -159,7 +159,7 @@ impl Engine {
         };
         let working = status_event(&origin, TaskState::Working, Said::default());
         let begun = match log.receive(working, received) {
-            Joined::Begins(begun) => begun,
+            Joined::Begins(begun) => *begun,
             Joined::Over(state) => return Err(over(log, state)),
             Joined::WentOn => return Err(went_on(&origin.id)),
             Joined::Busy => return Err(busy(log)),

@@ -67,29 +67,28 @@ async fn a_turn_ends_where_it_began_and_the_next_begins_at_the_new_engine() {
         task_id: Some(task.id.clone()),
         ..says("two")
     };
-    let waits = {
-        let old = old.clone();
-        tokio::spawn(async move { old.send(more).await })
+    let reload = async {
+        settle().await;
+        let new = next(&old, named("new", &go), patient());
+        let said = async || {
+            let task = new.get(&task.id).await.unwrap();
+            let message = task.status.message.as_ref().map(|message| message.text());
+            (task.status.state, message.unwrap_or_default())
+        };
+        new.engine.take_over();
+        assert_eq!(said().await.0, TaskState::Working);
+        go.add_permits(1);
+        settle().await;
+        let task_now = new.get(&task.id).await.unwrap();
+        let heard: Vec<String> = task_now.history.iter().map(|m| m.text()).collect();
+        assert!(heard.contains(&"old".to_owned()), "{heard:?}");
+        assert_eq!(said().await.0, TaskState::Working, "the second turn");
+        go.add_permits(1);
+        settle().await;
+        assert_eq!(said().await, (TaskState::InputRequired, "new".to_owned()));
     };
-    settle().await;
-    let new = next(&old, named("new", &go), patient());
-    let said = async || {
-        let task = new.get(&task.id).await.unwrap();
-        let message = task.status.message.as_ref().map(|message| message.text());
-        (task.status.state, message.unwrap_or_default())
-    };
-    new.engine.take_over();
-    assert_eq!(said().await.0, TaskState::Working);
-    go.add_permits(1);
-    settle().await;
-    let task_now = new.get(&task.id).await.unwrap();
-    let heard: Vec<String> = task_now.history.iter().map(|m| m.text()).collect();
-    assert!(heard.contains(&"old".to_owned()), "{heard:?}");
-    assert_eq!(said().await.0, TaskState::Working, "the second turn");
-    go.add_permits(1);
-    settle().await;
-    assert_eq!(said().await, (TaskState::InputRequired, "new".to_owned()));
-    let answer = waits.await.unwrap().unwrap();
+    let (answer, ()) = tokio::join!(old.send(more), reload);
+    let answer = answer.unwrap();
     assert_eq!(answer.status.message.as_ref().unwrap().text(), "new");
 }
 

@@ -44,7 +44,7 @@ pub struct Received {
 #[derive(Debug)]
 pub enum Joined {
     /// A turn begins with it.
-    Begins(BegunTurn),
+    Begins(Box<BegunTurn>),
     /// A turn runs; nothing was taken.
     Busy,
     /// The task does not wait for an answer; nothing was taken.

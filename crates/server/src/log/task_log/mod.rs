@@ -211,7 +211,7 @@ impl TaskLog {
             secret: received.secret,
         };
         match self.start_turn(&mut state, working, Some(received.message), start, true) {
-            Some(begun) => Joined::Begins(begun),
+            Some(begun) => Joined::Begins(Box::new(begun)),
             None => Joined::Over(state.ahead.state),
         }
     }
