@@ -39,7 +39,7 @@ fn unusable_dir(dir: &Path, what: &str, error: StoreError) -> anyhow::Error {
             "cannot open the {what} in {place}: {text}; see `switchboard store check --data {place}`, restore a backup, \
              or choose another data directory with --data"
         ),
-        error @ StoreError::Exhausted(_) => {
+        error @ (StoreError::Exhausted(_) | StoreError::Refused(_)) => {
             anyhow::Error::new(error).context(format!("cannot open the {what} in {place}"))
         }
     }

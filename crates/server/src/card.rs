@@ -56,6 +56,19 @@ impl Default for Interfaces {
 }
 
 impl Profile {
+    /// A card that clients of every version read, and that offers JSON-RPC and HTTP+JSON.
+    #[must_use]
+    pub fn new(card: AgentCard) -> Self {
+        Self {
+            card,
+            extended: None,
+            shape: CardShape::Union,
+            file_bytes: None,
+            interfaces: Interfaces::default(),
+            is_default: false,
+        }
+    }
+
     /// The extensions of this agent among those asked for.
     ///
     /// # Errors
@@ -277,14 +290,8 @@ mod tests {
         profile.card.default_input_modes = vec!["text/plain".to_owned()];
         profile.card.default_output_modes = vec!["image/png".to_owned()];
         let skill = |id: &str, input_modes| Skill {
-            id: id.to_owned(),
-            name: id.to_owned(),
-            description: String::new(),
-            tags: Vec::new(),
-            examples: Vec::new(),
             input_modes,
-            output_modes: Vec::new(),
-            security: Vec::new(),
+            ..Skill::new(id, id, "")
         };
         let own = vec!["audio/wav".to_owned()];
         profile.card.skills = vec![skill("plain", Vec::new()), skill("own", own)];
