@@ -38,6 +38,7 @@ pub mod clock;
 pub mod directory;
 pub mod egress;
 pub mod engine;
+pub mod files;
 pub mod hops;
 pub mod http;
 pub mod limit;

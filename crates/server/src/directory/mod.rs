@@ -1,5 +1,7 @@
 //! Which agents there are, and who may know of them.
 
+mod agent_name;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,6 +14,8 @@ use crate::call::Target;
 use crate::card::Profile;
 use crate::metrics::Meter;
 use crate::principal::Principal;
+
+pub use agent_name::{AgentNameError, check_agent_name};
 
 /// There is no agent of that name, as far as the caller may know.
 #[must_use]

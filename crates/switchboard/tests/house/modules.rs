@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use crate::{Source, none, root, sources};
 
 /// The top-level modules of `server`: each may use those before it, and no others. ARCHITECTURE.md draws them.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 29] = [
     "clock",
+    "files",
     "shutdown",
     "sign",
     "backend",
