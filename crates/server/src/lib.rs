@@ -48,6 +48,7 @@ pub mod metrics;
 pub mod net;
 pub mod principal;
 pub mod push;
+pub mod serve;
 pub mod shutdown;
 pub mod sign;
 pub mod store;
@@ -56,3 +57,12 @@ pub mod task;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod trace;
+
+pub use async_trait::async_trait;
+pub use serve::Server;
+pub use switchboard_types as types;
+
+/// The examples of the guide compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust-agents.md")]
+struct Guide;
