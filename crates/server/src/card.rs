@@ -100,7 +100,7 @@ impl Profile {
     /// # Errors
     ///
     /// If the agent does not stream.
-    pub fn require_streaming(&self) -> Result<(), Error> {
+    pub(crate) fn require_streaming(&self) -> Result<(), Error> {
         match self.card.capabilities.streaming {
             Some(true) => Ok(()),
             _ => Err(Error::unsupported("this agent does not support streaming")),
@@ -110,7 +110,7 @@ impl Profile {
     /// # Errors
     ///
     /// If the agent calls no webhooks.
-    pub fn require_push(&self) -> Result<(), Error> {
+    pub(crate) fn require_push(&self) -> Result<(), Error> {
         match self.card.capabilities.push_notifications {
             Some(true) => Ok(()),
             _ => Err(Error::new(
@@ -157,7 +157,7 @@ impl Profile {
 
     /// The public card for a caller at `base_url`.
     #[must_use]
-    pub fn card_at(&self, base_url: &str, name: &str) -> AgentCard {
+    pub(crate) fn card_at(&self, base_url: &str, name: &str) -> AgentCard {
         self.complete(self.card.clone(), base_url, name)
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn no_such_agent_but(name: &str, known: &[Arc<str>]) -> Error {
 
 /// There is no such tenant: it looks like an unknown task.
 #[must_use]
-pub fn no_such_tenant(name: &str) -> Error {
+pub(crate) fn no_such_tenant(name: &str) -> Error {
     Error::task_not_found("").fact("tenant", name)
 }
 

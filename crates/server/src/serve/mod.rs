@@ -62,7 +62,6 @@ pub struct Server;
 
 impl Server {
     /// A server without agents yet, on `127.0.0.1:7420`, with its tasks in memory.
-    #[must_use]
     pub fn builder() -> ServerBuilder {
         ServerBuilder::default()
     }

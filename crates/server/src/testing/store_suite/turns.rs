@@ -36,9 +36,15 @@ pub(super) async fn the_first_turn_is_implied(store: Arc<dyn Store>) {
     let (_, id) = working(&*store, 1).await;
     let first = TurnRecord::first(id.clone());
     assert_eq!(store.turn(&id).await.unwrap(), Some(first.clone()));
-    assert_eq!(store.turns(&id).await.unwrap(), [first.clone()]);
+    assert_eq!(
+        store.turns(&id).await.unwrap(),
+        std::slice::from_ref(&first)
+    );
     commit(&*store, [Change::Turn(first.clone())]).await;
-    assert_eq!(store.turns(&id).await.unwrap(), [first.clone()]);
+    assert_eq!(
+        store.turns(&id).await.unwrap(),
+        std::slice::from_ref(&first)
+    );
 
     let queued = TurnRecord {
         queued: true,
