@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use switchboard_agents::script::builtin::{self, Builtin};
 use switchboard_agents::script::{Script, ScriptAgent};
+use switchboard_keys::SealingKey;
 use switchboard_server::auth::Access;
 use switchboard_server::authorize::Authorized;
 use switchboard_server::call::{
@@ -33,6 +34,7 @@ use switchboard_types::operation::{
     CancelTask, ListTasks, Operation, Response, SendConfiguration, SendMessage, Subscribe, TaskView,
 };
 use switchboard_types::wire::card::CardShape;
+use tokio::runtime::Runtime;
 
 /// All agents of a house, and who calls whom.
 #[derive(Debug, Default)]
@@ -77,6 +79,7 @@ impl House {
             let engine = Engine::new(Parts {
                 name: Arc::clone(&name),
                 agent: Arc::new(ScriptAgent::new(script.clone(), Some(handler))),
+                router: None,
                 profile: profile(&name),
                 settings: Settings::default(),
                 log: log.clone(),
@@ -352,16 +355,43 @@ async fn two_messages_that_say_the_same_under_one_id_are_two_calls() {
     let script = Script::parse(yaml).unwrap();
     let house = House::with(&store(), Some(("twice", &script)));
     let task = house.send("twice", "listen", None, false).await;
-    for _ in 0..2 {
-        house.send("twice", "again", Some(&task.id), false).await;
+    // Both wait until the task asks.
+    let again = || house.send("twice", "again", Some(&task.id), true);
+    let (one, two) = tokio::join!(again(), again());
+    for answered in [one, two] {
+        let question = answered.status.message.as_ref().unwrap().text();
+        assert_eq!(question, "what else?");
     }
-    tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(house.tasks("echo").await.len(), 2);
 }
 
-/// An agent that asks for credentials, and for more when it has heard some. It tells so only to who looks.
+/// An agent that asks for credentials, and for more when it has received some. It tells so only to who looks.
 #[derive(Debug)]
 struct Insatiable(Mutex<Task>);
+
+impl Insatiable {
+    fn new() -> Self {
+        let status = TaskStatus {
+            state: TaskState::AuthRequired,
+            message: None,
+            timestamp: None,
+        };
+        Self(Mutex::new(Task {
+            id: TaskId::new("other").unwrap(),
+            context_id: ContextId::new("c").unwrap(),
+            status,
+            artifacts: Vec::new(),
+            history: Vec::new(),
+            metadata: None,
+        }))
+    }
+
+    /// The answers that it has received.
+    fn received(&self) -> Vec<String> {
+        let task = self.0.lock().unwrap();
+        task.history.iter().map(|message| message.text()).collect()
+    }
+}
 
 impl Handler for Insatiable {
     fn handle(&self, call: Call) -> Answering {
@@ -389,46 +419,104 @@ impl Handler for Insatiable {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_was_told_before_a_restart_is_not_asked_for_again_though_more_is() {
-    let status = TaskStatus {
-        state: TaskState::AuthRequired,
-        message: None,
-        timestamp: None,
-    };
-    let other: Arc<dyn Handler> = Arc::new(Insatiable(Mutex::new(Task {
-        id: TaskId::new("other").unwrap(),
-        context_id: ContextId::new("c").unwrap(),
-        status,
-        artifacts: Vec::new(),
-        history: Vec::new(),
-        metadata: None,
-    })));
-    let script = Script::parse("- hand_off: other").unwrap();
-    let store = store();
-    let line = async || {
-        let agent = ScriptAgent::new(script.clone(), Some(Arc::clone(&other)));
-        let line = Line::new(
-            &Log::new(Arc::clone(&store)),
-            Arc::new(agent),
-            Settings::default(),
-        );
-        let engines = [(Arc::from("agent"), line.engine.clone())].into();
-        let recovered = recover(&line.log, &engines).await.unwrap();
-        (line, recovered)
-    };
-    let (before, _) = line().await;
-    let asked = before.send(says("log me in")).await.unwrap();
-    assert_eq!(asked.status.state, TaskState::AuthRequired);
-    let answer = Message {
-        task_id: Some(asked.id.clone()),
-        ..says("hunter2")
-    };
-    before.send_at_once(answer).await.unwrap();
-    before.log.stopping().cancel();
-    before.log.close().await;
-    let (_line, recovered) = line().await;
-    assert_eq!((recovered.resumed, recovered.waiting), (1, 0));
+/// One life of a process: what it has spawned is gone when it is dropped.
+fn life() -> Runtime {
+    let mut life = tokio::runtime::Builder::new_current_thread();
+    life.enable_all().start_paused(true).build().unwrap()
+}
+
+/// An agent that passes answers on to `other` after a second.
+async fn slow_to_answer(
+    store: &Arc<dyn Store>,
+    other: &Arc<Insatiable>,
+    guard: Guard,
+) -> (Line, Recovered) {
+    let yaml = "- choose: [{ when: { turn: 2 }, do: [{ wait: 1s }] }]\n- hand_off: other";
+    let (log, handler) = (Log::new(Arc::clone(store)), Arc::clone(other));
+    let engine = Engine::new(Parts {
+        name: Arc::from("agent"),
+        agent: Arc::new(ScriptAgent::new(
+            Script::parse(yaml).unwrap(),
+            Some(handler),
+        )),
+        router: None,
+        profile: profile("agent"),
+        settings: Settings::default(),
+        log: log.clone(),
+        guard: Arc::new(guard),
+        tasks: Tasks::default(),
+    });
+    engine.take_over();
+    let engines = [(Arc::from("agent"), engine.clone())].into();
+    let recovered = recover(&log, &engines).await.unwrap();
+    (Line { engine, log }, recovered)
+}
+
+/// What came of a secret after a crash.
+struct AfterCrash {
+    /// It had arrived before.
+    arrived_before: bool,
+    /// What the agent that asked has received, all in all.
+    received: Vec<String>,
+    recovered: Recovered,
+    state: TaskState,
+}
+
+/// Answers with a secret, and crashes after that many milliseconds.
+fn crash_with_secret(guard: impl Fn() -> Guard, moment: u64) -> AfterCrash {
+    let (store, other) = (store(), Arc::new(Insatiable::new()));
+    let first = life();
+    let id = first.block_on(async {
+        let (line, _) = slow_to_answer(&store, &other, guard()).await;
+        let asked = line.send(says("log me in")).await.unwrap();
+        assert_eq!(asked.status.state, TaskState::AuthRequired);
+        let answer = Message {
+            task_id: Some(asked.id.clone()),
+            ..says("hunter2")
+        };
+        line.send_at_once(answer).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(moment)).await;
+        line.log.stopping().cancel();
+        line.log.close().await;
+        asked.id.clone()
+    });
+    drop(first);
+    let arrived_before = !other.received().is_empty();
+    life().block_on(async {
+        let (line, recovered) = slow_to_answer(&store, &other, guard()).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let task = line.get(&id).await.unwrap();
+        let mut shown = task.history.iter().map(|message| message.text());
+        assert!(!shown.any(|text| text.contains("hunter2")), "{task:?}");
+        AfterCrash {
+            arrived_before,
+            received: other.received(),
+            recovered,
+            state: task.status.state,
+        }
+    })
+}
+
+#[test]
+fn a_secret_in_flight_at_a_crash_reaches_the_agent_that_asked_exactly_once() {
+    let key = Arc::new(SealingKey::from_bytes([1; 32]));
+    let guard = || Guard::new(Vec::new()).sealing(Arc::clone(&key));
+    for (moment, arrives_before) in [(500, false), (2000, true)] {
+        let after = crash_with_secret(guard, moment);
+        assert_eq!(after.arrived_before, arrives_before);
+        assert_eq!(after.received, ["hunter2"]);
+        assert_eq!((after.recovered.resumed, after.recovered.waiting), (1, 0));
+        assert_eq!(after.state, TaskState::Working);
+    }
+}
+
+#[test]
+fn a_secret_that_could_not_be_sealed_fails_its_task_at_a_restart() {
+    let after = crash_with_secret(|| Guard::new(Vec::new()), 500);
+    assert!(!after.arrived_before);
+    assert!(after.received.is_empty(), "{:?}", after.received);
+    assert_eq!((after.recovered.resumed, after.recovered.failed), (0, 1));
+    assert_eq!(after.state, TaskState::Failed);
 }
 
 /// Runs `text` once in peace and once with a crash at `moment`; the same must be told.

@@ -38,7 +38,8 @@ impl Agent for Handoff {
             true => Err(AgentError::over()),
             false => delegations.hand_off(&self.to, 1, &mut input).await,
         };
-        delegations.conclude(outcome, input.question).await
+        delegations.withdraw(input.question).await?;
+        delegations.conclude(outcome)
     }
 
     /// Cancels the delegated task.

@@ -93,12 +93,10 @@ impl Delegator {
     }
 
     /// The other agents, as this turn reaches them: on behalf of its caller, as part of its trace.
-    pub(crate) fn peers(&self, turn: &Turn) -> GatewayPeers<'_> {
+    pub(crate) fn peers<'a>(&'a self, turn: &'a Turn) -> GatewayPeers<'a> {
         GatewayPeers {
             handler: self.handler.as_ref(),
-            principal: turn.principal.clone(),
-            agent: Arc::clone(turn.agent()),
-            trace: turn.trace().cloned(),
+            turn,
         }
     }
 
@@ -109,7 +107,7 @@ impl Delegator {
     /// If the store cannot be read, or the agent that asked may not be called any more: its answer is for nobody else.
     pub(crate) async fn begin<'a>(
         &self,
-        turn: &Turn,
+        turn: &'a Turn,
         progress: &'a Progress,
         peers: &'a dyn Peers,
     ) -> Result<(Delegations<'a>, TurnInput), AgentError> {
@@ -137,10 +135,10 @@ impl Delegator {
         let delegations = Delegations {
             emitter: Emitter::new(progress, turn.emitted, turn.is_resumed),
             peers,
-            task: Arc::clone(&turn.task),
+            task: &turn.task,
             hop: turn.hop().clone(),
             aliases,
-            canceled: turn.canceled.clone(),
+            canceled: &turn.canceled,
             ledger: Mutex::new(BudgetLedger::new(budget, stored)),
             references: Mutex::default(),
         };

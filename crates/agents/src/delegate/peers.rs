@@ -5,12 +5,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use switchboard_server::agent::AgentError;
+use switchboard_server::agent::{AgentError, Turn};
 use switchboard_server::call::{
     Call, EventStream, Handler, Origin, ReplyBody, ServiceParams, Target,
 };
 use switchboard_server::engine::refused_cancel;
-use switchboard_server::principal::Principal;
 use switchboard_server::trace::{Kind, Recording, Trace, names};
 use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::{
@@ -171,11 +170,8 @@ fn events(reply: PeerReply) -> Result<Box<dyn EventSource>, String> {
 /// Calls other agents through the gateway.
 pub(crate) struct GatewayPeers<'a> {
     pub(super) handler: Option<&'a Arc<dyn Handler>>,
-    /// On whose behalf.
-    pub(super) principal: Principal,
-    /// The agent that calls.
-    pub(super) agent: Arc<str>,
-    pub(super) trace: Option<Trace>,
+    /// The turn that calls: on behalf of its caller, as part of its trace.
+    pub(super) turn: &'a Turn,
 }
 
 #[async_trait]
@@ -190,7 +186,7 @@ impl Peers for GatewayPeers<'_> {
             let text = "this agent cannot call other agents";
             Error::new(ErrorKind::UnsupportedOperation, text)
         })?;
-        let trace = self.trace.as_ref().map(Trace::child);
+        let trace = self.turn.trace().map(Trace::child);
         let mut recording = trace.as_ref().and_then(|t| record(t, agent, &operation));
         params.trace = trace.map(Arc::new);
         let call = Call {
@@ -199,9 +195,9 @@ impl Peers for GatewayPeers<'_> {
                 agent: Some(Arc::from(agent)),
                 tenant: None,
             },
-            principal: self.principal.clone(),
+            principal: self.turn.principal.clone(),
             params,
-            origin: Origin::Agent(Arc::clone(&self.agent)),
+            origin: Origin::Agent(Arc::clone(self.turn.agent())),
         };
         let reply = handler.handle(call).await;
         if let (Some(recording), Err(error)) = (&mut recording, &reply) {

@@ -28,7 +28,7 @@ pub(crate) struct RelayedQuestion {
 
 impl RelayedQuestion {
     /// Whose question a message is, if it was relayed.
-    pub(super) fn of(question: &Message) -> Option<Self> {
+    pub(crate) fn of(question: &Message) -> Option<Self> {
         let delegate: Value = question.metadata.as_ref()?.get(DELEGATE)?;
         Some(Self {
             agent: delegate["agent"].as_str()?.to_owned(),
@@ -86,10 +86,13 @@ impl TurnInput {
         let index = turn.message_index();
         let public = match turn.is_secret {
             true => (0..index).rev().find_map(|nth| turn.received(nth)),
-            false => None,
+            false => Some(&turn.message),
         };
+        // The history shows of a secret only that it came.
+        let shown = || turn.task.history.iter().rfind(|m| m.role == Role::User);
+        let public = public.or_else(shown).unwrap_or(&turn.message);
         Self {
-            last_public: Arc::clone(public.unwrap_or(&turn.message)),
+            last_public: Arc::clone(public),
             turn: u32::try_from(index + 1).unwrap_or(u32::MAX),
             is_secret: turn.is_secret,
             timed_out: turn.input_timed_out,

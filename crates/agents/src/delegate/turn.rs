@@ -47,11 +47,11 @@ pub(crate) struct Delegations<'a> {
     pub(crate) emitter: Emitter<'a>,
     pub(crate) peers: &'a dyn Peers,
     /// The task that delegates.
-    pub(crate) task: Arc<Task>,
+    pub(crate) task: &'a Task,
     /// What its agent is called in hop paths.
     pub(crate) hop: Hop,
     pub(crate) aliases: Aliases,
-    pub(crate) canceled: CancellationToken,
+    pub(crate) canceled: &'a CancellationToken,
     /// Locked while it is stored: a later state must not be overwritten by an earlier one.
     pub(crate) ledger: Mutex<BudgetLedger>,
     /// The delegated tasks.
@@ -158,7 +158,15 @@ impl Delegations<'_> {
         let is_answer = |message: &Arc<Message>| message.id.as_str() == work.key;
         if input.is_expected_by(&task) && !task.history.iter().any(is_answer) {
             let message = self.message(work, Budget::default(), Some(id.clone()))?;
-            if let Err(reason) = self.peers.answer(agent, message, input.is_secret).await {
+            let answered = tokio::select! {
+                biased;
+                () = self.canceled.cancelled() => {
+                    self.cancel(&mut delegated).await?;
+                    return Err(AgentError::over());
+                }
+                answered = self.peers.answer(agent, message, input.is_secret) => answered,
+            };
+            if let Err(reason) = answered {
                 let task = self.peers.task(agent, id.clone()).await;
                 // Its result counts even if it ended before the answer came.
                 if !task.is_ok_and(|task| task.status.state.is_terminal()) {
@@ -258,16 +266,26 @@ impl Delegations<'_> {
         }
     }
 
+    /// Withdraws a relayed question whose answer was not passed on because the task was canceled.
+    pub(crate) async fn withdraw(
+        &self,
+        question: Option<RelayedQuestion>,
+    ) -> Result<(), AgentError> {
+        match question.filter(|_| self.canceled.is_cancelled()) {
+            // Boxed: the future of every turn would have room for it.
+            Some(RelayedQuestion { agent, task, .. }) => {
+                Box::pin(self.peers.cancel(&agent, task)).await
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Ends the turn: its last message names the delegated tasks and, to whoever gave the task a budget, what they have
-    /// spent. A relayed question whose answer was not passed on because the task was canceled is withdrawn.
-    pub(crate) async fn conclude(
+    /// spent.
+    pub(crate) fn conclude(
         self,
         outcome: Result<Outcome, AgentError>,
-        question: Option<RelayedQuestion>,
     ) -> Result<Outcome, AgentError> {
-        if let (true, Some(question)) = (self.canceled.is_cancelled(), question) {
-            self.peers.cancel(&question.agent, question.task).await?;
-        }
         let references = self.references.into_inner();
         let ledger = self.ledger.into_inner();
         let spent = ledger.is_limited().then(|| ledger.spent());

@@ -242,7 +242,7 @@ mod tests {
     use std::process::{Child, Command};
 
     use async_trait::async_trait;
-    use switchboard_server::task::{Change, Note};
+    use switchboard_server::task::{Change, Step};
     use switchboard_server::testing::store_suite::{Story, at, commit};
     use switchboard_server::testing::troubled::{Request, Trouble, Troubled};
     use switchboard_types::model::TaskState;
@@ -284,10 +284,10 @@ mod tests {
         assert_eq!(left(&noted(&known.began), &others), [pid]);
         assert_eq!(left(&noted("another time"), &ours), [pid]);
         // Nobody had the time to note who it was.
-        assert_eq!(left(&json!({ "message": "m" }), &ours), [pid]);
+        assert_eq!(left(&json!({ "turn": 1 }), &ours), [pid]);
         // Another one that has the number of ours now.
         assert!(left(&noted("another time"), &others).is_empty());
-        assert!(left(&json!({ "message": "m" }), &others).is_empty());
+        assert!(left(&json!({ "turn": 1 }), &others).is_empty());
         // What is in our own group is us, or has started us.
         let mut command = Command::new("sleep");
         let mut beside = command.arg("1000").env(TASK, name(3)).spawn().unwrap();
@@ -304,7 +304,7 @@ mod tests {
         child.wait().unwrap();
     }
 
-    /// The notes of one task cannot be read.
+    /// The steps of one task cannot be read.
     #[derive(Debug)]
     struct Damaged(String);
 
@@ -312,8 +312,8 @@ mod tests {
     impl Trouble for Damaged {
         async fn meet(&self, request: Request<'_>) -> Result<(), store::Error> {
             match request {
-                Request::Notes(task) if task.as_str() == self.0 => {
-                    Err(store::Error::Damaged("a note".to_owned()))
+                Request::Steps(task) if task.as_str() == self.0 => {
+                    Err(store::Error::Damaged("a step".to_owned()))
                 }
                 _ => Ok(()),
             }
@@ -336,12 +336,14 @@ mod tests {
         ]) {
             let id = uuid::Uuid::new_v4().to_string();
             let mut story = Story::new(number).named(&id).at_agent(agent);
-            let note = Change::Note(Note {
+            let step = Change::Step(Step {
                 task: story.id().clone(),
-                name: NOTE.to_owned(),
-                value: json!({ "message": "m" }),
+                turn: 1,
+                at: at(1),
+                name: STEP.to_owned(),
+                value: json!({ "turn": 1 }),
             });
-            commit(&store, [story.step(state, at(1)), note]).await;
+            commit(&store, [story.step(state, at(1)), step]).await;
             left.push((started(&id), ends));
         }
         // Nobody here knows of its task.

@@ -32,6 +32,7 @@ mod tests;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
@@ -160,21 +161,34 @@ async fn earlier(turn: &Turn) -> Result<Vec<String>, AgentError> {
 
 #[async_trait]
 impl Agent for ScriptAgent {
-    async fn run(&self, turn: Turn, progress: Progress) -> Result<Outcome, AgentError> {
-        let earlier = match self.looks_back {
-            true => earlier(&turn).await?,
-            false => Vec::new(),
-        };
-        let peers = self.delegator.peers(&turn);
-        let (delegations, input) = self.delegator.begin(&turn, &progress, &peers).await?;
-        let scope = Scope {
-            earlier,
-            ..Scope::new(&turn.task, input, turn.metadata)
-        };
-        let mut run = Run::new(delegations, scope);
-        let outcome = run.script(&self.script).await;
-        let question = run.scope.input.question;
-        run.delegations.conclude(outcome, question).await
+    /// Not `async`: the future would have room for the turn twice.
+    fn run<'life0, 'async_trait>(
+        &'life0 self,
+        turn: Turn,
+        progress: Progress,
+    ) -> BoxFuture<'async_trait, Result<Outcome, AgentError>>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(async move {
+            let earlier = match self.looks_back {
+                // Boxed: most scripts do not.
+                true => Box::pin(earlier(&turn)).await?,
+                false => Vec::new(),
+            };
+            let peers = self.delegator.peers(&turn);
+            let (delegations, input) = self.delegator.begin(&turn, &progress, &peers).await?;
+            let scope = Scope {
+                earlier,
+                ..Scope::new(&turn.task, input, turn.metadata.clone())
+            };
+            let mut run = Run::new(delegations, scope);
+            let outcome = run.script(&self.script).await;
+            let question = run.scope.input.question.take();
+            run.delegations.withdraw(question).await?;
+            run.delegations.conclude(outcome)
+        })
     }
 
     async fn release(&self, turn: Turn) -> Result<(), AgentError> {

@@ -78,6 +78,9 @@ pub enum InvalidTemplate {
 impl Template {
     /// The text with every hole filled.
     pub(super) fn render(&self, scope: &Scope) -> String {
+        if let Some(text) = self.fixed() {
+            return text.to_owned();
+        }
         let mut out = String::new();
         for piece in &self.0 {
             match piece {

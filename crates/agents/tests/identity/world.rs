@@ -92,11 +92,11 @@ impl Agent for Backend {
         }
     }
 
-    fn on_restart(&self) -> Restart {
+    async fn on_restart(&self, _: &Turn) -> Restart {
         Restart::Resume
     }
 
-    fn forwards(&self) -> &[HeaderName] {
+    fn forwarded_headers(&self) -> &[HeaderName] {
         self.identity.wants()
     }
 }

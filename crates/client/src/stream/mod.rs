@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt};
+use futures_util::StreamExt;
 use switchboard_types::backoff::Backoff;
 use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::{Operation, Subscribe};
@@ -25,7 +25,6 @@ use tokio::time::Instant;
 
 use self::difference::difference;
 use self::late::Deadline;
-use self::reconnect::{MAX_POLL_INTERVAL, MIN_POLL_INTERVAL};
 use self::resume::{Failure, Seen, meaning};
 use crate::client::{Client, Sent};
 use crate::error::{Error, Kind, Reach};
@@ -127,7 +126,7 @@ impl Events {
             answered: false,
             patience: None,
             wait: None,
-            polls: Backoff::new(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL),
+            polls: reconnect::POLLS,
             since: Instant::now(),
             overlaps: false,
             last_word: None,
@@ -210,14 +209,6 @@ impl Events {
                 "the stream ended without an event",
             )),
         }
-    }
-
-    /// The same as a [`Stream`].
-    pub fn into_stream(self) -> impl Stream<Item = Result<Item, Error>> + Send {
-        futures_util::stream::unfold(self, |mut events| async move {
-            let item = events.next().await?;
-            Some((item, events))
-        })
     }
 
     /// Takes in what a connection brought.

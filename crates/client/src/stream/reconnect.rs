@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_types::backoff::Backoff;
 use switchboard_types::model::{Event, Task, TaskId};
 use switchboard_types::operation::{GetTask, Operation, Subscribe};
 use tokio::time::{Instant, sleep, timeout};
@@ -15,8 +16,9 @@ use crate::options::CallOptions;
 use crate::transport::Reply;
 
 /// How soon a task is read that cannot be watched, and how seldom while there is nothing new.
-pub(super) const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
-pub(super) const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
+pub(super) const POLLS: Backoff = Backoff::new(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
 
 /// The longest an agent can make us wait before connecting again.
 const MOST_PATIENCE: Duration = Duration::from_secs(300);

@@ -83,6 +83,7 @@ pub(super) fn run(args: &TasksArgs, global: &Global, env: &Env) -> Result<(), Fa
         },
         updated_from: args.since.as_ref().map(|Time(ago)| clock::before_now(*ago)),
         limit: args.limit,
+        ..RecentQuery::default()
     };
     let json = args.json || args.kept.json();
     let mut text = String::new();

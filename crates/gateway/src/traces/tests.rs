@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use switchboard_server::store::{MemoryStore, Store};
-use switchboard_server::task::{Append, Change, Entry, Head, Note, Owner, Snapshot};
+use switchboard_server::task::{Append, Change, Entry, Head, Owner, Snapshot, Step};
 use switchboard_types::model::{
     ContextId, Event, Message, MessageId, Part, Role, StatusUpdate, Task, TaskId, TaskState,
     TaskStatus, Timestamp,
@@ -82,17 +82,19 @@ fn task(name: &str, reference: Option<&str>) -> (Change, Arc<Task>) {
     (Change::Append(append), Arc::new(done))
 }
 
-/// What an agent has told of a task that it has given to another.
-fn gave(from: &str, number: u32, value: &Value) -> Change {
-    told(from, number, "delegation", value)
+/// An agent recorded that it delegated a task.
+fn delegated(from: &str, value: Value) -> Change {
+    recorded(from, "delegation", value)
 }
 
-/// What an agent has told of its work.
-fn told(from: &str, number: u32, name: &str, value: &Value) -> Change {
-    Change::Note(Note {
+/// An agent recorded something for operators.
+fn recorded(from: &str, name: &str, value: Value) -> Change {
+    Change::Step(Step {
         task: id(from),
-        name: format!("internal:{number:04}"),
-        value: json!({ "name": name, "at": "1970-01-01T00:00:03Z", "value": value }),
+        turn: 1,
+        at: Timestamp::from_micros(3_000_000),
+        name: format!("internal:{name}"),
+        value,
     })
 }
 
@@ -123,33 +125,29 @@ async fn tasks_that_name_each_other_and_tasks_of_elsewhere_are_shown_once() {
     let changes = vec![
         task("a", Some("b")).0,
         task("b", Some("a")).0,
-        gave(
+        delegated(
             "a",
-            1,
-            &json!({ "agent": "agent-b", "taskId": "b", "key": "k" }),
+            json!({ "agent": "agent-b", "taskId": "b", "key": "k" }),
         ),
-        gave(
+        delegated(
             "a",
-            2,
-            &json!({ "agent": "agent-b", "taskId": "b", "key": "k" }),
+            json!({ "agent": "agent-b", "taskId": "b", "key": "k" }),
         ),
-        gave(
+        delegated(
             "a",
-            3,
-            &json!({ "agent": "f\u{1b}ar", "taskId": "z", "url": "http://h/", "elsewhere": true }),
+            json!({ "agent": "f\u{1b}ar", "taskId": "z", "url": "http://h/", "elsewhere": true }),
         ),
-        told(
+        delegated("b", json!({ "agent": "agent-a", "taskId": "a" })),
+        recorded(
             "b",
-            2,
             "llm-call",
-            &json!({
+            json!({
                 "model": "m-1", "durationMs": 1203, "attempt": 2, "error": "no\npaper",
                 "usage": { "inputTokens": 9, "outputTokens": 2 },
             }),
         ),
-        told("b", 3, "note", &json!([1])),
-        gave("a", 4, &json!({ "agent": 7 })),
-        gave("b", 1, &json!({ "agent": "agent-a", "taskId": "a" })),
+        recorded("b", "note", json!([1])),
+        delegated("a", json!({ "agent": 7 })),
     ];
     store.commit(changes).await.unwrap();
     let tree = of(&store, &id("b"), true).await.unwrap().unwrap();

@@ -40,6 +40,11 @@ pub(crate) struct Refusal {
     pub(crate) challenges: Vec<HeaderValue>,
 }
 
+/// Who reads a card: everyone may, and a caller who is not let in is nobody in particular.
+pub(crate) fn reader(admitted: Result<Principal, Refusal>, carried: &Carried<'_>) -> Principal {
+    admitted.unwrap_or_else(|_| Principal::anonymous().at(carried.address()))
+}
+
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self {

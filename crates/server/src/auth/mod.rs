@@ -34,7 +34,7 @@ pub(crate) use policy::AllowAll;
 pub use policy::{About, Action, Ask, Denial, Policy, TaskFacts, Verdict};
 pub use skill::{SKILL, SkillAccess, asked_for as skill_of};
 
-pub(crate) use access::Refusal;
+pub(crate) use access::{Refusal, reader};
 pub(crate) use audit::noted;
 use authenticator::Rejected;
 pub(crate) use authenticator::{KeyDesk, Presented, refused_certificate};

@@ -6,7 +6,7 @@ use switchboard_types::Error;
 
 use super::Service;
 use crate::access_log::AccessDetails;
-use crate::auth::{Audit, Carried, KeyDesk, Presented, Refusal, refused_certificate};
+use crate::auth::{Audit, Carried, KeyDesk, Presented, Refusal, reader, refused_certificate};
 use crate::directory::{Listing, MAX_LISTED_AGENTS, no_such_agent_but};
 use crate::http::Head;
 use crate::limit::Caller;
@@ -47,10 +47,9 @@ impl Destination {
         Some(Self { listing, admitted })
     }
 
-    /// The agent, and who reads its card: everyone may, and who is not let in is nobody in particular.
+    /// The agent, and who reads its card.
     fn into_reader(self, carried: &Carried<'_>) -> (Arc<Listing>, Principal) {
-        let nobody = |_| Principal::anonymous().at(carried.address());
-        (self.listing, self.admitted.unwrap_or_else(nobody))
+        (self.listing, reader(self.admitted, carried))
     }
 }
 

@@ -19,17 +19,16 @@ pub(super) fn read(
     head: RequestHead<'_>,
     body: Result<Bytes, Error>,
 ) -> Result<(Call, Frames), ErrorResponse> {
-    let dialect = dialect_of_errors(&head);
     let early = |error: &Error, id, status| {
         let frames = Frames::JsonRpc {
             id,
-            dialect,
+            dialect: dialect_of_errors(&head),
             errors_in_stream: false,
         };
         Box::new(frames.refuse_as(status, error))
     };
     let body = body.map_err(|error| {
-        let status = wire::error_status(dialect, error.kind());
+        let status = wire::error_status(dialect_of_errors(&head), error.kind());
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
         early(&error, Id::null(), status)
     })?;

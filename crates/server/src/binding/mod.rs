@@ -72,18 +72,25 @@ impl From<Response<Body>> for Inbound {
 /// The answer to a request that cannot be read as a call.
 type ErrorResponse = Box<Response<Body>>;
 
-/// Answers a call.
-async fn answer(service: &Service, call: Call, frames: Frames) -> Response<Body> {
-    let (reply, admitted) = match service.dispatch(call).await {
-        Ok(replied) => replied,
-        Err(error) => return frames.refuse(&error),
-    };
-    let mut response = match reply.body {
-        ReplyBody::Response(response) => frames.respond(response),
-        ReplyBody::Stream(stream) => sse::answer(service, admitted, stream, frames),
-    };
-    tell_extensions(response.headers_mut(), &reply.extensions);
-    response
+/// Answers a call. As [`Service::dispatch`], it hands the call on before the first poll.
+fn answer(
+    service: &Service,
+    call: Call,
+    frames: Frames,
+) -> impl Future<Output = Response<Body>> + Send {
+    let replied = service.dispatch(call);
+    async move {
+        let (reply, admitted) = match replied.await {
+            Ok(replied) => replied,
+            Err(error) => return frames.refuse(&error),
+        };
+        let mut response = match reply.body {
+            ReplyBody::Response(response) => frames.respond(response),
+            ReplyBody::Stream(stream) => sse::answer(service, admitted, stream, frames),
+        };
+        tell_extensions(response.headers_mut(), &reply.extensions);
+        response
+    }
 }
 
 /// `A2A-Version` as a query parameter (A2A 1.0 §3.6.1).

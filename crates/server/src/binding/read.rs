@@ -60,12 +60,13 @@ impl Service {
             }
         };
         let nobody = agent.is_some() && authentication.destination.is_none();
-        let request = RequestHead::new(self, &head, &peer, agent, authentication);
         let body = match nobody {
             // It is refused whatever it says: strangers get no more room than that takes.
             true => self.read_refused(&head, incoming).await,
             false => self.read_body(&head, incoming).await,
         };
+        // Not before: the future of every request would have room for it.
+        let request = RequestHead::new(self, &head, &peer, agent, authentication);
         let read = match rpc {
             true => jsonrpc::read(request, body),
             false => rest::read(request, path, body),

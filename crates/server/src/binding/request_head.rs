@@ -28,7 +28,7 @@ pub(super) struct RequestHead<'a> {
     agent: Result<Option<Arc<str>>, &'a str>,
     /// `A2A-Version`, by header or query; empty if absent.
     pub(super) version: &'a str,
-    /// The media type of the body, without parameters; empty if absent.
+    /// The media type of the body, with its parameters; empty if absent.
     content_type: &'a str,
     /// `Content-Encoding`; empty if absent.
     content_encoding: &'a str,
@@ -65,7 +65,6 @@ impl<'a> RequestHead<'a> {
             .version
             .or_else(|| head.uri.query().and_then(version_in_query))
             .unwrap_or_default();
-        let content_type = read.content_type.unwrap_or_default();
         let known = |name| match &destination {
             Some(known) => Ok(Some(Arc::clone(&known.listing.name))),
             None => Err(name),
@@ -76,7 +75,7 @@ impl<'a> RequestHead<'a> {
             peer,
             agent: agent.map_or(Ok(None), known),
             version,
-            content_type: content_type.split(';').next().unwrap_or_default().trim(),
+            content_type: read.content_type.unwrap_or_default(),
             content_encoding: read.content_encoding.unwrap_or_default().trim(),
             accept: read.accept.unwrap_or_default(),
             idempotency_key: read.idempotency_key,
@@ -292,7 +291,11 @@ impl<'a> RequestHead<'a> {
                 format!("the request body must not be compressed, not even by {encoding}"),
             ));
         }
-        let said = self.content_type;
+        if self.content_type == "application/json" {
+            return Ok(());
+        }
+        let said = self.content_type.split(';').next().unwrap_or_default();
+        let said = said.trim();
         let suffix = said.len().checked_sub(5).and_then(|at| said.get(at..));
         if said.is_empty()
             || said.eq_ignore_ascii_case("application/json")

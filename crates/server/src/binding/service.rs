@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -19,13 +20,13 @@ use tokio::time::Instant;
 
 use super::{Inbound, grpc};
 use crate::auth::{Authenticator, refused_certificate};
-use crate::call::{Call, CallRecorder, Handler, Reply, ReplyBody};
+use crate::call::{Answering, Call, CallRecorder, Handler, Reply, ReplyBody};
 use crate::clock;
 use crate::directory::{Directory, Listing};
 use crate::http::{
     Body, Cors, Head, InboundRequest, Limits, Pages, Responder, WholeAnswers, read_body,
 };
-use crate::limit::{Admission, Admitted, Entrance, Tallies};
+use crate::limit::{Admission, Admitted, Entrance, Room, Tallies};
 use crate::log::StoreStatus;
 use crate::metrics::Metrics;
 use crate::net::{BaseUrl, Peer};
@@ -85,6 +86,13 @@ pub struct Service {
     pub(super) store: Arc<StoreStatus>,
     /// Who wants to know of what is done.
     pub(super) spans: Option<Spans>,
+}
+
+/// A call that the handler has, and the room in which it is answered.
+enum AdmittedCall<'a> {
+    Now(Room<'a>, Answering),
+    /// The handler gets it once there is room; with the time that it has waited. Boxed: few calls wait.
+    Later(BoxFuture<'a, Result<(Room<'a>, Answering, Duration), Error>>),
 }
 
 impl Service {
@@ -186,51 +194,65 @@ impl Service {
     }
 
     /// Admits a call, and hands it to the handler. The room that its stream takes is to be kept until the stream is over.
-    pub(super) async fn dispatch(&self, mut call: Call) -> Result<(Reply, Admitted), Error> {
+    ///
+    /// Not an `async fn`: the handler has the call before the first poll, so that no future on the way has room for it.
+    pub(super) fn dispatch(
+        &self,
+        mut call: Call,
+    ) -> impl Future<Output = Result<(Reply, Admitted), Error>> + Send {
         let recorder = CallRecorder::begin(&mut call);
         let access = call.params.access.take();
-        let mut replied = self.admit(call, recorder.as_ref()).await;
-        if let Some(recorder) = recorder {
-            recorder.answered(
-                replied
-                    .as_mut()
-                    .map(|(reply, _)| reply)
-                    .map_err(|error| &*error),
-            );
+        let dialect = call.params.dialect;
+        let admitted = self.admit(call);
+        async move {
+            let replied = async {
+                let (admitted, call) = admitted?;
+                let (_room, answering) = match call {
+                    AdmittedCall::Now(room, answering) => (room, answering),
+                    AdmittedCall::Later(entrance) => {
+                        let (room, answering, waited) = entrance.await?;
+                        if let Some(recorder) = &recorder {
+                            recorder.waited(waited);
+                        }
+                        (room, answering)
+                    }
+                };
+                let mut reply = answering.await?;
+                if admitted.is_revoked() {
+                    let gone = "authentication required: the credentials are no longer valid";
+                    return Err(Error::new(ErrorKind::Unauthenticated, gone));
+                }
+                if let ReplyBody::Response(Answer::Card(card)) = &mut reply.body {
+                    self.sign(CardShape::answered_in(dialect), card);
+                }
+                Ok((reply, admitted))
+            };
+            let mut replied = replied.await;
+            if let Some(recorder) = recorder {
+                let reply = replied.as_mut().map(|(reply, _)| reply);
+                recorder.answered(reply.map_err(|error| &*error));
+            }
+            if let (Some(access), Err(error)) = (access, &replied) {
+                access.set_error(error);
+            }
+            replied
         }
-        if let (Some(access), Err(error)) = (access, &replied) {
-            access.set_error(error);
-        }
-        replied
     }
 
-    async fn admit(
-        &self,
-        call: Call,
-        recorder: Option<&CallRecorder>,
-    ) -> Result<(Reply, Admitted), Error> {
+    fn admit(&self, call: Call) -> Result<(Admitted, AdmittedCall<'_>), Error> {
         let admitted = self.admission.admit(&call)?;
-        let _room = match self.admission.room(&call)? {
-            Entrance::Now(room) => room,
+        let call = match self.admission.room(&call)? {
+            Entrance::Now(room) => AdmittedCall::Now(room, self.handler.handle(call)),
             Entrance::Later(room) => {
                 let began = Instant::now();
-                let room = room.await?;
-                if let Some(recorder) = recorder {
-                    recorder.waited(began.elapsed());
-                }
-                room
+                AdmittedCall::Later(Box::pin(async move {
+                    let room = room.await?;
+                    let waited = began.elapsed();
+                    Ok((room, self.handler.handle(call), waited))
+                }))
             }
         };
-        let dialect = call.params.dialect;
-        let mut reply = self.handler.handle(call).await?;
-        if admitted.is_revoked() {
-            let gone = "authentication required: the credentials are no longer valid";
-            return Err(Error::new(ErrorKind::Unauthenticated, gone));
-        }
-        if let ReplyBody::Response(Answer::Card(card)) = &mut reply.body {
-            self.sign(CardShape::answered_in(dialect), card);
-        }
-        Ok((reply, admitted))
+        Ok((admitted, call))
     }
 
     /// Signs a card that is complete, if cards are signed.

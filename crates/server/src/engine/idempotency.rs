@@ -1,5 +1,6 @@
 //! A request repeated under the same `Idempotency-Key` by the same caller is not run twice and gets the first
-//! one's answer, while it runs and after a restart.
+//! one's answer, while it runs and after a restart. The commit decides which one is first; the table of requests in flight
+//! is for repeats that reach this server while the first one is not stored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::{Engine, Scope};
 use crate::call::{Call, Origin};
 use crate::clock;
 use crate::log::TaskLog;
-use crate::store;
+use crate::store::{self, Refusal};
 use crate::task::{Answer, Answered, Change, IdempotencyKey, Webhook, tool_result_id};
 
 /// Requests whose answers are not stored yet, or are being asked for.
@@ -103,7 +104,8 @@ impl Engine {
             fingerprint,
         };
         // Under the lock, so that whoever finds the slot finds the message in the log too.
-        let sent = first(send, Some(claim))?;
+        let mut sent = first(send, Some(claim))?;
+        sent.claimed = Some(fingerprint);
         slot.first = Some(First {
             fingerprint,
             log: Arc::clone(&sent.log),
@@ -182,16 +184,7 @@ impl Engine {
             return Ok(None);
         };
         same_request(answered.fingerprint, fingerprint)?;
-        let log = match answered.answer {
-            // A task that was purged since is as good as never made.
-            Answer::Task(id) => self
-                .shared
-                .log
-                .open(&id)
-                .await
-                .map_err(store::Error::for_caller)?,
-            Answer::Message(message) => Some(self.shared.log.replied(Arc::new(message))),
-        };
+        let log = self.log_of(answered.answer).await?;
         Ok(log.map(|log| Sent {
             since: match begins(send, &log) {
                 true => 1,
@@ -199,7 +192,45 @@ impl Engine {
             },
             log,
             turn: None,
+            claimed: None,
         }))
+    }
+
+    /// The log of an earlier answer. A task that was purged since is as good as never made.
+    async fn log_of(&self, answer: Answer) -> Result<Option<Arc<TaskLog>>, Error> {
+        match answer {
+            Answer::Task(id) => {
+                let log = self.shared.log.open(&id).await;
+                log.map_err(store::Error::for_caller)
+            }
+            Answer::Message(message) => Ok(Some(self.shared.log.replied(Arc::new(message)))),
+        }
+    }
+
+    /// Waits until a request under a key is stored. If another server on the same store was first, it leads to where that
+    /// one's has led: the commit has refused ours, and its turn is canceled.
+    pub(super) async fn first_or_earlier(&self, sent: Sent) -> Result<Sent, Error> {
+        if sent.log.is_draft() {
+            return Ok(sent);
+        }
+        let first = match sent.log.stored_up_to(sent.since).await {
+            Err(store::Error::Refused(Refusal::AlreadyAnswered(first))) => *first,
+            // Whoever waits for the answer is told of other errors.
+            Ok(()) | Err(_) => return Ok(sent),
+        };
+        same_request(first.fingerprint, sent.claimed.unwrap_or(first.fingerprint))?;
+        let log = self.log_of(first.answer).await?;
+        let log = log.ok_or_else(|| Error::new(ErrorKind::Unavailable, "try again"))?;
+        let since = match sent.since {
+            0 | 1 => 1,
+            _ => log.last().0,
+        };
+        Ok(Sent {
+            since,
+            log,
+            turn: None,
+            claimed: None,
+        })
     }
 
     /// Tells one message from another, also after a restart: the beginning of SHA-256 over its 1.0 form. What an answer to a
@@ -253,6 +284,7 @@ impl First {
             log: Arc::clone(&self.log),
             since: self.since,
             turn: None,
+            claimed: None,
         })
     }
 }
@@ -330,7 +362,13 @@ pub(super) fn beside(
     claim: Option<&Claim>,
     task: &TaskId,
 ) -> Vec<Change> {
-    let webhook = webhook.map(Change::PutWebhook);
-    let answered = claim.map(|claim| claim.answered_by_task(task));
-    webhook.into_iter().chain(answered).collect()
+    let mut changes = Vec::new();
+    // Pushed one by one: a change is large, and mostly there is none to move.
+    if let Some(webhook) = webhook {
+        changes.push(Change::PutWebhook(webhook));
+    }
+    if let Some(claim) = claim {
+        changes.push(claim.answered_by_task(task));
+    }
+    changes
 }

@@ -1,6 +1,6 @@
 //! The engine of one agent: turns calls into tasks, turns and answers.
 //!
-//! One file per concern: `send` decides between new task and next turn, `by_context` finds the task that an answer
+//! One file per concern: `send` begins tasks, `next_turn` continues them, `by_context` finds the task that an answer
 //! without a task id is for, `answer` waits for what the caller gets, `bounds` says how much is taken, `run` watches the
 //! agent (`recorded` tells a collector of it), `query`, `subscribe`, `cancel`,
 //! `push_config` and `card` answer the rest, [`recover`] leaves no task hanging at start.
@@ -13,6 +13,7 @@ mod card;
 mod client;
 mod events;
 mod idempotency;
+mod next_turn;
 mod push_config;
 mod query;
 mod recorded;
@@ -263,41 +264,45 @@ impl Handler for Engine {
 }
 
 impl Engine {
-    async fn act(self, call: Call) -> Result<Reply, Error> {
-        let extensions = self.profile().activate(&call.params.extensions)?;
+    /// Not an `async fn`: its future would have room for the call twice, as it came and as it is used.
+    fn act(self, call: Call) -> impl Future<Output = Result<Reply, Error>> + Send {
+        let operation = call.operation;
         let scope = Scope {
             principal: call.principal,
             params: call.params,
             origin: call.origin,
         };
-        let read = match (&scope.params.trace, &call.operation) {
-            (
-                Some(trace),
-                Operation::Get(GetTask { id, .. }) | Operation::Subscribe(Subscribe { id }),
-            ) if trace.is_recorded() => Some(id.clone()),
-            _ => None,
-        };
-        let body = match call.operation {
-            Operation::Send(send) => self.send(&scope, send).await?,
-            Operation::Stream(send) => ReplyBody::Stream(self.stream(&scope, send).await?),
-            Operation::Subscribe(watch) => {
-                ReplyBody::Stream(self.subscribe(&scope, &watch).await?.into())
-            }
-            Operation::Get(get) => ReplyBody::Response(self.get(&scope, &get).await?),
-            // Boxed: the future of every call would have room for them.
-            other => ReplyBody::Response(Box::pin(self.answer(&scope, other)).await?),
-        };
-        let about = match read {
-            Some(id) => Box::pin(self.shared.log.trace_of(&id))
-                .await
-                .map_err(store::Error::for_caller)?,
-            None => None,
-        };
-        Ok(Reply {
-            body,
-            extensions,
-            about: about.map(Box::new),
-        })
+        async move {
+            let extensions = self.profile().activate(&scope.params.extensions)?;
+            let read = match (&scope.params.trace, &operation) {
+                (
+                    Some(trace),
+                    Operation::Get(GetTask { id, .. }) | Operation::Subscribe(Subscribe { id }),
+                ) if trace.is_recorded() => Some(id.clone()),
+                _ => None,
+            };
+            let body = match operation {
+                Operation::Send(send) => self.send(&scope, send).await?,
+                Operation::Stream(send) => ReplyBody::Stream(self.stream(&scope, send).await?),
+                Operation::Get(get) => ReplyBody::Response(self.get(&scope, &get).await?),
+                // Boxed, as below: the future of every call would have room for them.
+                Operation::Subscribe(watch) => {
+                    ReplyBody::Stream(Box::pin(self.subscribe(&scope, &watch)).await?.into())
+                }
+                other => ReplyBody::Response(Box::pin(self.answer(&scope, other)).await?),
+            };
+            let about = match read {
+                Some(id) => Box::pin(self.shared.log.trace_of(&id))
+                    .await
+                    .map_err(store::Error::for_caller)?,
+                None => None,
+            };
+            Ok(Reply {
+                body,
+                extensions,
+                about: about.map(Box::new),
+            })
+        }
     }
 
     /// The operations that only read or change records.

@@ -154,6 +154,8 @@ impl Engine {
         let canceled = CancellationToken::new();
         let turn = self.resumed_turn(caller, &log, record, canceled).await;
         let mut turn = turn.map_err(unreadable)?;
+        // What its message answered is no longer open.
+        turn.question = None;
         if let Some(status) = asked(pending.question.as_ref(), log.origin()) {
             turn.question.clone_from(&status.message);
             Arc::make_mut(&mut turn.task).status = status;

@@ -77,8 +77,9 @@ fn is_ours(origin: &str, head: &Head, peer: &Peer, base_url: &BaseUrl) -> bool {
 /// The names that browsers never look up.
 fn is_here(host: &str) -> bool {
     // Nearly always: no need to take it apart.
-    let usual = ["127.0.0.1:", "localhost:"];
-    if usual.iter().any(|here| host.starts_with(here)) {
+    let rest = ["127.0.0.1", "localhost"].map(|here| host.strip_prefix(here));
+    let mut rest = rest.into_iter().flatten();
+    if rest.any(|port| port.is_empty() || port.starts_with(':')) {
         return true;
     }
     let name = name(host);

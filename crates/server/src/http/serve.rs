@@ -232,8 +232,7 @@ async fn converse(
         let pulse = pulse.clone();
         service_fn(move |request: Request<Incoming>| {
             let request = InboundRequest::new(request, Arc::clone(&peer));
-            let (responder, busy) = (Arc::clone(&responder), pulse.begin());
-            async move { Ok::<_, Infallible>(answer(&*responder, request, busy).await) }
+            answer(Arc::clone(&responder), request, pulse.begin())
         })
     };
     let connection = builder.serve_connection(TokioIo::new(stream), answer);
@@ -274,22 +273,25 @@ async fn converse(
     }
 }
 
-async fn answer(
-    responder: &impl Responder,
+/// Not an `async fn`: its future would have room for the request twice, and hyper moves it about.
+fn answer(
+    responder: Arc<impl Responder>,
     mut request: InboundRequest,
     busy: Busy,
-) -> Response<OutgoingBody> {
+) -> impl Future<Output = Result<Response<OutgoingBody>, Infallible>> + Send {
     let version = request.head.version;
     let mut access = AccessLine::begin(&mut request.head, &request.peer, responder.base_url());
-    let mut response = responder.respond(request).await;
-    let events = response.headers().get(CONTENT_TYPE) == Some(&EVENT_STREAM);
-    if events && version == Version::HTTP_11 {
-        // It goes without saying; some proxies and clients want it said.
-        let stay = HeaderValue::from_static("keep-alive");
-        response.headers_mut().insert(CONNECTION, stay);
+    async move {
+        let mut response = responder.respond(request).await;
+        let events = response.headers().get(CONTENT_TYPE) == Some(&EVENT_STREAM);
+        if events && version == Version::HTTP_11 {
+            // It goes without saying; some proxies and clients want it said.
+            let stay = HeaderValue::from_static("keep-alive");
+            response.headers_mut().insert(CONNECTION, stay);
+        }
+        if let Some(access) = &mut access {
+            access.answered(response.status());
+        }
+        Ok(response.map(|body| OutgoingBody::new(body, busy, access)))
     }
-    if let Some(access) = &mut access {
-        access.answered(response.status());
-    }
-    response.map(|body| OutgoingBody::new(body, busy, access))
 }

@@ -124,14 +124,26 @@ impl Cursor {
 
     /// Waits until there is something; nothing means that the task is over.
     async fn found(&self) -> Result<Found, Error> {
+        // Before anything is registered: a reader that lags behind, or comes late, need not wait.
+        if let Some(found) = self.find()? {
+            return Ok(found);
+        }
         loop {
             let ring = self.log.changed().notified();
             tokio::pin!(ring);
             ring.as_mut().enable();
-            match self.log.find(self.after, PAGE)? {
-                Found::Nothing if !self.task_is_over() => ring.await,
-                found => return Ok(found),
+            if let Some(found) = self.find()? {
+                return Ok(found);
             }
+            ring.await;
+        }
+    }
+
+    /// What there is; `None` if it is still to come.
+    fn find(&self) -> Result<Option<Found>, Error> {
+        match self.log.find(self.after, PAGE)? {
+            Found::Nothing if !self.task_is_over() => Ok(None),
+            found => Ok(Some(found)),
         }
     }
 

@@ -5,6 +5,7 @@
 //! [`Cursor`]s. Nothing is told before it is stored.
 
 mod cursor;
+mod head_feed;
 mod list;
 mod loads;
 mod registry;
@@ -30,6 +31,7 @@ use crate::task::{Change, Head, Holder, Origin, Owner, TurnRecord, fresh_id};
 use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
+pub use head_feed::{HeadFeed, Lagged};
 pub(crate) use list::{TaskPlace, Visible};
 pub use store_status::StoreStatus;
 pub use task_end::{TASK_LOG, created_at, duration_ms, reason};
@@ -37,6 +39,7 @@ pub use task_log::{BegunTurn, INTERNAL, Joined, NewTask, Received, TaskLog};
 pub(crate) use trimmed::trimmed;
 pub use upkeep::{Retention, Swept};
 
+use head_feed::HeadSender;
 pub(crate) use loads::DEFAULT_ANSWERS;
 use loads::{Bound, Loads};
 use registry::Registry;
@@ -66,6 +69,7 @@ struct Shared {
     metrics: Arc<Metrics>,
     status: Arc<StoreStatus>,
     task_ends: TaskEndLog,
+    heads: HeadSender,
     /// Who wants to know of what is done.
     spans: OnceLock<Spans>,
 }
@@ -97,6 +101,7 @@ impl Log {
             metrics: Arc::default(),
             status: Arc::default(),
             task_ends: TaskEndLog::default(),
+            heads: HeadSender::default(),
             spans: OnceLock::new(),
         });
         let writer = Tasks::default();

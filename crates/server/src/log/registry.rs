@@ -1,5 +1,6 @@
 //! Which task logs are in memory. Busy ones stay; idle ones stay while there is room.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -89,16 +90,16 @@ impl Known {
             self.idle_weight = self.idle_weight.saturating_sub(weight);
             // One reference is ours; more means a run, a reader or the writer still holds it, and
             // whoever runs it will retire it again.
-            match self.logs.get(&id) {
-                Some(log) if Arc::strong_count(log) == 1 => {
-                    self.logs.remove(&id);
+            match self.logs.entry(id) {
+                Entry::Occupied(log) if Arc::strong_count(log.get()) == 1 => {
+                    log.remove();
                     self.epoch += 1;
                 }
-                Some(_) => {
-                    self.idle.push_back((id, weight));
+                Entry::Occupied(log) => {
+                    self.idle.push_back((log.key().clone(), weight));
                     self.idle_weight += weight;
                 }
-                None => {}
+                Entry::Vacant(_) => {}
             }
         }
     }

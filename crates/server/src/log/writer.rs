@@ -1,5 +1,6 @@
 //! The one writer: takes everything that waits, commits it in one transaction, then wakes the readers.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,11 +32,20 @@ type Ack = oneshot::Sender<Result<(), Error>>;
 /// How often the writer lets others go first while more and more comes into the queue.
 const GATHER: usize = 16;
 
+/// Where tasks come one by one, the writer lets others go first only before every so many commits: to find that nobody
+/// comes costs as much as a small commit.
+const GATHER_INTERVAL: u32 = 16;
+
 /// Commits what waits until `stop` fires and nothing waits any more. Then others may work on the tasks.
 pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
     let mut retry = Retry::new();
+    // Registered once, not for every commit.
+    let mut stopped = pin!(stop.cancelled());
+    let mut lone_commits = 0_u32;
     loop {
-        gather(&shared).await;
+        if lone_commits.is_multiple_of(GATHER_INTERVAL) {
+            gather(&shared).await;
+        }
         let mut queue = take(&shared);
         retry.add(std::mem::take(&mut queue.refused));
         if queue.logs.is_empty() && queue.changes.is_empty() {
@@ -49,7 +59,7 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
                     lock(&shared.queue).logs.append(&mut retry.logs);
                     continue;
                 }
-                () = stop.cancelled() => {
+                () = &mut stopped => {
                     if close(&shared) {
                         shared.holder.release();
                         return;
@@ -59,6 +69,10 @@ pub(super) async fn run(shared: Arc<Shared>, stop: CancellationToken) {
             }
         }
         let mut work = Work::of(queue);
+        lone_commits = match work.batches.len() {
+            0 | 1 => lone_commits.wrapping_add(1),
+            _ => 0,
+        };
         let began = Instant::now();
         let outcome = shared.store.commit(work.take_changes()).await;
         if outcome.is_ok() {
@@ -201,14 +215,14 @@ impl Retry {
 
     /// A commit of so many tasks was made, or refused: then the next attempt is due, each time after a longer pause.
     fn note(&mut self, shared: &Shared, outcome: &Result<CommitReport, Error>, tasks: usize) {
-        let now = Instant::now();
         match outcome {
             Ok(_) => {
                 shared.status.accepted();
                 self.backoff.reset();
-                self.at = Some(now).filter(|_| !self.logs.is_empty());
+                self.at = (!self.logs.is_empty()).then(Instant::now);
             }
             Err(error) => {
+                let now = Instant::now();
                 shared.status.refused(error, tasks);
                 if self.at.is_none_or(|at| at <= now) {
                     self.at = Some(now + self.backoff.next_delay());
@@ -355,5 +369,35 @@ mod tests {
         assert!(!two.claim(held.id()).await.unwrap());
         one.close().await;
         assert!(two.claim(held.id()).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn followers_see_heads_once_they_are_committed() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let log = Log::new(Arc::clone(&store));
+        begun(&log).0.stored_up_to(2).await.unwrap();
+        let mut feed = log.follow_heads();
+        let (task, _) = begun(&log);
+        let head = feed.next().await.unwrap().unwrap();
+        assert_eq!(store.head(task.id()).await.unwrap(), Some(head.clone()));
+        assert_eq!((head.state, head.seq), (TaskState::Working, 2));
+        goes_to(&task, TaskState::Completed);
+        let head = feed.next().await.unwrap().unwrap();
+        assert_eq!((head.state, head.seq), (TaskState::Completed, 3));
+        assert_eq!(&head.id, task.id());
+    }
+
+    #[tokio::test]
+    async fn a_slow_follower_is_told_how_much_it_has_missed() {
+        let log = Log::new(Arc::new(MemoryStore::new()));
+        let mut feed = log.follow_heads();
+        let tasks: Vec<_> = (0..1500).map(|_| begun(&log).0).collect();
+        for task in &tasks {
+            task.stored_up_to(2).await.unwrap();
+        }
+        let lagged = feed.next().await.unwrap_err();
+        assert_eq!(lagged.missed, 1500 - 1024);
+        let next = feed.next().await.unwrap().unwrap();
+        assert_eq!(&next.id, tasks[1500 - 1024].id());
     }
 }

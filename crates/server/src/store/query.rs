@@ -61,15 +61,23 @@ impl TaskQuery {
     }
 }
 
-/// Which tasks of all callers to list.
+/// Which tasks of all callers to list, for operators. The next page begins after the last task of the page before.
 #[derive(Debug, Clone, Default)]
 pub struct RecentQuery {
     /// Only of this agent.
     pub agent: Option<Arc<str>>,
+    /// Only of this owner.
+    pub owner: Option<Owner>,
+    /// Only of this context.
+    pub context: Option<ContextId>,
     /// Only in one of these states; in any, if there are none.
     pub states: Vec<TaskState>,
     /// Only with a status of this moment or later.
     pub updated_from: Option<Timestamp>,
+    /// Only with a status of this moment or earlier.
+    pub updated_until: Option<Timestamp>,
+    /// Only those that come after this one in the order of the list.
+    pub after: Option<(Timestamp, TaskId)>,
     /// At most so many.
     pub limit: usize,
 }
@@ -77,9 +85,16 @@ pub struct RecentQuery {
 impl RecentQuery {
     /// Whether a task matches, but for the limit.
     pub(crate) fn matches(&self, head: &Head) -> bool {
+        let place = (head.updated, &head.id);
+        let start = self.after.as_ref().map(|(updated, id)| (*updated, id));
+        let context = self.context.as_ref();
         self.agent.as_ref().is_none_or(|agent| *agent == head.agent)
+            && self.owner.as_ref().is_none_or(|owner| *owner == head.owner)
+            && context.is_none_or(|context| *context == head.context)
             && (self.states.is_empty() || self.states.contains(&head.state))
             && self.updated_from.is_none_or(|from| head.updated >= from)
+            && self.updated_until.is_none_or(|until| head.updated <= until)
+            && start.is_none_or(|start| place < start)
     }
 }
 

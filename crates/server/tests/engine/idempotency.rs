@@ -40,7 +40,7 @@ pub(super) async fn keyed(line: &Line, message: Message, key: &str) -> Result<Re
     .await
 }
 
-fn task_id(body: ReplyBody) -> TaskId {
+pub(super) fn task_id(body: ReplyBody) -> TaskId {
     match body {
         ReplyBody::Response(Response::SentTask(view)) => view.task.id.clone(),
         other => panic!("{other:?}"),

@@ -9,6 +9,8 @@ mod idempotency;
 mod input;
 mod next_message;
 mod release;
+mod replicas;
+mod routing;
 mod send;
 mod stream;
 mod succession;

@@ -137,11 +137,12 @@ impl<O: Out> Members<'_, O> {
     /// Begins the member `name`; the caller writes its value.
     pub(crate) fn value(&mut self, name: &str) -> &mut O {
         let out = self.out.buffer();
-        if !self.empty {
-            out.push(b',');
+        if self.empty {
+            out.push(b'"');
+        } else {
+            out.extend_from_slice(b",\"");
         }
         self.empty = false;
-        out.push(b'"');
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\":");
         self.out

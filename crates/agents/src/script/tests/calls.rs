@@ -298,16 +298,6 @@ async fn a_cancel_goes_on_at_once_to_an_agent_that_has_been_given_its_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_may_still_be_the_status_when_it_is_answered() {
-    let message = user("m2", vec![Part::text("yes")]);
-    let history = vec![user("m1", vec![Part::text("hi")]), message.clone()];
-    let mut task = task("t1", TaskState::InputRequired, history);
-    task.status.message = Some(passed_on("a").into());
-    let question = RelayedQuestion::before(&task, &message.into());
-    assert_eq!(question.unwrap().agent, "a");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_question_of_its_own_is_nobody_elses() {
     let mut question = passed_on("a");
     question.metadata = None;
@@ -342,7 +332,7 @@ async fn an_agent_that_not_everyone_may_know_of_is_not_named() {
     let noted = asks
         .events
         .iter()
-        .find(|event| event.starts_with("notes who-asks"));
+        .find(|event| event.starts_with("records who-asks"));
     assert!(
         noted.is_some_and(|noted| noted.contains("helper")),
         "{:?}",

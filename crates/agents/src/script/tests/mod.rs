@@ -46,8 +46,8 @@ struct Played {
 struct Play {
     script: Script,
     message: Message,
-    /// What is kept of it, if that is something else.
-    kept: Option<Message>,
+    /// The message is a secret: the history shows only that it came.
+    secret: bool,
     timed_out: bool,
     /// What was said in the task before.
     history: Vec<Message>,
@@ -68,7 +68,7 @@ impl Play {
         Self {
             script,
             message: user("m1", vec![Part::text("hello there")]),
-            kept: None,
+            secret: false,
             timed_out: false,
             history: Vec::new(),
             metadata: None,
@@ -117,33 +117,46 @@ impl Play {
         self
     }
 
-    fn delegations<'a>(&'a self, effects: &'a dyn Effects, task: &Task) -> Delegations<'a> {
+    fn delegations<'a>(&'a self, effects: &'a dyn Effects, task: &'a Task) -> Delegations<'a> {
         Delegations {
-            emitter: Emitter::new(effects, task, self.emitted),
+            emitter: Emitter::new(effects, self.emitted, true),
             peers: &*self.agents,
-            task: Arc::new(task.clone()),
+            task,
             hop: Hop::new(|| "desk@here".into()),
             aliases: self.aliases.clone(),
-            canceled: self.canceled.clone(),
+            canceled: &self.canceled,
             ledger: tokio::sync::Mutex::default(),
             references: tokio::sync::Mutex::default(),
         }
     }
 
+    /// The message, as the engine gives it to a turn.
+    fn input(&self) -> TurnInput {
+        let question = self.history.last().and_then(RelayedQuestion::of);
+        let question = question.map(|question| question.resolve(None, &self.aliases));
+        let received = self.history.iter().filter(|m| m.role == Role::User);
+        let message = Arc::new(self.message.clone());
+        let public = received.clone().next_back().filter(|_| self.secret);
+        TurnInput {
+            last_public: public.map_or_else(|| Arc::clone(&message), |m| Arc::new(m.clone())),
+            received: message,
+            turn: u32::try_from(received.count() + 1).unwrap(),
+            is_secret: self.secret,
+            timed_out: self.timed_out,
+            question,
+        }
+    }
+
     async fn run(&self) -> Played {
         let mut history = self.history.clone();
-        history.push(self.kept.clone().unwrap_or_else(|| self.message.clone()));
+        history.push(match self.secret {
+            true => redacted(&self.message),
+            false => self.message.clone(),
+        });
         let task = task("t1", TaskState::Working, history);
-        let message = Arc::new(self.message.clone());
-        let question = RelayedQuestion::before(&task, &message);
-        let question = question.map(|question| question.resolve(None, &self.aliases));
-        let input = TurnInput {
-            timed_out: self.timed_out,
-            ..TurnInput::new(&task, message, question)
-        };
         let scope = Scope {
             earlier: self.earlier.clone(),
-            ..Scope::new(&task, input, self.metadata.clone())
+            ..Scope::new(&task, self.input(), self.metadata.clone())
         };
         let recorder = Recorder::default();
         let delegations = self.delegations(&recorder, &task);
@@ -210,6 +223,15 @@ fn content(parts: &[Part]) -> String {
 
 fn user(id: &str, parts: Vec<Part>) -> Message {
     Message::new(MessageId::new(id).unwrap(), Role::User, parts)
+}
+
+/// What the history shows of a secret.
+fn redacted(message: &Message) -> Message {
+    Message {
+        parts: vec![Part::text("[redacted]")],
+        metadata: Some(object(&json!({"switchboard/redacted": true}))),
+        ..message.clone()
+    }
 }
 
 fn object(value: &Value) -> Object {
@@ -367,12 +389,12 @@ impl Effects for Recorder {
         Ok(())
     }
 
-    async fn note(&self, name: &str, value: Value) -> Result<(), AgentError> {
-        self.add(format!("notes {name} {value}"));
+    async fn record(&self, name: &str, value: Value) -> Result<(), AgentError> {
+        self.add(format!("records {name} {value}"));
         Ok(())
     }
 
-    fn internal(&self, _: &str, _: Value) {}
+    fn operator_note(&self, _: &str, _: Value) {}
 }
 
 /// Events of another agent's task.

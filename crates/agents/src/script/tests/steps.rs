@@ -251,19 +251,6 @@ async fn metadata_of_the_message_comes_before_that_of_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_later_message_that_waits_does_not_change_the_turn() {
-    let message = user("m1", vec![Part::text("first")]);
-    let later = user("m2", vec![Part::text("second")]);
-    let task = task(
-        "t1",
-        TaskState::Working,
-        vec![message.clone(), later.clone()],
-    );
-    assert_eq!(TurnInput::new(&task, message.into(), None).turn, 1);
-    assert_eq!(TurnInput::new(&task, later.into(), None).turn, 2);
-}
-
-#[tokio::test(start_paused = true)]
 async fn templates_know_the_task_and_its_past() {
     let mut play = script(
         "- say: \"{{task_id}} {{context_id}} {{ message_id }} {{earlier}}: {{earlier.text}}\"",

@@ -172,6 +172,7 @@ impl TaskLog {
             state.trouble = None;
             (state.has_webhooks, ended)
         };
+        self.shared.heads.send(|| self.committed_head());
         if has_webhooks {
             lock(&self.shared.to_push).push(self.origin.id.clone());
             self.shared.push.notify_one();

@@ -1,9 +1,10 @@
 //! The log of one task: what is committed and readers may see, and what waits to be committed.
 //!
-//! Here is what the engine does to it. `state` is what is behind its lock, `commit` how the writer commits it and how
+//! Here is what the engine does to it, with what `input` defines. `state` is what is behind its lock, `commit` how the writer commits it and how
 //! cursors find events, `wait` how others wait for it, `steps` what its turns record privately, `view` how it stands.
 
 mod commit;
+mod input;
 mod state;
 mod steps;
 mod view;
@@ -26,6 +27,7 @@ use crate::task::{Change, Entry, Head, Origin, TurnRecord};
 use crate::trace::Trace;
 
 pub(super) use commit::{Batch, Found};
+pub use input::{BegunTurn, Joined, NewTask, Received};
 use state::{Phase, RunningTurn, State, TurnStart, puts_webhook};
 pub use steps::INTERNAL;
 
@@ -41,62 +43,6 @@ pub struct TaskLog {
     next_message: AsyncMutex<()>,
     /// Large events that readers have read from the store and still hold.
     large: AsyncMutex<Vec<Weak<Entry>>>,
-}
-
-/// A new task, and the turn that it begins with.
-#[derive(Debug)]
-pub struct NewTask {
-    /// As its caller sees it first.
-    pub task: Arc<Task>,
-    /// Changes to be committed with it.
-    pub changes: Vec<Change>,
-    /// What the routing rules decided about it.
-    pub decision: Option<serde_json::Value>,
-    /// The trace that it belongs to.
-    pub trace: Option<Arc<Trace>>,
-    /// Nothing is stored before [`TaskLog::publish`]: its agent may still answer with a direct message.
-    pub draft: bool,
-}
-
-/// A message for an existing task.
-#[derive(Debug)]
-pub struct Received {
-    /// The message as the log shows it.
-    pub message: Arc<Message>,
-    /// The message as it came, sealed, if the log does not show it.
-    pub secret: Option<String>,
-    /// The trace that the turn belongs to.
-    pub trace: Option<Arc<Trace>>,
-    /// The turn has to wait for capacity.
-    pub queued: bool,
-    /// The message is taken only if the task waits for an answer.
-    pub only_if_waiting: bool,
-    /// Changes to be committed with it.
-    pub changes: Vec<Change>,
-}
-
-/// What became of a message for an existing task.
-#[derive(Debug)]
-pub enum Joined {
-    /// A turn begins with it.
-    Begins(BegunTurn),
-    /// A turn runs; nothing was taken.
-    Busy,
-    /// The task does not wait for an answer; nothing was taken.
-    WentOn,
-    /// The task is over.
-    Over(TaskState),
-}
-
-/// A turn that begins on an existing task; run it until the token fires.
-#[derive(Debug)]
-pub struct BegunTurn {
-    /// Fires when the task is to stop.
-    pub canceled: CancellationToken,
-    /// Its record.
-    pub record: TurnRecord,
-    /// What the task had asked, if it waited: that need not be committed yet.
-    pub question: Option<Arc<Message>>,
 }
 
 impl TaskLog {

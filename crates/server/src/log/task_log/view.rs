@@ -18,6 +18,13 @@ impl TaskLog {
         self.view_of(&lock(&self.state).committed)
     }
 
+    /// Where the committed task stands.
+    pub(super) fn committed_head(&self) -> Option<Head> {
+        let committed = &lock(&self.state).committed;
+        let status = &committed.task.as_ref()?.status;
+        Some(self.head(status.state, status.timestamp?, committed.seq))
+    }
+
     fn view_of(&self, committed: &Committed) -> Option<(Head, Arc<Task>)> {
         let task = Arc::clone(committed.task.as_ref()?);
         let head = self.head(task.status.state, task.status.timestamp?, committed.seq);

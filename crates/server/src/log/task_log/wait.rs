@@ -4,13 +4,23 @@ use std::sync::Arc;
 
 use switchboard_types::model::{Message, Task, TaskState};
 
-use super::state::State;
+use super::state::{Ahead, State};
 use super::view::committed_task;
 use super::{TaskLog, lock};
 use crate::store::Error;
 
 /// How many events may wait to be stored before the agent is made to wait.
 const MAX_PENDING: usize = 512;
+
+impl Ahead {
+    /// Whether there is room for another event; `None` if the agent has to wait.
+    fn room(&self) -> Option<Result<(), TaskState>> {
+        if self.state.is_terminal() {
+            return Some(Err(self.state));
+        }
+        (self.pending.len() < MAX_PENDING).then_some(Ok(()))
+    }
+}
 
 impl TaskLog {
     /// Waits until event `seq` is stored, or will never be: the agent answered with a direct message.
@@ -104,18 +114,16 @@ impl TaskLog {
     ///
     /// The state, if the task is over.
     pub async fn room(&self) -> Result<(), TaskState> {
+        // Before anything is registered: nearly always there is room.
+        if let Some(found) = lock(&self.state).ahead.room() {
+            return found;
+        }
         loop {
             let ring = self.changed.notified();
             tokio::pin!(ring);
             ring.as_mut().enable();
-            {
-                let ahead = &lock(&self.state).ahead;
-                if ahead.state.is_terminal() {
-                    return Err(ahead.state);
-                }
-                if ahead.pending.len() < MAX_PENDING {
-                    return Ok(());
-                }
+            if let Some(found) = lock(&self.state).ahead.room() {
+                return found;
             }
             ring.await;
         }

@@ -12,6 +12,9 @@ use crate::task::{Answer, Answered, Change, Head, IdempotencyKey};
 /// What the changes so far lead to.
 struct Check<'a> {
     kept: &'a Kept,
+    /// How many changes come after the one that is looked at. What the last one leads to is of no interest, and most
+    /// commits are of one change.
+    left: usize,
     heads: HashMap<&'a TaskId, Option<&'a Head>, RandomState>,
     keys: HashMap<&'a IdempotencyKey, &'a Answered, RandomState>,
 }
@@ -36,7 +39,8 @@ impl<'a> Check<'a> {
     fn new(kept: &'a Kept, changes: usize) -> Self {
         Self {
             kept,
-            heads: HashMap::with_capacity_and_hasher(changes, RandomState::default()),
+            left: changes,
+            heads: HashMap::default(),
             keys: HashMap::default(),
         }
     }
@@ -52,27 +56,38 @@ impl<'a> Check<'a> {
     }
 
     fn see(&mut self, change: &'a Change) -> Result<(), Refusal> {
-        let kept = self.kept;
-        let stored = |id: &TaskId| kept.tasks.get(id).map(|task| &task.head);
+        self.left = self.left.saturating_sub(1);
         match change {
             Change::Append(append) => {
                 let id = &append.head.id;
-                let head = self.heads.entry(id).or_insert_with_key(|id| stored(id));
-                order::check(append, head.map_or(0, |head| head.seq)).map_err(refusal)?;
+                let seq = self.head(id).map_or(0, |head| head.seq);
+                order::check(append, seq).map_err(refusal)?;
                 let holder = append.holder.as_ref();
-                if holder.is_some_and(|holder| kept.claims.is_fenced(id, holder)) {
+                if holder.is_some_and(|holder| self.kept.claims.is_fenced(id, holder)) {
                     return Err(Refusal::Fenced);
                 }
-                *head = Some(&append.head);
+                self.set_head(id, Some(&append.head));
             }
             Change::Remove(id) => {
-                let head = self.heads.entry(id).or_insert_with_key(|id| stored(id));
-                *head = head.filter(|head| !head.state.is_terminal());
+                let head = self.head(id).filter(|head| !head.state.is_terminal());
+                self.set_head(id, head);
             }
             Change::Answered(answered) => self.see_answer(answered)?,
             _ => {}
         }
         Ok(())
+    }
+
+    /// Where a task stands after the changes so far.
+    fn head(&self, id: &TaskId) -> Option<&'a Head> {
+        let changed = self.heads.get(id).copied();
+        changed.unwrap_or_else(|| self.kept.tasks.get(id).map(|task| &task.head))
+    }
+
+    fn set_head(&mut self, id: &'a TaskId, head: Option<&'a Head>) {
+        if self.left > 0 {
+            self.heads.insert(id, head);
+        }
     }
 
     fn see_answer(&mut self, answered: &'a Answered) -> Result<(), Refusal> {

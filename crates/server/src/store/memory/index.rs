@@ -1,6 +1,7 @@
 //! The orders in which tasks and webhooks are asked for.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::BuildHasher;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -23,11 +24,47 @@ pub(super) struct Index {
     scopes: HashMap<(Arc<str>, Owner), u32, RandomState>,
     /// Per scope and state, oldest first.
     lists: HashMap<(u32, TaskState), BTreeSet<Place>, RandomState>,
-    contexts: BTreeSet<ContextPlace>,
+    contexts: Contexts,
     live: BTreeSet<TaskId>,
     heavy: BTreeSet<Place>,
     /// Webhooks that have something left to deliver, or may have.
     open: BTreeSet<(TaskId, PushConfigId)>,
+}
+
+/// The tasks of all conversations, in many small trees. A tree compares ids at each step down, and to compare long ids
+/// takes longer than to hash one.
+#[derive(Debug)]
+struct Contexts {
+    hasher: RandomState,
+    trees: Vec<BTreeSet<ContextPlace>>,
+}
+
+/// How many trees there are.
+const CONTEXT_TREES: usize = 256;
+
+impl Default for Contexts {
+    fn default() -> Self {
+        Self {
+            hasher: RandomState::default(),
+            trees: vec![BTreeSet::new(); CONTEXT_TREES],
+        }
+    }
+}
+
+impl Contexts {
+    /// The tree that holds the tasks of a conversation.
+    fn of(&self, context: &ContextId) -> &BTreeSet<ContextPlace> {
+        &self.trees[self.tree_of(context)]
+    }
+
+    fn of_mut(&mut self, context: &ContextId) -> &mut BTreeSet<ContextPlace> {
+        let tree = self.tree_of(context);
+        &mut self.trees[tree]
+    }
+
+    fn tree_of(&self, context: &ContextId) -> usize {
+        usize::try_from(self.hasher.hash_one(context) % CONTEXT_TREES as u64).unwrap_or_default()
+    }
 }
 
 impl Index {
@@ -159,7 +196,7 @@ impl Index {
             .updated_from
             .unwrap_or(Timestamp::from_micros(i64::MIN));
         let first = (scope, context.clone(), from, None);
-        let all = self.contexts.range(first..);
+        let all = self.contexts.of(context).range(first..);
         let matching: Vec<(Timestamp, &TaskId)> = all
             .take_while(|place| place.0 == scope && place.1 == *context)
             .filter_map(|place| place.3.as_ref().map(|id| (place.2, id)))
@@ -179,7 +216,8 @@ impl Index {
 
     fn put(&mut self, scope: u32, head: &Head) {
         let place = (head.updated, head.id.clone());
-        self.contexts.insert(context_place(scope, head));
+        let places = self.contexts.of_mut(&head.context);
+        places.insert(context_place(scope, head));
         if !head.state.is_terminal() {
             self.live.insert(head.id.clone());
         }
@@ -191,7 +229,8 @@ impl Index {
 
     fn take(&mut self, scope: u32, head: &Head) {
         let place = (head.updated, head.id.clone());
-        self.contexts.remove(&context_place(scope, head));
+        let places = self.contexts.of_mut(&head.context);
+        places.remove(&context_place(scope, head));
         if !head.state.is_terminal() {
             self.live.remove(&head.id);
         }

@@ -51,22 +51,27 @@ impl Database {
         Ok(!self.connection.is_autocommit())
     }
 
-    /// Begins a commit in the open transaction. To be followed by [`Self::keep`] or [`Self::undo`].
+    /// Begins a transaction, unless one is open.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
-        if self.connection.is_autocommit() {
-            self.execute("BEGIN IMMEDIATE")?;
+        match self.connection.is_autocommit() {
+            true => self.execute("BEGIN IMMEDIATE"),
+            false => Ok(()),
         }
-        self.execute("SAVEPOINT one")
     }
 
-    /// Begins a commit, and writes the frame.
+    /// Writes the frame to the open transaction. [`Self::undo`] must follow if the commit is refused.
+    ///
+    /// Not in a savepoint: for one, SQLite copies each page before the first change to it, which costs more than a small
+    /// commit itself. Refused commits are rare, and the journal has what else the transaction held.
     pub(super) fn apply(&mut self) -> Result<(), Error> {
         self.begin()?;
         let commit = Commit::new(&self.connection, &mut self.scopes);
-        commit.write(journal::content(&self.frame))
+        let applied = commit.write(journal::content(&self.frame));
+        self.frame.shrink_to(ROOM);
+        applied
     }
 
-    /// Writes the records of one task to the commit that was begun, all of them or none.
+    /// Writes the records of one task to the open transaction, all of them or none.
     pub(super) fn apply_task(&mut self, records: &[u8]) -> Result<(), Error> {
         self.execute("SAVEPOINT task")?;
         let written = Commit::new(&self.connection, &mut self.scopes).write(records);
@@ -78,17 +83,10 @@ impl Database {
         written
     }
 
-    /// What was applied stays.
-    pub(super) fn keep(&mut self) -> Result<(), Error> {
-        self.frame.shrink_to(ROOM);
-        self.execute("RELEASE one")
-    }
-
-    /// What was applied goes.
+    /// The transaction holds a commit that was refused, or a part of it: all of it goes, before it is used again.
     pub(super) fn undo(&mut self) {
         self.scopes = Scopes::default();
-        let undone = self.execute("ROLLBACK TO one").and_then(|()| self.keep());
-        self.torn = undone.is_err();
+        self.torn = true;
     }
 
     /// Answers a question, within the open transaction.

@@ -3,14 +3,14 @@
 
 use std::cmp::Ordering;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use switchboard_types::model::{ContextId, TaskId, TaskState, Timestamp};
 
 use super::read;
 use super::rows::{self, IdColumn, ReadId};
 use crate::store::page::Page;
 use crate::store::{Error, Listed, RecentQuery, TaskList, TaskQuery};
-use crate::task::Head;
+use crate::task::{Head, Owner};
 
 /// A place in the order of the list.
 type Place = (i64, TaskId);
@@ -244,37 +244,43 @@ fn start(query: &TaskQuery) -> (i64, IdColumn<'_>) {
     }
 }
 
-/// Tasks of all callers, latest status first. Walks the index once for each caller, agent and state that has tasks, and
-/// reads no more of it than may be among the latest.
+/// Tasks of all callers, latest status first.
 pub(super) fn recent(db: &Connection, query: &RecentQuery) -> Result<Vec<Head>, Error> {
+    let places = match &query.context {
+        Some(context) => recent_in_context(db, context, query)?,
+        None => recent_in_scopes(db, query)?,
+    };
+    let heads = places.iter().map(|(_, id)| read::head_of(db, id));
+    heads.filter_map(Result::transpose).collect()
+}
+
+/// Walks the index once for each caller, agent and state that has tasks, and reads no more of it than may be among the
+/// latest.
+fn recent_in_scopes(db: &Connection, query: &RecentQuery) -> Result<Vec<Place>, Error> {
     let mut scopes = db.prepare_cached(
         "SELECT tally.scope, tally.state FROM tally JOIN scope ON scope.id = tally.scope
-         WHERE tally.tasks > 0 AND (?1 IS NULL OR scope.agent = ?1)",
+         WHERE tally.tasks > 0 AND (?1 IS NULL OR scope.agent = ?1)
+           AND (?2 IS NULL OR scope.owner = ?2)",
     )?;
     let mut latest = db.prepare_cached(
         "SELECT updated, id FROM task INDEXED BY task_list
-         WHERE scope = ?1 AND state = ?2 AND updated >= ?3
-         ORDER BY updated DESC, id DESC LIMIT ?4",
+         WHERE scope = ?1 AND state = ?2 AND updated >= ?3 AND (updated, id) < (?4, ?5)
+         ORDER BY updated DESC, id DESC LIMIT ?6",
     )?;
-    let wanted: Vec<i64> = query
-        .states
-        .iter()
-        .copied()
-        .map(rows::state_number)
-        .collect();
+    let (updated, id) = recent_start(query);
     let mut from = query.updated_from.map_or(i64::MIN, Timestamp::as_micros);
     let mut places: Vec<Place> = Vec::new();
-    let scopes = scopes.query_map(params![query.agent.as_deref()], |row| {
+    let owner = query.owner.as_ref().map(Owner::as_str);
+    let scopes = scopes.query_map(params![query.agent.as_deref(), owner], |row| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
     })?;
     for scope in scopes {
         let (scope, state) = scope?;
-        if !wanted.is_empty() && !wanted.contains(&state) {
+        if !is_wanted(query, state) {
             continue;
         }
-        let found = latest.query_map([scope, state, from, rows::size(query.limit)], |row| {
-            Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0))
-        })?;
+        let limit = rows::size(query.limit);
+        let found = latest.query_map(params![scope, state, from, updated, id, limit], place)?;
         for place in found {
             places.push(place?);
         }
@@ -285,8 +291,67 @@ pub(super) fn recent(db: &Connection, query: &RecentQuery) -> Result<Vec<Head>, 
             from = *updated;
         }
     }
-    let heads = places.iter().map(|(_, id)| read::head_of(db, id));
-    heads.filter_map(Result::transpose).collect()
+    Ok(places)
+}
+
+/// Reads the tasks of one context, which are few.
+fn recent_in_context(
+    db: &Connection,
+    context: &ContextId,
+    query: &RecentQuery,
+) -> Result<Vec<Place>, Error> {
+    let mut statement = db.prepare_cached(
+        "SELECT updated, task.id, state FROM task JOIN scope ON scope.id = task.scope
+         WHERE key IN
+           (SELECT key FROM task INDEXED BY task_context WHERE context = ?1
+            UNION ALL SELECT key FROM task WHERE id = ?2 AND context IS NULL)
+           AND (?3 IS NULL OR agent = ?3) AND (?4 IS NULL OR owner = ?4)
+           AND updated >= ?5 AND (updated, task.id) < (?6, ?7)
+         ORDER BY updated DESC, task.id DESC",
+    )?;
+    let context = IdColumn::from(context);
+    let owner = query.owner.as_ref().map(Owner::as_str);
+    let from = query.updated_from.map_or(i64::MIN, Timestamp::as_micros);
+    let (updated, id) = recent_start(query);
+    let mut found = statement.query(params![
+        context,
+        context.twin(),
+        query.agent.as_deref(),
+        owner,
+        from,
+        updated,
+        id
+    ])?;
+    let mut places = Vec::new();
+    while places.len() < query.limit
+        && let Some(row) = found.next()?
+    {
+        if is_wanted(query, row.get(2)?) {
+            places.push(place(row)?);
+        }
+    }
+    Ok(places)
+}
+
+fn is_wanted(query: &RecentQuery, state: i64) -> bool {
+    let mut states = query.states.iter().copied();
+    query.states.is_empty() || states.any(|wanted| rows::state_number(wanted) == state)
+}
+
+/// The place that all tasks of the page come after: the last one of the page before, or the end of the time asked for.
+fn recent_start(query: &RecentQuery) -> (i64, IdColumn<'_>) {
+    let until = query.updated_until.map(Timestamp::as_micros);
+    let end = until.map(|until| until.saturating_add(1));
+    match (&query.after, end) {
+        (Some((updated, id)), end) if end.is_none_or(|end| updated.as_micros() < end) => {
+            (updated.as_micros(), id.into())
+        }
+        (_, end) => (end.unwrap_or(i64::MAX), IdColumn::Text("")),
+    }
+}
+
+fn place(row: &Row<'_>) -> rusqlite::Result<Place> {
+    Ok((row.get(0)?, row.get::<_, ReadId<_>>(1)?.0))
 }
 
 /// Tasks in a state whose status is of `before` or earlier, oldest first.

@@ -202,7 +202,6 @@ impl Writer {
 
     /// The commit stays, in the journal and in the database, or goes from both.
     fn conclude(&mut self, outcome: Result<(), Error>, end: u64) -> Result<(), Error> {
-        let outcome = outcome.and_then(|()| self.database().keep());
         match outcome {
             Ok(()) => {
                 self.last += 1;
@@ -213,8 +212,8 @@ impl Writer {
         outcome
     }
 
-    /// Takes back a commit that was refused, here and in the journal. If it cannot be told from what the
-    /// transaction held before, all of it goes, and [`Self::catch_up`] makes it anew.
+    /// Takes back a commit that was refused, in the journal and with the whole transaction: [`Self::catch_up`] makes that
+    /// anew from the journal, which is never long.
     fn undo(&mut self) {
         self.database().undo();
         if let Err(error) = self.journal.retract() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchboard_types::model::{ContextId, TaskId, TaskState, Timestamp};
 
 use super::story::{Story, all, at, commit, ids, listed};
-use crate::store::{RecentQuery, Store, TaskQuery};
+use crate::store::{Store, TaskQuery};
 use crate::task::{Change, Head, Owner, Snapshot};
 
 /// Stores a story of each: its number, its state, since when.
@@ -108,62 +108,8 @@ pub(super) async fn only_the_own_tasks_are_listed(store: Arc<dyn Store>) {
     assert_eq!(listed(&*store, nobodys).await, (Vec::new(), 0));
 }
 
-pub(super) async fn operators_list_the_latest_tasks_of_all_callers(store: Arc<dyn Store>) {
-    use TaskState::{Completed, Failed, Rejected, Working};
-    let mut told = Vec::new();
-    for (n, owner, agent, state, when) in [
-        (1, "ann", "echo", Failed, 10),
-        (2, "bob", "echo", Completed, 40),
-        (3, "ann", "poet", Failed, 30),
-        (4, "cat", "poet", Working, 20),
-        (5, "bob", "echo", Rejected, 30),
-        (6, "ann", "echo", Failed, 50),
-    ] {
-        let mut story = Story::new(n).owned_by(owner).at_agent(agent);
-        commit(&*store, [story.step(state, at(when))]).await;
-        told.push(story);
-    }
-    let any = RecentQuery {
-        limit: 10,
-        ..RecentQuery::default()
-    };
-    let states = vec![Failed, Rejected];
-    let failed = RecentQuery {
-        states: states.clone(),
-        ..any.clone()
-    };
-    let of_echo = RecentQuery {
-        agent: Some("echo".into()),
-        ..failed.clone()
-    };
-    let since = RecentQuery {
-        updated_from: Some(at(30)),
-        ..any.clone()
-    };
-    for (query, expected) in [
-        (any.clone(), vec![5, 1, 4, 2, 3, 0]),
-        (RecentQuery { limit: 3, ..any }, vec![5, 1, 4]),
-        (failed.clone(), vec![5, 4, 2, 0]),
-        (RecentQuery { limit: 1, ..failed }, vec![5]),
-        (of_echo, vec![5, 4, 0]),
-        (since, vec![5, 1, 4, 2]),
-    ] {
-        let heads = store.recent(query.clone()).await.unwrap();
-        let found: Vec<TaskId> = heads.iter().map(|head| head.id.clone()).collect();
-        let expected = ids(expected.into_iter().map(|i: usize| &told[i]));
-        assert_eq!(found, expected, "{query:?}");
-    }
-    let heads = store.recent(RecentQuery {
-        limit: 1,
-        states,
-        ..RecentQuery::default()
-    });
-    let head = heads.await.unwrap().remove(0);
-    assert_eq!((head.owner.as_str(), &*head.agent), ("ann", "echo"));
-}
-
-/// The conversation that task 1 began, as the engine would name it.
-const BEGUN_BY_ONE: &str = "0190a5c3-0000-7001-8000-00000000abcc";
+/// The conversation that task 1 began, as the engine named it before contexts had ids of their own.
+pub(super) const BEGUN_BY_ONE: &str = "0190a5c3-0000-7001-8000-00000000abcc";
 
 /// Twelve tasks in two conversations and three states.
 async fn twelve(store: &dyn Store) -> Vec<Story> {

@@ -7,6 +7,7 @@
 
 mod events;
 mod lists;
+mod operators;
 mod steps;
 mod story;
 mod turns;
@@ -76,7 +77,6 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         ties_are_broken_by_id_across_pages
         an_update_moves_a_task_to_the_front
         only_the_own_tasks_are_listed
-        operators_list_the_latest_tasks_of_all_callers
         filters_narrow_the_list_and_its_total
         filters_hold_across_pages
         the_total_follows_every_change
@@ -85,6 +85,9 @@ pub const BEHAVIOURS: &[Behaviour] = behaviours! {
         a_task_larger_than_a_page_is_listed_without_its_content
         tasks_are_listed_by_id_in_the_order_asked_for
         live_tasks_are_walked_in_id_order;
+    operators:
+        operators_list_the_latest_tasks_of_all_callers
+        operators_filter_and_page_the_tasks_of_all_callers;
     webhooks:
         webhooks_stay_in_the_order_they_were_made
         a_webhook_is_replaced_in_its_place
