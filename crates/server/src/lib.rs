@@ -1,5 +1,11 @@
 //! How to be an agent: bindings, engine, durable log, stores, push.
 //!
+//! To serve an agent of one's own, implement [`agent::Agent`] and hand it to [`Server::builder`]:
+//!
+//! ```no_run
+#![doc = include_str!("../examples/counter.rs")]
+//! ```
+//!
 //! # The path of a request
 //!
 //! | module | question |

@@ -122,7 +122,7 @@ async fn callers_need_credentials_where_the_server_asks_for_them() {
     let server = Running::start(server.authentication(vec![users])).await;
     let caller = server.caller("echo");
     assert!(caller.card().await["securitySchemes"]["users"].is_object());
-    let request = || caller.request("ListTasks", json!({}));
+    let request = || caller.request("ListTasks", &json!({}));
     assert_eq!(answer(request()).await.status, 401);
     let known = request().header("Authorization", "Basic YW5uOm9wZW4=");
     assert_eq!(answer(known).await.status, 200);
@@ -140,7 +140,7 @@ async fn an_agent_has_its_own_settings() {
     let server = Running::start(server.memory()).await;
     let caller = server.caller("echo");
     let sent = caller
-        .call("SendMessage", crate::message("hello", None))
+        .call("SendMessage", &crate::message("hello", None))
         .await;
     assert_eq!(sent["message"]["parts"][0]["text"], "hi");
     server.shut_down().await;
@@ -153,7 +153,7 @@ async fn webhooks_to_private_addresses_are_refused() {
     let caller = server.caller("echo");
     let task = caller.send("hello").await;
     let config = json!({"taskId": task["id"], "url": "http://127.0.0.1:9/hook"});
-    let request = caller.request("CreateTaskPushNotificationConfig", config);
+    let request = caller.request("CreateTaskPushNotificationConfig", &config);
     let answer = answer(request).await;
     assert_eq!(answer.body["error"]["code"], -32602, "{answer:?}");
     server.shut_down().await;

@@ -131,6 +131,6 @@ async fn the_example_resumes_a_turn_that_was_killed() {
     assert_eq!(said(&ended), "6 words");
     let lines = "line 1: 2 words\nline 2: 1 words\nline 3: 3 words\n";
     assert_eq!(report(&ended), lines);
-    let listed = counter.caller.call("ListTasks", json!({})).await;
+    let listed = counter.caller.call("ListTasks", &json!({})).await;
     assert_eq!(listed["totalSize"], 1);
 }

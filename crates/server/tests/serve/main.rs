@@ -27,7 +27,7 @@ impl Caller {
         }
     }
 
-    fn request(&self, method: &str, params: Value) -> RequestBuilder {
+    fn request(&self, method: &str, params: &Value) -> RequestBuilder {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let request = self.http.post(&self.url).header("A2A-Version", "1.0");
         request
@@ -35,7 +35,7 @@ impl Caller {
             .body(body.to_string())
     }
 
-    async fn call(&self, method: &str, params: Value) -> Value {
+    async fn call(&self, method: &str, params: &Value) -> Value {
         let answer = answer(self.request(method, params)).await;
         let result = answer.body["result"].clone();
         assert!(result.is_object(), "{method}: {answer:?}");
@@ -44,21 +44,21 @@ impl Caller {
 
     /// Sends a text and waits for the task.
     async fn send(&self, text: &str) -> Value {
-        self.call("SendMessage", message(text, None)).await["task"].clone()
+        self.call("SendMessage", &message(text, None)).await["task"].clone()
     }
 
     /// Answers the question of a task.
     async fn answer(&self, task: &Value, text: &str) -> Value {
         let task = task["id"].as_str();
-        self.call("SendMessage", message(text, task)).await["task"].clone()
+        self.call("SendMessage", &message(text, task)).await["task"].clone()
     }
 
     async fn stream(&self, text: &str) -> Events {
-        events(self.request("SendStreamingMessage", message(text, None))).await
+        events(self.request("SendStreamingMessage", &message(text, None))).await
     }
 
     async fn get(&self, task: &str) -> Value {
-        self.call("GetTask", json!({"id": task})).await
+        self.call("GetTask", &json!({"id": task})).await
     }
 
     async fn card(&self) -> Value {
