@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop where it is surprised")]
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::slice;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use switchboard_server::authorize::Authorized;
 use switchboard_server::call::{
     Answering, Call, Handler, Origin, Reply, ReplyBody, ServiceParams, Target,
 };
-use switchboard_server::card::{Interfaces, Profile};
+use switchboard_server::card::Profile;
 use switchboard_server::egress::Guard;
 use switchboard_server::engine::recover::{Recovered, recover};
 use switchboard_server::engine::{Engine, Parts, Settings};
@@ -27,13 +27,12 @@ use switchboard_server::table::Table;
 use switchboard_server::task::{Entry, Owner};
 use switchboard_server::testing::agent::{Line, says};
 use switchboard_types::model::{
-    AgentCard, Capabilities, ContextId, Event, Message, MessageId, Part, Role, Task, TaskId,
-    TaskState, TaskStatus,
+    AgentCard, ContextId, Event, Message, MessageId, Part, Role, Task, TaskId, TaskState,
+    TaskStatus,
 };
 use switchboard_types::operation::{
     CancelTask, ListTasks, Operation, Response, SendConfiguration, SendMessage, Subscribe, TaskView,
 };
-use switchboard_types::wire::card::CardShape;
 use tokio::runtime::Runtime;
 
 /// All agents of a house, and who calls whom.
@@ -183,31 +182,14 @@ impl House {
 
 fn profile(name: &str) -> Profile {
     let modes = || vec!["*/*".to_owned()];
+    let card = AgentCard {
+        default_input_modes: modes(),
+        default_output_modes: modes(),
+        ..AgentCard::new(name, "")
+    };
     Profile {
-        card: AgentCard {
-            name: name.to_owned(),
-            description: String::new(),
-            version: "1".to_owned(),
-            interfaces: Vec::new(),
-            provider: None,
-            documentation_url: None,
-            icon_url: None,
-            capabilities: Capabilities {
-                streaming: Some(true),
-                ..Capabilities::default()
-            },
-            security_schemes: BTreeMap::new(),
-            security: Vec::new(),
-            default_input_modes: modes(),
-            default_output_modes: modes(),
-            skills: Vec::new(),
-            signatures: Vec::new(),
-        },
-        extended: None,
-        shape: CardShape::Union,
-        file_bytes: None,
-        interfaces: Interfaces::default(),
         is_default: true,
+        ..Profile::new(card)
     }
 }
 

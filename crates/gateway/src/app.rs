@@ -16,7 +16,7 @@ use switchboard_server::limit::Gate;
 use switchboard_server::log::Log;
 use switchboard_server::net::BaseUrl;
 use switchboard_server::push::{self, Outbox};
-use switchboard_server::shutdown::Tasks;
+use switchboard_server::shutdown::{Tasks, stop_signal};
 use switchboard_server::sign::Signer;
 use switchboard_server::table::Table;
 use tokio::net::TcpListener;
@@ -231,7 +231,7 @@ fn telling(
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let bound = listener::bind(address, listener::BIND_TIMEOUT).await;
+    let bound = http::bind(address, http::BIND_TIMEOUT).await;
     bound.map_err(|error| listener::unusable(address, &error, "--listen"))
 }
 
@@ -270,16 +270,6 @@ async fn until_stopped(tasks: &Tasks, grace: Duration) -> anyhow::Result<()> {
     tasks.stop();
     if !tasks.drain(grace).await {
         tracing::warn!("shutdown grace elapsed, unfinished work resumes at the next start");
-    }
-    Ok(())
-}
-
-/// Waits for Ctrl-C or the signal by which service managers stop a process.
-pub(crate) async fn stop_signal() -> anyhow::Result<()> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        _ = terminate.recv() => {}
     }
     Ok(())
 }

@@ -1,35 +1,7 @@
-//! Binding the addresses that a server listens on. [`crate::app`] and the admin API call it.
+//! The error for an address that a server cannot listen on. [`crate::app`] and the admin API report it.
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
-
-use tokio::net::TcpListener;
-use tokio::time::Instant;
-
-/// How long a start waits for an address that is in use, and how often it tries.
-pub(crate) const BIND_TIMEOUT: Duration = Duration::from_secs(5);
-const BIND_RETRY_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Binds an address. One that is in use is tried again for up to `timeout`: the process that this one replaces may not
-/// have ended yet.
-pub(crate) async fn bind(address: SocketAddr, timeout: Duration) -> io::Result<TcpListener> {
-    let deadline = Instant::now() + timeout;
-    let mut is_logged = false;
-    loop {
-        match TcpListener::bind(address).await {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
-                if !is_logged {
-                    let seconds = timeout.as_secs();
-                    tracing::info!(%address, seconds, "address in use, waiting for it");
-                    is_logged = true;
-                }
-                tokio::time::sleep(BIND_RETRY_INTERVAL).await;
-            }
-            bound => return bound,
-        }
-    }
-}
 
 /// The error for an address that cannot be bound, with the way out: `setting` is where another one is chosen.
 pub(crate) fn unusable(address: SocketAddr, error: &io::Error, setting: &str) -> anyhow::Error {

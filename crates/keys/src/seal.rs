@@ -46,6 +46,12 @@ impl SealingKey {
         Some(Self::from_bytes(bytes))
     }
 
+    /// A new key, for what lasts no longer than the process.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self::from_bytes(random())
+    }
+
     /// The text of a new key: it is the secret itself.
     #[must_use]
     pub fn fresh() -> String {

@@ -149,7 +149,7 @@ impl Budget {
 
     /// The smaller of both.
     #[must_use]
-    pub fn narrowed(self, other: Self) -> Self {
+    pub(crate) fn narrowed(self, other: Self) -> Self {
         fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
             match (one, other) {
                 (Some(one), Some(other)) => Some(one.min(other)),
@@ -192,7 +192,7 @@ impl Budget {
 
     /// How long it still lasts.
     #[must_use]
-    pub fn time_left(&self) -> Option<Duration> {
+    pub(crate) fn time_left(&self) -> Option<Duration> {
         let until = self.until?.saturating_mul(1_000);
         Some(clock::until(Timestamp::from_micros(until)))
     }

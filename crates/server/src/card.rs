@@ -56,6 +56,19 @@ impl Default for Interfaces {
 }
 
 impl Profile {
+    /// A card that clients of every version read, and that offers JSON-RPC and HTTP+JSON.
+    #[must_use]
+    pub fn new(card: AgentCard) -> Self {
+        Self {
+            card,
+            extended: None,
+            shape: CardShape::Union,
+            file_bytes: None,
+            interfaces: Interfaces::default(),
+            is_default: false,
+        }
+    }
+
     /// The extensions of this agent among those asked for.
     ///
     /// # Errors
@@ -87,7 +100,7 @@ impl Profile {
     /// # Errors
     ///
     /// If the agent does not stream.
-    pub fn require_streaming(&self) -> Result<(), Error> {
+    pub(crate) fn require_streaming(&self) -> Result<(), Error> {
         match self.card.capabilities.streaming {
             Some(true) => Ok(()),
             _ => Err(Error::unsupported("this agent does not support streaming")),
@@ -97,7 +110,7 @@ impl Profile {
     /// # Errors
     ///
     /// If the agent calls no webhooks.
-    pub fn require_push(&self) -> Result<(), Error> {
+    pub(crate) fn require_push(&self) -> Result<(), Error> {
         match self.card.capabilities.push_notifications {
             Some(true) => Ok(()),
             _ => Err(Error::new(
@@ -144,7 +157,7 @@ impl Profile {
 
     /// The public card for a caller at `base_url`.
     #[must_use]
-    pub fn card_at(&self, base_url: &str, name: &str) -> AgentCard {
+    pub(crate) fn card_at(&self, base_url: &str, name: &str) -> AgentCard {
         self.complete(self.card.clone(), base_url, name)
     }
 
@@ -277,14 +290,8 @@ mod tests {
         profile.card.default_input_modes = vec!["text/plain".to_owned()];
         profile.card.default_output_modes = vec!["image/png".to_owned()];
         let skill = |id: &str, input_modes| Skill {
-            id: id.to_owned(),
-            name: id.to_owned(),
-            description: String::new(),
-            tags: Vec::new(),
-            examples: Vec::new(),
             input_modes,
-            output_modes: Vec::new(),
-            security: Vec::new(),
+            ..Skill::new(id, id, "")
         };
         let own = vec!["audio/wav".to_owned()];
         profile.card.skills = vec![skill("plain", Vec::new()), skill("own", own)];

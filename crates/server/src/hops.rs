@@ -46,7 +46,7 @@ impl Hops {
 
     /// The path in a header.
     #[must_use]
-    pub fn from_header(text: &str) -> Self {
+    pub(crate) fn from_header(text: &str) -> Self {
         let hops = text.split(',').map(str::trim).filter(|hop| !hop.is_empty());
         Self(hops.map(str::to_owned).collect())
     }
@@ -71,7 +71,7 @@ impl Hops {
 
     /// Whether it has passed through this agent.
     #[must_use]
-    pub fn goes_through(&self, here: &str) -> bool {
+    pub(crate) fn goes_through(&self, here: &str) -> bool {
         self.0.iter().any(|hop| hop == here)
     }
 
@@ -94,7 +94,7 @@ impl Hops {
     /// # Errors
     ///
     /// The text is for the agent that calls, which may well be a model.
-    pub fn reject_loops(&self, here: &str, deepest: usize) -> Result<(), Error> {
+    pub(crate) fn reject_loops(&self, here: &str, deepest: usize) -> Result<(), Error> {
         if self.goes_through(here) {
             let path = self.clone().then(here);
             let text = format!(

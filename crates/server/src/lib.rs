@@ -1,5 +1,11 @@
 //! How to be an agent: bindings, engine, durable log, stores, push.
 //!
+//! To serve an agent of one's own, implement [`agent::Agent`] and hand it to [`Server::builder`]:
+//!
+//! ```no_run
+#![doc = include_str!("../examples/counter.rs")]
+//! ```
+//!
 //! # The path of a request
 //!
 //! | module | question |
@@ -38,6 +44,7 @@ pub mod clock;
 pub mod directory;
 pub mod egress;
 pub mod engine;
+pub mod files;
 pub mod hops;
 pub mod http;
 pub mod limit;
@@ -47,6 +54,7 @@ pub mod metrics;
 pub mod net;
 pub mod principal;
 pub mod push;
+pub mod serve;
 pub mod shutdown;
 pub mod sign;
 pub mod store;
@@ -55,3 +63,12 @@ pub mod task;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod trace;
+
+pub use async_trait::async_trait;
+pub use serve::Server;
+pub use switchboard_types as types;
+
+/// The examples of the guide compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust-agents.md")]
+struct Guide;

@@ -1,8 +1,10 @@
 //! Every spawned task has an owner and an end: spawning goes through [`Tasks`], and shutdown drains it.
 
 use std::future::Future;
+use std::io;
 use std::time::Duration;
 
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -40,5 +42,18 @@ impl Tasks {
         tokio::time::timeout(deadline, self.tracker.wait())
             .await
             .is_ok()
+    }
+}
+
+/// Waits for Ctrl-C or SIGTERM, by which service managers stop a process.
+///
+/// # Errors
+///
+/// If the process cannot listen for signals.
+pub async fn stop_signal() -> io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
     }
 }

@@ -84,7 +84,7 @@ impl Signer {
     }
 
     /// Adds our signatures to a card that goes out in that shape: of each key, over each reading of it.
-    pub fn sign_card(&self, shape: CardShape, card: &mut AgentCard) {
+    pub(crate) fn sign_card(&self, shape: CardShape, card: &mut AgentCard) {
         let others = std::mem::take(&mut card.signatures);
         let mut unsigned = vec![shape as u8];
         encode_card(shape, card, &mut unsigned);

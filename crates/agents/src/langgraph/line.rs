@@ -261,20 +261,11 @@ fn takes_files(release: &str) -> bool {
 fn described(card: Option<AgentCard>, assistant: &Assistant, takes_files: bool) -> AgentCard {
     let modes = || vec!["application/json".to_owned(), "text/plain".to_owned()];
     let mut card = card.unwrap_or_else(|| AgentCard {
-        name: String::new(),
-        description: String::new(),
         version: String::new(),
-        interfaces: Vec::new(),
-        provider: None,
-        documentation_url: None,
-        icon_url: None,
         capabilities: switchboard_types::model::Capabilities::default(),
-        security_schemes: std::collections::BTreeMap::new(),
-        security: Vec::new(),
         default_input_modes: modes(),
         default_output_modes: modes(),
-        skills: Vec::new(),
-        signatures: Vec::new(),
+        ..AgentCard::new("", "")
     });
     let name = Some(&assistant.name).filter(|name| !name.is_empty());
     card.name.clone_from(name.unwrap_or(&assistant.graph));

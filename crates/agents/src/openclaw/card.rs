@@ -1,7 +1,5 @@
 //! What a gateway says about one of its agents, as a card. Pure.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 use switchboard_types::model::{AgentCard, Capabilities, Skill};
 
@@ -20,21 +18,15 @@ pub(super) fn card(
         (!text.is_empty()).then(|| text.to_owned())
     };
     let name = word(&identity["name"]).or_else(|| word(&found["name"]));
+    let name = name.unwrap_or_else(|| agent.to_owned());
+    let description = word(&identity["theme"]).unwrap_or_default();
     Some(AgentCard {
-        name: name.unwrap_or_else(|| agent.to_owned()),
-        description: word(&identity["theme"]).unwrap_or_default(),
         version: version.to_owned(),
-        interfaces: Vec::new(),
-        provider: None,
-        documentation_url: None,
-        icon_url: None,
         capabilities: Capabilities::default(),
-        security_schemes: BTreeMap::new(),
-        security: Vec::new(),
         default_input_modes: Vec::new(),
         default_output_modes: Vec::new(),
         skills: usable(skills).filter_map(skill).collect(),
-        signatures: Vec::new(),
+        ..AgentCard::new(name, description)
     })
 }
 
@@ -49,16 +41,8 @@ fn usable(skills: &Value) -> impl Iterator<Item = &Value> {
 
 fn skill(row: &Value) -> Option<Skill> {
     let name = row["name"].as_str()?;
-    Some(Skill {
-        id: name.to_owned(),
-        name: name.to_owned(),
-        description: row["description"].as_str().unwrap_or(name).to_owned(),
-        tags: vec!["openclaw".to_owned()],
-        examples: Vec::new(),
-        input_modes: Vec::new(),
-        output_modes: Vec::new(),
-        security: Vec::new(),
-    })
+    let description = row["description"].as_str().unwrap_or(name);
+    Some(Skill::new(name, name, description).with_tags(["openclaw"]))
 }
 
 #[cfg(test)]

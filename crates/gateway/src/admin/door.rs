@@ -14,12 +14,12 @@ use http::StatusCode;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::request::Parts;
 use http::uri::Authority;
+use switchboard_server::files;
 use switchboard_types::model::Secret;
 use uuid::Uuid;
 
 use super::{Answer, unknown, wrong};
 use crate::config::{Config, Store};
-use crate::trust::files;
 
 /// The file in the data directory that holds the token.
 pub(super) const TOKEN: &str = "admin.token";

@@ -28,6 +28,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
+use switchboard_server::http::{BIND_TIMEOUT, bind};
 use switchboard_server::log::Log;
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::table::Table;
@@ -89,11 +90,11 @@ pub(crate) async fn listen(config: &Config) -> anyhow::Result<Option<TcpListener
         return Ok(None);
     };
     let timeout = if admin.chosen {
-        listener::BIND_TIMEOUT
+        BIND_TIMEOUT
     } else {
         DEFAULT_PORT_TIMEOUT
     };
-    match listener::bind(admin.listen, timeout).await {
+    match bind(admin.listen, timeout).await {
         Ok(listener) => Ok(Some(listener)),
         Err(error) if !admin.chosen => {
             let address = admin.listen;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Value, json};
+use switchboard_server::shutdown::stop_signal;
 use switchboard_server::store::access::SqliteAccess;
 use switchboard_server::store::backup::{self, BackupError, BackupReport, StopFlag};
 use switchboard_server::store::sqlite::SqliteStore;
@@ -109,7 +110,7 @@ async fn until_stopped(
     let mut done = tokio::task::spawn_blocking(move || work(&flag));
     let ended = tokio::select! {
         ended = &mut done => ended,
-        signal = app::stop_signal() => {
+        signal = stop_signal() => {
             signal?;
             stop.stop();
             done.await

@@ -7,6 +7,7 @@ use switchboard_agents::profile as agents;
 use switchboard_agents::script::builtin;
 use switchboard_server::budget::Allowance;
 use switchboard_server::card::Interfaces;
+use switchboard_server::directory::check_agent_name;
 use switchboard_server::engine::{OnDisconnect, OnInputTimeout, Settings};
 
 use super::auth::Ways;
@@ -22,43 +23,8 @@ use super::{Agent, Backend, Print};
 use crate::policy::{On, Rule};
 use crate::route::rules::Action;
 
-/// Names that addresses of Switchboard itself begin with, now or soon.
-const RESERVED: [&str; 28] = [
-    "a2a",
-    "admin",
-    "agent-card",
-    "agents",
-    "api",
-    "assets",
-    "auth",
-    "bot-instances",
-    "console",
-    "docs",
-    "events",
-    "favicon.ico",
-    "healthz",
-    "livez",
-    "login",
-    "message",
-    "metrics",
-    "openapi.json",
-    "readyz",
-    "robots.txt",
-    "rpc",
-    "static",
-    "tasks",
-    "v1",
-    "v2",
-    "version",
-    "webhooks",
-    "well-known",
-];
-
 const SCRIPT: &str = "script";
 const ROUTES: &str = "routes";
-
-/// Longer names make addresses no one can read.
-const LONGEST_NAME: usize = 63;
 
 /// What counts for all agents.
 #[derive(Debug)]
@@ -189,8 +155,8 @@ impl Check<'_> {
 
     fn agent(&mut self, name: &str, mut raw: raw::Agent, doors: &Doors) -> Option<Agent> {
         let at = [Key("agents"), Key(name)];
-        if let Err((message, hint)) = check_name(name) {
-            self.wrong(&at, message, Some(hint));
+        if let Err(error) = check_agent_name(name) {
+            self.wrong(&at, error.to_string(), Some(error.hint()));
         }
         let (profile, backend) = self.backend(&at, &mut raw)?;
         Some(self.assemble(&at, name, raw, profile, backend, doors))
@@ -275,30 +241,6 @@ fn settings(raw: &mut raw::Agent, base: &agents::Profile) -> Settings {
         },
         ..default
     }
-}
-
-/// Whether `name` can be part of an address.
-fn check_name(name: &str) -> Result<(), (String, String)> {
-    let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let inner = |c: char| word(c) || matches!(c, '-' | '_' | '.');
-    let well_formed = name.starts_with(word) && name.chars().all(inner);
-    if !well_formed || name.len() > LONGEST_NAME {
-        return Err((
-            format!("`{name}` cannot be the name of an agent"),
-            format!(
-                "use lower-case letters, digits, `-`, `_` and `.`, a letter or digit first, {LONGEST_NAME} at most"
-            ),
-        ));
-    }
-    if RESERVED.contains(&name) {
-        return Err((
-            format!(
-                "`{name}` cannot be the name of an agent: addresses of Switchboard begin with it"
-            ),
-            "choose another name".to_owned(),
-        ));
-    }
-    Ok(())
 }
 
 /// Whether something stands behind a key.

@@ -1,6 +1,6 @@
 //! What the cards of an agent say: from the file, else from the script's own profile, else by default.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use switchboard_agents::profile as agents;
 use switchboard_server::card::{GrpcAddress, Interfaces, Profile};
@@ -37,11 +37,9 @@ impl Check<'_> {
         card.capabilities.extended_agent_card = Some(extended.is_some());
         Profile {
             extended: extended.map(|extended| self.extended(at, &card, extended)),
-            card,
             shape,
             file_bytes,
-            interfaces: Interfaces::default(),
-            is_default: false,
+            ..Profile::new(card)
         }
     }
 
@@ -131,19 +129,15 @@ impl Check<'_> {
         if skills.is_empty() {
             skills.push(only_skill(name, &title, &description));
         }
+        let card = model::AgentCard::new(title, description);
         let capabilities = model::Capabilities {
             streaming: Some(raw.streaming.unwrap_or(true)),
             push_notifications: Some(raw.push_notifications.unwrap_or(true)),
-            // Every state a task has been in is an event in its log.
-            state_transition_history: Some(true),
             extensions: self.extensions(at, raw.extensions.unwrap_or_default()),
-            ..model::Capabilities::default()
+            ..card.capabilities
         };
         model::AgentCard {
-            name: title,
-            description,
             version: raw.version.unwrap_or(base.version),
-            interfaces: Vec::new(),
             provider: raw.provider.map(|provider| model::Provider {
                 organization: provider.organization,
                 url: provider.url.0,
@@ -151,8 +145,6 @@ impl Check<'_> {
             documentation_url: raw.documentation_url.map(text),
             icon_url: raw.icon_url.map(text),
             capabilities,
-            security_schemes: BTreeMap::new(),
-            security: Vec::new(),
             default_input_modes: self.modes(at, "input_modes", raw.input_modes, base.input_modes),
             default_output_modes: self.modes(
                 at,
@@ -161,7 +153,7 @@ impl Check<'_> {
                 base.output_modes,
             ),
             skills,
-            signatures: Vec::new(),
+            ..card
         }
     }
 
@@ -269,16 +261,7 @@ fn skill(own: agents::SkillProfile) -> model::Skill {
 
 /// The skill of an agent that names none: what the agent is for.
 fn only_skill(name: &str, title: &str, description: &str) -> model::Skill {
-    model::Skill {
-        id: name.to_owned(),
-        name: title.to_owned(),
-        description: description.to_owned(),
-        tags: vec![name.to_owned()],
-        examples: Vec::new(),
-        input_modes: Vec::new(),
-        output_modes: Vec::new(),
-        security: Vec::new(),
-    }
+    model::Skill::new(name, title, description).with_tags([name])
 }
 
 fn text(url: Url) -> String {

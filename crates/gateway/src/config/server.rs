@@ -17,8 +17,6 @@ use super::yaml::Step::Key;
 use super::{Log, Push, Store};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long finished tasks are kept, unless it is said otherwise.
-const DEFAULT_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl Check<'_> {
     pub(super) fn listen(&mut self, raw: &raw::Config, flags: &Flags) -> SocketAddr {
@@ -148,20 +146,21 @@ pub(super) fn version_header(required: Option<bool>) -> VersionHeader {
     }
 }
 
-/// How long things are kept. Tasks in memory are kept for a day by default: a month of them would fill it.
+/// How long things are kept.
 pub(super) fn retention(raw: &raw::Retention, store: Option<&Store>) -> Retention {
     let default = match store {
-        Some(Store::Memory) => DAY,
-        _ => DEFAULT_RETENTION,
+        Some(Store::Memory) => Retention::in_memory(),
+        _ => Retention::default(),
     };
-    let keep = |bound: Option<Bound>| bound.map_or(Some(default), |bound| bound.0);
+    let or = |bound: Option<Bound>, default| bound.map_or(default, |bound| bound.0);
     Retention {
-        completed: keep(raw.completed),
-        failed: keep(raw.failed),
-        canceled: keep(raw.canceled),
-        rejected: keep(raw.rejected),
-        // Not as long as the task: single events weigh far more than what they add up to.
-        replay_window: raw.replay_window.map_or(Some(DAY), |bound| bound.0),
-        idempotency_keys: raw.idempotency_keys.map_or(DAY, |time| time.0),
+        completed: or(raw.completed, default.completed),
+        failed: or(raw.failed, default.failed),
+        canceled: or(raw.canceled, default.canceled),
+        rejected: or(raw.rejected, default.rejected),
+        replay_window: or(raw.replay_window, default.replay_window),
+        idempotency_keys: raw
+            .idempotency_keys
+            .map_or(default.idempotency_keys, |time| time.0),
     }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use switchboard_agents::langgraph::Assistant;
+use switchboard_server::files;
 
 use super::name::Named;
 use crate::config::{self, Config, Store};
-use crate::trust::files;
 
 /// One that was found, as it is kept: those that are there, and before them those that are gone, in that order.
 #[derive(Serialize, Deserialize)]

@@ -4,10 +4,8 @@
 //! - `tls`: what connections are encrypted with.
 //! - `self_signed`: a certificate of our own making.
 //! - `signing`: the keys that sign, and the one that seals.
-//! - `files`: how what is made is written down.
 
 mod auth;
-pub(crate) mod files;
 mod self_signed;
 mod signing;
 mod tls;

@@ -6,10 +6,9 @@ use std::time::Duration;
 use anyhow::Context;
 use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair};
 use switchboard_server::clock;
+use switchboard_server::files;
 use switchboard_server::http::tls::{Pem, Settings, Tls};
 use switchboard_server::net::Age;
-
-use super::files;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a certificate is good: not all clients take those that are good for longer.

@@ -7,14 +7,11 @@ use std::{fs, io};
 use anyhow::Context;
 use switchboard_agents::openclaw::Device;
 use switchboard_server::auth::method::Algorithm;
-use switchboard_server::egress::SealingKey;
+use switchboard_server::egress::{SealingKey, load_or_create_key};
+use switchboard_server::files;
 use switchboard_server::sign::{Signer, SigningKey};
 
-use super::files;
 use crate::config::{self, Config, Store};
-
-/// The key for secrets, in the data directory.
-const SECRET_KEY: &str = "secret.key";
 
 /// The key of the device that OpenClaw gateways know, in the data directory.
 const DEVICE_KEY: &str = "openclaw-device.pem";
@@ -66,15 +63,10 @@ pub(crate) fn seal(config: &Config) -> anyhow::Result<Arc<SealingKey>> {
     if let Some(key) = &config.secret_key {
         return Ok(Arc::clone(key));
     }
-    let text = match &config.store {
-        Store::Memory => SealingKey::fresh(),
-        Store::Sqlite(options) => {
-            let file = options.dir.join(SECRET_KEY);
-            kept(&file).with_context(|| format!("cannot read or make {}", file.display()))?
-        }
+    let key = match &config.store {
+        Store::Memory => SealingKey::generate(),
+        Store::Sqlite(options) => load_or_create_key(&options.dir)?,
     };
-    let key = SealingKey::from_base64(&text)
-        .with_context(|| format!("{SECRET_KEY} in the data directory holds no key"))?;
     Ok(Arc::new(key))
 }
 
@@ -105,43 +97,4 @@ fn device_key(file: &Path) -> anyhow::Result<SigningKey> {
     }
     files::require_private(file)?;
     Ok(SigningKey::from_pem(&fs::read(file)?)?)
-}
-
-/// The key in a file, which is made if it is not there. One that others may have read is refused.
-fn kept(file: &Path) -> io::Result<String> {
-    match files::require_private(file).and_then(|()| fs::read_to_string(file)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let text = SealingKey::fresh();
-            match files::make(file, &format!("{text}\n")) {
-                // Another process was quicker: its key counts.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    files::require_private(file)?;
-                    fs::read_to_string(file)
-                }
-                made => made.map(|()| text),
-            }
-        }
-        read => read,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    use super::*;
-
-    #[test]
-    fn a_key_is_made_once_and_for_its_owner_only() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join(SECRET_KEY);
-        let key = kept(&file).unwrap();
-        assert_eq!(kept(&file).unwrap().trim(), key);
-        let mode = fs::metadata(&file).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-        let sealed = SealingKey::from_base64(&key).unwrap().seal("secret");
-        let again = SealingKey::from_base64(&kept(&file).unwrap()).unwrap();
-        assert_eq!(again.open(&sealed).as_deref(), Some("secret"));
-    }
 }

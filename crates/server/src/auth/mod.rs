@@ -30,7 +30,8 @@ pub use authenticator::{Authenticator, Finding, Rejection, Scheme};
 pub use carried::Carried;
 pub(crate) use carried::RESOURCE;
 pub use failures::Failures;
-pub use policy::{About, Action, AllowAll, Ask, Denial, Policy, TaskFacts, Verdict};
+pub(crate) use policy::AllowAll;
+pub use policy::{About, Action, Ask, Denial, Policy, TaskFacts, Verdict};
 pub use skill::{SKILL, SkillAccess, asked_for as skill_of};
 
 pub(crate) use access::{Refusal, reader};

@@ -146,7 +146,7 @@ impl Denial {
 
 /// Allows everything.
 #[derive(Debug, Clone, Copy)]
-pub struct AllowAll;
+pub(crate) struct AllowAll;
 
 impl Policy for AllowAll {
     fn decide(&self, _: &Ask<'_>) -> Verdict {

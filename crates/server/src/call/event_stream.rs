@@ -40,13 +40,13 @@ impl EventStream {
 
     /// Whether the reader has sent a message, which is committed.
     #[must_use]
-    pub fn is_executed(&self) -> bool {
+    pub(crate) fn is_executed(&self) -> bool {
         self.cursor.is_executed()
     }
 
     /// Whether there will be no more events.
     #[must_use]
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.cursor.has_ended()
     }
 

@@ -8,6 +8,7 @@
 
 mod address;
 mod allow;
+mod key_file;
 mod resolve;
 mod seal;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use switchboard_types::model::{PushConfig, Secret};
 use address::Reach;
 
 pub use allow::Allow;
+pub use key_file::load_or_create_key;
 pub(crate) use resolve::Guarded;
 pub use resolve::Lookup;
 pub use switchboard_keys::SealingKey;

@@ -5,6 +5,7 @@
 //! - `body`, `outgoing`: request bodies within limits, and responses on their way; `whole`: those that need room.
 //! - `cors`, `origin`: which web pages may call.
 
+mod bind;
 mod body;
 mod cors;
 mod h2_streams;
@@ -20,6 +21,7 @@ pub(crate) mod whole;
 use hyper::header::HeaderValue;
 use hyper::{Response, StatusCode};
 
+pub use bind::{BIND_TIMEOUT, bind};
 pub use body::Body;
 pub(crate) use body::{PIECES_AT_ONCE, read as read_body};
 pub use cors::Cors;

@@ -67,7 +67,7 @@ impl Cursor {
 
     /// Begins with the whole task as it stands, then follows it.
     #[must_use]
-    pub fn from_now(log: Arc<TaskLog>, until: Until) -> Self {
+    pub(crate) fn from_now(log: Arc<TaskLog>, until: Until) -> Self {
         Self {
             snapshot: true,
             ..Self::after(log, 0, until)
@@ -82,13 +82,13 @@ impl Cursor {
 
     /// Whether the reader has sent a message, which is stored.
     #[must_use]
-    pub fn is_executed(&self) -> bool {
+    pub(crate) fn is_executed(&self) -> bool {
         self.executed
     }
 
     /// Whether there will be no more events.
     #[must_use]
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
 

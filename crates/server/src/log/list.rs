@@ -15,11 +15,11 @@ use crate::task::{Head, LARGE};
 const HEADS_PER_READ: usize = 1_000;
 
 /// A place in the order of a list.
-pub type TaskPlace = (Timestamp, TaskId);
+pub(crate) type TaskPlace = (Timestamp, TaskId);
 
 /// Tasks that match a query.
 #[derive(Debug)]
-pub struct TaskPage {
+pub(crate) struct TaskPage {
     /// As much of each as was asked for.
     pub tasks: Vec<TaskView>,
     /// After which task the next page begins, if there is one.
@@ -29,7 +29,7 @@ pub struct TaskPage {
 }
 
 /// Whether the reader of a list may see a task.
-pub type Visible<'a> = &'a (dyn Fn(&Head) -> bool + Send + Sync);
+pub(crate) type Visible<'a> = &'a (dyn Fn(&Head) -> bool + Send + Sync);
 
 /// The beginning of a list, made ready to be shown.
 struct Shown {
@@ -46,7 +46,7 @@ impl Log {
     /// # Errors
     ///
     /// If the store cannot be read; or if history or artifacts are asked for and too many large tasks are held.
-    pub async fn list(&self, query: TaskQuery) -> Result<TaskPage, Error> {
+    pub(crate) async fn list(&self, query: TaskQuery) -> Result<TaskPage, Error> {
         let found = self.shared.store.list(query.clone()).await?;
         let shown = self.show(found.tasks, &query, &|_| true).await?;
         Ok(TaskPage {
@@ -64,7 +64,7 @@ impl Log {
     /// # Errors
     ///
     /// As [`Log::list`].
-    pub async fn list_visible(
+    pub(crate) async fn list_visible(
         &self,
         mut query: TaskQuery,
         visible: Visible<'_>,

@@ -20,7 +20,7 @@ use crate::store::Error;
 use crate::task::{Head, LARGE, StoredTask, lifecycle};
 
 /// What large tasks may weigh together that are held for readers, unless it is set.
-pub const DEFAULT_ANSWERS: usize = 512 << 20;
+pub(crate) const DEFAULT_ANSWERS: usize = 512 << 20;
 
 /// What earlier states of one task may weigh together that readers hold while it grows.
 const MAX_EARLIER: usize = 48 << 20;

@@ -32,7 +32,7 @@ use crate::trace::{Spans, Trace};
 
 pub use cursor::{Cursor, Item, Until};
 pub use head_feed::{FeedGap, HeadFeed};
-pub use list::{TaskPage, TaskPlace, Visible};
+pub(crate) use list::{TaskPlace, Visible};
 pub use store_status::StoreStatus;
 pub use task_end::{TASK_LOG, created_at, duration_ms, reason};
 pub use task_log::{BegunTurn, INTERNAL, Joined, NewTask, Received, TaskLog};
@@ -40,7 +40,7 @@ pub(crate) use trimmed::trimmed;
 pub use upkeep::{Retention, Swept};
 
 use head_feed::HeadSender;
-pub use loads::DEFAULT_ANSWERS;
+pub(crate) use loads::DEFAULT_ANSWERS;
 use loads::{Bound, Loads};
 use registry::Registry;
 use task_end::TaskEndLog;
@@ -168,7 +168,7 @@ impl Log {
 
     /// A log that holds nothing but a bare answer given before.
     #[must_use]
-    pub fn replied(&self, message: Arc<Message>) -> Arc<TaskLog> {
+    pub(crate) fn replied(&self, message: Arc<Message>) -> Arc<TaskLog> {
         let nowhere = Origin {
             id: fresh_id(),
             agent: Arc::from(""),
@@ -194,7 +194,7 @@ impl Log {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub async fn open_internal(&self, id: &TaskId) -> Result<Option<Arc<TaskLog>>, Error> {
+    pub(crate) async fn open_internal(&self, id: &TaskId) -> Result<Option<Arc<TaskLog>>, Error> {
         self.open_within(id, Bound::None).await
     }
 
@@ -240,7 +240,10 @@ impl Log {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub async fn read_internal(&self, id: &TaskId) -> Result<Option<(Head, Arc<Task>)>, Error> {
+    pub(crate) async fn read_internal(
+        &self,
+        id: &TaskId,
+    ) -> Result<Option<(Head, Arc<Task>)>, Error> {
         if let Some(log) = self.shared.registry.find(id).0
             && let Some(view) = log.view()
         {
@@ -250,7 +253,7 @@ impl Log {
     }
 
     /// Counts a task that the server holds for itself and shares with nobody among those that are read from the store.
-    pub fn count_load(&self, task: &Arc<Task>) {
+    pub(crate) fn count_load(&self, task: &Arc<Task>) {
         self.shared.loads.count(task);
     }
 
@@ -278,7 +281,7 @@ impl Log {
     }
 
     /// Waits for tasks with webhooks to have new events, and names them.
-    pub async fn to_push(&self) -> Vec<TaskId> {
+    pub(crate) async fn to_push(&self) -> Vec<TaskId> {
         loop {
             let ring = self.shared.push.notified();
             let tasks = std::mem::take(&mut *lock(&self.shared.to_push));

@@ -13,6 +13,9 @@ use crate::shutdown::Tasks;
 use crate::store::Error;
 use crate::task::{Change, Head, Snapshot};
 
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const DEFAULT_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// How often the store is swept.
 const INTERVAL: Duration = Duration::from_secs(60);
 /// How many tasks are taken at once, in one transaction; others get a turn in between.
@@ -37,7 +40,31 @@ pub struct Retention {
     pub idempotency_keys: Duration,
 }
 
+impl Default for Retention {
+    /// Finished tasks are kept for 30 days, their single events for one: these weigh far more than what they add up to.
+    fn default() -> Self {
+        Self::of_tasks(DEFAULT_RETENTION)
+    }
+}
+
 impl Retention {
+    /// For tasks in memory: everything is kept for a day. A month of tasks would fill it.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::of_tasks(DAY)
+    }
+
+    fn of_tasks(time: Duration) -> Self {
+        Self {
+            completed: Some(time),
+            failed: Some(time),
+            canceled: Some(time),
+            rejected: Some(time),
+            replay_window: Some(DAY),
+            idempotency_keys: DAY,
+        }
+    }
+
     fn of(&self) -> [(TaskState, Option<Duration>); 4] {
         [
             (TaskState::Completed, self.completed),

@@ -169,7 +169,7 @@ pub enum Error {
 impl Error {
     /// The error as a caller sees it; the cause of damage goes to the log only.
     #[must_use]
-    pub fn for_caller(self) -> CallerError {
+    pub(crate) fn for_caller(self) -> CallerError {
         match self {
             Self::Unavailable(_) => CallerError::new(ErrorKind::Unavailable, self.to_string()),
             Self::Exhausted(why) => CallerError::new(ErrorKind::ResourceExhausted, why),

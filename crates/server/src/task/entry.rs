@@ -66,7 +66,7 @@ impl Entry {
 
     /// Whether it is rendered piece by piece.
     #[must_use]
-    pub fn is_large(&self) -> bool {
+    pub(crate) fn is_large(&self) -> bool {
         self.weight > LARGE
     }
 

@@ -8,17 +8,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use hyper::header::HeaderName;
 use switchboard_types::Error;
-use switchboard_types::model::{
-    AgentCard, Capabilities, Event, Message, MessageId, Part, Role, Task, TaskId,
-};
+use switchboard_types::model::{AgentCard, Event, Message, MessageId, Part, Role, Task, TaskId};
 use switchboard_types::operation::{
     CancelTask, GetTask, Operation, Response, SendConfiguration, SendMessage, Subscribe,
 };
-use switchboard_types::wire::card::CardShape;
 
 use crate::agent::{Agent, AgentError, Outcome, Progress, Restart, Turn};
 use crate::call::{Call, EventStream, Handler, Origin, ReplyBody, ServiceParams, Target};
-use crate::card::{Interfaces, Profile};
+use crate::card::Profile;
 use crate::egress::{Guard, SealingKey};
 use crate::engine::{Engine, Parts, Settings};
 use crate::log::Log;
@@ -290,31 +287,14 @@ pub fn owner() -> Owner {
 /// A card that allows everything.
 #[must_use]
 pub fn profile() -> Profile {
+    let any = || vec!["*/*".to_owned()];
+    let card = AgentCard {
+        default_input_modes: any(),
+        default_output_modes: any(),
+        ..AgentCard::new("agent", "does what the test says")
+    };
     Profile {
-        card: AgentCard {
-            name: "agent".to_owned(),
-            description: "does what the test says".to_owned(),
-            version: "1".to_owned(),
-            interfaces: Vec::new(),
-            provider: None,
-            documentation_url: None,
-            icon_url: None,
-            capabilities: Capabilities {
-                streaming: Some(true),
-                push_notifications: Some(true),
-                ..Capabilities::default()
-            },
-            security_schemes: std::collections::BTreeMap::new(),
-            security: Vec::new(),
-            default_input_modes: vec!["*/*".to_owned()],
-            default_output_modes: vec!["*/*".to_owned()],
-            skills: Vec::new(),
-            signatures: Vec::new(),
-        },
-        extended: None,
-        shape: CardShape::Union,
-        file_bytes: None,
-        interfaces: Interfaces::default(),
         is_default: true,
+        ..Profile::new(card)
     }
 }

@@ -18,10 +18,10 @@ pub use span::{Attribute, Kind, Recording, Sink, Span, Spans};
 /// The header that names trace and caller.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// The header in which others keep what they need to know.
-pub const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+pub(crate) const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// The header in which callers tell everyone on the way something (W3C Baggage).
-pub const BAGGAGE: HeaderName = HeaderName::from_static("baggage");
+pub(crate) const BAGGAGE: HeaderName = HeaderName::from_static("baggage");
 
 /// What an agent [says](crate::agent::Progress::internal) when it has given work to another: `agent`, `taskId` of the
 /// other task, and the `key` under which it was asked for. The view of a trace goes on there.
@@ -85,7 +85,7 @@ impl Trace {
 
     /// Whether someone records it.
     #[must_use]
-    pub fn is_sampled(&self) -> bool {
+    pub(crate) fn is_sampled(&self) -> bool {
         self.flags & context::SAMPLED != 0
     }
 

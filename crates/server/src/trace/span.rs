@@ -107,7 +107,11 @@ impl Trace {
 
     /// The same, with a name that is made only if it is needed.
     #[must_use]
-    pub fn record_with(&self, name: impl FnOnce() -> String, kind: Kind) -> Option<Recording> {
+    pub(crate) fn record_with(
+        &self,
+        name: impl FnOnce() -> String,
+        kind: Kind,
+    ) -> Option<Recording> {
         let spans = self.spans.clone().filter(|_| self.is_sampled())?;
         let began = clock::precise();
         let span = Some(Span {
@@ -138,7 +142,7 @@ impl Recording {
     }
 
     /// Several things of one kind; nothing, if there are none. The first of them, if there are many.
-    pub fn set_all<T: ToString>(&mut self, name: &'static str, values: &[T]) {
+    pub(crate) fn set_all<T: ToString>(&mut self, name: &'static str, values: &[T]) {
         if !values.is_empty() {
             let texts = values.iter().take(MOST);
             let texts = texts.map(|value| bounded(value.to_string())).collect();
@@ -154,7 +158,7 @@ impl Recording {
     }
 
     /// How much of something.
-    pub fn set_number(&mut self, name: &'static str, value: u64) {
+    pub(crate) fn set_number(&mut self, name: &'static str, value: u64) {
         let value = i64::try_from(value).unwrap_or(i64::MAX);
         self.add(name, Attribute::Number(value));
     }

@@ -191,16 +191,7 @@ fn skills() -> Vec<SkillAccess> {
 }
 
 fn on_card(skill: &SkillAccess) -> Skill {
-    Skill {
-        id: skill.id.to_string(),
-        name: skill.id.to_string(),
-        description: "a craft".to_owned(),
-        tags: Vec::new(),
-        examples: Vec::new(),
-        input_modes: Vec::new(),
-        output_modes: Vec::new(),
-        security: Vec::new(),
-    }
+    Skill::new(&*skill.id, &*skill.id, "a craft")
 }
 
 /// Where keys and what happens at the doors are kept.

@@ -25,7 +25,7 @@ use switchboard_server::table::Table;
 use switchboard_server::testing::agent::{FnAgent, Line, profile};
 use switchboard_types::FileBytes;
 use switchboard_types::model::{
-    AgentCard, Artifact, ArtifactId, Binding, Content, Extension, Json, Part, Secret, Skill,
+    Artifact, ArtifactId, Binding, Content, Extension, Json, Part, Secret, Skill,
 };
 use tokio::net::TcpListener;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder, Streaming};
@@ -64,19 +64,8 @@ pub(crate) async fn serve_as(limits: Limits, file_bytes: Option<FileBytes>) -> S
         required: false,
         params: None,
     });
-    profile.extended = Some(AgentCard {
-        skills: vec![Skill {
-            id: "secret".to_owned(),
-            name: "Secret".to_owned(),
-            description: "for those who know".to_owned(),
-            tags: vec!["secret".to_owned()],
-            examples: Vec::new(),
-            input_modes: Vec::new(),
-            output_modes: Vec::new(),
-            security: Vec::new(),
-        }],
-        ..profile.card.clone()
-    });
+    let skill = Skill::new("secret", "Secret", "for those who know").with_tags(["secret"]);
+    profile.extended = Some(profile.card.clone().with_skill(skill));
     let log = Log::new(Arc::new(MemoryStore::default()));
     let settings = Settings {
         reply_with_message: true,

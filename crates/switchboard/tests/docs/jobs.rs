@@ -55,6 +55,17 @@ const SECTIONS: &[Section] = &[
         ],
     ),
     section(
+        "an agent in Rust",
+        "docs/rust-agents.md",
+        "Run the example",
+        &[
+            "cargo run -p switchboard-server --example counter ",
+            "switchboard send ",
+            "pkill -9 -x counter",
+            "--task-id \"$TASK\"",
+        ],
+    ),
+    section(
         "a front desk with rules",
         "docs/routing.md",
         "Routing: delegate to another agent, loop protection, token budgets",

@@ -13,8 +13,9 @@
 //! | ` ```sh sdk ` | run with the official SDKs, by a test that needs `conformance/peers/setup` |
 //!
 //! Commands run with the arguments on the page, from an empty home directory. `cargo run --release -p switchboard --` is
-//! the binary under test; `up`, `serve` and `wrap` are started in the background, in place of the server before, as if in
-//! another terminal, and so is `python3`; `pkill` reaches that process and no other; `scripts/test` must exist.
+//! the binary under test, and `cargo run -p switchboard-server --example counter --` is that example, as the workspace has
+//! built it. It, `up`, `serve` and `wrap` are started in the background, in place of the server before, as if in another
+//! terminal, and so is `python3`; `pkill` reaches that process and no other; `scripts/test` must exist.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -221,6 +222,22 @@ fn sdks() {
 fn sdks_in_python_and_javascript() {
     let page = Page::read(&root().join("docs/sdks.md"));
     session::run(&page, Some(&session::peers()));
+}
+
+#[test]
+fn rust_agents() {
+    run("docs/rust-agents.md");
+}
+
+/// The whole example is on the page, as it is built and tested.
+#[test]
+fn rust_agents_shows_the_example() {
+    let page = Page::read(&root().join("docs/rust-agents.md"));
+    let example = root().join("crates/server/examples/counter.rs");
+    let example = std::fs::read_to_string(example).expect("the example");
+    let blocks = page.section("The whole example");
+    assert_eq!(blocks.len(), 1);
+    assert_eq!(blocks[0].text, example);
 }
 
 #[test]

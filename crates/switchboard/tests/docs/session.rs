@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use crate::pages::{Block, Page};
 
-/// Functions and variables of the shell. `$SB` is the binary, `$HOME_PORT` the port that stands for 7420.
+/// Functions and variables of the shell. `$SB` is the binary, `$COUNTER` the example of an agent in Rust, `$HOME_PORT` the port that
+/// stands for 7420.
 ///
 /// Commands get exactly the arguments on the page. A server that names no address listens on `$HOME_PORT` instead of the
 /// default port, by `SWITCHBOARD_LISTEN`, which only the server sees: that is all that differs from a user's shell. The
@@ -20,32 +21,37 @@ stop_server() {
   kill "$(cat "$RUN/server.pid")" 2>/dev/null || true
   wait "$(cat "$RUN/server.pid")" 2>/dev/null || true
 }
+start_server() {
+  stop_server
+  : >"$RUN/server.log"
+  local log=/dev/stderr
+  if [ "$(readlink "/proc/$BASHPID/fd/2")" = "$STDERR" ]; then log=$RUN/server.log; fi
+  SWITCHBOARD_LISTEN="127.0.0.1:$HOME_PORT" "$@" >"$RUN/server.out" 2>>"$log" </dev/null &
+  echo $! >"$RUN/server.pid"
+  for _ in $(seq 400); do
+    if command curl -s -o /dev/null "http://127.0.0.1:$HOME_PORT/readyz"; then return 0; fi
+    kill -0 "$(cat "$RUN/server.pid")" || break
+    sleep 0.05
+  done
+  echo "the server did not start:" >&2; cat "$RUN/server.out" "$RUN/server.log" >&2; return 1
+}
 switchboard() {
   case "${1:-}" in
-    up|serve|wrap)
-      stop_server
-      : >"$RUN/server.log"
-      local log=/dev/stderr
-      if [ "$(readlink "/proc/$BASHPID/fd/2")" = "$STDERR" ]; then log=$RUN/server.log; fi
-      SWITCHBOARD_LISTEN="127.0.0.1:$HOME_PORT" "$SB" "$@" >"$RUN/server.out" 2>>"$log" </dev/null &
-      echo $! >"$RUN/server.pid"
-      for _ in $(seq 400); do
-        if command curl -s -o /dev/null "http://127.0.0.1:$HOME_PORT/readyz"; then return 0; fi
-        kill -0 "$(cat "$RUN/server.pid")" || break
-        sleep 0.05
-      done
-      echo "the server did not start:" >&2; cat "$RUN/server.out" "$RUN/server.log" >&2; return 1 ;;
+    up|serve|wrap) start_server "$SB" "$@" ;;
     *) "$SB" "$@" ;;
   esac
 }
 cargo() {
+  if [ "${1:-} ${2:-} ${3:-} ${4:-} ${5:-} ${6:-}" = "run -p switchboard-server --example counter --" ]; then
+    shift 6; start_server "$COUNTER" "$@"; return
+  fi
   [ "${1:-} ${2:-} ${3:-} ${4:-} ${5:-}" = "run --release -p switchboard --" ] || { echo "not tested: cargo $*" >&2; return 1; }
   shift 5; switchboard "$@"
 }
 python3() { command python3 "$@" >"$RUN/receiver.log" 2>&1 </dev/null & echo $! >"$RUN/receiver.pid"; sleep 0.5; }
 pkill() {
   if [ "$*" = "-HUP -x switchboard" ]; then kill -HUP "$(cat "$RUN/server.pid")"; return; fi
-  [ "$*" = "-9 -x switchboard" ] || { echo "not tested: pkill $*" >&2; return 1; }
+  [ "$*" = "-9 -x switchboard" ] || [ "$*" = "-9 -x counter" ] || { echo "not tested: pkill $*" >&2; return 1; }
   kill -9 "$(cat "$RUN/server.pid")"; wait "$(cat "$RUN/server.pid")" 2>/dev/null || true
 }
 "#;
@@ -99,6 +105,12 @@ pub(crate) fn peers() -> PathBuf {
     named.map_or_else(|| target().join("peers"), PathBuf::from)
 }
 
+/// An example of a crate, as `cargo test --workspace` builds it beside the tests.
+fn example(name: &str) -> PathBuf {
+    let binary = Path::new(env!("CARGO_BIN_EXE_switchboard"));
+    binary.with_file_name("examples").join(name)
+}
+
 /// With `peers`, the blocks that need SDKs run, too; without, they are left out.
 pub(crate) fn run(page: &Page, peers: Option<&Path>) {
     let dir = tempfile::tempdir().expect("a directory");
@@ -116,6 +128,7 @@ pub(crate) fn run(page: &Page, peers: Option<&Path>) {
         .env("PEERS", peers.unwrap_or(Path::new("")))
         .current_dir(dir.path())
         .env("SB", env!("CARGO_BIN_EXE_switchboard"))
+        .env("COUNTER", example("counter"))
         .env("RUN", run.path())
         .env("HOME", home.path())
         .env("XDG_DATA_HOME", home.path().join(".local/share"))

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use crate::{Source, none, root, sources};
 
 /// The top-level modules of `server`: each may use those before it, and no others. ARCHITECTURE.md draws them.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 30] = [
     "clock",
+    "files",
     "shutdown",
     "sign",
     "backend",
@@ -34,6 +35,7 @@ const ORDER: [&str; 28] = [
     "push",
     "http",
     "binding",
+    "serve",
 ];
 
 const SERVER: &str = "crates/server/src/";

@@ -37,6 +37,43 @@ pub struct AgentCard {
     pub signatures: Vec<CardSignature>,
 }
 
+impl AgentCard {
+    /// The card of an agent that takes and gives plain text, streams its events and calls webhooks. Its version is
+    /// `1.0.0`. A server that serves the card adds the interfaces.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        let text = || vec!["text/plain".to_owned()];
+        Self {
+            name: name.into(),
+            description: description.into(),
+            version: "1.0.0".to_owned(),
+            interfaces: Vec::new(),
+            provider: None,
+            documentation_url: None,
+            icon_url: None,
+            capabilities: Capabilities {
+                streaming: Some(true),
+                push_notifications: Some(true),
+                // Every state of a task is an event that can be read again.
+                state_transition_history: Some(true),
+                ..Capabilities::default()
+            },
+            security_schemes: BTreeMap::new(),
+            security: Vec::new(),
+            default_input_modes: text(),
+            default_output_modes: text(),
+            skills: Vec::new(),
+            signatures: Vec::new(),
+        }
+    }
+
+    /// The same card with one more skill.
+    #[must_use]
+    pub fn with_skill(mut self, skill: Skill) -> Self {
+        self.skills.push(skill);
+        self
+    }
+}
+
 /// One address of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
@@ -143,6 +180,33 @@ pub struct Skill {
     pub output_modes: Vec<String>,
     /// What it asks for beyond the card's requirements.
     pub security: Vec<SecurityRequirement>,
+}
+
+impl Skill {
+    /// A skill that takes and gives what the card says.
+    pub fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            description: description.into(),
+            tags: Vec::new(),
+            examples: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
+            security: Vec::new(),
+        }
+    }
+
+    /// The same skill with these keywords.
+    #[must_use]
+    pub fn with_tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
+        self.tags = tags.into_iter().map(Into::into).collect();
+        self
+    }
 }
 
 /// A JWS signature in flattened form with detached payload.

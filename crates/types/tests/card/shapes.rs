@@ -21,20 +21,12 @@ fn interface(binding: Binding, version: &str) -> Interface {
 
 fn card(interfaces: Vec<Interface>) -> AgentCard {
     AgentCard {
-        name: "Echo".to_owned(),
-        description: String::new(),
         version: "1".to_owned(),
         interfaces,
-        provider: None,
-        documentation_url: None,
-        icon_url: None,
         capabilities: Capabilities::default(),
-        security_schemes: [].into(),
-        security: Vec::new(),
         default_input_modes: Vec::new(),
         default_output_modes: Vec::new(),
-        skills: Vec::new(),
-        signatures: Vec::new(),
+        ..AgentCard::new("Echo", "")
     }
 }
 
@@ -299,16 +291,7 @@ fn the_signed_payload_follows_the_presence_rules() {
         required: false,
         params: Some(Object::try_from(Json::parse("{ }").unwrap()).unwrap()),
     }];
-    card.skills = vec![Skill {
-        id: "s".to_owned(),
-        name: "S".to_owned(),
-        description: String::new(),
-        tags: Vec::new(),
-        examples: Vec::new(),
-        input_modes: Vec::new(),
-        output_modes: Vec::new(),
-        security: Vec::new(),
-    }];
+    card.skills = vec![Skill::new("s", "S", "")];
     let mtls = SecurityScheme::MutualTls {
         description: Some(String::new()),
     };

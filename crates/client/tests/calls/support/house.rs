@@ -1,6 +1,6 @@
 //! The built-in agents, served as they are in production.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +21,7 @@ use switchboard_server::push::{self, Outbox};
 use switchboard_server::shutdown::Tasks;
 use switchboard_server::store::{MemoryStore, Store};
 use switchboard_server::table::Table;
-use switchboard_types::model::{AgentCard, Binding, Capabilities, Extension, Secret};
-use switchboard_types::wire::card::CardShape;
+use switchboard_types::model::{AgentCard, Binding, Extension, Secret};
 use tokio::net::TcpListener;
 
 /// All agents, each at `{base}/a2a/{name}`; the default one is `echo`.
@@ -135,34 +134,16 @@ fn ann() -> User {
 
 fn profile(name: &str) -> Profile {
     let modes = || vec!["*/*".to_owned()];
-    let card = AgentCard {
-        name: name.to_owned(),
-        description: "for tests".to_owned(),
-        version: "1".to_owned(),
-        interfaces: Vec::new(),
-        provider: None,
-        documentation_url: None,
-        icon_url: None,
-        capabilities: Capabilities {
-            streaming: Some(true),
-            push_notifications: Some(true),
-            extended_agent_card: Some(true),
-            ..Capabilities::default()
-        },
-        security_schemes: BTreeMap::new(),
-        security: Vec::new(),
+    let mut card = AgentCard {
         default_input_modes: modes(),
         default_output_modes: modes(),
-        skills: Vec::new(),
-        signatures: Vec::new(),
+        ..AgentCard::new(name, "for tests")
     };
+    card.capabilities.extended_agent_card = Some(true);
     let mut extended = card.clone();
     extended.description = "for those who know".to_owned();
     Profile {
-        card,
         extended: Some(extended),
-        shape: CardShape::Union,
-        file_bytes: None,
         interfaces: Interfaces {
             bindings: vec![Binding::JsonRpc, Binding::HttpJson, Binding::Grpc],
             // Both spellings are called.
@@ -172,6 +153,7 @@ fn profile(name: &str) -> Profile {
             },
         },
         is_default: name == "echo",
+        ..Profile::new(card)
     }
 }
 

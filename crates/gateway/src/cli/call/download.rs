@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use switchboard_server::files;
 use switchboard_types::model::{Artifact, Content, Part};
 use switchboard_types::printable;
 
@@ -10,7 +11,6 @@ use super::args::TaskDownloadArgs;
 use super::failure::Local;
 use super::task::task_id;
 use super::{Connected, End, Failure, print_json, print_text};
-use crate::trust::files;
 
 /// A file that was written, or a link that was found.
 #[derive(Debug)]

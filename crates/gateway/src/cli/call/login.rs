@@ -9,13 +9,13 @@ use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use switchboard_server::files;
 use switchboard_types::model::Secret;
 
 use super::connect::failure;
 use super::failure::Local;
 use super::{Connected, End, Failure, print_json, print_text};
 use crate::config::Env;
-use crate::trust::files;
 
 /// All tokens, by agent.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -161,7 +161,7 @@ impl TaskLog {
 
     /// Adds an event and changes to be committed with it, if `last` is still the last event and no turn runs. Tells
     /// whether it did.
-    pub fn append_if_idle(
+    pub(crate) fn append_if_idle(
         self: &Arc<Self>,
         last: u64,
         event: Event,
@@ -217,7 +217,7 @@ impl TaskLog {
     }
 
     /// Begins a turn because nobody answered, if the question is still the last event and no turn runs.
-    pub fn begin_unanswered(
+    pub(crate) fn begin_unanswered(
         self: &Arc<Self>,
         asked: u64,
         working: Event,
@@ -261,7 +261,7 @@ impl TaskLog {
     }
 
     /// Runs the latest turn again, which a restart cut off, if `last` is still the last event and no turn runs.
-    pub fn resume_turn(
+    pub(crate) fn resume_turn(
         self: &Arc<Self>,
         last: u64,
         trace: Option<Arc<Trace>>,
@@ -309,7 +309,7 @@ impl TaskLog {
 
     /// Decides that a direct message ends the turn of a draft; `false` if a task was published already.
     #[must_use]
-    pub fn decide_to_reply(&self) -> bool {
+    pub(crate) fn decide_to_reply(&self) -> bool {
         let mut state = lock(&self.state);
         let is_draft = matches!(state.phase, Phase::Draft(_));
         if is_draft {
@@ -319,7 +319,7 @@ impl TaskLog {
     }
 
     /// Ends the turn of a draft with a direct message: no task comes of it.
-    pub fn end_with_reply(&self, message: Arc<Message>) {
+    pub(crate) fn end_with_reply(&self, message: Arc<Message>) {
         {
             let mut state = lock(&self.state);
             state.phase = Phase::Replied(message);

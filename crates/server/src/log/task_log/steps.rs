@@ -41,7 +41,7 @@ impl TaskLog {
     }
 
     /// Records a step of a draft, to be stored with the task if it is published. Whether it is a draft.
-    pub fn record_in_draft(&self, name: &str, value: &Value) -> bool {
+    pub(crate) fn record_in_draft(&self, name: &str, value: &Value) -> bool {
         let is_draft = self.is_draft();
         if is_draft {
             self.push_step(name, value.clone());
@@ -82,7 +82,7 @@ impl TaskLog {
     /// # Errors
     ///
     /// If the store could not.
-    pub async fn dequeue(&self) -> Result<(), Error> {
+    pub(crate) async fn dequeue(&self) -> Result<(), Error> {
         let (seq, record) = {
             let state = lock(&self.state);
             let queued = state.record.as_deref().filter(|record| record.queued);

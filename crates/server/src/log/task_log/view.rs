@@ -37,7 +37,7 @@ impl TaskLog {
     /// # Errors
     ///
     /// If readers hold too much of how this task stood before, or of all tasks.
-    pub fn view_to_send(&self) -> Result<Option<(Head, Arc<Task>)>, Error> {
+    pub(crate) fn view_to_send(&self) -> Result<Option<(Head, Arc<Task>)>, Error> {
         let (view, may_be_large) = {
             let committed = &lock(&self.state).committed;
             (self.view_of(committed), committed.may_be_large())
@@ -50,7 +50,7 @@ impl TaskLog {
 
     /// The same for the answer to a call that has been executed. It is counted, too, but never refused.
     #[must_use]
-    pub fn view_to_answer(&self) -> Option<Arc<Task>> {
+    pub(crate) fn view_to_answer(&self) -> Option<Arc<Task>> {
         let task = committed_task(&lock(&self.state).committed);
         task.map(|task| self.to_answer(task))
     }
@@ -99,7 +99,7 @@ impl TaskLog {
 
     /// Whether the agent may still answer with a direct message.
     #[must_use]
-    pub fn is_draft(&self) -> bool {
+    pub(crate) fn is_draft(&self) -> bool {
         matches!(lock(&self.state).phase, Phase::Draft(_))
     }
 
@@ -112,13 +112,13 @@ impl TaskLog {
 
     /// Whether the task waits for a message, and none has come.
     #[must_use]
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         lock(&self.state).is_waiting()
     }
 
     /// Whether a turn runs or waits for capacity.
     #[must_use]
-    pub fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         lock(&self.state).phase.turn().is_some()
     }
 

@@ -96,7 +96,7 @@ impl TaskLog {
     }
 
     /// Waits until no turn runs.
-    pub async fn turn_ended(&self) {
+    pub(crate) async fn turn_ended(&self) {
         loop {
             let ring = self.changed.notified();
             tokio::pin!(ring);

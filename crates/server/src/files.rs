@@ -18,7 +18,7 @@ const EVERYONE: u32 = 0o666;
 /// # Errors
 ///
 /// If it is there, or cannot be written.
-pub(crate) fn make(file: &Path, text: &str) -> io::Result<()> {
+pub fn make(file: &Path, text: &str) -> io::Result<()> {
     make_with(file, text.as_bytes(), OWNER_ONLY)
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn make(file: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 ///
 /// If others than its owner and group can read or write it; the error says what to do.
-pub(crate) fn require_private(file: &Path) -> io::Result<()> {
+pub fn require_private(file: &Path) -> io::Result<()> {
     let mode = fs::metadata(file)?.permissions().mode() & 0o777;
     let shown = file.display();
     if mode & 0o007 != 0 {
@@ -50,7 +50,7 @@ pub(crate) fn require_private(file: &Path) -> io::Result<()> {
 /// # Errors
 ///
 /// If it cannot be written.
-pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
+pub fn replace(file: &Path, text: &str) -> io::Result<()> {
     replace_with(file, text.as_bytes(), OWNER_ONLY)
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 ///
 /// If it is there, or cannot be written.
-pub(crate) fn save(file: &Path, content: &[u8], overwrite: bool) -> io::Result<()> {
+pub fn save(file: &Path, content: &[u8], overwrite: bool) -> io::Result<()> {
     if overwrite {
         replace_with(file, content, EVERYONE)
     } else {

@@ -1,5 +1,7 @@
 //! Which agents there are, and who may know of them.
 
+mod agent_name;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,6 +14,8 @@ use crate::call::Target;
 use crate::card::Profile;
 use crate::metrics::Meter;
 use crate::principal::Principal;
+
+pub use agent_name::{AgentNameError, check_agent_name};
 
 /// There is no agent of that name, as far as the caller may know.
 #[must_use]
@@ -46,7 +50,7 @@ pub(crate) fn no_such_agent_but(name: &str, known: &[Arc<str>]) -> Error {
 
 /// There is no such tenant: it looks like an unknown task.
 #[must_use]
-pub fn no_such_tenant(name: &str) -> Error {
+pub(crate) fn no_such_tenant(name: &str) -> Error {
     Error::task_not_found("").fact("tenant", name)
 }
 
