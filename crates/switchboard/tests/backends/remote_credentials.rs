@@ -194,7 +194,8 @@ async fn a_secret_that_did_not_reach_the_other_side_is_sent_after_a_restart() {
         let task = &asked["id"];
         keeper.is_away(Some(StatusCode::TOO_MANY_REQUESTS));
         tell(&ours, "", "swordfish", task, false).await;
-        ours.until_says("desk", task, "is unavailable, retrying").await;
+        ours.until_says("desk", task, "is unavailable, retrying")
+            .await;
         ours.kill().await;
         for file in std::fs::read_dir(ours.data()).unwrap() {
             let file = file.unwrap().path();
