@@ -24,6 +24,7 @@ pub(super) struct Authentication {
 
 impl Authentication {
     /// The agent that the head of the request names, if the caller may know of it.
+    #[cfg(feature = "grpc")]
     pub(super) fn listing(&self) -> Option<&Listing> {
         self.destination.as_ref().map(|known| &*known.listing)
     }
