@@ -40,7 +40,7 @@ impl EventStream {
 
     /// Whether the reader has sent a message, which is committed.
     #[must_use]
-    pub(crate) fn is_executed(&self) -> bool {
+    pub fn is_executed(&self) -> bool {
         self.cursor.is_executed()
     }
 

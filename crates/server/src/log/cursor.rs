@@ -82,7 +82,7 @@ impl Cursor {
 
     /// Whether the reader has sent a message, which is stored.
     #[must_use]
-    pub(crate) fn is_executed(&self) -> bool {
+    pub fn is_executed(&self) -> bool {
         self.executed
     }
 
