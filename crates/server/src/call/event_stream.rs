@@ -41,7 +41,7 @@ impl EventStream {
     /// Whether the reader has sent a message, which is committed.
     #[cfg(feature = "grpc")]
     #[must_use]
-    pub(crate) fn is_executed(&self) -> bool {
+    pub fn is_executed(&self) -> bool {
         self.cursor.is_executed()
     }
 

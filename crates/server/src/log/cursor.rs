@@ -83,7 +83,7 @@ impl Cursor {
     /// Whether the reader has sent a message, which is stored.
     #[cfg(feature = "grpc")]
     #[must_use]
-    pub(crate) fn is_executed(&self) -> bool {
+    pub fn is_executed(&self) -> bool {
         self.executed
     }
 

@@ -156,14 +156,14 @@ impl Principal {
         self.who.identities.first().map(AsRef::as_ref)
     }
 
-    /// The headers of the caller's request that [`Agent::forwards`](crate::agent::Agent::forwards) names. `None` if
+    /// The headers of the caller's request that [`Agent::forwarded_headers`](crate::agent::Agent::forwarded_headers) names. `None` if
     /// they are not known: it names none, or the request is long gone, as that of a task that goes on after a restart.
     #[must_use]
     pub fn forwarded(&self) -> Option<&HeaderMap> {
         self.forwarded.as_deref()
     }
 
-    /// The token by which the caller is known, if the agent's [`forwards`](crate::agent::Agent::forwards) names
+    /// The token by which the caller is known, if the agent's [`forwarded_headers`](crate::agent::Agent::forwarded_headers) names
     /// `authorization`. One that nobody has checked is none.
     #[must_use]
     pub fn token(&self) -> Option<&str> {

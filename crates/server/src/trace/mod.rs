@@ -23,7 +23,7 @@ pub(crate) const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 /// The header in which callers tell everyone on the way something (W3C Baggage).
 pub(crate) const BAGGAGE: HeaderName = HeaderName::from_static("baggage");
 
-/// What an agent [says](crate::agent::Progress::internal) when it has given work to another: `agent`, `taskId` of the
+/// What an agent [says](crate::agent::Progress::operator_note) when it has given work to another: `agent`, `taskId` of the
 /// other task, and the `key` under which it was asked for. The view of a trace goes on there.
 pub const DELEGATION: &str = "delegation";
 

@@ -19,7 +19,7 @@ pub struct NewTask {
     pub decision: Option<serde_json::Value>,
     /// The trace that it belongs to.
     pub trace: Option<Arc<Trace>>,
-    /// Nothing is stored before [`TaskLog::publish`]: its agent may still answer with a direct message.
+    /// Nothing is stored before [`TaskLog::publish`](super::TaskLog::publish): its agent may still answer with a direct message.
     pub draft: bool,
 }
 

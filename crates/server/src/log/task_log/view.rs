@@ -50,7 +50,7 @@ impl TaskLog {
 
     /// The same for the answer to a call that has been executed. It is counted, too, but never refused.
     #[must_use]
-    pub(crate) fn view_to_answer(&self) -> Option<Arc<Task>> {
+    pub fn view_to_answer(&self) -> Option<Arc<Task>> {
         let task = committed_task(&lock(&self.state).committed);
         task.map(|task| self.to_answer(task))
     }
