@@ -22,14 +22,6 @@ pub(super) struct Authentication {
     pub(super) destination: Option<Destination>,
 }
 
-impl Authentication {
-    /// The agent that the head of the request names, if the caller may know of it.
-    #[cfg(feature = "grpc")]
-    pub(super) fn listing(&self) -> Option<&Listing> {
-        self.destination.as_ref().map(|known| &*known.listing)
-    }
-}
-
 /// An agent that a request asks. Its access is evaluated once for each request: who needs the outcome finds it here.
 #[derive(Debug)]
 pub(super) struct Destination {

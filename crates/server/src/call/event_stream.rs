@@ -39,7 +39,6 @@ impl EventStream {
     }
 
     /// Whether the reader has sent a message, which is committed.
-    #[cfg(feature = "grpc")]
     #[must_use]
     pub fn is_executed(&self) -> bool {
         self.cursor.is_executed()

@@ -81,7 +81,6 @@ impl Cursor {
     }
 
     /// Whether the reader has sent a message, which is stored.
-    #[cfg(feature = "grpc")]
     #[must_use]
     pub fn is_executed(&self) -> bool {
         self.executed

@@ -87,7 +87,9 @@ pub(super) async fn answer(
             return refuse(status(version, &error));
         }
     };
-    let files = file_bytes::of_caller(authentication.listing(), &head.headers);
+    let destination = authentication.destination.as_ref();
+    let listing = destination.map(|known| &*known.listing);
+    let files = file_bytes::of_caller(listing, &head.headers);
     let rpc = Rpc {
         service,
         head,
