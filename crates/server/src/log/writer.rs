@@ -138,7 +138,7 @@ impl Work {
         };
         for log in queue.logs {
             let batch = log.take_batch(&mut work.changes);
-            work.batches.push((log, batch));
+            work.batches.extend(batch.map(|batch| (log, batch)));
         }
         for (change, ack) in queue.changes {
             work.acks.push((change.task().cloned(), ack));

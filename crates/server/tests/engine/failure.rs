@@ -1,12 +1,12 @@
 //! Agents that break, and a store that does not take it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
-use switchboard_server::agent::{AgentError, Outcome, Said};
+use switchboard_server::agent::{Agent, AgentError, Outcome, Progress, Said, Turn};
 use switchboard_server::engine::Settings;
 use switchboard_server::log::Log;
 use switchboard_server::store::{Error, Store};
@@ -302,4 +302,57 @@ async fn a_step_that_could_not_be_read_again_is_refused() {
         error_of(&done),
         "what the agent recorded is nested too deep to be read again"
     );
+}
+
+/// Begins before its task is durable, and speaks while the first commit is under way.
+#[derive(Debug)]
+struct SpeaksLater;
+
+#[async_trait]
+impl Agent for SpeaksLater {
+    async fn run(&self, _: Turn, progress: Progress) -> Result<Outcome, AgentError> {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        progress.working(Said::text("later")).await?;
+        Ok(Outcome::Completed(Said::default()))
+    }
+
+    fn has_effects(&self) -> bool {
+        false
+    }
+}
+
+/// Refuses the first commit, after a second, and counts the appends of later ones.
+#[derive(Debug, Clone, Default)]
+struct RefusesFirst {
+    has_refused: Arc<AtomicBool>,
+    appends: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Trouble for RefusesFirst {
+    async fn meet(&self, request: Request<'_>) -> Result<(), Error> {
+        let Request::Commit(changes) = request else {
+            return Ok(());
+        };
+        if !self.has_refused.swap(true, Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            return Err(Error::Unavailable("the disk is full".to_owned()));
+        }
+        let appends = changes.iter().filter(|c| matches!(c, Change::Append(_)));
+        self.appends.fetch_add(appends.count(), Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_was_given_up_is_not_committed_by_what_its_agent_said_meanwhile() {
+    let trouble = RefusesFirst::default();
+    let log = Log::new(Arc::new(Troubled::by(trouble.clone())));
+    let line = Line::new(&log, Arc::new(SpeaksLater), Settings::default());
+    let refused = line.send(says("hello")).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(trouble.appends.load(Ordering::SeqCst), 0);
+    line.send(says("again")).await.unwrap();
+    assert_ne!(trouble.appends.load(Ordering::SeqCst), 0);
 }

@@ -128,9 +128,12 @@ impl TaskLog {
         self.shared.work.notify_one();
     }
 
-    /// What the writer is to commit now; adds it to `changes`.
-    pub(in crate::log) fn take_batch(&self, changes: &mut Vec<Change>) -> Batch {
+    /// What the writer is to commit now; adds it to `changes`. Nothing of a task that was given up while it was in the queue.
+    pub(in crate::log) fn take_batch(&self, changes: &mut Vec<Change>) -> Option<Batch> {
         let mut state = lock(&self.state);
+        if matches!(state.phase, Phase::GivenUp) {
+            return None;
+        }
         let snapshot = state.committed.snapshot_if_worth_it();
         let ahead = &mut state.ahead;
         ahead.in_queue = false;
@@ -146,7 +149,7 @@ impl TaskLog {
         };
         changes.push(Change::Append(append));
         changes.extend(batch.changes.iter().cloned());
-        batch
+        Some(batch)
     }
 
     /// The batch is committed: readers may see it.
