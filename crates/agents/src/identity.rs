@@ -1,13 +1,13 @@
 //! Who an agent is to what stands behind it: the headers that it sends there with a request.
 //!
 //! An agent that calls others over the network has an [`Outbound`]. It names [`Outbound::wants`] in
-//! [`Agent::forwards`], puts [`Outbound::headers`] on every request, tells [`Outbound::refused`] when the other side
+//! [`Agent::forwarded_headers`], puts [`Outbound::headers`] on every request, tells [`Outbound::refused`] when the other side
 //! answers 401, and ends its turn with [`IdentityError::ending`] where there is no identity.
 //!
 //! Nothing of a caller is passed on unless an operator has named it. It is kept in memory only: a turn that goes on
 //! after a restart has lost it, and has to ask the caller again.
 //!
-//! [`Agent::forwards`]: switchboard_server::agent::Agent::forwards
+//! [`Agent::forwarded_headers`]: switchboard_server::agent::Agent::forwarded_headers
 
 use http::header::{
     AUTHORIZATION, CONNECTION, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
@@ -120,7 +120,7 @@ impl Outbound {
     }
 
     /// The headers of a caller's request that are needed, for
-    /// [`Agent::forwards`](switchboard_server::agent::Agent::forwards).
+    /// [`Agent::forwarded_headers`](switchboard_server::agent::Agent::forwarded_headers).
     #[must_use]
     pub fn wants(&self) -> &[HeaderName] {
         match &self.0 {
