@@ -52,7 +52,7 @@ impl RelayedQuestion {
     }
 
     /// The same by the name that its agent really has: the recorded one if it is about this question, else
-    /// whoever has the alias.
+    /// the agent that has the alias.
     pub(crate) fn resolve(mut self, recorded: Option<&Value>, aliases: &Aliases) -> Self {
         let recorded = recorded.filter(|recorded| recorded["taskId"] == *self.task.as_str());
         let recorded = recorded.and_then(|recorded| recorded["agent"].as_str());

@@ -159,7 +159,7 @@ impl Run<'_> {
         Ok(answered?)
     }
 
-    /// The other side could not be told that the task is over.
+    /// The upstream could not be released.
     fn release_pending(&self, error: &Error) -> AgentError {
         AgentError::unavailable(without(&self.shown, error.to_string())).release_pending()
     }

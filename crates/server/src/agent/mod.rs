@@ -45,7 +45,7 @@ pub trait Agent: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// If the upstream cannot be told now. It is retried with backoff, for a day.
+    /// If the upstream cannot be reached now. The release is retried with backoff, for a day.
     async fn release(&self, turn: Turn) -> Result<(), AgentError> {
         drop(turn);
         Ok(())
@@ -339,8 +339,8 @@ impl AgentError {
         self
     }
 
-    /// The same, and the upstream works on, because it could not be told that the task ended: [`Agent::release`] is to
-    /// tell it.
+    /// The same, and the upstream still runs, because it did not learn that the task ended: [`Agent::release`] is called
+    /// until it does.
     #[must_use]
     pub fn release_pending(mut self) -> Self {
         self.release_pending = true;

@@ -44,7 +44,7 @@ pub struct Turn {
     pub emitted: u64,
     /// A restart cut the turn off, and it is run again.
     pub is_resumed: bool,
-    /// The message is a secret that the log does not show: it is for whoever asked for it.
+    /// The message is a secret that the log does not show: it is only for the agent that asked for it.
     pub is_secret: bool,
     /// Nobody answered the agent's question in time, and it is to go on without.
     pub input_timed_out: bool,

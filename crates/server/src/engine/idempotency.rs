@@ -215,7 +215,7 @@ impl Engine {
         }
         let first = match sent.log.stored_up_to(sent.since).await {
             Err(store::Error::Refused(Refusal::AlreadyAnswered(first))) => *first,
-            // Whoever waits for the answer is told of other errors.
+            // The caller gets other errors while it waits for the answer.
             Ok(()) | Err(_) => return Ok(sent),
         };
         same_request(first.fingerprint, sent.claimed.unwrap_or(first.fingerprint))?;

@@ -86,7 +86,7 @@ impl Engine {
             };
             let released = tokio::select! {
                 released = self.attempt_release(&id, &caller) => released,
-                // It stays pending: the next start goes on with it.
+                // The release stays pending, and the next start retries it.
                 () = stopped => return,
             };
             let agent = &*self.shared.name;

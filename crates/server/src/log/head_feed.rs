@@ -17,7 +17,7 @@ pub(super) struct HeadSender(OnceLock<Sender<Head>>);
 
 /// Heads of tasks, in the order in which they are committed.
 ///
-/// One that falls behind by more than a thousand loses the oldest ones, and is told how many. It has to list the tasks
+/// One that falls behind by more than a thousand loses the oldest ones, and learns how many. It has to list the tasks
 /// again: nothing else says what it has missed. The writer never waits for a follower.
 #[derive(Debug)]
 pub struct HeadFeed(Receiver<Head>);

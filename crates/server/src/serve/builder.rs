@@ -190,7 +190,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Takes the address, opens the store, and serves until the process is told to stop: see [`BoundServer::serve`].
+    /// Takes the address, opens the store, and serves until the process gets a stop signal: see [`BoundServer::serve`].
     ///
     /// # Errors
     ///

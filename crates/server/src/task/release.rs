@@ -3,7 +3,7 @@
 use serde_json::Value;
 use switchboard_types::model::TaskId;
 
-/// The upstream of an ended task must still be told that the task has ended.
+/// The upstream of an ended task must still learn that the task has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingRelease {
     /// The task.

@@ -120,10 +120,10 @@ impl Writer {
     /// Writes a commit. Nearly always nothing of it is to be refused, so it is written as one piece to the journal and to
     /// the database at once. Only if that fails it is undone in both, and written again task by task.
     ///
-    /// The frame that replay finds must not hold what was refused: who was told so must not find it made after a restart.
-    /// The second attempt therefore asks the database first, and writes to the journal what the database has taken, in
-    /// place of the first frame. If the process ends in between, the first frame may be found: it was not acknowledged, and
-    /// replay leaves out what cannot be made.
+    /// The frame that replay finds must not hold what was refused: a caller that got the refusal must not find it
+    /// committed after a restart. The second attempt therefore asks the database first, and writes to the journal what
+    /// the database has taken, in place of the first frame. If the process ends in between, the first frame may be
+    /// found: it was not acknowledged, and replay leaves out what cannot be made.
     fn write(&mut self, changes: &[Change]) -> Result<CommitReport, Error> {
         self.fresh.add(changes);
         match self.write_at_once(changes) {
